@@ -1,0 +1,63 @@
+# Everything starts from here: `make demo` and `make test` install what they need by themselves.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long check format docs capabilities wheel clean system-packages
+
+VENV := .venv
+BIN := $(VENV)/bin
+# The stamps carry the checkout's place in their name: a copied checkout installs again.
+HERE := $(shell pwd -P | cksum | cut -d ' ' -f 1)
+RUNTIME := $(VENV)/.runtime-$(HERE)
+DEV := $(VENV)/.dev-$(HERE)
+# How many tests run at once: a number, or one per processor.
+JOBS ?= logical
+# More arguments for pytest, for example ARGS="-k receipts".
+ARGS ?=
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(RUNTIME) ## See it work on a sample repository, without an agent account
+	@$(BIN)/loopwright demo
+
+test: $(DEV) system-packages ## Run all tests but the long ones
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -rs $(ARGS)
+
+test-long: $(DEV) system-packages ## Run the long tests: hours of crashes and random walks
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -rs -m long --timeout 3600 $(ARGS)
+
+check: $(DEV) ## Check format, lint, types, layers and generated pages
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/render_docs.py --check
+
+format: $(DEV) ## Format the code and mend what can be mended
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+docs: $(DEV) ## Make the pages that are made from the code
+	@$(BIN)/python scripts/render_docs.py
+
+capabilities: $(DEV) ## Show which capability is proven by which tests
+	@$(BIN)/pytest --capabilities -p no:randomly $(ARGS)
+
+wheel: $(DEV) ## Build the wheel into dist/
+	@$(BIN)/pip wheel -q --no-deps --wheel-dir dist . && ls dist
+
+clean: ## Remove everything that was made here, the environment too
+	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+
+system-packages:
+	@sh scripts/setup.sh system
+
+# The stamps make a second call instant.
+$(RUNTIME): pyproject.toml constraints.txt scripts/setup.sh
+	@sh scripts/setup.sh runtime
+	@touch $@
+
+$(DEV): pyproject.toml constraints.txt scripts/setup.sh
+	@sh scripts/setup.sh dev
+	@touch $@ $(RUNTIME)

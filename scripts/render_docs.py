@@ -1,0 +1,193 @@
+"""Make the pages of docs/ that only repeat what the code says: `make docs`.
+
+With `--check`, change nothing and name the pages that are out of date.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from loopwright.cli.exits import ExitCode
+from loopwright.core import errors
+from loopwright.core.failures import RULES, Level
+from loopwright.core.states import MACHINES
+
+ROOT = Path(__file__).resolve().parent.parent
+MADE = "<!-- Made by `make docs` from {source}. Edit that, not this. -->"
+BEGIN, END = "<!-- exit codes: begin -->", "<!-- exit codes: end -->"
+
+ABOUT: Mapping[str, str] = {
+    "loop": "A loop drives one work source of one project.",
+    "plan": "A plan is verified only when the complete gate passed on the final tree.",
+    "task": "A task ends when its work landed, when it gave up, or when it was cancelled.",
+    "attempt": "An attempt is one try at a task, in a workspace of its own.",
+    "run": "A run is one agent process or one gate execution.",
+}
+
+# What the picture alone does not tell: who or what makes an unusual move.
+NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
+    "loop": {
+        ("STOPPED", "RUNNING"): "a person resumes it",
+        ("COMPLETED", "RUNNING"): "new work appeared in the source",
+        ("FAILED", "RUNNING"): "a person runs it again",
+    },
+    "plan": {
+        ("VERIFYING", "RUNNING"): "the verification broke or was stopped before it had a verdict",
+        ("VERIFIED", "RUNNING"): "a person rolled a task back",
+        ("FAILED", "VERIFYING"): "a person asks for another verification; the machine never does",
+        ("FAILED", "RUNNING"): "a person retries a task",
+    },
+    "task": {
+        ("RUNNING", "QUEUED"): "the attempt did not land and another one is due",
+        ("ERROR", "QUEUED"): "a person retries it",
+        ("CANCELLED", "QUEUED"): "a person retries it",
+        ("COMPLETE", "QUEUED"): "a person rolled it back",
+    },
+    "attempt": {
+        ("CHECKING", "WORKING"): "a fix turn on review findings",
+        ("LANDING", "CHECKING"): "the plan branch moved under the candidate, so it is checked again",
+        ("WORKING", "BROKEN"): "the machine or the service failed: this does not count against the limit",
+        ("CHECKING", "REJECTED"): "a check failed: this counts against the limit",
+    },
+    "run": {("AWAITING_RESPONSE", "RUNNING"): "the question was answered"},
+}
+
+
+def states_page() -> str:
+    """Return docs/states.md."""
+    lines = [MADE.format(source="src/loopwright/core/states.py"), "", "# States", ""]
+    lines += [
+        "Each thing moves only along the arrows of its own diagram. A state without a way out is an end;",
+        "states that only a person can leave have their arrow explained below the diagram.",
+    ]
+    for machine, table in MACHINES.items():
+        lines += ["", f"## {machine.capitalize()}", "", ABOUT[machine], "", "```mermaid", "stateDiagram-v2"]
+        lines += [f"    [*] --> {next(iter(table))}"]
+        for source, targets in table.items():
+            lines += [f"    {source} --> {target}" for target in table if target in targets]
+            if not targets:
+                lines += [f"    {source} --> [*]"]
+        lines += ["```", ""]
+        edges = {(source.value, target.value) for source, targets in table.items() for target in targets}
+        for edge, note in NOTES[machine].items():
+            if edge not in edges:
+                raise ValueError(f"{machine}: the note on {edge} has no edge in the table")
+            lines += [f"- {edge[0]} to {edge[1]}: {note}."]
+    return "\n".join(lines) + "\n"
+
+
+COUNTERS: Mapping[Level, str] = {
+    Level.ATTEMPT: "The work was judged and found wanting: it uses up one of the task's attempts "
+    "(`max_attempts`), and the next attempt is told what failed.",
+    Level.CALL: "The service or the machine failed and the work was never judged: it is tried again after "
+    "a pause that grows, up to `max_call_retries` times, and no attempt is used up.",
+    Level.NONE: "Trying again would not help: the machine leaves it to you.",
+}
+
+
+def failures_page() -> str:
+    """Return docs/failures.md."""
+    lines = [MADE.format(source="src/loopwright/core/failures.py"), "", "# Failures", ""]
+    lines += ["Why an attempt did not land, and what follows. Each level has a counter of its own."]
+    for level in Level:
+        lines += [
+            "",
+            f"## Level `{level}`",
+            "",
+            COUNTERS[level],
+            "",
+            "| failure | what it means |",
+            "|---|---|",
+        ]
+        lines += [
+            f"| `{failure}` | {rule.advice} |" for failure, rule in RULES.items() if rule.level is level
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def error_classes() -> list[type[errors.LoopwrightError]]:
+    """Return every error class, parents before children, in the order of the module."""
+
+    def below(parent: type[errors.LoopwrightError]) -> Iterator[type[errors.LoopwrightError]]:
+        yield parent
+        for child in parent.__subclasses__():
+            if child.__module__ == errors.__name__:
+                yield from below(child)
+
+    return list(below(errors.LoopwrightError))
+
+
+def errors_page() -> str:
+    """Return docs/errors.md."""
+    lines = [MADE.format(source="src/loopwright/core/errors.py"), "", "# Errors", ""]
+    lines += [
+        "Every error that Loopwright raises on purpose has a code that does not change. Errors of the kind",
+        "`user_error` are yours to mend, and their message says how; the others tell of the environment,",
+        "of another process, or of a defect.",
+        "",
+        "| code | kind | what it means |",
+        "|---|---|---|",
+    ]
+    for cls in error_classes():
+        kind = cls.__mro__[1].__dict__.get("code", "") if cls is not errors.LoopwrightError else ""
+        meaning = (inspect.getdoc(cls) or "").splitlines()[0]
+        lines += [f"| `{cls.code}` | {f'`{kind}`' if kind else ''} | {meaning} |"]
+    return "\n".join(lines) + "\n"
+
+
+def exit_table() -> str:
+    """Return the table of exit codes that README.md and docs/exit-codes.md share."""
+    return "\n".join(
+        ["| code | meaning |", "|---|---|", *(f"| {code.value} | {code.meaning} |" for code in ExitCode)]
+    )
+
+
+def exits_page() -> str:
+    """Return docs/exit-codes.md."""
+    lines = [MADE.format(source="src/loopwright/cli/exits.py"), "", "# Exit codes", ""]
+    lines += ["The exit code tells a script what it needs to know, so that it need not read the output.", ""]
+    lines += [exit_table(), ""]
+    lines += ["Only 0 means that the work is done and proven. `loopwright status --json` gives the details."]
+    return "\n".join(lines) + "\n"
+
+
+def readme(text: str) -> str:
+    """Return the README with its table of exit codes made anew."""
+    head, _, rest = text.partition(BEGIN)
+    _, found, tail = rest.partition(END)
+    if not found:
+        raise ValueError(f"README.md needs the marks {BEGIN} and {END}")
+    return f"{head}{BEGIN}\n{exit_table()}\n{END}{tail}"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "docs/states.md": states_page,
+    "docs/failures.md": failures_page,
+    "docs/errors.md": errors_page,
+    "docs/exit-codes.md": exits_page,
+    "README.md": lambda: readme((ROOT / "README.md").read_text(encoding="utf-8")),
+}
+
+
+def main(
+    arguments: Sequence[str], *, root: Path = ROOT, pages: Mapping[str, Callable[[], str]] = PAGES
+) -> int:
+    """Write the pages, or with --check say which ones differ."""
+    stale = []
+    for name, make in pages.items():
+        path, text = root / name, make()
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if "--check" not in arguments:
+            path.write_text(text, encoding="utf-8")
+    if stale and "--check" in arguments:
+        sys.stderr.write(f"Out of date: {', '.join(stale)}. Run `make docs`.\n")
+        return 1
+    sys.stdout.write(f"{len(pages)} pages, {len(stale)} changed\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

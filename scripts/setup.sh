@@ -1,0 +1,94 @@
+#!/bin/sh
+# Prepare this checkout: `setup.sh runtime` for the demo, `setup.sh dev` for tests, `setup.sh system` for the
+# programs that some tests need. Called by the Makefile.
+set -eu
+cd "$(dirname "$0")/.."
+venv=.venv
+
+say() { printf '%s\n' "$*"; }
+
+stop() {
+    printf '%s\n' "$@" >&2
+    exit 1
+}
+
+# A name on the PATH may be a shim that runs nothing, so each one is asked.
+find_python() {
+    no_venv=""
+    for name in python3.13 python3.12 python3.11 python3; do
+        "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || continue
+        if "$name" -c 'import ensurepip, venv' >/dev/null 2>&1; then
+            python=$name
+            return
+        fi
+        no_venv=${no_venv:-$name}
+    done
+    if [ -n "$no_venv" ]; then
+        version=$("$no_venv" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+        stop "Python $version is here, but it cannot make virtual environments. Run this, then make again:" \
+            "" "    sudo apt-get install -y python$version-venv"
+    fi
+    found=$(python3 --version 2>/dev/null || echo "no python3 at all")
+    stop "Loopwright needs Python 3.11 or newer; this machine has $found." \
+        "Install a newer Python so that python3.11, python3.12, python3.13 or python3 runs it, then make again."
+}
+
+# An environment that was copied along with its checkout still points to the old one, so it is made anew.
+make_venv() {
+    if "$venv/bin/python" -c '' >/dev/null 2>&1 && grep -qF "$(pwd -P)/$venv" "$venv/bin/activate"; then
+        "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$venv/bin/python" -m ensurepip >/dev/null
+        return
+    fi
+    find_python
+    say "Making $venv with $("$python" --version)"
+    "$python" -m venv --clear "$venv"
+}
+
+# `pip install --group` came with pip 25.1.
+new_pip() {
+    "$venv/bin/python" -c 'import pip, sys; sys.exit([int(n) for n in pip.__version__.split(".")[:2]] < [25, 1])' ||
+        "$venv/bin/python" -m pip install -q --upgrade 'pip>=25.1'
+}
+
+install_runtime() {
+    make_venv
+    say "Installing Loopwright and what it needs, about half a minute..."
+    "$venv/bin/python" -m pip install -q -c constraints.txt -e .
+}
+
+install_dev() {
+    make_venv
+    new_pip
+    say "Installing Loopwright, its tests' tools, and a PostgreSQL for them, about 1 minute..."
+    "$venv/bin/python" -m pip install -q -c constraints.txt -e '.[cluster]' --group dev
+}
+
+install_system() {
+    if command -v git-lfs >/dev/null 2>&1; then
+        return
+    fi
+    if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
+        say "Installing git-lfs, which some tests need..."
+        log=$(mktemp)
+        if DEBIAN_FRONTEND=noninteractive apt-get install -y git-lfs >"$log" 2>&1 ||
+            { apt-get update >>"$log" 2>&1 && DEBIAN_FRONTEND=noninteractive apt-get install -y git-lfs >>"$log" 2>&1; }; then
+            rm -f "$log"
+            return
+        fi
+        say "It could not be installed (see $log); the tests that need git-lfs are skipped."
+        return
+    fi
+    say "Some tests need git-lfs and are skipped without it. To run them as well:"
+    if command -v brew >/dev/null 2>&1; then
+        say "    brew install git-lfs"
+    else
+        say "    sudo apt-get install -y git-lfs"
+    fi
+}
+
+case "${1:-}" in
+runtime) install_runtime ;;
+dev) install_dev ;;
+system) install_system ;;
+*) stop "usage: scripts/setup.sh runtime|dev|system" ;;
+esac

@@ -1,0 +1,3 @@
+"""Drives coding agents over a plan until the project's own checks pass, and keeps the proof."""
+
+__version__ = "0.1.0"

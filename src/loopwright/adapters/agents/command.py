@@ -1,0 +1,138 @@
+"""Any program as an agent: it gets the prompt and is judged by its exit code alone."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from loopwright.adapters.agents import endings, options, prompt_file
+from loopwright.adapters.agents.output import readable, remembered
+from loopwright.core.errors import BadConfig
+from loopwright.core.failures import Failure
+from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, Folded, Invocation, OutputLine
+
+_WAYS: Final = ("stdin", "file", "argument")
+_PLACEHOLDER: Final = re.compile(r"\{(prompt_file|prompt|model|workspace)\}")
+_LONGEST_ARGUMENT: Final = 120_000
+"""Linux refuses a single argument of 128 KiB or more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandState:
+    """The last lines that the program printed."""
+
+    tail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandAgent:
+    """Codec for a program that knows nothing of us."""
+
+    name: str = field(default="command", init=False)
+    capabilities: frozenset[str] = field(default=frozenset({"interrupt"}), init=False)
+
+    def invocation(self, request: AgentRequest) -> Invocation:
+        """Say how to start it, with the placeholders of the command filled in."""
+        options.only(self.name, request.options, ("command", "prompt"))
+        way = options.text(self.name, request.options, "prompt") or "stdin"
+        if way not in _WAYS:
+            raise BadConfig(f"agent command: option prompt must be one of {', '.join(_WAYS)}, not {way!r}")
+        argv = _filled(request, way)
+        if way == "stdin":
+            argv = prompt_file.on_stdin(request.run_directory, argv)
+        return Invocation(argv=argv, files={prompt_file.NAME: request.prompt}, interrupt="SIGINT")
+
+    def initial(self, *, session_cost_micros: int = 0) -> CommandState:  # noqa: ARG002 - it reports no cost
+        """Return the state before the first line."""
+        return CommandState()
+
+    def fold(self, state: CommandState, line: OutputLine) -> Folded:
+        """Take in one line of output."""
+        event = AgentEvent(
+            kind="Text" if line.stream == "out" else "Raw",
+            text=readable(line.text),
+            data={"stream": line.stream},
+        )
+        return Folded(state=replace(state, tail=remembered(state.tail, line.text)), events=(event,))
+
+    def result(self, state: CommandState, exit: Exit) -> AgentResult:
+        """Judge the run by its exit code."""
+        last = state.tail[-1] if state.tail else ""
+        failure, detail = _judge(exit)
+        if failure is None:
+            return AgentResult(claimed=True, summary=last)
+        return AgentResult(claimed=False, failure=failure, detail=f"{detail}: {last}" if last else detail)
+
+    def probe(self) -> tuple[str, ...]:
+        """Return a command that works wherever such an agent can: its own program is only known per run."""
+        return ("/bin/sh", "-c", "echo command")
+
+
+def _judge(exit: Exit) -> tuple[Failure | None, str]:
+    ended = endings.ended_by_us(exit)
+    if ended is not None:
+        return ended
+    if exit.code == 0:
+        return None, ""
+    detail = f"the command {endings.in_words(exit.code)}"
+    if endings.is_missing_program(exit.code):
+        return Failure.CANNOT_START, detail
+    if exit.code is None or endings.is_signal(exit.code):
+        return Failure.CRASH, detail
+    return Failure.AGENT_ERROR, detail
+
+
+def _filled(request: AgentRequest, way: str) -> tuple[str, ...]:
+    command = request.options.get("command")
+    values = _values(request, way)
+    if isinstance(command, str) and command.strip():
+        _check(command, way)
+        quoted = {name: shlex.quote(value) for name, value in values.items()}
+        line = _fill(command, quoted)
+        if way == "argument" and "{prompt}" not in command:
+            line = f"{line} {quoted['prompt']}"
+        return ("/bin/sh", "-c", line)
+    argv = options.texts("command", request.options, "command")
+    if not argv:
+        raise BadConfig(
+            "agent command: option command is missing", hint="give a shell line, or a list of arguments"
+        )
+    _check(" ".join(argv), way)
+    filled = tuple(_fill(argument, values) for argument in argv)
+    given_already = any("{prompt}" in argument for argument in argv)
+    return (*filled, request.prompt) if way == "argument" and not given_already else filled
+
+
+def _check(command: str, way: str) -> None:
+    if way == "file" and "{prompt_file}" not in command:
+        raise BadConfig("agent command: with prompt = file the command must contain {prompt_file}")
+    if way != "argument" and "{prompt}" in command:
+        raise BadConfig("agent command: {prompt} in the command needs prompt = argument")
+
+
+def _values(request: AgentRequest, way: str) -> dict[str, str]:
+    values = {
+        "prompt_file": str(prompt_file.path_in(request.run_directory)),
+        "workspace": str(request.workspace),
+    }
+    if request.model:
+        values["model"] = request.model
+    if way == "argument":
+        if len(request.prompt.encode("utf-8", "replace")) > _LONGEST_ARGUMENT or "\0" in request.prompt:
+            raise BadConfig(
+                "agent command: the prompt is too long for an argument", hint="use prompt = file or stdin"
+            )
+        values["prompt"] = request.prompt
+    return values
+
+
+def _fill(text: str, values: Mapping[str, Any]) -> str:
+    # One pass: braces inside the prompt itself are text, not placeholders.
+    def value(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in values:
+            raise BadConfig(f"agent command: {{{name}}} has no value", hint=f"set a {name}")
+        return str(values[name])
+
+    return _PLACEHOLDER.sub(value, text)

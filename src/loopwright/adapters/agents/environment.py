@@ -1,0 +1,60 @@
+"""The environment that an agent gets: a short list of names, never simply ours.
+
+Our own environment may carry secrets of other tools, markers of an agent that started us (which change how a
+nested agent behaves), and git variables that point at somebody else's repository.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from loopwright.core.errors import BadConfig
+from loopwright.ports import Invocation
+
+ALLOWED: Final = frozenset(
+    {
+        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ",
+        "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME",
+        "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+        "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+        "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+    }
+)  # fmt: skip
+"""TMPDIR is missing on purpose: every run has one of its own."""
+
+_ALLOWED_SHAPE: Final = re.compile(r"LC_[A-Z]+")
+_FORBIDDEN: Final = re.compile(
+    r"LOOPWRIGHT_.*|CLAUDECODE|CLAUDE_CODE_ENTRYPOINT|CLAUDE_CODE_SSE_PORT|GIT_DIR|GIT_WORK_TREE|GIT_INDEX_FILE"
+)
+_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+
+
+def agent_environment(
+    host_env: Mapping[str, str],
+    invocation: Invocation | None = None,
+    extra_names: Sequence[str] = (),
+    set_values: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return the whole environment of an agent's or a gate's process; later sources win over earlier ones.
+
+    From the host come the allow-list, the names that the adapter needs and the names that the user listed;
+    then what the adapter sets, and last what the harness sets itself.
+    """
+    for name in extra_names:
+        if _FORBIDDEN.fullmatch(name):
+            raise BadConfig(
+                f"the variable {name} is never given to agents", hint=f"remove {name} from `environment`"
+            )
+    wanted = {*ALLOWED, *(invocation.inherit if invocation else ()), *extra_names}
+    env = {
+        name: value
+        for name, value in host_env.items()
+        if (name in wanted or _ALLOWED_SHAPE.fullmatch(name)) and not _FORBIDDEN.fullmatch(name)
+    }
+    return {**env, "TERM": "dumb", **(invocation.env if invocation else {}), **(set_values or {})}
+
+
+def secret_values(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values that must not appear in stored output, longest first."""
+    found = {value for name, value in env.items() if _SECRET_NAME.search(name) and len(value) >= 8}
+    return tuple(sorted(found, key=lambda value: (-len(value), value)))

@@ -1,0 +1,48 @@
+"""Check the options that a user gave for an agent, and say what is wrong with them."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from loopwright.core.errors import BadConfig
+
+
+def only(agent: str, options: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse options that would do nothing."""
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise BadConfig(
+            f"agent {agent}: unknown option {', '.join(unknown)}",
+            hint=f"it knows: {', '.join(sorted(known))}",
+        )
+
+
+def text(agent: str, options: Mapping[str, Any], name: str) -> str | None:
+    """Return an option that must be a text, or None when it is not given."""
+    value = options.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
+        raise BadConfig(f"agent {agent}: option {name} must be a text that is not empty")
+    return value
+
+
+def number(agent: str, options: Mapping[str, Any], name: str, *, least: int, most: int) -> int | None:
+    """Return an option that must be a whole number in a range, or None when it is not given."""
+    value = options.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadConfig(f"agent {agent}: option {name} must be a whole number from {least} to {most}")
+    return value
+
+
+def texts(agent: str, options: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Return an option that must be a list of texts; empty when it is not given."""
+    value = options.get(name)
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or any(
+        not isinstance(item, str) or "\0" in item for item in value
+    ):
+        raise BadConfig(f"agent {agent}: option {name} must be a list of texts")
+    return tuple(value)

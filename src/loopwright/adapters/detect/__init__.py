@@ -1,0 +1,11 @@
+"""What a repository says about itself: its languages, how it is set up and how it is checked.
+
+Nothing is run. Files are read, and programs are looked for; whether a proposed gate passes is found out
+by running it, elsewhere.
+"""
+
+from loopwright.adapters.detect.findings import Detected, ProposedGate, Trial
+from loopwright.adapters.detect.render import render_toml
+from loopwright.adapters.detect.survey import detect
+
+__all__ = ["Detected", "ProposedGate", "Trial", "detect", "render_toml"]

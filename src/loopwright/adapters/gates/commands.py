@@ -1,0 +1,161 @@
+"""The gate that runs a list of commands on a tree."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters.gates import runner
+from loopwright.adapters.gates.junit import Unreadable, junit_checks
+from loopwright.adapters.gates.records import NoRecords, Record, folder_of, read_records
+from loopwright.adapters.gates.text import STATUS, clean, line_checks
+from loopwright.core.model import Check, CheckStatus, CommandResult, Limits, Verdict, VerdictStatus
+from loopwright.core.verdicts import command_checks, command_id, gate_key, judge
+from loopwright.keeper import redact
+from loopwright.ports import Exit, GateRequest, RunSpec
+
+__all__ = ["CommandGate", "OutputLimits", "gate_key"]
+
+_GRACE_S: Final = 30.0
+_FINISHED: Final = frozenset({0, 1})
+_ENDED: Final = {
+    "deadline": "the gate did not end within its hard limit",
+    "idle": "the gate was ended because it showed no sign of life",
+    "done_hang": "the gate was ended because it did not exit",
+    "asked": "the gate was stopped before it was finished",
+    "output": "the gate was ended because it printed too much",
+    "not_started": "the gate could not be started",
+    "lost": "the gate's process was lost",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputLimits:
+    """How much of one command's output is kept on disk; its hash always covers all of it."""
+
+    head_bytes: int = 4 * 1024 * 1024
+    tail_bytes: int = 1024 * 1024
+    mark_bytes: int = 1024 * 1024
+    """For lines that name a check, found between start and end."""
+    junit_bytes: int = 16 * 1024 * 1024
+
+
+class CommandGate:
+    """Runs commands in order under one keeper, and computes the verdict outside from what was recorded."""
+
+    def __init__(
+        self,
+        *,
+        limits: OutputLimits | None = None,
+        term_grace_s: float = 5.0,
+        secrets: tuple[str, ...] = (),
+    ) -> None:
+        self._limits = limits or OutputLimits()
+        self._term_grace_s = term_grace_s
+        self._secrets = secrets
+
+    def spec(self, request: GateRequest) -> RunSpec:
+        """Write the runner's job into the run's directory, and say how to run it under a keeper."""
+        folder = folder_of(request.directory)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        job = {
+            "directory": str(folder),
+            "tree": str(request.tree),
+            "commands": [asdict(command) for command in request.commands],
+            "limits": asdict(self._limits),
+            "term_grace_s": self._term_grace_s,
+            "redact": {
+                "program": redact.__file__,
+                # By name, not by value: the runner finds the values in its environment, so no file holds them.
+                "variables": sorted(name for name, value in request.env.items() if value in self._secrets),
+            },
+        }
+        draft = folder / "job.tmp"
+        draft.write_text(json.dumps(job), encoding="utf-8")
+        draft.replace(folder / "job.json")
+        count = len(request.commands)
+        each = self._term_grace_s + 2.0
+        kept = self._limits.head_bytes + self._limits.tail_bytes + self._limits.mark_bytes
+        return RunSpec(
+            run_id=request.run_id,
+            directory=request.directory,
+            argv=(sys.executable, "-I", "-S", os.fspath(Path(runner.__file__)), str(folder / "job.json")),
+            cwd=request.tree,
+            env=dict(request.env),
+            limits=Limits(
+                hard_s=sum(command.timeout_s + each for command in request.commands) + _GRACE_S,
+                # Each command has its own limit, and a long silent build is no sign of death.
+                idle_s=None,
+                done_grace_s=None,
+                output_bytes=max(Limits().output_bytes, (kept + 64 * 1024) * count),
+                term_grace_s=self._term_grace_s + 2.0,
+            ),
+            secrets=self._secrets,
+        )
+
+    def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
+        """Compute the verdict from the runner's records; asked again, it finds the same."""
+        if not request.commands:
+            return judge((), ())
+        if exit.ended_by != "itself":
+            detail = f": {exit.error}" if exit.error else ""
+            return Verdict(status=VerdictStatus.BROKEN, reason=_ENDED[exit.ended_by] + detail)
+        if exit.code not in _FINISHED:
+            return Verdict(
+                status=VerdictStatus.BROKEN, reason=f"the gate's runner died (exit code {exit.code})"
+            )
+        try:
+            records = read_records(request.directory, request.commands)
+        except NoRecords as error:
+            return Verdict(status=VerdictStatus.BROKEN, reason=str(error))
+        checks: list[Check] = []
+        results: list[CommandResult] = []
+        for n, (command, record) in enumerate(zip(request.commands, records, strict=True), 1):
+            result = CommandResult(
+                name=record.name,
+                command=record.command,
+                exit_code=record.exit_code,
+                duration_s=record.duration_s,
+                output_sha256=record.output_sha256,
+                output_bytes=record.output_bytes,
+                tail=clean(record.tail),
+                timed_out=record.timed_out,
+            )
+            found = [*line_checks(n, record.name, record.kept), *_lost_checks(n, record)]
+            if command.junit is not None:
+                found += _report_checks(n, command.junit, record)
+            checks += command_checks(n, result, found, timeout_s=command.timeout_s)
+            results.append(result)
+        return judge(checks, results)
+
+
+def _lost_checks(position: int, record: Record) -> Iterator[Check]:
+    """Say what the check lines that did not fit on disk were, so that no failure is lost with them."""
+    for word, count in sorted(record.lost.items()):
+        yield Check(
+            id=f"{command_id(position, record.name)}/more {word}",
+            name=f"{count} more {STATUS[word].value}",
+            status=STATUS[word],
+            message="these lines did not fit into the kept output",
+        )
+
+
+def _report_checks(position: int, path: str, record: Record) -> tuple[Check, ...]:
+    prefix = command_id(position, record.name)
+    problem = record.report_problem
+    if record.report is not None:
+        try:
+            return junit_checks(record.report, prefix=prefix)
+        except Unreadable as error:
+            problem = str(error)
+    return (
+        Check(
+            id=f"{prefix}/report",
+            name=f"report {path}",
+            status=CheckStatus.ERROR,
+            message=f"the JUnit report {path} proves nothing: {problem}",
+        ),
+    )

@@ -1,0 +1,110 @@
+"""What the runner left in a run's directory, read with distrust."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.core.model import GateCommand
+
+SCHEMA: Final = "loopwright.gate/1"
+_MAX_RESULTS: Final = 64 * 1024 * 1024
+_WORDS: Final = frozenset({"PASS", "FAIL", "SKIP", "ERROR"})
+
+
+class NoRecords(ValueError):
+    """The runner's records cannot be used: nothing was learned about the tree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What one command did, with its kept output and the report that it wrote."""
+
+    name: str
+    command: str
+    exit_code: int | None
+    duration_s: float
+    timed_out: bool
+    output_sha256: str
+    output_bytes: int
+    tail: str
+    kept: str
+    lost: Mapping[str, int]
+    """How many check lines of each kind did not fit on disk."""
+    report: bytes | None
+    report_problem: str
+
+
+def folder_of(directory: Path) -> Path:
+    """Return where the runner of a run keeps its files."""
+    return directory / "gate"
+
+
+def output_file(directory: Path, position: int) -> Path:
+    """Return the file with the kept output of one command; positions count from 1."""
+    return folder_of(directory) / f"{position}.out"
+
+
+def read_records(directory: Path, commands: Sequence[GateCommand]) -> tuple[Record, ...]:
+    """Return one record for each command, or raise `NoRecords` with the reason."""
+    folder = folder_of(directory)
+    try:
+        with (folder / "results.json").open("rb") as file:
+            data = json.loads(file.read(_MAX_RESULTS))
+    except FileNotFoundError:
+        raise NoRecords("the gate left no results") from None
+    except (OSError, ValueError) as error:
+        raise NoRecords(f"the gate's results cannot be read: {error}") from error
+    try:
+        if data["schema"] != SCHEMA or data["complete"] is not True or len(data["commands"]) != len(commands):
+            raise NoRecords("the gate did not run all of its commands")
+        return tuple(
+            _record(folder, n, command, data["commands"][n - 1]) for n, command in enumerate(commands, 1)
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise NoRecords(f"the gate's results have another shape: {error!r}") from error
+
+
+def _record(folder: Path, position: int, command: GateCommand, entry: Mapping[str, Any]) -> Record:
+    if (entry["name"], entry["command"]) != (command.name, command.command):
+        raise NoRecords(f"the results of command {position} belong to another command")
+    if entry["error"]:
+        raise NoRecords(f'command "{command.name}": {entry["error"]}')
+    report, problem = None, ""
+    if command.junit is not None:
+        problem = str(entry["junit"]["problem"])
+        if not problem:
+            report = _file(folder / f"{position}.xml", entry["junit"]["sha256"])
+    return Record(
+        name=command.name,
+        command=command.command,
+        exit_code=_typed(entry["exit_code"], int),
+        duration_s=float(_typed(entry["duration_s"], float, int)),
+        timed_out=_typed(entry["timed_out"], bool),
+        output_sha256=_typed(entry["output_sha256"], str),
+        output_bytes=_typed(entry["output_bytes"], int),
+        tail=_typed(entry["tail"], str),
+        kept=_file(folder / f"{position}.out", entry["kept_sha256"]).decode("utf-8", "replace"),
+        lost={word: _typed(n, int) for word, n in entry["lost"].items() if word in _WORDS},
+        report=report,
+        report_problem=problem,
+    )
+
+
+def _typed(value: Any, *kinds: type) -> Any:
+    if not isinstance(value, kinds):
+        raise TypeError(f"{value!r} is not {kinds[0].__name__}")
+    return value
+
+
+def _file(path: Path, sha256: str) -> bytes:
+    """Return a file of the runner, provided that nobody changed it since."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise NoRecords(f"{path.name} of the gate cannot be read: {error}") from error
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise NoRecords(f"{path.name} of the gate was changed after it was recorded")
+    return data

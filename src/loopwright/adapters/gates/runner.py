@@ -1,0 +1,397 @@
+"""The program that runs a gate's commands in order. Started by path as `python -I -S runner.py JOB.json`.
+
+Standard library only, and it imports nothing else: what it runs was written by agents. It holds its records
+in memory and rewrites the whole file after each command, so a command that found the file would change nothing.
+It judges nothing: the verdict is computed outside, from these records. Exit code: 0 when every command ended
+with 0, 1 when one did not, 70 when the runner was stopped.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import re
+import runpy
+import select
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Redact = Callable[[bytes], bytes]
+
+PIECE = 64 * 1024
+OVERLAP = 4 * 1024
+TAIL = 4000
+MARK = re.compile(rb"(?:^|\r)\s*\[(PASS|FAIL|SKIP|ERROR)\]")
+WORDS = (b"PASS", b"FAIL", b"SKIP", b"ERROR")
+LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Stop:
+    """Whether the runner was asked to stop."""
+
+    asked = False
+
+
+def on_signal(_number: int, _frame: object) -> None:
+    """Note it; the loop that watches the command ends it."""
+    Stop.asked = True
+
+
+class Echo:
+    """Our own standard output, which the keeper records."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._open = True
+        self._at_line_start = True
+
+    def write(self, data: bytes) -> None:
+        """Pass data on; a keeper that went away must not cost the results."""
+        if not self._open or not data:
+            return
+        view = memoryview(data)
+        try:
+            while view:
+                view = view[os.write(self._fd, view) :]
+        except BrokenPipeError:
+            self._open = False
+        self._at_line_start = data.endswith(b"\n")
+
+    def line(self, text: str) -> None:
+        """Write a line of our own, on a line of its own."""
+        flat = " ".join(text.split("\n")).encode("utf-8", "replace")
+        self.write((b"" if self._at_line_start else b"\n") + flat + b"\n")
+
+
+class Redaction:
+    """Takes secrets out of output before it is hashed or stored, by the keeper's own rules."""
+
+    def __init__(self, program: str, variables: list[str]) -> None:
+        rules = runpy.run_path(program)
+        # Values come from our own environment: they are in no file.
+        values = [os.environ[name] for name in variables if name in os.environ]
+        self._forms = rules["forms_of"](values)
+        self._redactor = rules["Redactor"]
+
+    def fresh(self) -> Redact:
+        """Return the function for one stream; it remembers a private key that was begun."""
+        redact: Redact = self._redactor(self._forms).redact
+        return redact
+
+
+class Output:
+    """One command's output: the hash covers all of it; start, end and check lines are kept on disk."""
+
+    def __init__(self, path: Path, limits: dict[str, int], redact: Redact, echo: Echo) -> None:
+        self._path = path
+        self._redact = redact
+        self._file = path.open("wb")
+        self._limits = limits
+        self._echo = echo
+        self._all = hashlib.sha256()
+        self._kept = hashlib.sha256()
+        self._bytes = 0
+        self._kept_bytes = 0
+        self._pending = b""
+        self._at_line_start = True
+        self._late: deque[tuple[bytes, bool]] = deque()
+        self._late_bytes = 0
+        self._mark_bytes = 0
+        self._dropped = 0
+        self._lost: dict[str, int] = {}
+
+    def feed(self, chunk: bytes) -> None:
+        """Take in a chunk; only whole lines, or pieces of endless ones, go on."""
+        held = self._pending + chunk
+        end = held.rfind(b"\n") + 1
+        complete, rest = held[:end], held[end:]
+        if complete:
+            self._take(self._redact(complete))
+        if len(rest) > PIECE + OVERLAP:
+            # A secret that stands across the cut is only seen whole with some text in front of it.
+            rest = self._redact(rest)
+            self._take(rest[:-OVERLAP])
+            rest = rest[-OVERLAP:]
+        self._pending = rest
+
+    def finish(self) -> dict[str, Any]:
+        """Write what is left and return the facts."""
+        if self._pending:
+            self._take(self._redact(self._pending))
+        late = b"".join(block for block, _ in self._late)
+        excess = len(late) - self._limits["tail_bytes"]
+        if excess > 0:
+            cut = late.find(b"\n", excess) + 1 or excess
+            self._pass_over(late[:cut], self._late[0][1])
+            late = late[cut:]
+        if self._dropped:
+            self._keep(f"\n[... {self._dropped} bytes left out ...]\n".encode())
+        self._keep(late)
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        with self._path.open("rb") as file:
+            file.seek(max(0, self._kept_bytes - TAIL))
+            tail = file.read()
+        if self._kept_bytes > TAIL:
+            tail = tail.partition(b"\n")[2] or tail
+        return {
+            "output_file": self._path.name,
+            "output_sha256": self._all.hexdigest(),
+            "output_bytes": self._bytes,
+            "kept_sha256": self._kept.hexdigest(),
+            "kept_bytes": self._kept_bytes,
+            "lost": self._lost,
+            "tail": tail.decode("utf-8", "replace"),
+        }
+
+    def _take(self, block: bytes) -> None:
+        """Take in whole lines, or a piece of an endless one."""
+        self._all.update(block)
+        self._bytes += len(block)
+        starts_line, self._at_line_start = self._at_line_start, block.endswith(b"\n")
+        if not self._late:
+            room = self._limits["head_bytes"] - self._kept_bytes
+            cut = len(block) if len(block) <= room else block.rfind(b"\n", 0, max(room, 0)) + 1
+            self._keep(block[:cut])
+            block, starts_line = block[cut:], starts_line or cut > 0
+        if block:
+            self._late.append((block, starts_line))
+            self._late_bytes += len(block)
+        while self._late and self._late_bytes - len(self._late[0][0]) > self._limits["tail_bytes"]:
+            old, started_line = self._late.popleft()
+            self._late_bytes -= len(old)
+            self._pass_over(old, started_line)
+
+    def _pass_over(self, block: bytes, starts_line: bool) -> None:
+        """Drop a block from the middle, but not the lines of checks: those are what the verdict reads."""
+        if not any(word in block for word in WORDS):
+            self._dropped += len(block)
+            return
+        for line in LINE.findall(block):
+            mark = MARK.search(ANSI.sub(b"", line)) if starts_line else None
+            starts_line = True
+            if mark and self._mark_bytes + len(line) <= self._limits["mark_bytes"]:
+                self._mark_bytes += len(line)
+                self._keep(line if line.endswith(b"\n") else line + b"\n")
+                continue
+            if mark:
+                word = mark.group(1).decode("ascii")
+                self._lost[word] = self._lost.get(word, 0) + 1
+            self._dropped += len(line)
+
+    def _keep(self, block: bytes) -> None:
+        self._file.write(block)
+        self._kept.update(block)
+        self._kept_bytes += len(block)
+        self._echo.write(block)
+
+
+def signal_group(group: int, number: int) -> None:
+    """Signal a whole process group; that it is gone already is fine."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        # macOS answers EPERM for a group of which only zombies are left.
+        return
+
+
+def has_ended(process: "subprocess.Popen[bytes]") -> bool:
+    """Say whether the process ended, where possible without reaping it, which keeps its group id taken."""
+    if process.returncode is not None:
+        return True
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def drain(process: "subprocess.Popen[bytes]", output: Output, until: float, *, to_end: bool) -> bool:
+    """Read until the process ended (or its pipe, when `to_end`) or `until`; return whether the pipe ended."""
+    assert process.stdout is not None
+    fd = process.stdout.fileno()
+    while True:
+        if Stop.asked and not to_end:
+            return False
+        if not to_end and has_ended(process):
+            return False
+        left = until - time.monotonic()
+        if left <= 0:
+            return False
+        ready, _, _ = select.select([fd], [], [], min(left, 0.05))
+        if ready:
+            chunk = os.read(fd, PIECE)
+            if not chunk:
+                return True
+            output.feed(chunk)
+
+
+def watch(process: "subprocess.Popen[bytes]", output: Output, timeout_s: float, grace_s: float) -> bool:
+    """See a command to its end, and its whole group with it; return whether it ran into its limit."""
+    deadline = time.monotonic() + timeout_s
+    closed = drain(process, output, deadline, to_end=False)
+    while closed and not has_ended(process) and not Stop.asked and time.monotonic() < deadline:
+        time.sleep(0.005)
+    timed_out = not has_ended(process) and not Stop.asked
+    if not has_ended(process):
+        signal_group(process.pid, signal.SIGTERM)
+        patience = time.monotonic() + grace_s
+        while not has_ended(process) and time.monotonic() < patience:
+            closed = closed or drain(process, output, min(patience, time.monotonic() + 0.05), to_end=True)
+            if closed:
+                time.sleep(0.005)
+    # What a command leaves behind must not act on the next one.
+    signal_group(process.pid, signal.SIGTERM)
+    if not closed:
+        closed = drain(process, output, time.monotonic() + min(grace_s, 0.5), to_end=True)
+    process.kill()
+    process.wait()
+    if not closed:
+        # Only a process that left the group can still hold the pipe; the keeper ends those.
+        drain(process, output, time.monotonic() + 0.5, to_end=True)
+    return timed_out
+
+
+def open_parent(tree: str, relative: str) -> tuple[int, str]:
+    """Open the folder of a report without following any link, and return it with the file's name."""
+    parts = [part for part in relative.split("/") if part not in ("", ".")]
+    if relative.startswith("/") or ".." in parts or not parts:
+        raise OSError(errno.EINVAL, "the path must stay inside the tree")
+    folder = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
+    for part in parts[:-1]:
+        above = folder
+        try:
+            folder = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
+        finally:
+            os.close(above)
+    return folder, parts[-1]
+
+
+def remove_report(tree: str, relative: str) -> str:
+    """Delete an old report, so that only a fresh one can be read; return what stands in the way."""
+    try:
+        folder, name = open_parent(tree, relative)
+        try:
+            os.unlink(name, dir_fd=folder)
+        finally:
+            os.close(folder)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"an old report could not be removed: {describe(error)}"
+    return ""
+
+
+def take_report(tree: str, relative: str, target: Path, limit: int, redact: Redact) -> dict[str, Any]:
+    """Copy a fresh report out of the tree: a plain file of bounded size, reached without following links."""
+    try:
+        folder, name = open_parent(tree, relative)
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        finally:
+            os.close(folder)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            return {"problem": "it is not a plain file"}
+        with os.fdopen(fd, "rb") as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        return {"problem": "the command did not write it"}
+    except OSError as error:
+        return {"problem": f"it could not be read: {describe(error)}"}
+    if len(data) > limit:
+        return {"problem": f"it is larger than {limit} bytes"}
+    data = redact(data)
+    target.write_bytes(data)
+    return {"file": target.name, "sha256": hashlib.sha256(data).hexdigest(), "problem": ""}
+
+
+def describe(error: OSError) -> str:
+    """Say in plain words what the system refused."""
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return "the path goes through a symbolic link or a file"
+    return error.strerror or str(error)
+
+
+def run_command(
+    n: int, command: dict[str, Any], job: dict[str, Any], redaction: Redaction, echo: Echo
+) -> dict[str, Any]:
+    """Run one command in the tree and return its record."""
+    folder = Path(job["directory"])
+    record: dict[str, Any] = {"name": command["name"], "command": command["command"], "error": ""}
+    report = command["junit"]
+    problem = remove_report(job["tree"], report) if report else ""
+    output = Output(folder / f"{n}.out", job["limits"], redaction.fresh(), echo)
+    began = time.monotonic()
+    record |= {"exit_code": None, "timed_out": False}
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", command["command"]],
+            cwd=job["tree"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        record["error"] = f"the command could not be started: {error}"
+    else:
+        with process:
+            record["timed_out"] = watch(process, output, command["timeout_s"], job["term_grace_s"])
+        record["exit_code"] = process.returncode
+    record["duration_s"] = round(time.monotonic() - began, 3)
+    record |= output.finish()
+    record["junit"] = None
+    if report:
+        limit = job["limits"]["junit_bytes"]
+        taken = take_report(job["tree"], report, folder / f"{n}.xml", limit, redaction.fresh())
+        record["junit"] = {"problem": problem} if problem else taken
+    return record
+
+
+def save(path: Path, value: dict[str, Any]) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_suffix(".tmp")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(value, file)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def main(job_path: str) -> int:
+    """Run all commands, also after one that failed, so that the report is complete."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, on_signal)
+    job = json.loads(Path(job_path).read_text(encoding="utf-8"))
+    results = Path(job["directory"]) / "results.json"
+    redaction = Redaction(**job["redact"])
+    echo = Echo(sys.stdout.fileno())
+    records: list[dict[str, Any]] = []
+    state = {"schema": "loopwright.gate/1", "complete": False, "stopped": False, "commands": records}
+    save(results, state)
+    total = len(job["commands"])
+    for n, command in enumerate(job["commands"], 1):
+        echo.line(f"=== {n}/{total} {command['name']}: {command['command']}")
+        record = run_command(n, command, job, redaction, echo)
+        records.append(record)
+        how = "ended at its time limit" if record["timed_out"] else f"exit code {record['exit_code']}"
+        echo.line(
+            f"=== {n}/{total} {command['name']}: {record['error'] or how}, {record['duration_s']:.1f} s"
+        )
+        state |= {"stopped": Stop.asked, "complete": n == total and not Stop.asked}
+        save(results, state)
+        if Stop.asked:
+            return 70
+    return 0 if all(record["exit_code"] == 0 and not record["timed_out"] for record in records) else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1]))

@@ -1,0 +1,151 @@
+"""Recording what a workspace holds: its tree, its submodules, and the commits that the agent made itself."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from loopwright.adapters.git import modules, snapshots
+from loopwright.adapters.git.agent_commits import adopt
+from loopwright.adapters.git.commits import message_of, write_commit
+from loopwright.adapters.git.depot import Depot
+from loopwright.adapters.git.files import is_folder
+from loopwright.adapters.git.records import Module, Record, Records, check_present
+from loopwright.adapters.git.refs import Ref, Refs
+from loopwright.adapters.git.runner import Git
+from loopwright.core.errors import GitFailed
+from loopwright.ports import Failpoint, Snapshot, Trailers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """What a snapshot is called and whom it belongs to."""
+
+    ref: str
+    subject: str
+    at: datetime
+    trailers: Trailers | None = None
+
+    @property
+    def message(self) -> str:
+        """The commit message."""
+        return message_of(self.subject, self.trailers)
+
+
+class Capture:
+    """Takes snapshots of workspaces and pins them in the user's repository."""
+
+    def __init__(self, git: Git, depot: Depot, records: Records, refs: Refs, failpoint: Failpoint) -> None:
+        self._git = git
+        self._depot = depot
+        self._records = records
+        self._refs = refs
+        self._failpoint = failpoint
+
+    def record_of(self, path: Path) -> Record:
+        """Return the record of a finished workspace that is really there, or raise."""
+        record = self._records.load(self._records.check(path))
+        if record is None or record.state != "made":
+            raise GitFailed(f"{path} is no finished workspace")
+        check_present(path)
+        return record
+
+    async def tree(self, path: Path, *, base_sha: str, label: Label) -> snapshots.Tree:
+        """Write the tree of a workspace; submodules that moved are pinned in the user's clones of them."""
+        record = self.record_of(path)
+        pointers = await self._pointers(path, record, label)
+        return await snapshots.write_tree(
+            self._git,
+            self._depot,
+            path,
+            base_sha=base_sha,
+            fresh_index=self._records.index(path) if base_sha == record.sha else None,
+            copied=frozenset(map(os.fsencode, record.copied)),
+            pointers=pointers.get(b"", {}),
+        )
+
+    async def snapshot(self, path: Path, *, base_sha: str, label: Label) -> Snapshot:
+        """Commit what a workspace holds on top of `base_sha`, and pin it."""
+        return await self.pinned(
+            path, await self.tree(path, base_sha=base_sha, label=label), base_sha=base_sha, label=label
+        )
+
+    async def pinned(self, path: Path, tree: snapshots.Tree, *, base_sha: str, label: Label) -> Snapshot:
+        """Commit a tree of a workspace on top of `base_sha`, and pin it with the agent's own commits."""
+        known = await self._refs.read(label.ref, f"{label.ref}-agent*")
+        sha = _unchanged(known.get(label.ref), tree.id, base_sha, label.message)
+        if sha is None:
+            sha = await write_commit(
+                self._git, self._depot, tree.id, parents=(base_sha,), message=label.message, at=label.at
+            )
+            await self._refs.pin({label.ref: sha}, origin=self._depot.path, near=base_sha, known=known)
+        agent_sha = await adopt(
+            self._depot, self._refs, path / ".git", base_sha=base_sha, ref=label.ref, known=known
+        )
+        return Snapshot(
+            sha=sha,
+            tree=tree.id,
+            changed=tree.difference.paths,
+            insertions=tree.difference.insertions,
+            deletions=tree.difference.deletions,
+            agent_sha=agent_sha,
+        )
+
+    async def _pointers(
+        self, path: Path, record: Record, label: Label
+    ) -> Mapping[bytes, dict[bytes, str | None]]:
+        """Record each submodule, the innermost first; return the moved ones by the module they stand in."""
+        moved: dict[bytes, dict[bytes, str | None]] = {}
+        for module in reversed(record.modules):
+            full = os.fsencode(module.path)
+            if not is_folder(path, full):
+                continue
+            sha = await self._module(path, module, moved.get(full, {}), label)
+            if sha != module.sha:
+                owner = _owner(full, record.modules)
+                moved.setdefault(owner, {})[full[len(owner) :].lstrip(b"/")] = sha
+        return moved
+
+    async def _module(
+        self, top: Path, module: Module, pointers: Mapping[bytes, str | None], label: Label
+    ) -> str:
+        """Return the commit that a submodule stands at now, pinned in the user's clone of it."""
+        source = modules.source_of(Path(module.git_dir), self._depot.source.object_format)
+        if source is None:
+            raise GitFailed(f"the clone of the submodule {module.path} is gone: {module.git_dir}")
+        depot = self._depot.module(module.key, source)
+        depot.ensure()
+        refs = Refs(self._git, source, self._failpoint)
+        work = top / module.path
+        head = await adopt(depot, refs, work / ".git", base_sha=module.sha, ref=label.ref)
+        parent = head or module.sha
+        tree = await snapshots.write_tree(
+            self._git,
+            depot,
+            work,
+            base_sha=parent,
+            fresh_index=self._records.index(top, module.key) if head is None else None,
+            pointers=pointers,
+        )
+        if not tree.difference.changes:
+            return parent
+        sha = await write_commit(
+            self._git, depot, tree.id, parents=(parent,), message=label.message, at=label.at
+        )
+        known = await refs.read(label.ref)
+        await refs.pin({label.ref: sha}, origin=depot.path, near=module.sha, known=known)
+        return sha
+
+
+def _unchanged(ref: Ref | None, tree: str, base_sha: str, message: str) -> str | None:
+    """Return the commit of an earlier snapshot that says the same, so that asking twice makes one."""
+    if ref is not None and (ref.tree, ref.parents, ref.message) == (tree, (base_sha,), message):
+        return ref.sha
+    return None
+
+
+def _owner(path: bytes, made: tuple[Module, ...]) -> bytes:
+    """Return the innermost submodule that another one stands in; empty for the project itself."""
+    others = (os.fsencode(module.path) for module in made)
+    return max((other for other in others if path.startswith(other + b"/")), key=len, default=b"")

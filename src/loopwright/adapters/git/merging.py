@@ -1,0 +1,179 @@
+"""Building and finding landings, and proving that work has arrived. Everything happens in our own git dir."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Final
+
+from loopwright.adapters.git.commits import message_of, write_commit
+from loopwright.adapters.git.depot import Depot
+from loopwright.adapters.git.names import display
+from loopwright.adapters.git.runner import Git
+from loopwright.core.errors import GitFailed, MergeConflict
+from loopwright.ports import Candidate, Trailers
+
+DIFF_COMMAND: Final = "git diff-tree -r -p --binary --full-index --no-renames --no-color OLD NEW | sha256sum"
+"""How anyone can compute the hash of a change again."""
+
+_DIFF_FLAGS: Final = ("-r", "-p", "--binary", "--full-index", "--no-renames", "--no-color")
+_DETAIL_LIMIT: Final = 8000
+_CONFLICT_FILES: Final = 5
+_FILE_LIMIT: Final = 4000
+
+
+class Merging:
+    """Merges in memory: no work tree, no index, nothing to clean up."""
+
+    def __init__(self, git: Git, depot: Depot) -> None:
+        self._git = git
+        self._depot = depot
+
+    async def candidate(
+        self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
+    ) -> Candidate:
+        """Merge an attempt into the tip; raise `MergeConflict` with what collides."""
+        env = self._depot.env()
+        done = await self._git.run(
+            "merge-tree",
+            "--write-tree",
+            "-z",
+            "--name-only",
+            "--messages",
+            tip,
+            attempt_sha,
+            env=env,
+            ok=(0, 1),
+        )
+        tree, *rest = done.out.split(b"\0")
+        merged = tree.decode("ascii")
+        if done.code == 1:
+            raise await self._conflict(merged, rest)
+        tip_tree = await self.tree_of(tip)
+        sha = await write_commit(
+            self._git,
+            self._depot,
+            merged,
+            parents=(tip, attempt_sha),
+            message=message_of(subject, trailers),
+            at=at,
+        )
+        return Candidate(parent=tip, sha=sha, tree=merged, empty=merged == tip_tree)
+
+    async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
+        """Find the newest first-parent commit since `since` whose trailer names exactly this task."""
+        form = "%H%x1f%(trailers:key=Loopwright-Task,valueonly,unfold,separator=%x1e)%x00"
+        done = await self._git.run(
+            "log",
+            "--first-parent",
+            f"--format=tformat:{form}",
+            branch_tip,
+            f"^{since}",
+            env=self._depot.env(),
+        )
+        for entry in done.out.decode("utf-8", "replace").split("\0"):
+            sha, _, values = entry.strip("\n").partition("\x1f")
+            if task_id in (value.strip() for value in values.split("\x1e")):
+                return sha
+        return None
+
+    async def is_ancestor(self, sha: str, of: str) -> bool:
+        """Say whether `sha` is contained in `of`."""
+        done = await self._git.run("merge-base", "--is-ancestor", sha, of, env=self._depot.env(), ok=(0, 1))
+        return done.code == 0
+
+    async def tree_of(self, sha: str) -> str:
+        """Return the tree id of a commit."""
+        done = await self._git.run(
+            "rev-parse", "--verify", "--quiet", f"{sha}^{{tree}}", env=self._depot.env(), ok=(0, 1)
+        )
+        if done.code != 0:
+            raise GitFailed(f"the commit {sha} is not in {self._depot.source.git_dir}")
+        return done.text
+
+    async def diff_hash(self, old: str, new: str) -> str:
+        """Return the SHA-256 of the full binary diff, as `DIFF_COMMAND` computes it."""
+        digest = hashlib.sha256()
+        await self._git.run("diff-tree", *_DIFF_FLAGS, old, new, env=self._depot.env(), sink=digest.update)
+        return digest.hexdigest()
+
+    async def diff_stat(self, old: str, new: str) -> str:
+        """Return a short summary of what changed."""
+        done = await self._git.run(
+            "diff-tree", "-r", "--no-color", "--stat=100,60,40", old, new, env=self._depot.env()
+        )
+        return done.text
+
+    async def file_at(self, sha: str, path: str) -> str | None:
+        """Return a file's text at a commit; None when there is no such file."""
+        parts = PurePosixPath(path).parts
+        if not parts or parts[0] == "/" or ".." in parts:
+            return None
+        name = f"{sha}:{'/'.join(parts)}".encode("utf-8", "surrogateescape")
+        done = await self._git.run("cat-file", "--batch", "-z", env=self._depot.env(), stdin=name + b"\0")
+        header, _, content = done.out.partition(b"\n")
+        words = header.split()
+        if len(words) != 3 or words[1] != b"blob":
+            return None
+        return content[: int(words[2])].decode("utf-8", "replace")
+
+    async def proven(self, sha: str, target: str) -> bool:
+        """Say whether the work of `sha` is in `target`: as an ancestor, as a squash, or line by line."""
+        if await self.is_ancestor(sha, target):
+            return True
+        env = self._depot.env()
+        merged = await self._git.run("merge-tree", "--write-tree", target, sha, env=env, ok=(0, 1, 128))
+        if merged.code == 0 and merged.text.split("\n")[0] == await self.tree_of(target):
+            # Merging it would change nothing.
+            return True
+        base = await self._git.run("merge-base", target, sha, env=env, ok=(0, 1))
+        if base.code != 0:
+            return False
+        # The whole of it as one change: a squash leaves a commit with the same patch, however the target went on.
+        squashed = await write_commit(
+            self._git,
+            self._depot,
+            await self.tree_of(sha),
+            parents=(base.text,),
+            message="squashed",
+            at=datetime.fromtimestamp(0, UTC),
+        )
+        for tip in (squashed, sha):
+            marks = (await self._git.run("cherry", target, tip, env=env)).text.split("\n")
+            if all(mark.startswith("- ") for mark in marks):
+                return True
+        return False
+
+    async def _conflict(self, tree: str, rest: Sequence[bytes]) -> MergeConflict:
+        end = rest.index(b"") if b"" in rest else len(rest)
+        paths = tuple(dict.fromkeys(rest[:end]))
+        messages = [
+            field.decode("utf-8", "replace").strip() for field in rest[end:] if field.startswith(b"CONFLICT")
+        ]
+        pieces = list(dict.fromkeys(messages))
+        names = b"".join(f"{tree}:".encode() + path + b"\0" for path in paths[:_CONFLICT_FILES])
+        done = await self._git.run("cat-file", "--batch", "-z", env=self._depot.env(), stdin=names)
+        content = done.out
+        for path in paths[:_CONFLICT_FILES]:
+            header, _, content = content.partition(b"\n")
+            words = header.rsplit(b" ", 2)
+            if len(words) == 3 and words[1] == b"blob":
+                size = int(words[2])
+                text, content = content[:size], content[size + 1 :]
+                pieces += [f"--- {display(path)}", *_hunks(text)]
+        return MergeConflict(tuple(display(path) for path in paths), detail="\n".join(pieces)[:_DETAIL_LIMIT])
+
+
+def _hunks(text: bytes) -> list[str]:
+    """Return the parts of a file between conflict markers."""
+    kept: list[str] = []
+    inside = False
+    size = 0
+    for line in text.decode("utf-8", "replace").splitlines():
+        inside = inside or line.startswith("<<<<<<<")
+        if inside and size < _FILE_LIMIT:
+            kept.append(line)
+            size += len(line)
+        if line.startswith(">>>>>>>"):
+            inside = False
+    return kept

@@ -1,0 +1,115 @@
+"""What we know about each workspace and gate tree. Kept in the home, out of the reach of whoever works in them."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from loopwright.adapters.git.files import is_real_dir, write_atomically
+from loopwright.core.errors import GitFailed, Refused
+
+FOLDERS = ("workspaces", "trees")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Module:
+    """A submodule that was set up in a workspace."""
+
+    path: str
+    git_dir: str
+    """The user's own clone of it."""
+    sha: str
+    key: str
+    """Names our depot and index for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A workspace or gate tree of ours."""
+
+    state: Literal["unfinished", "made"]
+    """`unfinished` while it is made or deleted: what is there then is nobody's work."""
+    sha: str
+    marker: str = ""
+    copied: tuple[str, ...] = ()
+    """Files copied from the user's checkout: never part of a snapshot."""
+    modules: tuple[Module, ...] = ()
+
+
+class Records:
+    """The records of one project, one file each."""
+
+    def __init__(self, home: Path, folder: Path) -> None:
+        self._home = home
+        self._folder = folder
+
+    def key(self, path: Path) -> str:
+        """Return the name under which things about a workspace are kept; it does not change if the home moves."""
+        return hashlib.sha256(str(self._inside(path)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+    def check(self, path: Path) -> Path:
+        """Return the path, or refuse one that is not a workspace or gate tree below this home."""
+        relative = self._inside(path)
+        folder = self._home
+        for part in relative.parts[:-1]:
+            folder /= part
+            if folder.is_symlink():
+                raise Refused(f"{path} lies behind a link at {folder}: it is left alone")
+        return path
+
+    def load(self, path: Path) -> Record | None:
+        """Return what is known about a workspace; None for one that we did not make."""
+        try:
+            data = json.loads(self._file(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise GitFailed(f"{self._file(path)} is damaged: {error}") from error
+        return _parsed(data)
+
+    def save(self, path: Path, record: Record) -> None:
+        """Keep a record durably."""
+        write_atomically(self._file(path), json.dumps(asdict(record)))
+
+    def forget(self, path: Path) -> None:
+        """Drop the record and the indexes of a workspace that is gone."""
+        self._file(path).unlink(missing_ok=True)
+        for index in self._indexes.glob(f"{self.key(path)}*"):
+            index.unlink(missing_ok=True)
+
+    def index(self, path: Path, module: str = "") -> Path:
+        """Return where our own index of a fresh workspace is kept."""
+        self._indexes.mkdir(parents=True, exist_ok=True)
+        return self._indexes / (f"{self.key(path)}-{module}" if module else self.key(path))
+
+    def lock(self, path: Path) -> Path:
+        """Return the lock that guards making and deleting a workspace; a few share one."""
+        return self._folder / "locks" / self.key(path)[:3]
+
+    @property
+    def _indexes(self) -> Path:
+        return self._folder / "indexes"
+
+    def _file(self, path: Path) -> Path:
+        return self._folder / "records" / f"{self.key(path)}.json"
+
+    def _inside(self, path: Path) -> Path:
+        for root in (self._home, self._home.resolve()):
+            if path.is_relative_to(root):
+                relative = path.relative_to(root)
+                if len(relative.parts) >= 2 and relative.parts[0] in FOLDERS and ".." not in relative.parts:
+                    return relative
+        raise Refused(f"{path} is no workspace of this home", hint=f"They are under {self._home}.")
+
+
+def check_present(path: Path) -> Path:
+    """Return the path of a workspace that is really there, or raise."""
+    if not is_real_dir(path):
+        raise GitFailed(f"the workspace {path} is gone, or is no folder any more")
+    return path
+
+
+def _parsed(data: dict[str, Any]) -> Record:
+    modules = tuple(Module(**module) for module in data.pop("modules"))
+    return Record(modules=modules, copied=tuple(data.pop("copied")), **data)

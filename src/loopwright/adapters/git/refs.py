@@ -1,0 +1,136 @@
+"""Refs of ours in the user's repository: read, pinned by fetch, moved by compare-and-swap."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters.git.place import Source
+from loopwright.adapters.git.runner import Git
+from loopwright.core.errors import GitFailed, Refused
+from loopwright.ports import Failpoint
+
+_FIELDS: Final = ("refname", "objectname", "tree", "parent", "committerdate:unix", "worktreepath", "contents")
+_MOVED: Final = ("but expected", "reference already exists", "unable to resolve reference")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ref:
+    """A ref and the commit that it names."""
+
+    name: str
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    committed_at: int
+    worktree: str
+    """The checkout that has this branch checked out, if any."""
+    message: str
+
+
+class Refs:
+    """The refs of one of the user's repositories. Nothing outside our own namespace is ever written."""
+
+    def __init__(self, git: Git, source: Source, failpoint: Failpoint) -> None:
+        self._git = git
+        self._source = source
+        self._failpoint = failpoint
+
+    async def read(self, *patterns: str) -> Mapping[str, Ref]:
+        """Return the refs that match, by name."""
+        form = "%00".join(f"%({field})" for field in _FIELDS) + "%00%00"
+        done = await self._git.run("for-each-ref", f"--format={form}", *patterns, env=self._source.env())
+        found = {}
+        for entry in done.out.decode("utf-8", "replace").split("\0\0\n"):
+            if not entry:
+                continue
+            name, sha, tree, parents, committed_at, worktree, message = entry.split("\0", 6)
+            found[name] = Ref(
+                name=name,
+                sha=sha,
+                tree=tree,
+                parents=tuple(parents.split()),
+                committed_at=int(committed_at or 0),
+                worktree=worktree,
+                message=message.rstrip("\n"),
+            )
+        return found
+
+    async def pin(
+        self, updates: Mapping[str, str], *, origin: Path, near: str, known: Mapping[str, Ref]
+    ) -> None:
+        """Import commits from a git dir of ours and name them; what a name stood for before stays pinned too.
+
+        `near` is a commit that both sides have: only what is newer is copied.
+        """
+        while wanted := {name: sha for name, sha in updates.items() if _sha(known, name) != sha}:
+            kept = {f"{name}-was-{known[name].sha[:12]}": known[name].sha for name in wanted if name in known}
+            try:
+                self._failpoint("git.ref.before")
+                await self.fetch(origin, wanted | kept, near=near)
+                self._failpoint("git.ref.after")
+                return
+            except GitFailed:
+                # Someone may have done the same at the same time. If nobody has, it is a real failure.
+                now = await self.read(*updates)
+                if all(_sha(now, name) == _sha(known, name) for name in updates):
+                    raise
+                known = now
+
+    async def fetch(self, origin: Path, wanted: Mapping[str, str], *, near: str) -> None:
+        """Copy objects into the user's repository, and set refs to them in one go."""
+        await self._git.run(
+            "fetch",
+            "--quiet",
+            "--atomic",
+            "--no-tags",
+            "--no-prune",
+            "--no-write-fetch-head",
+            "--no-auto-maintenance",
+            "--no-recurse-submodules",
+            "--no-show-forced-updates",
+            "--no-write-commit-graph",
+            "--update-shallow",
+            f"--negotiation-tip={near}",
+            str(origin),
+            *(f"+{sha}:{name}" if name else sha for name, sha in wanted.items()),
+            env=self._source.env(),
+        )
+
+    async def create(self, name: str, sha: str) -> bool:
+        """Create a ref; False when it exists."""
+        return await self._swap(name, new=sha, old="0" * len(sha))
+
+    async def swap(self, name: str, *, new: str, old: str) -> bool:
+        """Move a ref from `old` to `new`; False when it was not at `old`."""
+        return await self._swap(name, new=new, old=old)
+
+    async def delete(self, refs: Sequence[Ref]) -> None:
+        """Delete refs that are still what they were."""
+        if not refs:
+            return
+        self._failpoint("git.ref.before")
+        script = "".join(f"delete {ref.name} {ref.sha}\n" for ref in refs)
+        await self._git.run("update-ref", "--stdin", env=self._source.env(), stdin=script.encode())
+        self._failpoint("git.ref.after")
+
+    async def _swap(self, name: str, *, new: str, old: str) -> bool:
+        self._failpoint("git.ref.before")
+        try:
+            await self._git.run("update-ref", "-m", "loopwright", name, new, old, env=self._source.env())
+        except GitFailed as error:
+            words = str(error)
+            if any(sign in words for sign in _MOVED):
+                return False
+            if "exists; cannot create" in words:
+                raise Refused(
+                    f"the branch {name.removeprefix('refs/heads/')} cannot be made: {words}",
+                    hint="A branch of yours stands in the way of the names that Loopwright uses: rename it.",
+                ) from error
+            raise
+        self._failpoint("git.ref.after")
+        return True
+
+
+def _sha(known: Mapping[str, Ref], name: str) -> str | None:
+    return known[name].sha if name in known else None

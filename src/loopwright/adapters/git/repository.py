@@ -1,0 +1,304 @@
+"""`ports.Repository` on real git."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters.git import names, tripwires
+from loopwright.adapters.git.capture import Capture, Label
+from loopwright.adapters.git.depot import Depot
+from loopwright.adapters.git.environment import user_env
+from loopwright.adapters.git.merging import Merging
+from loopwright.adapters.git.place import Place, check_writable, find
+from loopwright.adapters.git.quarantine import FOLDER, Quarantine, Quarantined
+from loopwright.adapters.git.records import Records
+from loopwright.adapters.git.refs import Refs
+from loopwright.adapters.git.runner import Git
+from loopwright.adapters.git.workspaces import Workspaces
+from loopwright.core.errors import GitFailed, NotARepository, NotFound
+from loopwright.ports import Base, Candidate, Failpoint, Snapshot, Trailers, Tripwire, no_failpoint
+
+_KEPT_UNUSED: Final = "7.days.ago"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """Everything that depends on where the user's repository is."""
+
+    place: Place
+    depot: Depot
+    refs: Refs
+    workspaces: Workspaces
+    capture: Capture
+    merging: Merging
+    quarantine: Quarantine
+
+
+class GitRepository:
+    """All git work on one project, in the user's repository and in a git dir of our own beside it."""
+
+    def __init__(
+        self, project_path: Path, *, project_id: str, home: Path, failpoint: Failpoint = no_failpoint
+    ) -> None:
+        self.git = Git()
+        self._project = project_path
+        self._home = home.absolute()
+        self._own = self._home / "git" / f"{project_id}.git"
+        self._failpoint = failpoint
+        self._parts: _Parts | None = None
+
+    # --- where a plan starts -----------------------------------------------------------------------
+
+    async def base(self, ref: str | None = None) -> Base:
+        """Resolve where a plan starts; raise `NotARepository` with what to do."""
+        place = (await self._found()).place
+        check_writable(place.source)
+        if place.toplevel is None:
+            branch, sha, dirty = await self._bare_head(place)
+        else:
+            branch, sha, marks = await tripwires.status(self.git, place, self._home)
+            dirty = tuple(names.display(path) for path in sorted(marks))
+        if ref is not None:
+            return Base(ref=ref, sha=await self._resolved(ref), dirty=dirty)
+        if not names.is_sha(sha):
+            raise NotARepository(
+                f"{self._project} has no commit yet",
+                hint="Commit what you have first: git add -A && git commit -m 'start'",
+            )
+        return Base(ref="HEAD" if branch == "(detached)" else branch, sha=sha, dirty=dirty)
+
+    async def prefix(self) -> str:
+        """Return the project's folder inside its repository: empty, or ending in a slash."""
+        return (await self._ready()).place.prefix
+
+    # --- branches ----------------------------------------------------------------------------------
+
+    async def ensure_branch(self, branch: str, sha: str) -> str:
+        """Create the plan branch at `sha` unless it exists; return its tip."""
+        name, sha = names.branch(branch), names.sha(sha)
+        refs = (await self._ready()).refs
+        known = await refs.read(name)
+        if name in known:
+            return known[name].sha
+        if await refs.create(name, sha):
+            return sha
+        return await self.tip(branch)
+
+    async def tip(self, branch: str) -> str:
+        """Return the tip of a branch of ours."""
+        name = names.branch(branch)
+        known = await (await self._ready()).refs.read(name)
+        if name not in known:
+            raise NotFound(
+                f"the branch {branch} is gone from {self._project}",
+                hint="If it was deleted by mistake, restore it from the last landed commit, then resume.",
+            )
+        return known[name].sha
+
+    async def advance(self, branch: str, *, new: str, old: str) -> bool:
+        """Compare-and-swap the branch; False when it had moved."""
+        name, new, old = names.branch(branch), names.sha(new), names.sha(old)
+        parts = await self._ready()
+        ref = (await parts.refs.read(name)).get(name)
+        if ref is None or ref.sha != old:
+            return ref is not None and ref.sha == new
+        if ref.worktree:
+            raise GitFailed(
+                f"the branch {branch} is checked out in {ref.worktree}: landing on it would make that checkout"
+                " look changed. Switch it to another branch there (git switch --detach), then resume."
+            )
+        await parts.refs.fetch(parts.depot.path, {"": new}, near=old)
+        return await parts.refs.swap(name, new=new, old=old)
+
+    async def log(self, branch: str, base: str) -> list[tuple[str, str]]:
+        """Return id and subject of what landed on a branch since `base`, the newest first."""
+        place = (await self._ready()).place
+        done = await self.git.run(
+            "log",
+            "--first-parent",
+            "--format=tformat:%H%x1f%s%x00",
+            names.branch(branch),
+            f"^{names.sha(base)}",
+            env=place.source.env(),
+        )
+        entries = done.out.decode("utf-8", "replace").split("\0")
+        pairs = (entry.strip("\n").split("\x1f", 1) for entry in entries if entry.strip("\n"))
+        return [(sha, subject) for sha, subject in pairs]
+
+    # --- workspaces --------------------------------------------------------------------------------
+
+    async def make_workspace(
+        self, path: Path, sha: str, *, copy_files: Sequence[str] = (), marker: str = ""
+    ) -> None:
+        """Make a private clone at `sha` with no hooks and no way back; an unfinished one is made anew.
+
+        A finished one with the same commit and marker is left as it is. One for anything else is replaced;
+        what was in it is put in quarantine first.
+        """
+        parts = await self._ready()
+
+        async def keep(path: Path) -> Quarantined | None:
+            return await parts.quarantine.keep(
+                path,
+                ref=f"{FOLDER}replaced/{path.name}",
+                reason=f"Left in {path.name} when it was made anew",
+                at=datetime.now(UTC),
+            )
+
+        await parts.workspaces.make(path, names.sha(sha), copy_files=copy_files, marker=marker, keep=keep)
+
+    async def checkout(self, path: Path, sha: str, *, copy_files: Sequence[str] = ()) -> None:
+        """Make a private tree of `sha` to run gates in; one for another commit is replaced."""
+        parts = await self._ready()
+        await parts.workspaces.make(path, names.sha(sha), copy_files=copy_files)
+
+    async def remove_workspace(self, path: Path) -> None:
+        """Delete a workspace or gate tree of ours; refuses any path that is not one."""
+        await (await self._ready()).workspaces.remove(path)
+
+    async def snapshot(
+        self, path: Path, *, base_sha: str, ref: str, subject: str, trailers: Trailers, at: datetime
+    ) -> Snapshot:
+        """Commit whatever the workspace holds with a git dir and index of our own, and pin it at `ref`."""
+        parts = await self._ready()
+        label = Label(ref=names.pin(ref), subject=subject, at=at, trailers=trailers)
+        return await parts.capture.snapshot(path, base_sha=names.sha(base_sha), label=label)
+
+    # --- landing -----------------------------------------------------------------------------------
+
+    async def candidate(
+        self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
+    ) -> Candidate:
+        """Merge in memory; raise `MergeConflict`."""
+        merging = (await self._ready()).merging
+        return await merging.candidate(
+            tip=names.sha(tip), attempt_sha=names.sha(attempt_sha), subject=subject, trailers=trailers, at=at
+        )
+
+    async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
+        """Find the landing commit of a task on the first-parent line since `since`."""
+        merging = (await self._ready()).merging
+        return await merging.landed(names.sha(branch_tip), since=names.sha(since), task_id=task_id)
+
+    async def is_ancestor(self, sha: str, of: str) -> bool:
+        """Say whether `sha` is contained in `of`."""
+        return await (await self._ready()).merging.is_ancestor(names.sha(sha), names.sha(of))
+
+    async def proven(self, sha: str, target: str) -> bool:
+        """Say whether the work of `sha` has arrived in `target`, a commit or any branch of the user's."""
+        parts = await self._ready()
+        goal = target if names.is_sha(target) else await self._resolved(target)
+        return await parts.merging.proven(names.sha(sha), goal)
+
+    # --- reading -----------------------------------------------------------------------------------
+
+    async def diff_hash(self, old: str, new: str) -> str:
+        """Return the SHA-256 of the full binary diff between two commits."""
+        return await (await self._ready()).merging.diff_hash(names.sha(old), names.sha(new))
+
+    async def diff_stat(self, old: str, new: str) -> str:
+        """Return a short summary of what changed, for people."""
+        return await (await self._ready()).merging.diff_stat(names.sha(old), names.sha(new))
+
+    async def tree_of(self, sha: str) -> str:
+        """Return the tree id of a commit."""
+        return await (await self._ready()).merging.tree_of(names.sha(sha))
+
+    async def file_at(self, sha: str, path: str) -> str | None:
+        """Return a file's text at a commit; the path is relative to the project's folder."""
+        parts = await self._ready()
+        return await parts.merging.file_at(names.sha(sha), parts.place.prefix + path)
+
+    # --- quarantine --------------------------------------------------------------------------------
+
+    async def quarantine(
+        self,
+        path: Path,
+        *,
+        ref: str,
+        reason: str,
+        at: datetime,
+        known: Sequence[str] = (),
+        trailers: Trailers | None = None,
+    ) -> Quarantined | None:
+        """Pin what an ended attempt left in its workspace; None when its base or a `known` commit has it all."""
+        quarantine = (await self._ready()).quarantine
+        return await quarantine.keep(path, ref=ref, reason=reason, at=at, known=known, trailers=trailers)
+
+    async def quarantined(self) -> list[Quarantined]:
+        """Return everything in quarantine, the oldest first."""
+        return await (await self._ready()).quarantine.kept()
+
+    async def drop_quarantine(self, older_than: datetime) -> list[Quarantined]:
+        """Let go of what was put in quarantine before a moment, and return it."""
+        return await (await self._ready()).quarantine.drop(older_than)
+
+    async def tidy(self) -> None:
+        """Delete objects in our own git dir that nothing has used for a week; the user's are left alone."""
+        depot = (await self._ready()).depot
+        await self.git.run("prune", f"--expire={_KEPT_UNUSED}", env=depot.env())
+
+    # --- the user's checkout -----------------------------------------------------------------------
+
+    async def tripwire(self) -> Tripwire:
+        """Take a fingerprint of the user's checkout."""
+        return await tripwires.take(self.git, (await self._ready()).place, self._home)
+
+    def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
+        """Say in plain words what differs between two fingerprints."""
+        return tripwires.stray(before, after)
+
+    async def stray_patch(self, dest: Path) -> bool:
+        """Save the uncommitted changes of the user's checkout as a patch; False when there are none."""
+        return await tripwires.save_patch(self.git, (await self._ready()).place, dest)
+
+    # --- finding it --------------------------------------------------------------------------------
+
+    async def _ready(self) -> _Parts:
+        return self._parts or await self._found()
+
+    async def _found(self) -> _Parts:
+        place = await find(self.git, self._project)
+        depot = Depot(path=self._own, source=place.source, settings=place.settings)
+        depot.ensure()
+        records = Records(self._home, self._own)
+        refs = Refs(self.git, place.source, self._failpoint)
+        capture = Capture(self.git, depot, records, refs, self._failpoint)
+        merging = Merging(self.git, depot)
+        self._parts = _Parts(
+            place=place,
+            depot=depot,
+            refs=refs,
+            workspaces=Workspaces(self.git, place, depot, records),
+            capture=capture,
+            merging=merging,
+            quarantine=Quarantine(capture, merging, refs),
+        )
+        return self._parts
+
+    async def _bare_head(self, place: Place) -> tuple[str, str, tuple[str, ...]]:
+        env = place.source.env()
+        branch = await self.git.run("symbolic-ref", "-q", "--short", "HEAD", env=env, ok=(0, 1))
+        sha = await self.git.run("rev-parse", "-q", "--verify", "HEAD^{commit}", env=env, ok=(0, 1, 128))
+        return branch.text or "(detached)", sha.text, ()
+
+    async def _resolved(self, ref: str) -> str:
+        unknown = NotFound(
+            f"{ref!r} names no commit in {self._project}", hint="Give a branch, a tag or a commit id."
+        )
+        if not ref or ref.startswith("-"):
+            raise unknown
+        done = await self.git.run(
+            "rev-parse",
+            "-q",
+            "--verify",
+            f"{ref}^{{commit}}",
+            env=user_env(),
+            cwd=self._project,
+            ok=(0, 1, 128),
+        )
+        if done.code != 0:
+            raise unknown
+        return done.text

@@ -1,0 +1,194 @@
+"""The watch over the user's own checkout: a cheap fingerprint, and plain words for what changed."""
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from loopwright.adapters.git.environment import user_env
+from loopwright.adapters.git.names import display
+from loopwright.adapters.git.place import Place
+from loopwright.adapters.git.protection import STATE_FOLDER
+from loopwright.adapters.git.runner import Git
+from loopwright.ports import Tripwire
+
+_FILE_LIMIT: Final = 8 << 20
+_TOTAL_LIMIT: Final = 128 << 20
+_COUNT_LIMIT: Final = 2000
+_OURS: Final = "refs/heads/loopwright/"
+_WATCHED: Final = ("config", "config.worktree", "info/exclude", "info/attributes", "info/grafts", "shallow")
+
+
+async def status(git: Git, place: Place, home: Path) -> tuple[str, str, Mapping[bytes, str]]:
+    """Return branch, commit and changed paths of the user's checkout; writes nothing, not even its index."""
+    assert place.toplevel is not None
+    done = await git.run(
+        "status",
+        "--porcelain=v2",
+        "-z",
+        "--branch",
+        "--no-ahead-behind",
+        "--no-renames",
+        "--untracked-files=all",
+        env=user_env(),
+        cwd=place.toplevel,
+    )
+    branch, sha = "", ""
+    changed: dict[bytes, str] = {}
+    for entry in done.out.split(b"\0"):
+        if entry.startswith(b"# branch.oid "):
+            sha = entry[13:].decode("ascii")
+        elif entry.startswith(b"# branch.head "):
+            branch = display(entry[14:])
+        elif entry.startswith((b"1 ", b"u ")):
+            fields = entry.split(b" ", 8 if entry.startswith(b"1 ") else 10)
+            changed[fields[-1]] = b" ".join(fields[1:-1]).decode("ascii")
+        elif entry.startswith(b"? "):
+            changed[entry[2:]] = "?"
+    return branch, sha, {path: mark for path, mark in changed.items() if not _is_ours(place, home, path)}
+
+
+def _is_ours(place: Place, home: Path, path: bytes) -> bool:
+    name = os.fsdecode(path)
+    assert place.toplevel is not None
+    return STATE_FOLDER in PurePosixPath(name).parts or (place.toplevel / name).is_relative_to(home)
+
+
+async def take(git: Git, place: Place, home: Path) -> Tripwire:
+    """Take a fingerprint of the user's checkout and repository."""
+    env = place.source.env()
+    listed = await git.run(
+        "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags", "refs/stash", env=env
+    )
+    lines = (line.rpartition(" ") for line in listed.out.decode("utf-8", "replace").splitlines())
+    refs = {name: sha for name, _, sha in lines if not name.startswith(_OURS)}
+    if place.toplevel is None:
+        head = (place.source.git_dir / "HEAD").read_text(encoding="utf-8").strip()
+        changed: Mapping[str, str] = {}
+    else:
+        branch, sha, marks = await status(git, place, home)
+        head = f"{branch} {sha}"
+        changed = await asyncio.to_thread(_hashed, place.toplevel, marks)
+    config = await asyncio.to_thread(_config_hash, place)
+    return Tripwire(head=head, refs=refs, status=changed, config=config)
+
+
+def stray(before: Tripwire, after: Tripwire) -> tuple[str, ...]:
+    """Say in plain words what changed between two fingerprints."""
+    found = []
+    if before.head != after.head:
+        found.append(f"HEAD moved from {before.head} to {after.head}")
+    for name in sorted(before.refs.keys() | after.refs.keys()):
+        old, new = before.refs.get(name), after.refs.get(name)
+        if old == new:
+            continue
+        if old is None:
+            found.append(f"{name} was created at {new}")
+        elif new is None:
+            found.append(f"{name} was deleted (it was at {old})")
+        else:
+            found.append(f"{name} moved from {old} to {new}")
+    for path in sorted(before.status.keys() | after.status.keys()):
+        was, now = before.status.get(path), after.status.get(path)
+        if was == now:
+            continue
+        if now is None:
+            found.append(f"{path} is no longer changed or untracked")
+        elif was is None:
+            found.append(f"{path} was {'added' if now.startswith('?') else 'changed'}")
+        else:
+            found.append(f"{path} was changed again")
+    if before.config != after.config:
+        found.append("the repository's configuration or hooks were changed")
+    return tuple(found)
+
+
+async def save_patch(git: Git, place: Place, dest: Path) -> bool:
+    """Write the user's uncommitted changes, new files included, as a patch; False when there are none.
+
+    Works on a copy of their index and writes no object, so their repository stays as it is.
+    """
+    if place.toplevel is None:
+        return False
+    with tempfile.TemporaryDirectory() as scratch:
+        index = Path(scratch) / "index"
+        env = user_env() | {"GIT_INDEX_FILE": str(index)}
+        theirs = place.source.git_dir / "index"
+        if theirs.is_file():
+            await asyncio.to_thread(shutil.copy2, theirs, index)
+        else:
+            await git.run("read-tree", "HEAD", env=env, cwd=place.toplevel)
+        new = ("add", "--intent-to-add", "--ignore-errors", "--", ".", f":(exclude,glob)**/{STATE_FOLDER}/**")
+        await git.run(*new, env=env, cwd=place.toplevel, ok=range(256))
+        dest.parent.mkdir(parents=True, exist_ok=True)
+        with dest.open("wb") as file:
+            flags = (
+                "--binary",
+                "--full-index",
+                "--no-renames",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--no-color",
+            )
+            await git.run("diff", *flags, "HEAD", env=env, cwd=place.toplevel, sink=file.write)
+    if dest.stat().st_size:
+        return True
+    dest.unlink()
+    return False
+
+
+def _hashed(top: Path, marks: Mapping[bytes, str]) -> dict[str, str]:
+    """Add a content hash to each changed path; beyond the limits, size and time stand in for the content."""
+    budget = _TOTAL_LIMIT
+    found = {}
+    for count, path in enumerate(sorted(marks)):
+        file = top / os.fsdecode(path)
+        content = "absent"
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            info = file.lstat()
+            if stat.S_ISLNK(info.st_mode):
+                content = f"link {display(os.fsencode(file.readlink()))}"
+            elif not stat.S_ISREG(info.st_mode):
+                content = "special"
+            elif info.st_size > min(_FILE_LIMIT, budget) or count >= _COUNT_LIMIT:
+                content = f"size {info.st_size} at {info.st_mtime_ns}"
+            else:
+                budget -= info.st_size
+                content = _file_hash(file)
+        found[display(path)] = f"{marks[path]} {content}"
+    return found
+
+
+def _file_hash(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except PermissionError:
+        return "unreadable"
+
+
+def _config_hash(place: Place) -> str:
+    digest = hashlib.sha256()
+    for name, file in _watched(place):
+        digest.update(f"{name}\0{file.lstat().st_mode}\0{_file_hash(file)}\0".encode("utf-8", "replace"))
+    return digest.hexdigest()
+
+
+def _watched(place: Place) -> Iterator[tuple[str, Path]]:
+    common = place.source.common_dir
+    folders = dict.fromkeys((common, place.source.git_dir))
+    for folder in folders:
+        for name in _WATCHED:
+            if (folder / name).is_file():
+                yield f"{folder}/{name}", folder / name
+    hooks = common / "hooks"
+    if hooks.is_dir():
+        for hook in sorted(hooks.iterdir()):
+            if hook.is_file() and hook.suffix != ".sample":
+                yield hook.name, hook

@@ -1,0 +1,116 @@
+"""Finds again in the repository, and in a home's run files, what a receipt says."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.adapters.gates.records import output_file
+from loopwright.core.errors import GitFailed, NotFound, UserError
+from loopwright.core.receipts import Facts, shape_problems
+from loopwright.ports import Repository
+
+_NOT_THERE: Final = (GitFailed, NotFound)
+_CUT: Final = re.compile(rb"^\[\.\.\. \d+ bytes left out \.\.\.\]$", re.MULTILINE)
+
+
+async def gather_facts(repository: Repository, receipt: Any, home_runs_dir: Path | None) -> Facts:
+    """Recompute everything that a receipt can be compared with; `unchecked` names what could not be looked at."""
+    problems = shape_problems(receipt)
+    if problems:
+        # Nothing of a file that came from outside reaches git or a path before its shape was checked.
+        raise UserError(
+            f"this is not a receipt: {problems[0]}", hint="give the JSON file that loopwright wrote"
+        )
+    plan, tasks = receipt["plan"], receipt["tasks"]
+    base, result = plan["base_sha"], plan["result_sha"]
+    history = _History(repository)
+    named = [base, result, *(task["landed_sha"] for task in tasks)]
+    trees = {sha: await history.tree(sha) for sha in dict.fromkeys(named) if sha is not None}
+    parents: dict[str, str] = {}
+    landings: dict[str, tuple[str, ...]] = {}
+    diffs: dict[str, str] = {}
+    unchecked = ["the chain of events (it is in the home's database)"]
+    whole = trees[base] is not None and result is not None and trees[result] is not None
+    if whole:
+        diffs[plan["id"]] = await repository.diff_hash(base, result)
+    else:
+        unchecked.append("which tasks landed: there is no result yet, or it is not in this repository")
+    for task in tasks:
+        if whole:
+            landings[task["id"]] = await history.landings(base, result, task["id"])
+        sha = task["landed_sha"]
+        if sha is not None and trees[sha] is not None:
+            parent = await history.parent(sha)
+            if parent is not None:
+                parents[sha] = parent
+                diffs[task["id"]] = await repository.diff_hash(parent, sha)
+    outputs, missing = _outputs(receipt, home_runs_dir)
+    return Facts(
+        trees=trees,
+        contains_base=whole and await repository.is_ancestor(base, result),
+        parents=parents,
+        landings=landings,
+        diffs=diffs,
+        outputs=outputs,
+        unchecked=(*unchecked, *missing),
+    )
+
+
+class _History:
+    """Reads commits; each parent is looked up once, since the port finds it by resolving a name."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._parents: dict[str, str | None] = {}
+
+    async def tree(self, sha: str) -> str | None:
+        """Return the tree of a commit, None when there is no such commit."""
+        try:
+            return await self._repository.tree_of(sha)
+        except _NOT_THERE:
+            return None
+
+    async def parent(self, sha: str) -> str | None:
+        """Return the first parent; a root commit has none."""
+        if sha not in self._parents:
+            try:
+                self._parents[sha] = (await self._repository.base(f"{sha}^1")).sha
+            except _NOT_THERE:
+                self._parents[sha] = None
+        return self._parents[sha]
+
+    async def landings(self, base: str, result: str, task_id: str) -> tuple[str, ...]:
+        """Return every landing of a task between base and result, oldest first.
+
+        The port finds one landing in a range, whichever; so what lies above and below it is searched as well.
+        """
+        found = await self._repository.landed(result, since=base, task_id=task_id)
+        if found is None:
+            return ()
+        below = await self.parent(found)
+        older = await self.landings(base, below, task_id) if below not in (None, base) else ()
+        newer = await self.landings(found, result, task_id) if found != result else ()
+        return (*older, found, *newer)
+
+
+def _outputs(receipt: Mapping[str, Any], home_runs_dir: Path | None) -> tuple[dict[str, str], list[str]]:
+    """Hash the recorded outputs of gate commands again, where a whole one was kept."""
+    if home_runs_dir is None:
+        return {}, ["the recorded outputs of the gates (they are in the home where the plan ran)"]
+    outputs: dict[str, str] = {}
+    missing: list[str] = []
+    for verdict in receipt["verdicts"]:
+        for n, command in enumerate(verdict["commands"], 1):
+            key = f"{verdict['run_id']}/{n}"
+            path = output_file(home_runs_dir / verdict["run_id"], n)
+            if not path.is_file():
+                missing.append(f"the output of {command['name']!r} ({key}): its file is gone")
+                continue
+            data = path.read_bytes()
+            if len(data) < command["output_bytes"] and _CUT.search(data):
+                missing.append(f"the output of {command['name']!r} ({key}): only its start and end were kept")
+            else:
+                outputs[key] = hashlib.sha256(data).hexdigest()
+    return outputs, missing

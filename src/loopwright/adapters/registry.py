@@ -1,0 +1,84 @@
+"""Which adapters there are: names with the place of their class, loaded only when one is asked for.
+
+Other packages add agents and sources through the entry points `loopwright.agents` and `loopwright.sources`;
+a built-in name cannot be taken over.
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Final, cast
+
+from loopwright.core.errors import UserError
+from loopwright.ports import Agent, Gate, Source
+
+AGENTS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "claude": "loopwright.adapters.agents.claude:ClaudeAgent",
+        "command": "loopwright.adapters.agents.command:CommandAgent",
+        "scripted": "loopwright.testing.scripted:ScriptedAgent",
+    }
+)
+SOURCES: Final[Mapping[str, str]] = MappingProxyType(
+    {"yaml": "loopwright.adapters.sources.yaml_plan:YamlSource"}
+)
+GATES: Final[Mapping[str, str]] = MappingProxyType(
+    {"commands": "loopwright.adapters.gates.commands:CommandGate"}
+)
+
+_GROUPS: Final[Mapping[str, str]] = MappingProxyType(
+    {"agent": "loopwright.agents", "source": "loopwright.sources"}
+)
+
+
+def agent(name: str) -> Agent:
+    """Return the agent of this name."""
+    return cast("Agent", _make("agent", AGENTS, name))
+
+
+def source(kind: str) -> Source:
+    """Return the reader for this kind of work source."""
+    return cast("Source", _make("source", SOURCES, kind))
+
+
+def gate(kind: str) -> Gate:
+    """Return the gate of this kind."""
+    return cast("Gate", _make("gate", GATES, kind))
+
+
+def known_agents() -> tuple[str, ...]:
+    """Return the names of all agents, installed ones included."""
+    return _known("agent", AGENTS)
+
+
+def known_sources() -> tuple[str, ...]:
+    """Return the kinds of all work sources, installed ones included."""
+    return _known("source", SOURCES)
+
+
+def _installed(what: str) -> dict[str, EntryPoint]:
+    group = _GROUPS.get(what)
+    return {point.name: point for point in entry_points(group=group)} if group else {}
+
+
+def _known(what: str, table: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(sorted({*table, *_installed(what)}))
+
+
+def _make(what: str, table: Mapping[str, str], name: str) -> object:
+    if name in table:
+        module, _, attribute = table[name].partition(":")
+        return getattr(import_module(module), attribute)()
+    point = _installed(what).get(name)
+    if point is None:
+        raise UserError(
+            f"there is no {what} named {name!r}", hint=f"known are: {', '.join(_known(what, table))}"
+        )
+    try:
+        return point.load()()
+    except (ImportError, AttributeError) as error:
+        raise UserError(
+            f"the {what} {name!r} cannot be loaded: {error}",
+            hint=f"reinstall or remove the package that offers it ({point.value})",
+        ) from error

@@ -1,0 +1,304 @@
+"""Plans written in YAML, or in JSON with the same shape."""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.adapters.sources.located import Located, Unreadable
+from loopwright.adapters.sources.plan_file import read_document
+from loopwright.adapters.sources.plan_format import (
+    MAX_ATTEMPTS,
+    MAX_CRITERION,
+    MAX_DESCRIPTION,
+    MAX_ID,
+    MAX_PRIORITY,
+    MAX_TITLE,
+    PLAN_KEYS,
+    TASK_KEYS,
+)
+from loopwright.config.gates import read_gates
+from loopwright.config.kinds import WrongValue, count, is_inside, text
+from loopwright.config.layers import Level, check_values
+from loopwright.config.nearest import did_you_mean, nearest, quoted
+from loopwright.config.settings import AGENT_NAME
+from loopwright.core.errors import BadPlan
+from loopwright.core.graph import find_cycle
+from loopwright.core.model import GateCommand
+from loopwright.ports import PlannedTask, PlannedWork
+
+MAX_PROBLEMS: Final = 50
+_AGENT: Final = text(what="the name of an agent, such as claude", pattern=AGENT_NAME)
+_MODEL: Final = text(what="the name of a model")
+_PRIORITY: Final = count(0, MAX_PRIORITY)
+_ATTEMPTS: Final = count(1, MAX_ATTEMPTS)
+
+
+class YamlSource:
+    """Reads a plan from one YAML or JSON file."""
+
+    kind = "yaml"
+
+    def read(self, path: Path) -> PlannedWork:
+        """Return the work, or raise `BadPlan` with located problems."""
+        name = path.name if path.is_absolute() else path.as_posix()
+        try:
+            document, sha256 = read_document(path)
+        except Unreadable as broken:
+            place = f"{name}:{broken.line}" if broken.line is not None else name
+            raise BadPlan(name, (f"{place}: {broken.message}",)) from broken
+        reader = _PlanReader(name)
+        work = reader.plan(document, sha256)
+        if reader.problems or work is None:
+            raise BadPlan(name, _bounded(reader.problems))
+        return work
+
+
+def _bounded(problems: list[str]) -> tuple[str, ...]:
+    if len(problems) <= MAX_PROBLEMS:
+        return tuple(problems)
+    return (*problems[:MAX_PROBLEMS], f"and {len(problems) - MAX_PROBLEMS} more problems")
+
+
+class _PlanReader:
+    """Turns a located document into work, and gathers everything that is wrong with it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._found: list[tuple[int, str]] = []
+
+    @property
+    def problems(self) -> list[str]:
+        """All problems, from the top of the file to its end."""
+        return [
+            f"{self._name}:{line}: {words}" for line, words in sorted(self._found, key=lambda each: each[0])
+        ]
+
+    def plan(self, document: Located, sha256: str) -> PlannedWork | None:
+        if not isinstance(document.value, dict):
+            self._note(document.line, "", "a plan is a table with title and tasks; see docs/plan-format.md")
+            return None
+        table = document.value
+        self._known(table, PLAN_KEYS, "")
+        title = self._title(table, "", document.line)
+        settings = self._settings(table)
+        gates = self._gates(table, "gates", "") if _given(table, "gates") else None
+        tasks = self._tasks(table, document.line)
+        if self._found:
+            return None
+        return PlannedWork(
+            title=title, tasks=tuple(tasks.values()), gates=gates, settings=settings, sha256=sha256
+        )
+
+    def _note(self, line: int, place: str, message: str) -> None:
+        self._found.append((line, f"{place}{': ' if place else ''}{message}"))
+
+    def _known(self, table: dict[str, Located], keys: Any, prefix: str) -> None:
+        for key, inner in table.items():
+            if key not in keys:
+                place = f"{prefix}{quoted(key)[1:-1]}"
+                self._note(inner.line, place, f"unknown key{did_you_mean(key, tuple(keys))}")
+
+    def _settings(self, table: dict[str, Located]) -> dict[str, Any]:
+        if not _given(table, "settings"):
+            return {}
+        located = table["settings"]
+        if not isinstance(located.value, dict):
+            self._note(located.line, "settings", "expected a table of settings")
+            return {}
+        tree = located.plain()
+        if tree.pop("gates", None) is not None:
+            self._note(
+                located.value["gates"].line, "settings.gates", "write gates at the top of the plan instead"
+            )
+        _, problems = check_values(tree, Level.PLAN)
+        for problem in problems:
+            line = _line_of(located, problem.key)
+            self._note(line, f"settings.{quoted(problem.key, 120)[1:-1]}", problem.message)
+        return dict(tree)
+
+    def _gates(self, table: dict[str, Located], key: str, prefix: str) -> tuple[GateCommand, ...]:
+        if not _given(table, key):
+            return ()
+        located = table[key]
+        entries = located.value if isinstance(located.value, list) else [located]
+        gates, problems = read_gates([entry.plain() for entry in entries])
+        for problem in problems:
+            entry = entries[problem.index]
+            line = _line_of(entry, problem.key)
+            self._note(line, f"{prefix}{key}{problem.place}", problem.message)
+        return gates
+
+    def _title(self, table: dict[str, Located], prefix: str, line: int) -> str:
+        title = self._text(table, "title", prefix, line, limit=MAX_TITLE)
+        if "\n" in title:
+            self._note(table["title"].line, f"{prefix}title", "must be one line; use description for more")
+        return title
+
+    def _text(self, table: dict[str, Located], key: str, prefix: str, line: int, *, limit: int) -> str:
+        """Return a required text; numbers and dates are taken as they were written."""
+        if not _given(table, key):
+            self._note(table[key].line if key in table else line, f"{prefix}{key}", "missing")
+            return ""
+        located = table[key]
+        if isinstance(located.value, bool | list | dict):
+            self._note(located.line, f"{prefix}{key}", f"expected a text{_quotes(located)}")
+            return ""
+        found = located.text.strip()
+        if not found or len(found) > limit:
+            self._note(located.line, f"{prefix}{key}", f"expected a text of 1 to {limit} characters")
+        return found
+
+    def _tasks(self, table: dict[str, Located], line: int) -> dict[str, PlannedTask]:
+        if not _given(table, "tasks"):
+            self._note(
+                table["tasks"].line if "tasks" in table else line, "tasks", "missing: a plan needs tasks"
+            )
+            return {}
+        located = table["tasks"]
+        if not isinstance(located.value, list):
+            self._note(located.line, "tasks", "expected a list of tasks")
+            return {}
+        if not located.value:
+            self._note(located.line, "tasks", "empty: a plan needs at least one task")
+        tasks: dict[str, PlannedTask] = {}
+        places: dict[str, tuple[int, Located]] = {}
+        for index, entry in enumerate(located.value):
+            task = self._task(entry, f"tasks[{index}]")
+            if task is None:
+                continue
+            if task.key in tasks:
+                first = places[task.key][1].line
+                self._note(
+                    _line_of(entry, "id"),
+                    f"tasks[{index}].id",
+                    f"{quoted(task.key)} is already on line {first}",
+                )
+                continue
+            tasks[task.key] = task
+            places[task.key] = (index, entry)
+        self._graph(tasks, places)
+        return tasks
+
+    def _task(self, entry: Located, place: str) -> PlannedTask | None:
+        if not isinstance(entry.value, dict):
+            self._note(entry.line, place, "expected a table with id and title")
+            return None
+        table = entry.value
+        prefix = f"{place}."
+        self._known(table, TASK_KEYS, prefix)
+        key = self._text(table, "id", prefix, entry.line, limit=MAX_ID)
+        return PlannedTask(
+            key=key or place,
+            title=self._title(table, prefix, entry.line),
+            description=self._words(table, "description", prefix, MAX_DESCRIPTION),
+            criteria=self._texts(table, "criteria", prefix, _is_criterion, "a text"),
+            acceptance=self._gates(table, "acceptance", prefix),
+            depends_on=self._ids(table, prefix),
+            scope=self._texts(
+                table, "scope", prefix, is_inside, "a path relative to the project, without .."
+            ),
+            priority=self._value(table, "priority", prefix, _PRIORITY.read, 50),
+            max_attempts=self._value(table, "max_attempts", prefix, _ATTEMPTS.read),
+            agent=self._value(table, "agent", prefix, _AGENT.read),
+            model=self._value(table, "model", prefix, _MODEL.read),
+        )
+
+    def _value(
+        self,
+        table: dict[str, Located],
+        key: str,
+        prefix: str,
+        read: Callable[[Any], Any],
+        default: Any = None,
+    ) -> Any:
+        if not _given(table, key):
+            return default
+        try:
+            return read(table[key].plain())
+        except WrongValue as wrong:
+            self._note(table[key].line, f"{prefix}{key}", str(wrong))
+            return default
+
+    def _words(self, table: dict[str, Located], key: str, prefix: str, limit: int) -> str:
+        return self._text(table, key, prefix, 0, limit=limit) if _given(table, key) else ""
+
+    def _texts(
+        self, table: dict[str, Located], key: str, prefix: str, right: Callable[[str], bool], what: str
+    ) -> tuple[str, ...]:
+        found: list[str] = []
+        for index, entry in enumerate(_entries(table, key)):
+            if isinstance(entry.value, bool | list | dict) or entry.value is None or not right(entry.text):
+                self._note(entry.line, f"{prefix}{key}[{index}]", f"expected {what}{_quotes(entry)}")
+            else:
+                found.append(entry.text.strip())
+        return tuple(found)
+
+    def _ids(self, table: dict[str, Located], prefix: str) -> tuple[str, ...]:
+        ids = self._texts(table, "depends_on", prefix, _is_id, "the id of a task")
+        return tuple(dict.fromkeys(ids))
+
+    def _graph(self, tasks: dict[str, PlannedTask], places: dict[str, tuple[int, Located]]) -> None:
+        edges: dict[str, list[str]] = {}
+        for key, task in tasks.items():
+            index, entry = places[key]
+            line, place = _line_of(entry, "depends_on"), f"tasks[{index}].depends_on"
+            edges[key] = []
+            for dependency in task.depends_on:
+                if dependency == key:
+                    self._note(line, place, "a task cannot depend on itself")
+                elif dependency not in tasks:
+                    guess = _guess(dependency, tasks) if len(self._found) < MAX_PROBLEMS else ""
+                    self._note(line, place, f"unknown task {quoted(dependency)}{guess}")
+                else:
+                    edges[key].append(dependency)
+        cycle = find_cycle(edges)
+        if cycle is not None:
+            index, entry = places[cycle[0]]
+            shown = " -> ".join(quoted(key)[1:-1] for key in cycle[:20]) + (
+                " -> …" if len(cycle) > 20 else ""
+            )
+            self._note(
+                _line_of(entry, "depends_on"),
+                f"tasks[{index}].depends_on",
+                f"these tasks wait for each other: {shown}",
+            )
+
+
+def _guess(dependency: str, tasks: Collection[str]) -> str:
+    # Ids are short, so half of the letters is near enough; in a large plan looking would take too long.
+    guess = nearest(dependency, tasks, cutoff=0.5) if len(tasks) <= 1000 else None
+    return f" (did you mean {quoted(guess)}?)" if guess is not None else ""
+
+
+def _given(table: dict[str, Located], key: str) -> bool:
+    return key in table and table[key].value is not None
+
+
+def _entries(table: dict[str, Located], key: str) -> list[Located]:
+    if not _given(table, key):
+        return []
+    value = table[key].value
+    return value if isinstance(value, list) else [table[key]]
+
+
+def _is_id(words: str) -> bool:
+    return 0 < len(words.strip()) <= MAX_ID
+
+
+def _is_criterion(words: str) -> bool:
+    return 0 < len(words.strip()) <= MAX_CRITERION
+
+
+def _quotes(located: Located) -> str:
+    return f': put "{located.text}" in quotes' if isinstance(located.value, bool) else ""
+
+
+def _line_of(located: Located, dotted: str) -> int:
+    """Return the line of an inner key, or of the nearest thing around it."""
+    line = located.line
+    for part in dotted.split("."):
+        if not isinstance(located.value, dict) or part not in located.value:
+            return line
+        located = located.value[part]
+        line = located.line
+    return line

@@ -1,0 +1,83 @@
+"""The files in a project's `.loopwright/`: written atomically, never committed, safe to delete."""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from loopwright.core.documents import document
+from loopwright.core.errors import BadId
+from loopwright.core.model import RecordedEvent
+
+FOLDER = ".loopwright"
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+class ProjectStateFiles:
+    """One folder per kind of document, one file per id, and one file of events per day."""
+
+    def put(self, project: Path, kind: str, id: str, document: Mapping[str, Any]) -> Path:
+        """Write one document atomically; an id that could leave the folder is refused."""
+        for part in (kind, id):
+            if not _SAFE.fullmatch(part):
+                raise BadId(f"{part!r} cannot be a file name")
+        path = _folder(project) / kind / f"{id}.json"
+        path.parent.mkdir(exist_ok=True)
+        _replace(path, json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+        return path
+
+    def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
+        """Append events to the file of their day; those that are there already are not written again."""
+        folder = _folder(project) / "events"
+        folder.mkdir(exist_ok=True)
+        for day, group in groupby(events, key=lambda event: event.at.date().isoformat()):
+            path = folder / f"events-{day}.jsonl"
+            last = _last_number(path)
+            lines = [
+                json.dumps(document(event), sort_keys=True, ensure_ascii=False) + "\n"
+                for event in group
+                if event.n > last
+            ]
+            if lines:
+                with path.open("a", encoding="utf-8") as file:
+                    file.write("".join(lines))
+                    file.flush()
+                    os.fsync(file.fileno())
+
+
+def _folder(project: Path) -> Path:
+    folder = project / FOLDER
+    if not folder.is_dir():
+        folder.mkdir()
+    guard = folder / ".gitignore"
+    if not guard.exists():
+        # It ignores itself too: nothing of ours ever shows up in the user's status.
+        _replace(guard, "*\n")
+    return folder
+
+
+def _replace(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with draft.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def _last_number(path: Path) -> int:
+    """Return the number of the last whole event in a file; a half line at the end is cut off."""
+    if not path.exists():
+        return 0
+    with path.open("rb+") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 1_000_000))
+        tail = file.read()
+        whole = tail[: tail.rfind(b"\n") + 1]
+        if len(whole) < len(tail):
+            file.truncate(size - (len(tail) - len(whole)))
+    lines = whole.splitlines()
+    return int(json.loads(lines[-1])["n"]) if lines else 0

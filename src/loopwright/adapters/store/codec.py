@@ -1,0 +1,176 @@
+"""Rows to columns and back, driven by the types of the dataclasses.
+
+Plain values become columns of their own kind, and everything nested becomes JSON text. This is written out instead
+of left to pydantic because `status` must answer at once: building its validators alone costs more than reading a
+home does.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from loopwright.adapters.store.chain import moment_text
+
+R = TypeVar("R")
+Convert = Callable[[Any], Any]
+Storage = Literal["text", "integer", "number", "boolean", "moment", "json"]
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_PLAIN: Final[Mapping[Any, Storage]] = {int: "integer", float: "number", bool: "boolean"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """How one field of a row is stored."""
+
+    name: str
+    storage: Storage
+    nullable: bool
+    encode: Convert
+    decode: Convert
+
+
+def storable(text: str) -> str:
+    """Return the text without what no database can hold: NUL and half surrogates become the replacement sign."""
+    return text if text.isascii() and "\x00" not in text else _UNSTORABLE.sub("\ufffd", text)
+
+
+def to_utc(at: datetime) -> datetime:
+    """Return the moment in UTC; one without a time zone is a defect."""
+    if at.tzinfo is None:
+        raise TypeError(f"{at!r} has no time zone: every moment in a home is aware")
+    return at.astimezone(UTC)
+
+
+def dump(value: Any) -> str:
+    """Return a JSON value as text that every database can hold."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+@cache
+def _fields(kind: Any) -> Mapping[str, Field]:
+    hints = get_type_hints(kind)
+    return {field.name: _field(field.name, hints[field.name]) for field in fields(kind)}
+
+
+def fields_of(kind: Any) -> Iterable[Field]:
+    """Return how each field of a row type is stored."""
+    return _fields(kind).values()
+
+
+def field_of(kind: Any, name: str) -> Field:
+    """Return how one field is stored; an unknown name is a defect."""
+    field = _fields(kind).get(name)
+    if field is None:
+        raise TypeError(f"{kind.__name__} has no column {name!r}")
+    return field
+
+
+def encode(row: Any) -> dict[str, Any]:
+    """Return a row as column values."""
+    return {field.name: _maybe(field.encode, getattr(row, field.name)) for field in fields_of(type(row))}
+
+
+def encode_some(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return some columns' values."""
+    return {name: _maybe(field_of(kind, name).encode, value) for name, value in values.items()}
+
+
+def decode(kind: type[R], columns: Mapping[Any, Any]) -> R:
+    """Return the row that these column values stand for."""
+    return kind(**{field.name: _maybe(field.decode, columns[field.name]) for field in fields_of(kind)})
+
+
+def _maybe(convert: Convert, value: Any) -> Any:
+    return None if value is None else convert(value)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _field(name: str, hint: Any) -> Field:
+    kind, nullable = _without_none(hint)
+    storage, encode_, decode_ = _column(kind)
+    return Field(name=name, storage=storage, nullable=nullable, encode=encode_, decode=decode_)
+
+
+def _column(kind: Any) -> tuple[Storage, Convert, Convert]:
+    if kind is str:
+        return "text", storable, _same
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return "text", str, kind
+    if kind is datetime:
+        return "moment", to_utc, to_utc
+    if kind in _PLAIN:
+        return _PLAIN[kind], kind, kind
+    pack, unpack = _nested(kind)
+    return "json", lambda value: dump(pack(value)), lambda text: unpack(json.loads(text))
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    if get_origin(hint) not in (Union, UnionType):
+        return hint, False
+    kinds = [kind for kind in get_args(hint) if kind is not NoneType]
+    if len(kinds) != 1 or len(kinds) == len(get_args(hint)):
+        raise TypeError(f"{hint} cannot be stored: only a union with None has one meaning")
+    return kinds[0], True
+
+
+@cache
+def _nested(hint: Any) -> tuple[Convert, Convert]:
+    """Return how a value inside JSON is written and read."""
+    kind, nullable = _without_none(hint)
+    if nullable:
+        pack, unpack = _nested(kind)
+        return (lambda value: _maybe(pack, value)), (lambda value: _maybe(unpack, value))
+    if kind is Any or kind in (str, int, bool):
+        return _same, _same
+    if kind is float:
+        return float, float
+    if kind is datetime:
+        return moment_text, datetime.fromisoformat
+    if get_origin(kind) is tuple and get_args(kind)[1:] == (...,):
+        pack_item, unpack_item = _nested(get_args(kind)[0])
+        return (lambda items: [pack_item(item) for item in items]), (
+            lambda items: tuple(unpack_item(item) for item in items)
+        )
+    if get_origin(kind) is not None and issubclass(get_origin(kind), Mapping):
+        pack_item, unpack_item = _nested(get_args(kind)[1])
+        return (lambda items: {key: pack_item(item) for key, item in items.items()}), (
+            lambda items: {key: unpack_item(item) for key, item in items.items()}
+        )
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return str, kind
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _value(kind)
+    raise TypeError(f"{hint} cannot be stored")
+
+
+def _value(kind: type[Any]) -> tuple[Convert, Convert]:
+    hints = get_type_hints(kind)
+    parts = {field.name: _nested(hints[field.name]) for field in fields(kind)}
+    required = {
+        field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING
+    }
+
+    def pack(value: Any) -> dict[str, Any]:
+        return {name: pack_part(getattr(value, name)) for name, (pack_part, _) in parts.items()}
+
+    def unpack(stored: Mapping[str, Any]) -> Any:
+        # Values outlive program versions: a part that was added since has its default, one that is gone is left out.
+        return kind(
+            **{
+                name: unpack_part(stored[name])
+                for name, (_, unpack_part) in parts.items()
+                if name in stored or name in required
+            }
+        )
+
+    return pack, unpack

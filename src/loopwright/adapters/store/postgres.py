@@ -1,0 +1,219 @@
+"""A home in a PostgreSQL database, shared by many machines.
+
+Writers of a home run one after another: each begins by locking the row that counts events. So every transaction sees
+all that was committed before it, as in SQLite, nothing has to be run again because of another writer, and event
+numbers are committed in order. The lock is held for the few milliseconds of a transaction; an idle one is ended by
+the server.
+"""
+
+import logging
+import os
+import secrets
+import select
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import psycopg
+from sqlalchemy import URL, Connection, Table, create_engine, event, text
+from sqlalchemy import select as sql_select
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
+
+from loopwright.adapters.store.schema import counters
+from loopwright.adapters.store.wake import Signal
+from loopwright.core.errors import StaleVersion, StoreUnavailable
+
+_log: Final = logging.getLogger(__name__)
+_CHANNEL: Final = "loopwright"
+_UPGRADE_LOCK: Final = 0x6C6F6F70  # any number, as long as it is always the same
+_CONFLICTS: Final = frozenset({"40001", "40P01"})
+_IDLE_LIMIT_S: Final = 30
+_CONNECT_LIMIT_S: Final = 10
+_RECONNECT_S: Final = 1.0
+
+_SENTENCES: Final = {
+    "55P03": "another worker has held the home's lock for too long. Nothing was lost; look for a stuck session in "
+    "pg_stat_activity, then try again",
+    "53100": "the server's disk is full. Nothing was lost; free some space and try again",
+    "25006": "it is read-only (a standby?). Use the address of the primary server",
+    "28P01": "the password is wrong. Correct the address of the home",
+    "28000": "the server does not let this user in. Correct the address of the home, or pg_hba.conf",
+    "3D000": "there is no such database. Create it, or correct the address of the home",
+    "42501": "this user may not do that. Grant it the rights to create and write tables",
+}
+
+
+class PostgresBackend:
+    """One PostgreSQL database and the workers that share it."""
+
+    def __init__(self, url: URL, *, patience: float) -> None:
+        url = url.set(drivername="postgresql+psycopg")
+        self.where = url.set(drivername="postgresql").render_as_string(hide_password=True)
+        self._patience = patience
+        self.engine = create_engine(
+            url,
+            isolation_level="READ COMMITTED",
+            pool_size=5,
+            max_overflow=5,
+            connect_args={
+                "connect_timeout": _CONNECT_LIMIT_S,
+                "application_name": f"loopwright {os.getpid()}",
+            },
+        )
+        event.listen(self.engine, "connect", self._prepare)
+        self.wake = NotifyWake(url.set(drivername="postgresql").render_as_string(hide_password=False))
+
+    def begin_writing(self, connection: Connection) -> None:
+        """Lock the row that counts events: the next statement sees everything that was committed before."""
+        connection.execute(sql_select(counters.c.n).where(counters.c.id == "events").with_for_update())
+
+    def begin_reading(self, connection: Connection) -> None:
+        """Read one state of the rows throughout."""
+        connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+
+    def clock(self, connection: Connection) -> datetime:
+        """Return the server's time."""
+        now = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+        assert isinstance(now, datetime)
+        return now.astimezone(UTC)
+
+    def insert_or_skip(self, table: Table) -> Any:
+        """Build an INSERT that skips a row which breaks a unique key."""
+        return insert(table).on_conflict_do_nothing()
+
+    def announce(self, connection: Connection) -> None:
+        """Have the server wake the others when this transaction commits."""
+        connection.execute(
+            text("SELECT pg_notify(:channel, :sender)"), {"channel": _CHANNEL, "sender": self.wake.token}
+        )
+
+    def may_run_again(self, error: SQLAlchemyError) -> bool:
+        """Say whether it was a conflict, or a connection that was lost."""
+        return isinstance(error, DBAPIError) and (
+            error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _CONFLICTS
+        )
+
+    def explain(self, error: SQLAlchemyError) -> Exception:
+        """Say what PostgreSQL's error means and what to do."""
+        if isinstance(error, IntegrityError):
+            return StaleVersion(f"a row would have been left without the row it belongs to ({error.orig})")
+        if not isinstance(error, DBAPIError):
+            return error
+        sentence = _SENTENCES.get(getattr(error.orig, "sqlstate", None) or "")
+        if sentence is None and not isinstance(error, OperationalError | InterfaceError):
+            return error
+        cause = str(error.orig).strip().splitlines() or [""]
+        sentence = sentence or "it cannot be reached. Start the server, or correct the address of the home"
+        return StoreUnavailable(f"The database {self.where}: {sentence} ({cause[0]}).")
+
+    def tables(self, connection: Connection) -> frozenset[str]:
+        """Return the names of the tables that are there."""
+        found = connection.execute(
+            text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+        )
+        return frozenset(found.scalars())
+
+    @contextmanager
+    def upgrading(self) -> Iterator[Connection]:
+        """Hold the database alone among the workers that want to create or upgrade it."""
+        with self.engine.connect() as connection, connection.begin():
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _UPGRADE_LOCK})
+            yield connection
+
+    def backup(self, _found: str, /) -> str | None:
+        """Leave it to the server: the upgrade is one transaction, and backups are its administrator's."""
+        return None
+
+    def _prepare(self, connection: Any, _record: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET TIME ZONE 'UTC'")
+            cursor.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_LIMIT_S}s'")
+            cursor.execute(f"SET lock_timeout = '{int(self._patience * 1000)}ms'")
+        connection.commit()
+
+
+class NotifyWake:
+    """Wakes by LISTEN and NOTIFY, on a connection of its own."""
+
+    def __init__(self, conninfo: str) -> None:
+        self.token = secrets.token_hex(8)
+        self._conninfo = conninfo
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._stop: socket.socket | None = None
+
+    def listen(self, signal: Signal) -> None:
+        """Connect, and bump the signal for each notification of another process."""
+        with self._lock:
+            if self._thread is not None:
+                return
+            try:
+                connection = self._connect()
+            except psycopg.OperationalError as error:
+                # The query that the caller is about to make says it better.
+                _log.warning("no wake-ups, changes are noticed later: %s", error)
+                return
+            self._stop, stopped = socket.socketpair()
+            self._thread = threading.Thread(
+                target=self._run, args=(connection, stopped, signal), name="loopwright-wake", daemon=True
+            )
+            self._thread.start()
+
+    def send(self) -> None:
+        """Do nothing: the notification left with the commit."""
+
+    def close(self) -> None:
+        """Stop listening."""
+        with self._lock:
+            if self._thread is not None and self._stop is not None:
+                self._stop.send(b"x")
+                self._thread.join()
+                self._stop.close()
+                self._thread = self._stop = None
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        connection = psycopg.connect(self._conninfo, autocommit=True, connect_timeout=_CONNECT_LIMIT_S)
+        connection.execute(f"LISTEN {_CHANNEL}")
+        return connection
+
+    def _run(
+        self, connection: psycopg.Connection[Any] | None, stopped: socket.socket, signal: Signal
+    ) -> None:
+        with stopped:
+            while True:
+                connection = connection or self._reconnect(signal)
+                watched: list[Any] = [stopped] if connection is None else [stopped, connection]
+                ready, _, _ = select.select(watched, [], [], _RECONNECT_S if connection is None else None)
+                if stopped in ready:
+                    break
+                if connection is not None and not self._take(connection, signal):
+                    connection.close()
+                    connection = None
+            if connection is not None:
+                connection.close()
+
+    def _reconnect(self, signal: Signal) -> psycopg.Connection[Any] | None:
+        try:
+            connection = self._connect()
+        except psycopg.OperationalError as error:
+            _log.warning("the database does not answer, trying again: %s", error)
+            return None
+        signal.bump()  # whatever was committed in between
+        return connection
+
+    def _take(self, connection: psycopg.Connection[Any], signal: Signal) -> bool:
+        """Bump for what came in; say whether the connection still stands."""
+        try:
+            connection.pgconn.consume_input()
+        except psycopg.OperationalError:
+            return False
+        others = False
+        while (notification := connection.pgconn.notifies()) is not None:
+            others = others or notification.extra.decode() != self.token
+        if others:
+            signal.bump()
+        return True

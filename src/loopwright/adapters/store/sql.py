@@ -1,0 +1,228 @@
+"""The Store over SQLAlchemy: transactions in threads, failpoints around each commit, wake-ups after it."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from loopwright.adapters.store.backend import Backend
+from loopwright.adapters.store.threads import run_in
+from loopwright.adapters.store.tx import SqlTx
+from loopwright.adapters.store.upcast import UPCASTERS, Upcaster
+from loopwright.adapters.store.upgrade import HISTORY, History, prepare
+from loopwright.adapters.store.wake import Signal
+from loopwright.core.errors import BadConfig, NotFound, StoreUnavailable
+from loopwright.ports import Failpoint, Tx, no_failpoint
+
+T = TypeVar("T")
+_log: Final = logging.getLogger(__name__)
+_TRIES: Final = 5
+_READERS: Final = 4
+PATIENCE_S: Final = 15.0
+
+
+class SqlStore:
+    """A home's database: one file, or one PostgreSQL database."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        failpoint: Failpoint,
+        patience: float,
+        upcasters: Mapping[tuple[str, int], Upcaster],
+    ) -> None:
+        self._backend = backend
+        self._failpoint = failpoint
+        self._patience = patience
+        self._upcasters = upcasters
+        self._signal = Signal()
+        self._writing = threading.Lock()
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="loopwright-write")
+        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="loopwright-read")
+
+    @classmethod
+    def open(
+        cls,
+        url_or_path: str | Path,
+        *,
+        failpoint: Failpoint = no_failpoint,
+        create: bool = True,
+        patience: float = PATIENCE_S,
+        upcasters: Mapping[tuple[str, int], Upcaster] = UPCASTERS,
+        history: History = HISTORY,
+    ) -> "SqlStore":
+        """Open a home by the path of its SQLite file or by a PostgreSQL URL.
+
+        With `create`, a missing database is made and an older one upgraded; without, both are refused. `patience`
+        is how many seconds to wait for another writer.
+        """
+        backend = _backend(url_or_path, create=create, patience=patience)
+        try:
+            prepare(backend, create=create, history=history)
+        except SQLAlchemyError as error:
+            backend.engine.dispose()
+            raise backend.explain(error) from error
+        except BaseException:
+            backend.engine.dispose()
+            raise
+        return cls(backend, failpoint=failpoint, patience=patience, upcasters=upcasters)
+
+    async def transact(self, name: str, work: Callable[[Tx], T]) -> T:
+        """Run `work` in one writing transaction."""
+        self._signal.mark()
+        return await run_in(self._writer, lambda: self._listening(lambda: self.transact_sync(name, work)))
+
+    async def read(self, work: Callable[[Tx], T]) -> T:
+        """Run `work` in one reading transaction."""
+        self._signal.mark()
+        return await run_in(self._readers, lambda: self._listening(lambda: self.read_sync(work)))
+
+    async def changed(self, timeout: float) -> bool:
+        """Wait until some process committed something since the current task last looked."""
+        await run_in(self._readers, lambda: self._backend.wake.listen(self._signal))
+        return await self._signal.wait(timeout)
+
+    async def close(self) -> None:
+        """Let go of connections, threads and sockets."""
+        await run_in(self._readers, self._backend.wake.close)
+        self.close_sync()
+
+    def transact_sync(self, name: str, work: Callable[[Tx], T]) -> T:
+        """Run `work` in one writing transaction, in this thread."""
+        with self._one_writer():
+            for tries_left in reversed(range(_TRIES)):
+                try:
+                    result, changed = self._transact_once(name, work)
+                    break
+                except SQLAlchemyError as error:
+                    if not tries_left or not self._backend.may_run_again(error):
+                        raise self._backend.explain(error) from error
+                    _log.info("transaction runs again, name=%s cause=%s", name, error)
+        if changed:
+            self._signal.bump()
+            self._backend.wake.send()
+        return result
+
+    def read_sync(self, work: Callable[[Tx], T]) -> T:
+        """Run `work` in one reading transaction, in this thread."""
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                with self._backend.engine.connect() as connection:
+                    self._backend.begin_reading(connection)
+                    return work(self._tx(connection, writable=False))
+            except SQLAlchemyError as error:
+                if not tries_left or not self._backend.may_run_again(error):
+                    raise self._backend.explain(error) from error
+        raise AssertionError("the last try returns or raises")
+
+    def close_sync(self) -> None:
+        """Let go of connections, threads and sockets, from a thread that is not one of them."""
+        self._backend.wake.close()
+        self._writer.shutdown()
+        self._readers.shutdown()
+        self._backend.engine.dispose()
+
+    def _transact_once(self, name: str, work: Callable[[Tx], T]) -> tuple[T, bool]:
+        with self._backend.engine.connect() as connection:
+            self._backend.begin_writing(connection)
+            tx = self._tx(connection, writable=True)
+            result = work(tx)
+            tx.finish()
+            if tx.dirty:
+                self._backend.announce(connection)
+            self._failpoint(f"store.{name}.before")
+            self._commit(name, connection)
+            self._failpoint(f"store.{name}.after")
+            return result, tx.dirty
+
+    def _commit(self, name: str, connection: Connection) -> None:
+        try:
+            connection.commit()
+        except DBAPIError as error:
+            lost = error.connection_invalidated
+            # SQLite leaves a transaction open when its commit fails; nobody shall get this connection again.
+            connection.invalidate()
+            if not lost:
+                raise
+            # Running it again could do it twice; whoever called looks at the rows and carries on from there.
+            raise StoreUnavailable(
+                f"The connection to {self._backend.where} broke while saving ({name}), so nobody knows yet whether it "
+                "was saved. Nothing has to be done: the rows are read again before going on."
+            ) from error
+
+    def _tx(self, connection: Connection, *, writable: bool) -> SqlTx:
+        return SqlTx(
+            connection,
+            clock=self._backend.clock,
+            insert_or_skip=self._backend.insert_or_skip,
+            writable=writable,
+            upcasters=self._upcasters,
+        )
+
+    def _listening(self, work: Callable[[], T]) -> T:
+        # From the first look on, so that no commit falls between that look and the first `changed`.
+        self._backend.wake.listen(self._signal)
+        return work()
+
+    @contextmanager
+    def _one_writer(self) -> Iterator[None]:
+        if not self._writing.acquire(timeout=self._patience):
+            raise StoreUnavailable(
+                f"The database {self._backend.where}: another transaction of this process has been running for more "
+                f"than {self._patience:g} s. Nothing was lost; try again."
+            )
+        try:
+            yield
+        finally:
+            self._writing.release()
+
+
+def _backend(url_or_path: str | Path, *, create: bool, patience: float) -> Backend:
+    text = str(url_or_path)
+    if "://" not in text:
+        return _sqlite(Path(text), create=create, patience=patience)
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise BadConfig(
+            "The address of the home is not a URL.", hint="Use postgresql://user@host/db."
+        ) from error
+    kind = url.drivername.partition("+")[0]
+    if kind == "sqlite" and url.database:
+        return _sqlite(Path(url.database), create=create, patience=patience)
+    if kind not in ("postgresql", "postgres"):
+        raise BadConfig(
+            f"A home cannot live in {kind!r}.",
+            hint="Use the path of a SQLite file or postgresql://user@host/db.",
+        )
+    try:
+        from loopwright.adapters.store.postgres import PostgresBackend
+    except ModuleNotFoundError as error:
+        raise BadConfig(
+            "A home in PostgreSQL needs a driver that is not installed.",
+            hint="Run: pip install 'loopwright[postgres]'",
+        ) from error
+    return PostgresBackend(url, patience=patience)
+
+
+def _sqlite(path: Path, *, create: bool, patience: float) -> Backend:
+    from loopwright.adapters.store.sqlite import SqliteBackend
+
+    path = path.absolute()
+    if create:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreUnavailable(
+                f"The folder {path.parent} cannot be made ({error.strerror}). Choose another home."
+            ) from error
+    elif not path.exists():
+        raise NotFound(f"There is no home at {path} yet.", hint="Run `loopwright run` to make one.")
+    return SqliteBackend(path, patience=patience, create=create)

@@ -1,0 +1,199 @@
+"""A home in one SQLite file: WAL, one writer at a time, every commit on the disk before it counts."""
+
+import fcntl
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from sqlalchemy import Connection, QueuePool, Table, create_engine
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+
+from loopwright.adapters.store.sockets import SocketWake
+from loopwright.core.errors import StaleVersion, StoreUnavailable
+
+_WAL_WRITE_LOCK: Final = 120
+"""The byte of the `-shm` file that a writer locks (SQLite's file format, section 4.5)."""
+
+_OLDEST: Final = (3, 35)
+
+
+class SqliteBackend:
+    """One SQLite file and the processes that share it."""
+
+    def __init__(self, path: Path, *, patience: float, create: bool) -> None:
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise StoreUnavailable(
+                f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or newer is needed. Use a newer Python."
+            )
+        self.path = path
+        self.where = str(path)
+        self._patience = patience
+        self._create = create
+        self.wake = SocketWake(path.parent / "wake")
+        self.engine = create_engine(
+            "sqlite://", creator=self._connect, poolclass=QueuePool, pool_size=5, max_overflow=5
+        )
+
+    def begin_writing(self, connection: Connection) -> None:
+        """Take the file's only write lock, waiting for it as long as there is patience."""
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def begin_reading(self, connection: Connection) -> None:
+        """Begin reading one state of the file; writers go on beside it."""
+        connection.exec_driver_sql("BEGIN")
+
+    def clock(self, _connection: Connection, /) -> datetime:
+        """Return the time of this machine, which is the database's machine too."""
+        return datetime.now(UTC)
+
+    def insert_or_skip(self, table: Table) -> Any:
+        """Build an INSERT that skips a row which breaks a unique key."""
+        return insert(table).on_conflict_do_nothing()
+
+    def announce(self, _connection: Connection, /) -> None:
+        """Do nothing: the datagrams go out after the commit."""
+
+    def may_run_again(self, _error: SQLAlchemyError, /) -> bool:
+        """Say no: the write lock was held from the start, so no other writer can have been in the way."""
+        return False
+
+    def explain(self, error: SQLAlchemyError) -> Exception:
+        """Say what SQLite's error means and what to do."""
+        if not isinstance(error, DBAPIError):
+            return error
+        if isinstance(error, IntegrityError):
+            return StaleVersion(f"a row would have been left without the row it belongs to ({error.orig})")
+        name = getattr(error.orig, "sqlite_errorname", "")
+        for prefix, sentence in (
+            ("SQLITE_BUSY", self._who_holds_it()),
+            ("SQLITE_FULL", "the disk is full. Nothing was lost; free some space and try again"),
+            ("SQLITE_READONLY", "it cannot be written. Make the file and its folder writable for this user"),
+            ("SQLITE_PERM", "this user may not open it. Change the permissions of the file and its folder"),
+            (
+                "SQLITE_CANTOPEN",
+                "it cannot be opened. Check that its folder exists and is writable for this user",
+            ),
+            (
+                "SQLITE_NOTADB",
+                "the file is not a database, or its beginning is damaged. Restore a backup of it",
+            ),
+            (
+                "SQLITE_CORRUPT",
+                "the file is damaged. Keep a copy, and restore a backup or run sqlite3 .recover",
+            ),
+            ("SQLITE_IOERR", "the disk failed to read or write. Check the disk, then try again"),
+        ):
+            if name.startswith(prefix):
+                return StoreUnavailable(f"The database {self.where}: {sentence} ({error.orig}).")
+        return error
+
+    def tables(self, connection: Connection) -> frozenset[str]:
+        """Return the names of the tables that are there."""
+        found = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")
+        return frozenset(found.scalars())
+
+    @contextmanager
+    def upgrading(self) -> Iterator[Connection]:
+        """Hold the file alone: two processes that find no database yet must not both make it."""
+        with self._held_alone(), self.engine.connect() as connection:
+            # Switching to WAL does not wait for others, hence the lock around it; it stays in the file for ever.
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            # Tables are rebuilt with their children in place; what they refer to is checked as a whole below.
+            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
+                    raise StoreUnavailable(
+                        f"The database {self.where}: the upgrade would leave rows without the rows they belong to; "
+                        "nothing was changed. Please report this."
+                    )
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+            finally:
+                connection.exec_driver_sql("PRAGMA foreign_keys = ON")
+
+    def backup(self, found: str, /) -> str | None:
+        """Copy the file aside with SQLite's own means, complete or not at all."""
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
+        target = self.path.with_name(f"{self.path.name}.backup-{found}-{stamp}")
+        draft = target.with_name(f"{target.name}.unfinished")
+        with closing(self._connect()) as source, closing(sqlite3.connect(draft)) as copy:
+            source.backup(copy)
+        draft.rename(target)
+        return str(target)
+
+    def _connect(self) -> sqlite3.Connection:
+        mode = "rwc" if self._create else "rw"
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path))}?mode={mode}",
+            uri=True,
+            timeout=self._patience,
+            isolation_level=None,  # transactions are begun by us, in the mode that is needed
+            check_same_thread=False,  # the pool gives a connection to one thread at a time
+        )
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = FULL")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _held_alone(self) -> Iterator[None]:
+        descriptor = os.open(f"{self.path}.upgrade-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            deadline = time.monotonic() + self._patience
+            while not _try_lock(descriptor):
+                if time.monotonic() > deadline:
+                    raise StoreUnavailable(
+                        f"The database {self.where}: another process has been creating or upgrading it for "
+                        f"{self._patience:g} s. Wait for it, or end it and try again."
+                    )
+                time.sleep(0.02)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _who_holds_it(self) -> str:
+        holder = _holder(Path(f"{self.path}-shm"))
+        who = f"process {holder}" if holder else "another process"
+        return (
+            f"{who} has held its write lock for more than {self._patience:g} s. Nothing was lost; "
+            "wait for that process or end it, then try again"
+        )
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _holder(shared: Path) -> str | None:
+    """Return the pid and name of the process that holds the write lock, where the system tells."""
+    try:
+        inode = shared.stat().st_ino
+        # A line: "1: POSIX  ADVISORY  WRITE 4242 08:01:131 120 120".
+        locks = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+        for lock in locks:
+            if len(lock) == 8 and lock[3] == "WRITE" and lock[5].rpartition(":")[2] == str(inode):
+                last = _WAL_WRITE_LOCK if lock[7] == "EOF" else int(lock[7])
+                if int(lock[6]) <= _WAL_WRITE_LOCK <= last:
+                    name = Path(f"/proc/{int(lock[4])}/comm").read_text().strip()
+                    return f"{lock[4]} ({name})"
+    except (OSError, ValueError):
+        return None
+    return None

@@ -1,0 +1,244 @@
+"""One transaction over a SQL connection: the port's `Tx`, the same for both databases."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from typing import Any, Final, TypeVar
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from loopwright.adapters.store import schema
+from loopwright.adapters.store.chain import FIRST, chain_of, event_hash
+from loopwright.adapters.store.codec import decode, encode, encode_some, field_of, storable
+from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
+from loopwright.core.errors import StaleVersion
+from loopwright.core.ids import Kind, make
+from loopwright.core.model import Event, RecordedEvent
+
+R = TypeVar("R")
+InsertOrSkip = Callable[[Table], Any]
+"""Builds an INSERT that skips a row which breaks a unique key: without it, PostgreSQL would end the transaction."""
+
+_EVENT_TEXTS: Final = ("type", "actor", "project", "loop", "plan", "task", "attempt", "run")
+_MANY: Final = (list, tuple, set, frozenset)
+
+
+class SqlTx:
+    """Rows and events of one transaction."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        clock: Callable[[Connection], datetime],
+        insert_or_skip: InsertOrSkip,
+        writable: bool,
+        upcasters: Mapping[tuple[str, int], Upcaster] = UPCASTERS,
+    ) -> None:
+        self._connection = connection
+        self._clock = clock
+        self._insert_or_skip = insert_or_skip
+        self._writable = writable
+        self._upcasters = upcasters
+        self._now: datetime | None = None
+        self._appended: list[Event] = []
+        self.dirty = False
+        """Whether anything was changed."""
+
+    def now(self) -> datetime:
+        """Return the database's clock, the same moment for the whole transaction."""
+        if self._now is None:
+            self._now = self._clock(self._connection)
+        return self._now
+
+    def get(self, kind: type[R], id: str) -> R | None:
+        """Return one row by id."""
+        table = schema.table_of(kind)
+        row = self._connection.execute(select(table).where(table.c.id == storable(id))).mappings().first()
+        return None if row is None else decode(kind, row)
+
+    def find(
+        self,
+        kind: type[R],
+        /,
+        *,
+        order_by: Sequence[str] = (),
+        limit: int | None = None,
+        **where: Any,
+    ) -> list[R]:
+        """Return the rows that match, in order."""
+        table = schema.table_of(kind)
+        query = select(table).where(*_matches(kind, table, where)).order_by(*_order(kind, table, order_by))
+        rows = self._connection.execute(query if limit is None else query.limit(limit)).mappings()
+        return [decode(kind, row) for row in rows]
+
+    def count(self, kind: type[Any], /, **where: Any) -> int:
+        """Count the rows that match."""
+        table = schema.table_of(kind)
+        query = select(func.count()).select_from(table).where(*_matches(kind, table, where))
+        return int(self._connection.execute(query).scalar_one())
+
+    def insert(self, row: Any) -> None:
+        """Add a row."""
+        table = schema.table_of(type(row))
+        self._write()
+        added = self._connection.execute(self._insert_or_skip(table).returning(table.c.id), encode(row))
+        if added.first() is None:
+            raise StaleVersion(f"{table.name}: {row.id} is there already, or another row has its place")
+
+    def update(
+        self, kind: type[R], id: str, /, *, expect: Mapping[str, Any] | None = None, **changes: Any
+    ) -> R:
+        """Change a row, provided that it is as expected."""
+        table = schema.table_of(kind)
+        if "id" in changes:
+            raise TypeError("an id never changes")
+        self._write()
+        where = and_(table.c.id == storable(id), *_matches(kind, table, expect or {}))
+        values = encode_some(kind, changes)
+        statement = update(table).where(where).values(values).returning(*table.c) if values else None
+        query = select(table).where(where) if statement is None else statement
+        if any(changes.keys() & set(key) for key in schema.unique_keys(table)):
+            row = self._update_place(query, table, id)
+        else:
+            row = self._connection.execute(query).mappings().first()
+        if row is None:
+            raise StaleVersion(f"{table.name}: {id} is gone or no longer as expected")
+        return decode(kind, row)
+
+    def delete(self, kind: type[Any], id: str) -> bool:
+        """Remove a row and say whether it was there."""
+        table = schema.table_of(kind)
+        self._write()
+        return self._connection.execute(delete(table).where(table.c.id == storable(id))).rowcount == 1
+
+    def append(self, event: Event) -> None:
+        """Record an event."""
+        self._write()
+        self._appended.append(storable_event(event))
+
+    def events(
+        self,
+        *,
+        after: int = 0,
+        limit: int = 1000,
+        plan: str | None = None,
+        task: str | None = None,
+        run: str | None = None,
+        types: Sequence[str] = (),
+        as_stored: bool = False,
+    ) -> list[RecordedEvent]:
+        """Return committed events in order, lifted to their newest version unless asked for `as_stored`."""
+        columns = schema.events.c
+        query = select(schema.events).where(columns.n > after).order_by(columns.n).limit(limit)
+        for column, wanted in ((columns.plan, plan), (columns.task, task), (columns.run, run)):
+            if wanted is not None:
+                query = query.where(column == wanted)
+        if types:
+            query = query.where(columns.type.in_(types))
+        found = [decode(RecordedEvent, row) for row in self._connection.execute(query).mappings()]
+        return found if as_stored else [upcast(event, self._upcasters) for event in found]
+
+    def last_event(self) -> int:
+        """Return the highest committed event number."""
+        counters = schema.counters
+        return int(
+            self._connection.execute(select(counters.c.n).where(counters.c.id == "events")).scalar_one()
+        )
+
+    def finish(self) -> None:
+        """Number, chain and store the appended events: the last thing before the commit."""
+        if not self._appended:
+            return
+        counters, chains = schema.counters, schema.chains
+        step = update(counters).where(counters.c.id == "events").returning(counters.c.n)
+        last = self._connection.execute(step.values(n=counters.c.n + len(self._appended))).scalar_one()
+        names = {chain_of(event) for event in self._appended}
+        stored = self._connection.execute(select(chains).where(chains.c.id.in_(names)))
+        before = {chain.id: chain.hash for chain in stored}
+        recorded = number(
+            self._appended, first=last - len(self._appended) + 1, at=self.now(), heads=before, ids=_random_id
+        )
+        heads = {chain_of(event): event.hash for event in recorded}
+        for name, head in heads.items():
+            change = update(chains).where(chains.c.id == name) if name in before else insert(chains)
+            self._connection.execute(change.values(id=name, hash=head))
+        self._connection.execute(insert(schema.events), [encode(event) for event in recorded])
+
+    def _update_place(self, query: Any, table: Table, id: str) -> Any:
+        # In a savepoint, so that the transaction can go on after a place was found taken.
+        try:
+            with self._connection.begin_nested():
+                return self._connection.execute(query).mappings().first()
+        except IntegrityError as error:
+            raise StaleVersion(f"{table.name}: the place that {id} should take is taken") from error
+
+    def _write(self) -> None:
+        if not self._writable:
+            raise TypeError("a reading transaction cannot write: use `transact`")
+        self.dirty = True
+
+
+def storable_event(event: Event) -> Event:
+    """Return the event with texts that every database can hold, and check its payload, before it is hashed."""
+    texts: dict[str, Any] = {
+        name: storable(value) for name in _EVENT_TEXTS if (value := getattr(event, name)) is not None
+    }
+    payload = field_of(RecordedEvent, "payload")
+    return replace(event, **texts, payload=payload.decode(payload.encode(event.payload)))
+
+
+def _random_id(_n: int) -> str:
+    return make(Kind.EVENT, uuid4())
+
+
+def number(
+    appended: Sequence[Event],
+    *,
+    first: int,
+    at: datetime,
+    heads: Mapping[str, str],
+    ids: Callable[[int], str] = _random_id,
+) -> list[RecordedEvent]:
+    """Return events with their numbers and hashes, going on from the chains' last hashes."""
+    ends = dict(heads)
+    recorded = []
+    for n, event in enumerate(appended, start=first):
+        plain = {field.name: getattr(event, field.name) for field in fields(Event)}
+        prev_hash = ends.get(chain_of(event), FIRST)
+        unhashed = RecordedEvent(**plain, n=n, id=ids(n), at=at, prev_hash=prev_hash, hash="")
+        done = replace(unhashed, hash=event_hash(unhashed))
+        ends[chain_of(event)] = done.hash
+        recorded.append(done)
+    return recorded
+
+
+def _matches(kind: type[Any], table: Table, where: Mapping[str, Any]) -> list[ColumnElement[bool]]:
+    return [_match(kind, table, name, wanted) for name, wanted in where.items()]
+
+
+def _match(kind: type[Any], table: Table, name: str, wanted: Any) -> ColumnElement[bool]:
+    field = field_of(kind, name)
+    column = table.c[name]
+    if not isinstance(wanted, _MANY):
+        return column.is_(None) if wanted is None else column == field.encode(wanted)
+    some = column.in_([field.encode(value) for value in wanted if value is not None])
+    return or_(some, column.is_(None)) if None in wanted else some
+
+
+def _order(kind: type[Any], table: Table, order_by: Sequence[str]) -> list[ColumnElement[Any]]:
+    terms: list[ColumnElement[Any]] = []
+    for term in order_by:
+        name = term.removeprefix("-")
+        field = field_of(kind, name)
+        if field.storage == "json":
+            raise TypeError(f"{kind.__name__}.{name} has no order")
+        column = table.c[name]
+        ordered = column.desc() if term.startswith("-") else column.asc()
+        if field.nullable:
+            # The databases disagree on where NULL goes; here it is the smallest value.
+            ordered = ordered.nulls_last() if term.startswith("-") else ordered.nulls_first()
+        terms.append(ordered)
+    return [*terms, table.c.id.asc()]

@@ -1,0 +1,79 @@
+"""Waking whoever waits for a change: the part inside one process, and what a way between processes must do."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class Signal:
+    """Counts commits and wakes the tasks that wait for the next one, so that none is missed.
+
+    Each task has its own place: it is woken by every commit since its last `wait`, or since it first looked at the
+    store. A task that never did either goes on from where the last waiter of the store stood.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._commits = 0
+        self._told = 0
+        self._seen: WeakKeyDictionary[asyncio.Task[object], int] = WeakKeyDictionary()
+        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+
+    def bump(self) -> None:
+        """Count a commit, from any thread."""
+        with self._lock:
+            self._commits += 1
+            waiting = tuple(self._waiting)
+        for loop, event in waiting:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(event.set)
+
+    def mark(self) -> None:
+        """Note that the current task is about to look at the store."""
+        task = asyncio.current_task()
+        if task is not None:
+            with self._lock:
+                self._seen.setdefault(task, self._commits)
+
+    async def wait(self, timeout: float, sleep: Sleep = asyncio.sleep) -> bool:
+        """Wait for a commit that the current task has not been told of; say whether there was one in time."""
+        event = asyncio.Event()
+        entry = (asyncio.get_running_loop(), event)
+        with self._lock:
+            if self._tell():
+                return True
+            self._waiting.add(entry)
+        waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(sleep(timeout))]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+            with self._lock:
+                self._waiting.discard(entry)
+        with self._lock:
+            return self._tell()
+
+    def _tell(self) -> bool:
+        task = asyncio.current_task()
+        assert task is not None
+        news = self._commits > self._seen.get(task, self._told)
+        self._seen[task] = self._told = self._commits
+        return news
+
+
+class Wake(Protocol):
+    """A way for one process to wake the others on the same home."""
+
+    def listen(self, signal: Signal) -> None:
+        """Begin to bump the signal when another process committed; a second call does nothing."""
+
+    def send(self) -> None:
+        """Wake the other processes after a commit."""
+
+    def close(self) -> None:
+        """Stop listening."""

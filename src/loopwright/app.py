@@ -1,0 +1,150 @@
+"""The composition root: the only module that knows every part."""
+
+import os
+import platform
+import random
+import signal
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from loopwright import __version__
+from loopwright.adapters import registry
+from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.git import GitRepository, workspace_env
+from loopwright.adapters.host import SystemClock, boot_id, host_id, new_id
+from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.membership import LeasedMembership, LockedMembership
+from loopwright.adapters.statefiles import ProjectStateFiles
+from loopwright.adapters.store.sql import SqlStore
+from loopwright.config.resolve import Settings
+from loopwright.core.model import Leg, Plan, Project
+from loopwright.engine.worker import WorkerLoop
+from loopwright.engine.world import HomePaths, Me, World
+from loopwright.ports import Engine, Failpoint, Invocation, Membership, Repository, no_failpoint
+
+PIPELINE_VERSION = "1"
+"""Raised when legs of an older program must not be carried on by this one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """An open home."""
+
+    root: Path
+    database: str | Path
+    store: SqlStore
+    membership: Membership
+    failpoint: Failpoint
+
+
+def open_home(settings: Settings, env: Mapping[str, str], *, create: bool = True) -> Home:
+    """Open the home that the settings name."""
+    failpoint = failpoint_from(env)
+    root = settings.home
+    url = settings.values.database
+    database: str | Path = url or root / "loopwright.db"
+    if create:
+        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    store = SqlStore.open(database, failpoint=failpoint, create=create)
+    membership: Membership = LeasedMembership() if url else LockedMembership(root)
+    return Home(root=root, database=database, store=store, membership=membership, failpoint=failpoint)
+
+
+def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots: int) -> World:
+    """Put the ports of one worker together."""
+    return World(
+        me=Me(
+            host_id=host_id(home.root),
+            boot_id=boot_id(),
+            hostname=socket.gethostname() or platform.node(),
+            pid=os.getpid(),
+            slots=slots,
+            version=__version__,
+            lease_s=settings.values.lease,
+        ),
+        paths=HomePaths(root=home.root),
+        store=home.store,
+        clock=SystemClock(),
+        ids=new_id,
+        chance=random.random,
+        keepers=ProcessKeepers(failpoint=home.failpoint),
+        repository=repositories(home),
+        agent=cache(registry.agent),
+        gate=registry.gate("commands"),
+        engine=_engine(home),
+        membership=home.membership,
+        environment=partial(_environment, env),
+        secrets=secret_values,
+        workspace_values=workspace_env,
+        may_act=lambda: True,
+        port_first=settings.values.ports.first,
+        port_count=settings.values.ports.size,
+    )
+
+
+def make_worker(world: World) -> WorkerLoop:
+    """Return a worker over these ports."""
+    return WorkerLoop(world, ProjectStateFiles())
+
+
+def repositories(home: Home) -> Callable[[Project], Repository]:
+    """Return a function that opens each project's repository once."""
+    opened: dict[str, GitRepository] = {}
+
+    def repository(project: Project) -> Repository:
+        if project.id not in opened:
+            opened[project.id] = GitRepository(
+                Path(project.path), project_id=project.id, home=home.root, failpoint=home.failpoint
+            )
+        return opened[project.id]
+
+    return repository
+
+
+def _engine(home: Home) -> Engine:
+    if home.membership.exclusive:
+        from loopwright.adapters.dispatch.local import LocalEngine
+
+        return LocalEngine(on_error=_report)
+    # DBOS takes a while to import: only homes that are shared among machines pay for it.
+    from loopwright.adapters.dispatch.dbos import DbosEngine
+
+    return DbosEngine(str(home.database), version=PIPELINE_VERSION, on_error=_report)
+
+
+def _report(leg: Leg, error: BaseException) -> None:
+    """The worker records what goes wrong in a leg itself; an error that gets here is a defect of the worker."""
+    raise RuntimeError(f"leg {leg.id} ended with an error that nobody recorded") from error
+
+
+def _environment(
+    host_env: Mapping[str, str],
+    plan: Plan,
+    invocation: Invocation | None,
+    values: Mapping[str, str],
+) -> dict[str, str]:
+    return agent_environment(host_env, invocation, plan.policy.environment, values)
+
+
+def failpoint_from(env: Mapping[str, str]) -> Failpoint:
+    """Return what tests of crashes use: `LOOPWRIGHT_FAILPOINT=name:n` kills this process at the n-th such moment."""
+    wanted, trace = env.get("LOOPWRIGHT_FAILPOINT"), env.get("LOOPWRIGHT_FAILPOINT_TRACE")
+    if not wanted and not trace:
+        return no_failpoint
+    name, _, count = (wanted or "").partition(":")
+    left = int(count or "1")
+
+    def failpoint(reached: str) -> None:
+        nonlocal left
+        if trace:
+            with Path(trace).open("a") as file:
+                file.write(reached + "\n")
+        if reached == name:
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return failpoint

@@ -1,0 +1,57 @@
+"""`config`: every setting with its origin, and the published schemas."""
+
+from typing import Final, Literal
+
+from cyclopts import App
+from rich.markup import escape
+
+from loopwright.cli.context import look_settings
+from loopwright.cli.lines import columns
+from loopwright.cli.output import console, print_json
+from loopwright.config.publish import configuration_schema, toml_value
+from loopwright.config.resolve import DEFAULT_ORIGIN
+
+app = App(name="config", help="Show every setting with its origin.", help_format="plaintext")
+
+_EMPTY: Final = ("", [], None)
+
+
+@app.command
+def show(*, json: bool = False) -> int:
+    """Show every setting that is in force here, and where each value comes from.
+
+    Parameters
+    ----------
+    json
+        Print one JSON document, with what each setting means.
+    """
+    shown = look_settings().shown()
+    if json:
+        print_json({"settings": shown})
+        return 0
+    rows = [
+        (one.key, "(empty)" if one.value in _EMPTY else toml_value(one.value), one.origin) for one in shown
+    ]
+    out = console()
+    for one, line in zip(shown, columns(rows), strict=True):
+        style = "dim" if one.origin == DEFAULT_ORIGIN else "bold"
+        out.print(f"[{style}]{escape(line)}[/]")
+    return 0
+
+
+@app.command
+def schema(what: Literal["config", "plan", "user"] = "config", /) -> int:
+    """Print a published JSON Schema, for editors and other programs.
+
+    Parameters
+    ----------
+    what
+        config: a project's loopwright.toml; plan: a plan file; user: your own config.toml.
+    """
+    if what == "plan":
+        from loopwright.adapters.sources.plan_format import plan_schema
+
+        print_json(plan_schema())
+    else:
+        print_json(configuration_schema(machine=what == "user"))
+    return 0

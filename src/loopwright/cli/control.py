@@ -1,0 +1,231 @@
+"""What a person may ask of a plan or a task: each is a command in the rows, carried out by whoever works there."""
+
+import asyncio
+import os
+from typing import Any
+
+from rich.markup import escape
+
+from loopwright.adapters.host import new_id
+from loopwright.app import Home
+from loopwright.cli.context import actor, here, look_settings, open_existing
+from loopwright.cli.drive import Foreground, log_to
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.follow import Display
+from loopwright.cli.output import console, print_json
+from loopwright.config.resolve import Settings
+from loopwright.core.errors import NotFound, Refused
+from loopwright.core.model import Command, CommandState, Loop, Plan, Run, Task
+from loopwright.engine import commands
+from loopwright.engine.views import live_workers, plan_view, recent_plans, resolve_target
+from loopwright.engine.world import HomePaths
+from loopwright.ports import Tx
+
+_PATIENCE_S = 60.0
+
+
+def pause(plan: str | None = None, /, *, now: bool = False, json: bool = False) -> int:
+    """Start nothing more; running agents may finish, or are interrupted with --now.
+
+    Parameters
+    ----------
+    plan
+        Which plan (default: the newest of this repository).
+    now
+        Interrupt running agents; their work is kept.
+    json
+        Print the answer as JSON.
+    """
+    return asyncio.run(_control("pause", plan, {"now": now}, as_json=json))
+
+
+def stop(plan: str | None = None, /, *, json: bool = False) -> int:
+    """Stop a plan now: running agents are interrupted, all work is kept.
+
+    Parameters
+    ----------
+    plan
+        Which plan (default: the newest of this repository).
+    json
+        Print the answer as JSON.
+    """
+    return asyncio.run(_control("stop", plan, {}, as_json=json))
+
+
+def cancel(target: str, /, *, json: bool = False) -> int:
+    """Give up a task or a plan for good; what landed stays, every attempt's work stays pinned.
+
+    Parameters
+    ----------
+    target
+        A plan or a task.
+    json
+        Print the answer as JSON.
+    """
+    return asyncio.run(_control("cancel", target, {}, as_json=json))
+
+
+def retry(
+    task: str,
+    /,
+    *,
+    note: str | None = None,
+    agent: str | None = None,
+    model: str | None = None,
+    json: bool = False,
+) -> int:
+    """Give a failed or cancelled task another attempt, and carry the plan on.
+
+    Parameters
+    ----------
+    task
+        Which task.
+
+    Note:
+        What to tell the agent.
+    agent
+        Let another agent try.
+    model
+        Let another model try.
+    json
+        Print the answer as JSON.
+    """
+    arguments = {"note": note, "agent": agent, "model": model}
+    return asyncio.run(_control("retry", task, arguments, as_json=json, carry_on=True))
+
+
+def resume(plan: str | None = None, /, *, json: bool = False) -> int:
+    """Go on with a paused or stopped plan, here in the foreground unless a worker is there.
+
+    Parameters
+    ----------
+    plan
+        Which plan (default: the newest of this repository).
+    json
+        Print the answer as JSON.
+    """
+    return asyncio.run(_control("resume", plan, {}, as_json=json, carry_on=True))
+
+
+def reverify(plan: str | None = None, /, *, json: bool = False) -> int:
+    """Run the complete gate of a failed plan once more.
+
+    Parameters
+    ----------
+    plan
+        Which plan (default: the newest of this repository).
+    json
+        Print the answer as JSON.
+    """
+    return asyncio.run(_control("reverify", plan, {}, as_json=json, carry_on=True))
+
+
+async def _control(
+    verb: str, target: str | None, arguments: dict[str, Any], *, as_json: bool, carry_on: bool = False
+) -> int:
+    settings = look_settings()
+    home = open_existing(settings)
+    log_to(home.root)
+    try:
+        row = await home.store.read(lambda tx: _target(tx, target))
+        answer = await ask(home, verb, row.id, arguments)
+        if answer.state is CommandState.REFUSED:
+            raise Refused(answer.result)
+        plan_id = row.plan_id if isinstance(row, Task) else row.id
+        if not as_json:
+            console().print(escape(answer.result))
+        if carry_on and not await _someone_works(home):
+            return await _carry_on(home, settings, plan_id, as_json=as_json)
+        if not await _someone_works(home):
+            await _let_agents_stop(home, settings)
+        if as_json:
+            print_json({"command": answer, "exit_code": 0})
+        return ExitCode.VERIFIED
+    finally:
+        await home.store.close()
+
+
+def _target(tx: Tx, text: str | None) -> Plan | Task:
+    place = here()
+    path = str(place.root) if place else None
+    if text is None:
+        plans = recent_plans(tx, project_path=path, limit=1) or recent_plans(tx, limit=1)
+        if not plans:
+            raise NotFound("there is no plan yet", hint="`loopwright run plan.yaml`")
+        return plans[0]
+    row = resolve_target(tx, text, project_path=path)
+    if isinstance(row, Loop):
+        plan = tx.get(Plan, row.plan_id) if row.plan_id else None
+        if plan is None:
+            raise NotFound(f"the loop {row.name} has no plan")
+        return plan
+    if isinstance(row, Run):
+        raise NotFound(f"{text} is a run", hint="name a plan or a task")
+    return row
+
+
+async def ask(home: Home, verb: str, target: str, arguments: dict[str, Any]) -> Command:
+    """Write a command down, and wait for the worker's answer; without a worker it is applied here at once."""
+    command = await home.store.transact(
+        "command.request",
+        lambda tx: commands.request(tx, new_id, actor=actor(), verb=verb, target=target, arguments=arguments),
+    )
+    async with asyncio.timeout(_PATIENCE_S):
+        while True:
+            row = await home.store.read(lambda tx: tx.get(Command, command.id))
+            if row is not None and row.state is not CommandState.PENDING:
+                return row
+            if not await _someone_works(home) and home.membership.acquire(
+                {"pid": os.getpid(), "command": verb}
+            ):
+                try:
+                    await _apply_here(home, command)
+                finally:
+                    home.membership.release()
+                continue
+            await home.store.changed(1.0)
+
+
+async def _apply_here(home: Home, command: Command) -> None:
+    from loopwright.engine.worker import apply_command
+
+    await apply_command(home.store, new_id, command)
+
+
+async def _someone_works(home: Home) -> bool:
+    if home.membership.exclusive:
+        return home.membership.holder() is not None
+    return bool(await home.store.read(live_workers))
+
+
+async def _let_agents_stop(home: Home, settings: Settings) -> None:
+    """Agents outlive their worker: when none is there, end what was asked to end ourselves."""
+    from loopwright.app import make_worker, make_world
+    from loopwright.core.model import Attempt
+
+    def asked(tx: Tx) -> int:
+        return tx.count(Attempt, interrupt=("pause", "cancel"))
+
+    if not await home.store.read(asked) or not home.membership.acquire(
+        {"pid": os.getpid(), "command": "stop"}
+    ):
+        return
+    try:
+        world = make_world(home, settings, os.environ, slots=settings.values.parallel)
+
+        async def finished() -> bool:
+            return not await home.store.read(asked) and not await world.engine.in_flight()
+
+        await make_worker(world).run(finished)
+    finally:
+        home.membership.release()
+
+
+async def _carry_on(home: Home, settings: Settings, plan_id: str, *, as_json: bool) -> int:
+    from loopwright.cli.run import closing
+
+    display = Display(footer="Ctrl-C pauses cleanly; closing this terminal does the same.", quiet=as_json)
+    code = await Foreground(home, settings, plan_id, actor=actor(), display=display).run()
+    paths = HomePaths(root=home.root)
+    closing(await home.store.read(lambda tx: plan_view(tx, plan_id, paths)), as_json=as_json)
+    return code

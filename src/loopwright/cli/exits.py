@@ -1,0 +1,25 @@
+"""What the command line's exit code means: the one place that says so. The documentation is made from it."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """The exit codes, each with the sentence that the documentation prints."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> "ExitCode":
+        """Make a member from its number and its meaning."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    VERIFIED = 0, "Everything that was asked for was done and verified."
+    NOT_VERIFIED = 1, "It finished but is not verified: a check failed, a task failed, or a receipt differs."
+    USER_ERROR = 2, "Your plan, configuration or arguments need mending; the message says what to do."
+    UNFINISHED = 3, "Unfinished: paused, stopped, or waiting for something."
+    UNVERIFIED = 4, "It landed without proof, because you allowed unverified work."
+    HELD = 5, "Another process holds what was asked for."
+    ENVIRONMENT = 6, "The environment got in the way: disk, database, git, or a missing agent."
+    INTERRUPTED = 130, "Stopped at once by a second Ctrl-C."

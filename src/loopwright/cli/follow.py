@@ -1,0 +1,81 @@
+"""Showing a plan while it runs: a live table on a terminal, one line per change elsewhere."""
+
+import sys
+from types import TracebackType
+from typing import Self
+
+from rich.live import Live
+from rich.markup import escape
+
+from loopwright.cli.output import console, duration
+from loopwright.cli.table import headline, remark, screen, word
+from loopwright.engine.views import PlanView, TaskView
+
+_QUIET = frozenset({"QUEUED", "CREATED"})
+
+
+class Display:
+    """Prints what changed since it was last shown."""
+
+    def __init__(self, *, footer: str = "", quiet: bool = False) -> None:
+        self._console = console()
+        self._quiet = quiet
+        self._footer = footer
+        self._seen: dict[str, str] = {}
+        self._begun = False
+        self._live = (
+            Live(console=self._console, refresh_per_second=4, transient=True)
+            if self._console.is_terminal and not quiet
+            else None
+        )
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+    def show(self, view: PlanView) -> None:
+        """Show the plan as it is now."""
+        if self._quiet:
+            return
+        if self._live is not None:
+            height = max(4, self._console.size.height - 6)
+            self._live.update(screen(view, limit=height, footer=self._footer))
+            return
+        if not self._begun:
+            self._begun = True
+            self._console.print(headline(view))
+            if self._footer:
+                self._console.print(f"[dim]{escape(self._footer)}[/]")
+        for task in view.tasks:
+            self._line(task)
+        sys.stdout.flush()
+
+    def say(self, text: str) -> None:
+        """Print a message in between."""
+        if not self._quiet:
+            self._console.print(text)
+
+    def _line(self, task: TaskView) -> None:
+        now = f"{task.status}/{task.stage}/{task.attempt}"
+        before = self._seen.get(task.id)
+        self._seen[task.id] = now
+        if now == before or (task.status in _QUIET and (before is None or task.attempt <= 1)):
+            return
+        if task.status in _QUIET:
+            failed = (task.failure or "").replace("_", " ")
+            self._console.print(
+                f"  ↻ {escape(task.key)}  not accepted ({failed}); attempt {task.attempt} is due"
+            )
+            return
+        from loopwright.cli.table import mark
+
+        line = mark(task)
+        line.append(f"  {task.key}  {word(task)}  {duration(task.elapsed_s)}  {remark(task)}".rstrip())
+        self._console.print("  ", line, sep="")

@@ -1,0 +1,33 @@
+"""Aligned lines for people: plain text that survives a pipe, a narrow terminal and a log file."""
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+
+
+def columns(rows: Sequence[Sequence[str]], *, indent: str = "  ", gap: str = "  ") -> list[str]:
+    """Return rows as lines whose columns stand under each other; the last column may be of any length."""
+    inner = [row[:-1] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*inner, strict=True)] if rows else []
+    return [indent + gap.join([*_padded(row[:-1], widths), row[-1]]).rstrip() for row in rows]
+
+
+def _padded(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+    return [cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
+
+
+def listed(names: Sequence[str], limit: int = 5) -> str:
+    """Return names as one phrase, the first few when there are many."""
+    shown = ", ".join(names[:limit])
+    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
+
+
+def counted(count: int, singular: str, plural: str | None = None) -> str:
+    """Return a number with its noun."""
+    return f"{count} {singular if count == 1 else plural or singular + 's'}"
+
+
+def one_line(text: str, limit: int = 160) -> str:
+    """Return a text on one line, without control characters, shortened in front of what does not fit."""
+    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,84 @@
+"""The command table. Commands are loaded when they are called, so that `--help` costs next to nothing."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App
+from cyclopts.exceptions import CycloptsError
+
+from loopwright import __version__
+from loopwright.cli.exits import ExitCode
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("loopwright.cli.init:init", "Look at this repository and write a loopwright.toml."),
+    "run": ("loopwright.cli.run:run", "Do a plan: run agents until its checks pass."),
+    "worker": ("loopwright.cli.run:worker", "Join a home as one more worker and stay."),
+    "plan": ("loopwright.cli.plans:app", "Check a plan before any money is spent."),
+    "status": ("loopwright.cli.status:status", "Show what is going on."),
+    "watch": ("loopwright.cli.status:watch", "Follow a plan live."),
+    "logs": ("loopwright.cli.logs:logs", "Show what an agent or a gate printed."),
+    "show": ("loopwright.cli.show:show", "Show one task: what was expected, what failed, what to do next."),
+    "pause": ("loopwright.cli.control:pause", "Start nothing more; running agents may finish."),
+    "resume": ("loopwright.cli.control:resume", "Go on with a paused or stopped plan."),
+    "stop": ("loopwright.cli.control:stop", "Stop a plan now; all work is kept."),
+    "retry": ("loopwright.cli.control:retry", "Give a failed task another attempt."),
+    "cancel": ("loopwright.cli.control:cancel", "Give up a task or a plan for good; all work stays pinned."),
+    "reverify": ("loopwright.cli.control:reverify", "Run the complete gate of a failed plan once more."),
+    "receipt": ("loopwright.cli.receipts:app", "Show or verify the record of a plan."),
+    "doctor": ("loopwright.cli.doctor:doctor", "Check this machine: git, agents, disk, database."),
+    "config": ("loopwright.cli.config:app", "Show every setting with its origin."),
+    "demo": ("loopwright.cli.demo:demo", "See the whole thing work, with a scripted agent."),
+}
+
+_EPILOGUE = "Every command takes --help, and --json where it prints something a program may want."
+
+
+def build() -> App:
+    """Return the command line."""
+    app = App(
+        name="loopwright",
+        help="Drive coding agents over a plan until your project's own checks pass.\n\n" + _EPILOGUE,
+        version=f"loopwright {__version__}",
+        help_format="plaintext",
+        exit_on_error=False,
+        print_error=False,
+        result_action="return_value",
+    )
+    for name, (place, text) in COMMANDS.items():
+        app.command(place, name=name, help=text)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with a code that `docs/exit-codes.md` explains."""
+    sys.exit(call(sys.argv[1:] if arguments is None else arguments))
+
+
+def call(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; a user's mistake is one line, never a traceback."""
+    from loopwright.core.errors import Held, LoopwrightError, UserError
+
+    as_json = "--json" in arguments
+    try:
+        result = build()(list(arguments))
+    except CycloptsError as mistake:
+        from loopwright.cli.output import complain
+
+        hint = "`loopwright --help` lists the commands, and each takes --help"
+        return complain(str(mistake).strip(), hint=hint, code=ExitCode.USER_ERROR, as_json=as_json)
+    except LoopwrightError as known:
+        from loopwright.cli.output import complain
+
+        code = ExitCode.ENVIRONMENT
+        if isinstance(known, UserError):
+            code = ExitCode.HELD if isinstance(known, Held) else ExitCode.USER_ERROR
+        advice = known.hint if isinstance(known, UserError) else None
+        return complain(str(known), hint=advice, code=code, as_json=as_json, kind=known.code)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (for example `| head`): that is its right.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.UNFINISHED
+    return int(result) if isinstance(result, int) else ExitCode.VERIFIED

@@ -1,0 +1,335 @@
+"""`run` and `worker`: the commands that work."""
+
+import asyncio
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.markup import escape
+
+from loopwright.adapters import registry
+from loopwright.adapters.git import GitRepository
+from loopwright.adapters.host import new_id
+from loopwright.app import Home, make_worker, make_world, open_home
+from loopwright.cli.context import Place, actor, here, look_settings, project_text, settings_for
+from loopwright.cli.drive import Foreground, log_to
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.follow import Display
+from loopwright.cli.output import complain, console, print_json
+from loopwright.cli.table import exit_code, screen
+from loopwright.config.layers import PROJECT_FILE
+from loopwright.config.resolve import Settings
+from loopwright.core.errors import BadPlan, Held, NotARepository, Refused, UserError
+from loopwright.core.states import ENDED_PLAN, LoopState
+from loopwright.engine.submit import Submission, Submitted, submit
+from loopwright.engine.views import PlanView, live_workers, plan_view
+from loopwright.engine.world import HomePaths
+from loopwright.ports import Base, PlannedWork
+
+_SOURCES = {".yaml": "yaml", ".yml": "yaml", ".json": "yaml"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What `run` was asked to do, once everything that can be wrong before spending was looked at."""
+
+    place: Place
+    settings: Settings
+    submission: Submission
+
+
+def run(
+    plan: Path,
+    /,
+    *,
+    agent: str | None = None,
+    model: str | None = None,
+    parallel: Annotated[int | None, Parameter(alias="-j")] = None,
+    max_attempts: int | None = None,
+    max_cost: str | None = None,
+    permission_mode: str | None = None,
+    base: str | None = None,
+    allow_unverified: bool | None = None,
+    new: bool = False,
+    json: bool = False,
+) -> int:
+    """Do a plan: run agents over its tasks until the project's own checks pass.
+
+    Parameters
+    ----------
+    plan
+        The plan file (YAML or JSON; `docs/plan-format.md`).
+    agent
+        Which agent does the work (default: claude).
+    model
+        Which model the agent uses.
+    parallel
+        How many tasks are worked on at once.
+    max_attempts
+        How often a task is tried before a person is asked.
+    max_cost
+        Pause when this many dollars are spent.
+    permission_mode
+        What the agent may do by itself: read-only, edit or full.
+    base
+        Commit or branch to start from (default: what is checked out).
+    allow_unverified
+        Let work land that nothing checks; the exit code then is not 0.
+    new
+        Start over, even if this plan was already done.
+    json
+        Print the result as JSON, and nothing else.
+    """
+    flags: dict[str, Any] = {
+        "agent": agent,
+        "model": model,
+        "parallel": parallel,
+        "max_attempts": max_attempts,
+        "max_cost": max_cost,
+        "permission_mode": permission_mode,
+        "allow_unverified": allow_unverified,
+    }
+    return asyncio.run(_run(plan, flags, base=base, new=new, as_json=json))
+
+
+async def _run(path: Path, flags: dict[str, Any], *, base: str | None, new: bool, as_json: bool) -> int:
+    asked = await _prepare(path, flags, base=base, new=new, quiet=as_json)
+    home = open_home(asked.settings, os.environ)
+    log_to(home.root)
+    try:
+        submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, asked.submission))
+        early = await _already(home, submitted, as_json=as_json)
+        if early is not None:
+            return early
+        footer = (
+            "Ctrl-C pauses cleanly; closing this terminal does the same. "
+            "`loopwright worker` in another terminal keeps going."
+        )
+        display = Display(footer=footer, quiet=as_json)
+        foreground = Foreground(
+            home, asked.settings, submitted.plan.id, actor=asked.submission.actor, display=display
+        )
+        code = await foreground.run()
+        view = await _view(home, submitted.plan.id)
+        closing(view, as_json=as_json)
+        return code
+    finally:
+        await home.store.close()
+
+
+async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: bool, quiet: bool) -> _Asked:
+    kind = _SOURCES.get(path.suffix.lower())
+    if not path.exists():
+        raise BadPlan(str(path), ("there is no such file",))
+    if kind is None:
+        raise BadPlan(
+            str(path), (f"{path.suffix or 'a file without an ending'} is not a plan: use .yaml or .json",)
+        )
+    place = here()
+    if place is None:
+        raise NotARepository(
+            f"{Path.cwd()} is not in a git repository",
+            hint="change into your project, or `git init` and commit something first",
+        )
+    work = registry.source(kind).read(path)
+    first = settings_for(flags=flags, plan=work, plan_name=path.name)
+    repository = GitRepository(place.root, project_id="looking", home=first.home)
+    start = await repository.base(base)
+    settings = settings_for(
+        flags=flags,
+        plan=work,
+        plan_name=path.name,
+        project_text=await _project_text(repository, start, place, quiet=quiet),
+    )
+    if start.dirty and not quiet:
+        names = ", ".join(start.dirty[:5]) + (" …" if len(start.dirty) > 5 else "")
+        console().print(f"[yellow]note[/]: not included, because not committed: {escape(names)}")
+    _check_agents(settings, work)
+    _check_gates(settings, work)
+    submission = Submission(
+        root=place.root,
+        subfolder=place.subfolder,
+        source_kind=kind,
+        source_path=os.path.relpath(path.resolve(), place.root),
+        work=work,
+        base=start,
+        policy=settings.policy(),
+        gates=settings.gates,
+        actor=actor(),
+        new=new,
+    )
+    return _Asked(place=place, settings=settings, submission=submission)
+
+
+async def _project_text(repository: GitRepository, start: Base, place: Place, *, quiet: bool) -> str | None:
+    """Return the project's settings at the commit that the plan starts from, as the record will have them."""
+    for folder in dict.fromkeys((place.subfolder, "")):
+        text = await repository.file_at(start.sha, str(Path(folder) / PROJECT_FILE))
+        if text is not None:
+            return text
+    found = project_text(place.root / place.subfolder) or project_text(place.root)
+    if found is not None and not quiet:
+        console().print(f"[yellow]note[/]: {PROJECT_FILE} is not committed; using the one in your checkout")
+    return found
+
+
+def _check_agents(settings: Settings, work: PlannedWork) -> None:
+    """Refuse a plan none of whose agents is there; one missing among several fails only its own tasks."""
+    policy = settings.policy()
+    names = {task.agent or policy.agent for task in work.tasks}
+    missing: list[str] = []
+    for name in sorted(names):
+        try:
+            agent = registry.agent(name)
+        except UserError as unknown:
+            missing.append(str(unknown))
+            continue
+        options = policy.agent_options.get(name, {})
+        program = str(options.get("binary") or agent.probe()[0])
+        if shutil.which(program) is None:
+            missing.append(f"the agent {name} needs the program {program!r}, which is not installed")
+    if len(missing) == len(names):
+        raise UserError("; ".join(missing), hint="`loopwright doctor` shows which agents are here")
+
+
+def _check_gates(settings: Settings, work: PlannedWork) -> None:
+    """Say before any money is spent that nothing would check the result."""
+    if settings.gates or settings.policy().allow_unverified:
+        return
+    bare = [task.key for task in work.tasks if not task.acceptance]
+    if bare:
+        names = ", ".join(bare[:5]) + (" …" if len(bare) > 5 else "")
+        raise Refused(
+            f"nothing would check the work of: {names}",
+            hint="`loopwright init` finds your project's checks; or give the tasks acceptance commands; "
+            "or --allow-unverified to land unchecked work",
+        )
+
+
+async def _already(home: Home, submitted: Submitted, *, as_json: bool) -> int | None:
+    """Deal with a plan that was here before: done, held by someone, or to be carried on."""
+    if submitted.created:
+        return None
+    plan, loop = submitted.plan, submitted.loop
+    if plan.status in ENDED_PLAN:
+        view = await _view(home, plan.id)
+        if not as_json:
+            console().print("This plan was already run; --new starts it over.")
+        closing(view, as_json=as_json)
+        return exit_code(view)
+    holder = home.membership.holder()
+    workers = [] if home.membership.exclusive else await home.store.read(live_workers)
+    if loop.state is LoopState.RUNNING and (holder is not None or workers):
+        who = (
+            f"process {holder.get('pid')}"
+            if holder
+            else ", ".join(f"{w.hostname} ({w.pid})" for w in workers)
+        )
+        raise Held(
+            f"this plan is already being worked on by {who}",
+            hint=f"`loopwright watch {plan.id}` follows it; `loopwright pause {plan.id}` pauses it",
+        )
+    if loop.state is not LoopState.RUNNING:
+        from loopwright.cli.control import ask
+
+        await ask(home, "resume", plan.id, {})
+    return None
+
+
+async def _view(home: Home, plan_id: str) -> PlanView:
+    paths = HomePaths(root=home.root)
+    return await home.store.read(lambda tx: plan_view(tx, plan_id, paths))
+
+
+def closing(view: PlanView, *, as_json: bool) -> None:
+    """Print how a plan ended, and what to do with the result."""
+    if as_json:
+        print_json({"plan": view, "exit_code": int(exit_code(view))})
+        return
+    out = console()
+    out.print(screen(view))
+    if view.reason and view.status != "VERIFIED":
+        out.print(f"why: {escape(view.reason)}")
+    receipt = Path(view.path) / ".loopwright" / "receipts" / f"{view.id}.json"
+    if receipt.exists():
+        out.print(f"receipt: {escape(os.path.relpath(receipt))}")
+    if view.status == "VERIFIED":
+        out.print(f"merge it:  git merge --ff-only {view.branch}")
+        return
+    for task in view.tasks:
+        if task.status == "ERROR":
+            out.print(f"look at it:  loopwright show {escape(task.key)}")
+    if view.loop_state in ("PAUSED", "STOPPED"):
+        out.print(f"go on:  loopwright resume {view.id}")
+
+
+def worker(*, slots: int | None = None, until_idle: bool = False) -> int:
+    """Join a home as one more worker and stay until it is told to stop.
+
+    Parameters
+    ----------
+    slots
+        How many tasks this worker takes at once (default: the setting `parallel`).
+    until_idle
+        Leave as soon as nothing is left to do.
+    """
+    return asyncio.run(_worker(slots, until_idle=until_idle))
+
+
+async def _worker(slots: int | None, *, until_idle: bool) -> int:
+    import signal
+
+    from loopwright.core.model import Loop
+
+    settings = look_settings()
+    home = open_home(settings, os.environ)
+    log_to(home.root)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop.set)
+    out = console()
+    told = False
+    try:
+        while not home.membership.acquire({"pid": os.getpid(), "command": " ".join(sys.argv[:3])}):
+            if not told:
+                holder = home.membership.holder() or {}
+                out.print(
+                    f"standing by: process {holder.get('pid')} works here; this one takes over when it ends"
+                )
+                told = True
+            if stop.is_set():
+                return ExitCode.VERIFIED
+            await home.store.changed(1.0)
+        world = make_world(home, settings, os.environ, slots=slots or settings.values.parallel)
+        out.print(
+            f"working in {escape(str(home.root))} with {world.me.slots} slots; Ctrl-C leaves, agents go on"
+        )
+
+        async def finished() -> bool:
+            if stop.is_set():
+                return True
+            if not until_idle or await world.engine.in_flight():
+                return False
+            return not await home.store.read(lambda tx: tx.count(Loop, state=LoopState.RUNNING))
+
+        running = asyncio.create_task(make_worker(world).run(finished))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        running.cancel() if stop.is_set() else None
+        try:
+            await running
+        except asyncio.CancelledError:
+            if not stop.is_set():
+                raise
+        return ExitCode.VERIFIED
+    except UserError as wrong:
+        return complain(str(wrong), hint=wrong.hint, code=ExitCode.USER_ERROR)
+    finally:
+        home.membership.release()
+        await home.store.close()

@@ -1,0 +1,229 @@
+"""Where values come from: one layer for each origin, flattened to dotted keys and checked on its own."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final
+
+from loopwright.config.gates import WrongGates, gate_table
+from loopwright.config.nearest import did_you_mean, nearest, quoted
+from loopwright.config.settings import GROUPS, setting_of, settings
+from loopwright.config.toml_lines import key_lines
+from loopwright.core.model import GateCommand
+
+PREFIX: Final = "LOOPWRIGHT_"
+PROJECT_FILE: Final = "loopwright.toml"
+_TOML_PLACE: Final = re.compile(r"(.*) \(at line (\d+), column \d+\)", re.DOTALL)
+_LAST_STEP: Final = re.compile(r"(\.[^.\[\]]*|\[\d+\]|^[^.\[\]]*)$")
+
+
+class Level(IntEnum):
+    """Who said it; the higher one wins."""
+
+    DEFAULT = 0
+    USER = 1
+    PROJECT = 2
+    LOOP = 3
+    PLAN = 4
+    ENVIRONMENT = 5
+    FLAG = 6
+
+
+MACHINE_LEVELS: Final = frozenset({Level.DEFAULT, Level.USER, Level.ENVIRONMENT, Level.FLAG})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layer:
+    """The values of one origin by dotted key, as they were written, and what is wrong with them."""
+
+    level: Level
+    values: Mapping[str, Any] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """For each key, the words that say where it was set."""
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One wrong key or value."""
+
+    key: str
+    message: str
+
+
+def check_values(tree: Mapping[str, Any], level: Level) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+    """Flatten nested values to dotted keys; return those that are right and every problem."""
+    values: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for key, value in _flatten(tree):
+        if value is None:
+            continue
+        found = _problems(key, value, level)
+        problems.extend(found)
+        if not found:
+            values[key] = value
+    return values, tuple(problems)
+
+
+def _flatten(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping) and name in GROUPS:
+            yield from ((f"{name}.{key}", inner) for key, inner in value.items())
+        elif isinstance(value, Mapping) and name == "agents":
+            for agent, options in value.items():
+                if isinstance(options, Mapping):
+                    yield from ((f"agents.{agent}.{key}", inner) for key, inner in options.items())
+                else:
+                    yield f"agents.{agent}", options
+        else:
+            yield str(name), value
+
+
+def _problems(key: str, value: object, level: Level) -> list[Problem]:
+    setting = setting_of(key)
+    if setting is None:
+        return [Problem(key=key, message=_unknown(key, value))]
+    if setting.machine and level not in MACHINE_LEVELS:
+        message = (
+            f"this belongs to a machine, not to a project or plan: set it in your own config.toml, "
+            f"as {setting.variable} or with {setting.flag}"
+        )
+        return [Problem(key=key, message=message)]
+    try:
+        setting.kind.read(value)
+    except WrongGates as wrong:
+        return [Problem(key=key + each.place, message=each.message) for each in wrong.problems]
+    except ValueError as wrong:
+        return [Problem(key=key, message=str(wrong))]
+    return []
+
+
+def _unknown(key: str, value: object) -> str:
+    if key in GROUPS:
+        inner = ", ".join(each for each in settings() if each.startswith(f"{key}."))
+        return f"expected a table with {inner}, got {quoted(value)}"
+    if key == "agents" or key.startswith("agents."):
+        return 'expected a table for each agent, such as [agents.claude] with binary = "…"'
+    # Someone who writes `hard` means `limits.hard`.
+    whole = next((each for each in settings() if each.endswith(f".{key}")), key)
+    return f"unknown setting{did_you_mean(whole, (*settings(), 'agents'))}"
+
+
+def from_toml(text: str, name: str, level: Level) -> Layer:
+    """Read a configuration file's text; `name` is how it is called in messages."""
+    try:
+        tree = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as broken:
+        place = _TOML_PLACE.fullmatch(str(broken))
+        words = f"{name}:{place[2]}: {place[1]}" if place else f"{name}: {broken}"
+        return Layer(level=level, problems=(f"{words} (this is not TOML)",))
+    except RecursionError:
+        return Layer(level=level, problems=(f"{name}: nested too deeply",))
+    lines = key_lines(text)
+    values, problems = check_values(tree, level)
+    return Layer(
+        level=level,
+        values=values,
+        origins={key: _placed(name, key, lines) for key in values},
+        problems=tuple(
+            f"{_placed(name, problem.key, lines)}: {problem.key}: {problem.message}" for problem in problems
+        ),
+    )
+
+
+def _placed(name: str, key: str, lines: Mapping[str, int]) -> str:
+    """Return the file with the line of the key, or of what the key stands in."""
+    while key:
+        if key in lines:
+            return f"{name}:{lines[key]}"
+        key = _LAST_STEP.sub("", key)
+    return name
+
+
+def from_environment(env: Mapping[str, str], *, ours: frozenset[str] = frozenset()) -> Layer:
+    """Read `LOOPWRIGHT_*` variables; an empty one counts as not set.
+
+    Names in `ours` are set by Loopwright itself for the processes it starts. Of the other names only those
+    that look like a mistyped setting are refused: a name may belong to another program.
+    """
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    problems: list[str] = []
+    for variable in sorted(env):
+        text = env[variable]
+        if not variable.startswith(PREFIX) or variable in ours or not text.strip():
+            continue
+        key = variable.removeprefix(PREFIX).lower().replace("__", ".")
+        if setting_of(key) is None:
+            guess = _mistyped(variable)
+            if guess is not None:
+                problems.append(f"environment {variable}: unknown setting (did you mean {guess}?)")
+            continue
+        value = _literal(text) if key.startswith("agents.") else text
+        found = _problems(key, value, Level.ENVIRONMENT)
+        problems.extend(f"environment {variable}: {each.message}" for each in found)
+        if not found:
+            values[key] = value
+            origins[key] = f"environment {variable}"
+    return Layer(level=Level.ENVIRONMENT, values=values, origins=origins, problems=tuple(problems))
+
+
+def _mistyped(variable: str) -> str | None:
+    # Compared without the prefix that all share, and strictly: strangers must not look alike.
+    known = [setting.variable.removeprefix(PREFIX) for setting in settings().values()]
+    name = variable.removeprefix(PREFIX)
+    if name.lower() in GROUPS:
+        name = next(each for each in known if each.startswith(f"{name}__"))
+    guess = nearest(name, known, cutoff=0.8)
+    return PREFIX + guess if guess is not None else None
+
+
+def _literal(text: str) -> Any:
+    """Return a number, switch or list when the text spells one: options of agents have no fixed kind."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if isinstance(value, int | float | bool | list) else text
+
+
+def from_flags(flags: Mapping[str, Any]) -> Layer:
+    """Read command-line flags given by dotted key; None means that the flag was not given."""
+    values, problems = check_values(flags, Level.FLAG)
+    return Layer(
+        level=Level.FLAG,
+        values=values,
+        origins={key: f"flag {_flag(key)}" for key in values},
+        problems=tuple(f"flag {_flag(problem.key)}: {problem.message}" for problem in problems),
+    )
+
+
+def _flag(key: str) -> str:
+    setting = setting_of(key)
+    return setting.flag if setting is not None else f"--{key}"
+
+
+def from_plan(plan: Mapping[str, Any], name: str, *, gates: tuple[GateCommand, ...] | None = None) -> Layer:
+    """Take over a plan's own settings and its gates."""
+    tree = dict(plan)
+    if gates is not None:
+        tree["gates"] = [gate_table(gate) for gate in gates]
+    return _named(tree, f"plan {name}", Level.PLAN)
+
+
+def from_loop(loop: Mapping[str, Any], name: str) -> Layer:
+    """Take over the settings that a loop was registered with."""
+    return _named(loop, f"loop {name}", Level.LOOP)
+
+
+def _named(tree: Mapping[str, Any], name: str, level: Level) -> Layer:
+    values, problems = check_values(tree, level)
+    return Layer(
+        level=level,
+        values=values,
+        origins=dict.fromkeys(values, name),
+        problems=tuple(f"{name}: {problem.key}: {problem.message}" for problem in problems),
+    )

@@ -1,0 +1,162 @@
+"""One set of settings out of all layers, each value with its origin."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from loopwright.config import layers as layer
+from loopwright.config.home import check_platform, default_home, expand, shorten, user_file
+from loopwright.config.layers import Layer, Level
+from loopwright.config.nearest import did_you_mean
+from loopwright.config.settings import Setting, Values, setting_of, settings
+from loopwright.core.errors import BadConfig
+from loopwright.core.model import GateCommand, Policy
+from loopwright.ports import PlannedWork
+
+DEFAULT_ORIGIN = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSetting:
+    """One line of `config show`."""
+
+    key: str
+    value: Any
+    """As it would be written in a file; passwords are left out."""
+    origin: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings that are in force, and where each came from."""
+
+    values: Values
+    origins: Mapping[str, str]
+
+    def origin(self, key: str) -> str:
+        """Say where the value of a dotted key was set."""
+        if setting_of(key) is None:
+            raise BadConfig(f"{key}: unknown setting{did_you_mean(key, settings())}")
+        return self.origins.get(key, DEFAULT_ORIGIN)
+
+    def policy(self) -> Policy:
+        """Return what a plan is dispatched with."""
+        return self.values.policy()
+
+    @property
+    def gates(self) -> tuple[GateCommand, ...]:
+        """The gates in force, in order."""
+        return self.values.gates
+
+    @property
+    def home(self) -> Path:
+        """The folder with the database, workspaces and run files."""
+        if self.values.home is None:
+            raise BadConfig("No home is known.", hint="Set LOOPWRIGHT_HOME to an absolute path.")
+        return self.values.home
+
+    def shown(self) -> tuple[ShownSetting, ...]:
+        """Return every setting with its value and origin, for people and for JSON."""
+        keys = [*settings(), *sorted(key for key in self.origins if key.startswith("agents."))]
+        return tuple(self._show(setting) for key in keys if (setting := setting_of(key)) is not None)
+
+    def _show(self, setting: Setting) -> ShownSetting:
+        value = setting.kind.show(self.get(setting.key))
+        if setting.key == "database":
+            value = without_password(value)
+        return ShownSetting(
+            key=setting.key,
+            value=value,
+            origin=self.origin(setting.key),
+            description=setting.description,
+        )
+
+    def get(self, key: str) -> Any:
+        """Return the value of a dotted key."""
+        if setting_of(key) is None:
+            raise BadConfig(f"{key}: unknown setting{did_you_mean(key, settings())}")
+        value: Any = self.values
+        for part in key.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else getattr(value, part)
+        return value
+
+
+def without_password(url: str) -> str:
+    """Return a URL with its password, if any, replaced by stars."""
+    scheme, mark, rest = url.partition("://")
+    authority, slash, path = rest.partition("/")
+    user, at, host = authority.rpartition("@")
+    if not at or ":" not in user:
+        return url
+    return f"{scheme}{mark}{user.partition(':')[0]}:***@{host}{slash}{path}"
+
+
+def resolve(layers: Iterable[Layer]) -> Settings:
+    """Combine layers, the highest level winning key by key; raise `BadConfig` with every problem."""
+    ordered = sorted(layers, key=lambda each: each.level)
+    problems = [problem for each in reversed(ordered) for problem in each.problems]
+    if problems:
+        raise BadConfig("\n".join(problems), hint="docs/configuration.md lists every setting.")
+    tree: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for each in ordered:
+        for key, value in each.values.items():
+            _put(tree, key.split("."), value)
+            origins[key] = each.origins[key]
+    return Settings(values=Values.model_validate(tree), origins=origins)
+
+
+def _put(tree: dict[str, Any], parts: list[str], value: Any) -> None:
+    for part in parts[:-1]:
+        tree = tree.setdefault(part, {})
+    tree[parts[-1]] = value
+
+
+def load(
+    env: Mapping[str, str],
+    *,
+    platform: str,
+    flags: Mapping[str, Any] | None = None,
+    plan: PlannedWork | None = None,
+    plan_name: str = "",
+    loop: Mapping[str, Any] | None = None,
+    loop_name: str = "",
+    project_text: str | None = None,
+    ours: frozenset[str] = frozenset(),
+) -> Settings:
+    """Gather every layer that applies and resolve them.
+
+    `project_text` is the text of loopwright.toml: of the plan's base commit inside a plan, of the checkout
+    for commands outside one. The user's own file is found through `env`.
+    """
+    check_platform(platform)
+    found = [layer.from_environment(env, ours=ours), _user_layer(env)]
+    if flags is not None:
+        found.append(layer.from_flags(flags))
+    if plan is not None:
+        found.append(layer.from_plan(plan.settings, plan_name, gates=plan.gates))
+    if loop is not None:
+        found.append(layer.from_loop(loop, loop_name))
+    if project_text is not None:
+        found.append(layer.from_toml(project_text, layer.PROJECT_FILE, Level.PROJECT))
+    settled = resolve(found)
+    home = settled.values.home
+    home = default_home(env, platform) if home is None else expand(home, env)
+    return Settings(
+        values=settled.values.model_copy(update={"home": home}),
+        origins=settled.origins,
+    )
+
+
+def _user_layer(env: Mapping[str, str]) -> Layer:
+    path = user_file(env)
+    if path is None or not path.is_file():
+        return Layer(level=Level.USER)
+    name = shorten(path, env)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as broken:
+        return Layer(level=Level.USER, problems=(f"{name}: cannot be read: {broken}",))
+    return layer.from_toml(text, name, Level.USER)

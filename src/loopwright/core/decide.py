@@ -1,0 +1,188 @@
+"""The whole policy of what happens next, as one pure function over the affected frontier.
+
+It never sees a whole plan: how many dependencies a task still waits for, and how many tasks are open, are
+counts on the rows. So a pass costs as much as there is to do, not as much as there is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from loopwright.core.graph import scopes_overlap
+from loopwright.core.model import Attempt, Loop, Plan, Task
+from loopwright.core.states import LoopState, PlanState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Front:
+    """What can move in one plan."""
+
+    loop: Loop
+    plan: Plan
+    ready: tuple[Task, ...] = ()
+    """QUEUED with no unmet dependency, best first; at most as many as there are slots."""
+    working: tuple[Task, ...] = ()
+    """Tasks whose attempt is alive and holds a slot."""
+    waiting: tuple[Attempt, ...] = ()
+    """Attempts parked until a time or until a person resumes them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontier:
+    """What can move in a home."""
+
+    fronts: tuple[Front, ...]
+    slots: int
+    busy: int
+    """Slots in use, including verifications."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatch:
+    """Create the attempts and runs of a plan that was accepted."""
+
+    plan_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartAttempt:
+    """Commit to the first leg of the task's queued attempt."""
+
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakeAttempt:
+    """Commit to the next leg of a parked attempt."""
+
+    attempt_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginVerify:
+    """Run gate:all on the integrated branch."""
+
+    plan_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldPlan:
+    """Nothing can move without a person; the plan stays RUNNING (partial)."""
+
+    plan_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailPlan:
+    """End the plan, because its policy says that a failed task fails it."""
+
+    plan_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseLoop:
+    """Stop starting anything until a person says otherwise."""
+
+    loop_id: str
+    reason: str
+
+
+Decision = Dispatch | StartAttempt | WakeAttempt | BeginVerify | HoldPlan | FailPlan | PauseLoop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What to do now, and when to look again even if nothing happens."""
+
+    decisions: tuple[Decision, ...]
+    look_again_at: datetime | None = None
+
+
+def decide(frontier: Frontier, now: datetime) -> Decided:
+    """Return everything that may happen now, most urgent loop first."""
+    free = frontier.slots - frontier.busy
+    decisions: list[Decision] = []
+    due: list[datetime] = []
+    for front in sorted(frontier.fronts, key=_urgency):
+        if front.loop.state is not LoopState.RUNNING:
+            continue
+        made, later = _decide_plan(front, now, free)
+        free -= sum(isinstance(one, StartAttempt | WakeAttempt | BeginVerify) for one in made)
+        decisions.extend(made)
+        due.extend(later)
+    return Decided(decisions=tuple(decisions), look_again_at=min(due, default=None))
+
+
+def _urgency(front: Front) -> tuple[int, datetime, str]:
+    return (front.loop.priority, front.plan.created_at, front.plan.id)
+
+
+def _decide_plan(front: Front, now: datetime, free: int) -> tuple[list[Decision], list[datetime]]:
+    plan = front.plan
+    if plan.status in (PlanState.DRAFT, PlanState.DISPATCHING):
+        return [Dispatch(plan_id=plan.id)], []
+    if plan.status is not PlanState.RUNNING:
+        return [], []
+    over = _over_budget(plan)
+    if over and (front.ready or front.waiting):
+        return [PauseLoop(loop_id=front.loop.id, reason=over)], []
+    decisions, due = _start_tasks(front, now, free)
+    if decisions or due or front.ready or front.working or front.waiting:
+        return decisions, due
+    return _nothing_moves(plan, now, free)
+
+
+def _start_tasks(front: Front, now: datetime, free: int) -> tuple[list[Decision], list[datetime]]:
+    room = min(free, front.plan.policy.parallel - len(front.working))
+    decisions: list[Decision] = []
+    due: list[datetime] = []
+    busy_scopes: list[Sequence[str]] = [task.scope for task in front.working]
+    for attempt in front.waiting:
+        if attempt.wake_at is None:
+            continue  # a person resumes it
+        if attempt.wake_at > now:
+            due.append(attempt.wake_at)
+        elif len(decisions) < room:
+            decisions.append(WakeAttempt(attempt_id=attempt.id))
+    for task in front.ready:
+        if task.not_before is not None and task.not_before > now:
+            due.append(task.not_before)
+        elif len(decisions) < room and not any(scopes_overlap(task.scope, scope) for scope in busy_scopes):
+            decisions.append(StartAttempt(task_id=task.id))
+            busy_scopes.append(task.scope)
+    return decisions, due
+
+
+def _nothing_moves(plan: Plan, now: datetime, free: int) -> tuple[list[Decision], list[datetime]]:
+    if plan.failed_tasks:
+        reason = _failed_reason(plan)
+        if plan.policy.on_task_error == "fail":
+            return [FailPlan(plan_id=plan.id, reason=reason)], []
+        return [HoldPlan(plan_id=plan.id, reason=reason)], []
+    if plan.open_tasks:
+        # Every open task waits for another open one: only a defect or an outside edit can do that.
+        reason = f"{plan.open_tasks} tasks are open and none of them can start"
+        return [HoldPlan(plan_id=plan.id, reason=reason)], []
+    if plan.not_before is not None and plan.not_before > now:
+        return [], [plan.not_before]
+    return ([BeginVerify(plan_id=plan.id)] if free > 0 else []), []
+
+
+def _failed_reason(plan: Plan) -> str:
+    failed = "1 task needs you" if plan.failed_tasks == 1 else f"{plan.failed_tasks} tasks need you"
+    held_up = plan.open_tasks
+    return failed if not held_up else f"{failed}; {held_up} more wait for them"
+
+
+def _over_budget(plan: Plan) -> str:
+    limit = plan.policy.max_cost_micros
+    if limit is None:
+        return ""
+    if plan.spent_micros >= limit:
+        spent, allowed = plan.spent_micros / 1e6, limit / 1e6
+        return f"the budget is used up: ${spent:.2f} of ${allowed:.2f}"
+    if plan.unknown_costs:
+        return "a cost limit is set, but the agent does not report what a run costs; raise or remove max_cost"
+    return ""

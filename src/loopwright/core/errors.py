@@ -1,0 +1,152 @@
+"""Every error that Loopwright raises on purpose.
+
+LoopwrightError
+├── UserError            the user can mend it: shown as one line with what to do, exit code 2
+│   ├── BadId
+│   ├── BadPlan          carries located problems
+│   ├── BadConfig
+│   ├── NotARepository
+│   ├── NotFound
+│   ├── Refused          the state does not allow it
+│   └── Held             another process holds what was asked for
+├── IllegalTransition    a state machine was asked for an edge it does not have: a defect
+├── FenceLost            someone else took this attempt over: drop the work, change nothing
+├── LeaseLost            this worker's lease lapsed
+├── StaleVersion         the row changed between reading and writing
+├── CannotRun            a run could not be created: recorded on its task
+├── GitFailed            git refused, with its own words
+├── MergeConflict        the candidate cannot be built
+├── StoreUnavailable     the database cannot be reached or written
+└── NewerDatabase        the database was written by a newer Loopwright
+"""
+
+from typing import ClassVar
+
+
+class LoopwrightError(Exception):
+    """Something went wrong in Loopwright."""
+
+    code: ClassVar[str] = "error"
+
+
+class UserError(LoopwrightError):
+    """Something that the user can mend; `hint` says how."""
+
+    code = "user_error"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class BadId(UserError):
+    """A text that should be an id is none."""
+
+    code = "bad_id"
+
+
+class BadPlan(UserError):
+    """The plan cannot be used; each problem says where it is."""
+
+    code = "bad_plan"
+
+    def __init__(self, source: str, problems: tuple[str, ...]) -> None:
+        super().__init__(f"{source}: " + "; ".join(problems))
+        self.source = source
+        self.problems = problems
+
+
+class BadConfig(UserError):
+    """A setting is unknown or has a wrong value."""
+
+    code = "bad_config"
+
+
+class NotARepository(UserError):
+    """The folder is no git repository, or has no commit yet."""
+
+    code = "not_a_repository"
+
+
+class NotFound(UserError):
+    """Nothing with that name or id."""
+
+    code = "not_found"
+
+
+class Refused(UserError):
+    """The present state does not allow what was asked."""
+
+    code = "refused"
+
+
+class Held(UserError):
+    """Another process holds what was asked for."""
+
+    code = "held"
+
+
+class IllegalTransition(LoopwrightError):
+    """A state machine was asked for an edge that its table does not have."""
+
+    code = "illegal_transition"
+
+    def __init__(self, machine: str, subject: str, source: str, target: str) -> None:
+        super().__init__(f"{machine} {subject}: {source} -> {target} is not allowed")
+        self.machine = machine
+        self.subject = subject
+        self.source = source
+        self.target = target
+
+
+class FenceLost(LoopwrightError):
+    """Someone else took this attempt over."""
+
+    code = "fence_lost"
+
+
+class LeaseLost(LoopwrightError):
+    """This worker's lease lapsed."""
+
+    code = "lease_lost"
+
+
+class StaleVersion(LoopwrightError):
+    """The row changed between reading and writing."""
+
+    code = "stale_version"
+
+
+class CannotRun(LoopwrightError):
+    """A run could not be created."""
+
+    code = "cannot_run"
+
+
+class GitFailed(LoopwrightError):
+    """A git command failed."""
+
+    code = "git_failed"
+
+
+class MergeConflict(LoopwrightError):
+    """Two lines of work changed the same place."""
+
+    code = "merge_conflict"
+
+    def __init__(self, paths: tuple[str, ...], detail: str = "") -> None:
+        super().__init__("conflict in " + ", ".join(paths))
+        self.paths = paths
+        self.detail = detail
+
+
+class StoreUnavailable(LoopwrightError):
+    """The database cannot be reached or written."""
+
+    code = "store_unavailable"
+
+
+class NewerDatabase(LoopwrightError):
+    """The database was written by a newer Loopwright; this one leaves it alone."""
+
+    code = "newer_database"

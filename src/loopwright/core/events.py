@@ -1,0 +1,101 @@
+"""Every type of event, as data: its importance and the sentence that docs and pages show."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from loopwright.core.model import Attempt, Event, Importance, Loop, Plan, Run, Task
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """What an event means."""
+
+    importance: Importance
+    meaning: str
+
+
+_LOW, _NORMAL, _HIGH = Importance.LOW, Importance.NORMAL, Importance.HIGH
+
+CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
+    {
+        "project_registered": EventType(_NORMAL, "A repository became a project of this home."),
+        "loop_created": EventType(_NORMAL, "A work source became a loop."),
+        "loop_started": EventType(_NORMAL, "The loop runs."),
+        "loop_paused": EventType(_HIGH, "The loop starts nothing more until it is resumed."),
+        "loop_stopped": EventType(_HIGH, "The loop was stopped by a person."),
+        "loop_completed": EventType(_HIGH, "Everything in the loop's plan was verified."),
+        "loop_failed": EventType(_HIGH, "The loop needs a person to go on."),
+        "plan_created": EventType(_NORMAL, "A plan was read and evaluated."),
+        "plan_dispatching": EventType(_LOW, "The tasks of the plan get their first attempts."),
+        "plan_dispatched": EventType(_NORMAL, "Every task has its first attempt."),
+        "plan_completed": EventType(_NORMAL, "All tasks of the plan have landed."),
+        "plan_verifying": EventType(_NORMAL, "The complete gate runs on the integrated branch."),
+        "plan_verified": EventType(_HIGH, "The complete gate passed on the final tree."),
+        "plan_failed": EventType(_HIGH, "The plan ended without being verified."),
+        "plan_held": EventType(_HIGH, "Nothing can move in the plan without a person."),
+        "plan_reopened": EventType(_NORMAL, "A person gave an ended plan more to do."),
+        "plan_cancelled": EventType(_HIGH, "The plan was cancelled by a person."),
+        "task_queued": EventType(_LOW, "The task waits for its turn."),
+        "task_started": EventType(_NORMAL, "An attempt at the task began."),
+        "task_completed": EventType(_NORMAL, "The task landed."),
+        "task_failed": EventType(_HIGH, "The machine gave up on the task."),
+        "task_retried": EventType(_NORMAL, "Another attempt at the task is due."),
+        "task_cancelled": EventType(_NORMAL, "The task was cancelled by a person."),
+        "attempt_preparing": EventType(_LOW, "A workspace is being made."),
+        "attempt_working": EventType(_LOW, "The agent has its workspace."),
+        "attempt_waiting": EventType(_NORMAL, "The attempt is parked; its work is kept."),
+        "attempt_checking": EventType(_LOW, "The result is being checked."),
+        "attempt_landing": EventType(_LOW, "The checked result is about to land."),
+        "attempt_landed": EventType(_NORMAL, "The checked result is on the plan branch."),
+        "attempt_rejected": EventType(_NORMAL, "The attempt was judged and found wanting."),
+        "attempt_broken": EventType(_NORMAL, "The attempt ended for a reason that is not its own."),
+        "attempt_cancelled": EventType(_NORMAL, "The attempt was cancelled."),
+        "attempt_leg_started": EventType(_LOW, "A worker committed to a leg of the attempt."),
+        "attempt_cleaned": EventType(_LOW, "The workspace was removed after its work was proven kept."),
+        "attempt_quarantined": EventType(_HIGH, "A workspace could not be saved and was left in place."),
+        "run_started": EventType(_NORMAL, "A process was started."),
+        "run_ended": EventType(_NORMAL, "A process ended."),
+        "gate_judged": EventType(_NORMAL, "A gate gave its verdict on a tree."),
+        "checkout_changed": EventType(_HIGH, "Your own checkout changed while an agent was running."),
+        "worker_joined": EventType(_LOW, "A worker joined the home."),
+        "worker_left": EventType(_LOW, "A worker left the home."),
+        "worker_lost": EventType(_HIGH, "A worker's lease lapsed; its work is taken over."),
+        "command_applied": EventType(_LOW, "A user's command was carried out."),
+        "command_refused": EventType(_NORMAL, "A user's command could not be carried out."),
+    }
+)
+
+
+def happened(
+    type: str,
+    actor: str,
+    *,
+    loop: Loop | None = None,
+    plan: Plan | None = None,
+    task: Task | None = None,
+    attempt: Attempt | None = None,
+    run: Run | None = None,
+    project_id: str | None = None,
+    **payload: Any,
+) -> Event:
+    """Build an event of a known type, with the ids taken from the rows it is about."""
+    project = project_id or (plan.project_id if plan else loop.project_id if loop else None)
+    plan_id = plan.id if plan else _first(task, attempt, run)
+    return Event(
+        type=type,
+        actor=actor,
+        importance=CATALOGUE[type].importance,
+        project=project,
+        loop=loop.id if loop else plan.loop_id if plan else None,
+        plan=plan_id,
+        task=task.id if task else attempt.task_id if attempt else run.task_id if run else None,
+        attempt=attempt.id if attempt else run.attempt_id if run else None,
+        run=run.id if run else None,
+        payload=payload,
+    )
+
+
+def _first(*rows: Task | Attempt | Run | None) -> str | None:
+    return next((row.plan_id for row in rows if row is not None), None)

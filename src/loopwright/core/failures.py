@@ -1,0 +1,80 @@
+"""Failure classes, and the rule that each one follows. A rule is data: policy reads it, docs print it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+
+class Failure(StrEnum):
+    """Why an attempt did not land."""
+
+    NO_CHANGE = "no_change"
+    GATE = "gate"
+    CONFLICT = "conflict"
+    AGENT_ERROR = "agent_error"
+    REFUSAL = "refusal"
+    CONTEXT = "context"
+    TIMEOUT = "timeout"
+    HANG = "hang"
+    STRAY_WRITE = "stray_write"
+    UNVERIFIED = "unverified"
+    RATE_LIMIT = "rate_limit"
+    USAGE_LIMIT = "usage_limit"
+    OVERLOADED = "overloaded"
+    AUTH = "auth"
+    BILLING = "billing"
+    BUDGET = "budget"
+    CANNOT_START = "cannot_start"
+    SETUP = "setup"
+    HOST_LOST = "host_lost"
+    CRASH = "crash"
+    GATE_BROKEN = "gate_broken"
+    ENVIRONMENT = "environment"
+    CANCELLED = "cancelled"
+
+
+class Level(StrEnum):
+    """Which counter a failure draws on: each level has its own, so none eats another's."""
+
+    ATTEMPT = "attempt"  # the work was judged and found wanting
+    CALL = "call"  # transport or machine: the work was never judged
+    NONE = "none"  # nothing is tried again by the machine
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What follows from one class of failure."""
+
+    level: Level
+    advice: str
+
+
+RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
+    {
+        Failure.NO_CHANGE: Rule(Level.ATTEMPT, "The agent said it was done but changed nothing."),
+        Failure.GATE: Rule(Level.ATTEMPT, "A check failed on the result; read its last lines."),
+        Failure.CONFLICT: Rule(Level.ATTEMPT, "The work collides with what landed meanwhile."),
+        Failure.AGENT_ERROR: Rule(Level.ATTEMPT, "The agent itself reported an error."),
+        Failure.REFUSAL: Rule(Level.ATTEMPT, "The model refused the task; reword it."),
+        Failure.CONTEXT: Rule(Level.ATTEMPT, "The task did not fit the model; split it."),
+        Failure.TIMEOUT: Rule(Level.ATTEMPT, "The run hit its time limit; raise it or split."),
+        Failure.HANG: Rule(Level.ATTEMPT, "The run showed no sign of life and was ended."),
+        Failure.STRAY_WRITE: Rule(Level.ATTEMPT, "The agent wrote into your own checkout."),
+        Failure.UNVERIFIED: Rule(Level.NONE, "Nothing checks this task; add a gate."),
+        Failure.RATE_LIMIT: Rule(Level.CALL, "The service asked to slow down."),
+        Failure.USAGE_LIMIT: Rule(Level.CALL, "The subscription's window is used up."),
+        Failure.OVERLOADED: Rule(Level.CALL, "The service is overloaded."),
+        Failure.AUTH: Rule(Level.NONE, "The agent is not logged in; log in, then retry."),
+        Failure.BILLING: Rule(Level.NONE, "The account has no credit; top up, then retry."),
+        Failure.BUDGET: Rule(Level.NONE, "The budget is used up."),
+        Failure.CANNOT_START: Rule(Level.NONE, "The agent could not be started."),
+        Failure.SETUP: Rule(Level.NONE, "The setup command failed in a clean workspace."),
+        Failure.HOST_LOST: Rule(Level.CALL, "The machine that ran it went away."),
+        Failure.CRASH: Rule(Level.CALL, "The run died without saying how."),
+        Failure.GATE_BROKEN: Rule(Level.CALL, "The gate itself could not run."),
+        Failure.ENVIRONMENT: Rule(Level.CALL, "This machine got in the way (disk, permissions)."),
+        Failure.CANCELLED: Rule(Level.NONE, "It was cancelled."),
+    }
+)

@@ -1,0 +1,114 @@
+"""The DAG of tasks: what is wrong with it, what is ready, what the longest chain is."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+Edges = Mapping[str, Collection[str]]
+"""Each node with the nodes it depends on."""
+
+
+def unknown_dependencies(edges: Edges) -> tuple[tuple[str, str], ...]:
+    """Return (node, dependency) for each dependency that is no node."""
+    return tuple((node, dep) for node, deps in edges.items() for dep in deps if dep not in edges)
+
+
+def find_cycle(edges: Edges) -> tuple[str, ...] | None:
+    """Return one cycle as the nodes along it, the first repeated at the end, or None."""
+    done: set[str] = set()
+    for root in edges:
+        if root in done:
+            continue
+        path: list[str] = []
+        on_path: set[str] = set()
+        # An explicit stack: a chain of ten thousand tasks must not hit the recursion limit.
+        stack: list[tuple[str, Iterable[str]]] = [(root, iter(edges[root]))]
+        path.append(root)
+        on_path.add(root)
+        while stack:
+            node, dependencies = stack[-1]
+            for dependency in dependencies:
+                if dependency in on_path:
+                    return (*path[path.index(dependency) :], dependency)
+                if dependency in edges and dependency not in done:
+                    stack.append((dependency, iter(edges[dependency])))
+                    path.append(dependency)
+                    on_path.add(dependency)
+                    break
+            else:
+                stack.pop()
+                path.pop()
+                on_path.discard(node)
+                done.add(node)
+    return None
+
+
+def dependents(edges: Edges) -> dict[str, list[str]]:
+    """Return each node with the nodes that depend on it directly."""
+    result: dict[str, list[str]] = {node: [] for node in edges}
+    for node, deps in edges.items():
+        for dep in deps:
+            result[dep].append(node)
+    return result
+
+
+def ready(edges: Edges, complete: Collection[str]) -> tuple[str, ...]:
+    """Return the nodes that are not complete and whose dependencies all are."""
+    done = frozenset(complete)
+    return tuple(node for node, deps in edges.items() if node not in done and done.issuperset(deps))
+
+
+def topological(edges: Edges) -> tuple[str, ...]:
+    """Return the nodes so that each comes after what it depends on; the edges must have no cycle."""
+    waiting = {node: len(set(deps)) for node, deps in edges.items()}
+    followers = dependents({node: set(deps) for node, deps in edges.items()})
+    order = [node for node, count in waiting.items() if count == 0]
+    for node in order:
+        for follower in followers[node]:
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                order.append(follower)
+    return tuple(order)
+
+
+def critical_path(edges: Edges) -> tuple[str, ...]:
+    """Return the longest chain of dependencies, first task first."""
+    length: dict[str, int] = {}
+    before: dict[str, str] = {}
+    for node in topological(edges):
+        length[node] = 1
+        for dep in edges[node]:
+            if length[dep] + 1 > length[node]:
+                length[node] = length[dep] + 1
+                before[node] = dep
+    if not length:
+        return ()
+    node = max(length, key=lambda name: length[name])
+    chain = [node]
+    while node in before:
+        node = before[node]
+        chain.append(node)
+    return tuple(reversed(chain))
+
+
+def scopes_overlap(one: Iterable[str], other: Iterable[str]) -> bool:
+    """Say whether two write scopes may touch the same path.
+
+    The fixed part before the first wildcard decides, so a doubtful pair counts as overlapping. An empty
+    scope declares nothing and overlaps with nothing: the candidate's gate is what catches it.
+    """
+    mine = [_fixed_part(pattern) for pattern in one]
+    theirs = [_fixed_part(pattern) for pattern in other]
+    return any(_meets(a, b) for a in mine for b in theirs)
+
+
+def _fixed_part(pattern: str) -> tuple[str, ...]:
+    parts: list[str] = []
+    for part in pattern.strip("/").split("/"):
+        if any(mark in part for mark in "*?["):
+            break
+        parts.append(part)
+    return tuple(parts)
+
+
+def _meets(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    shared = min(len(one), len(other))
+    return one[:shared] == other[:shared]

@@ -1,0 +1,450 @@
+"""The rows of a home as frozen values. Every name here is a column, a JSON key and a word in the docs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from loopwright.core.failures import Failure
+from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
+
+
+class Role(StrEnum):
+    """What a run is for."""
+
+    IMPLEMENTER = "implementer"
+    SETUP = "setup"
+    GATE = "gate"
+    VERIFY = "verify"
+
+
+class Outcome(StrEnum):
+    """What the facts say about a task or a plan."""
+
+    VERIFIED = "verified"
+    VERIFIED_WITH_GAPS = "verified_with_gaps"
+    NO_CHANGE_PROVEN = "no_change_proven"
+    NOT_VERIFIED = "not_verified"
+    UNVERIFIED = "unverified"
+    NEEDS_HUMAN = "needs_human"
+    WAITING_QUOTA = "waiting_quota"
+    QUARANTINED = "quarantined"
+    CANCELLED = "cancelled"
+
+
+class CheckStatus(StrEnum):
+    """The result of one check."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    ERROR = "error"
+
+
+class VerdictStatus(StrEnum):
+    """What a gate says about one tree."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    BROKEN = "broken"  # the gate could not run: nothing was learned about the tree
+    UNVERIFIED = "unverified"  # there was nothing to check
+
+
+class CommandState(StrEnum):
+    """Where a user's command stands."""
+
+    PENDING = "PENDING"
+    APPLIED = "APPLIED"
+    REFUSED = "REFUSED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateCommand:
+    """One command that a gate runs, in order."""
+
+    name: str
+    command: str
+    timeout_s: float = 600.0
+    junit: str | None = None
+    """Path of a JUnit XML report that the command writes, relative to the tree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was checked."""
+
+    id: str
+    name: str
+    status: CheckStatus
+    message: str = ""
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResult:
+    """What one gate command did: the facts that a receipt carries."""
+
+    name: str
+    command: str
+    exit_code: int | None
+    duration_s: float
+    output_sha256: str
+    output_bytes: int
+    tail: str = ""
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A gate's finding on one tree."""
+
+    status: VerdictStatus
+    checks: tuple[Check, ...] = ()
+    commands: tuple[CommandResult, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens that a run used; None is unknown, never zero."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When a run is ended by the keeper even if nobody watches. None switches a limit off."""
+
+    hard_s: float | None = 3600.0
+    idle_s: float | None = 1800.0
+    done_grace_s: float | None = 60.0
+    output_bytes: int = 64 * 1024 * 1024
+    term_grace_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The settings that a plan was dispatched with. Fixed then, so a later edit changes nothing."""
+
+    agent: str = "claude"
+    model: str | None = None
+    permission_mode: str = "edit"
+    parallel: int = 2
+    max_attempts: int = 3
+    max_call_retries: int = 5
+    allow_unverified: bool = False
+    on_task_error: str = "hold"
+    setup: str | None = None
+    setup_timeout_s: float = 900.0
+    copy_files: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    """Names of variables that agents and gates inherit beyond the allow-list."""
+    limits: Limits = field(default_factory=Limits)
+    max_cost_micros: int | None = None
+    host_lost_after_s: float = 120.0
+    agent_options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A git repository registered in a home. The path is an attribute, not the identity."""
+
+    id: str
+    name: str
+    path: str
+    subfolder: str = ""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """One work source of one project, driven."""
+
+    id: str
+    project_id: str
+    name: str
+    source_kind: str
+    source_path: str
+    state: LoopState
+    plan_id: str | None = None
+    priority: int = 5
+    reason: str = ""
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A DAG of tasks with a status machine."""
+
+    id: str
+    project_id: str
+    loop_id: str
+    title: str
+    status: PlanState
+    source_sha256: str
+    base_ref: str
+    base_sha: str
+    branch: str
+    policy: Policy
+    gates: tuple[GateCommand, ...] = ()
+    evaluation: Mapping[str, Any] = field(default_factory=dict)
+    open_tasks: int = 0
+    """Tasks that are not settled: kept as a count so that no pass has to look at all of them."""
+    failed_tasks: int = 0
+    verify_n: int = 0
+    """Which verification this is; a person's `reverify` starts the next."""
+    verify_leg: int = 0
+    verify_fence: int = 0
+    verify_worker_id: str | None = None
+    verify_run_id: str | None = None
+    call_failures: int = 0
+    not_before: datetime | None = None
+    spent_micros: int = 0
+    unknown_costs: int = 0
+    """Runs whose cost nobody knows: they make a cost limit unenforceable, and that is said."""
+    verdict: Verdict | None = None
+    result_sha: str | None = None
+    outcome: Outcome | None = None
+    reason: str = ""
+    created_at: datetime
+    updated_at: datetime
+    executed_at: datetime | None = None
+    completed_at: datetime | None = None
+    verified_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One unit of work."""
+
+    id: str
+    plan_id: str
+    key: str
+    """The user's own name for it: data, never a path or a ref."""
+    title: str
+    description: str = ""
+    criteria: tuple[str, ...] = ()
+    acceptance: tuple[GateCommand, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    dependents: tuple[str, ...] = ()
+    """Who waits for this one: kept so that its landing touches only them."""
+    scope: tuple[str, ...] = ()
+    priority: int = 50
+    position: int = 0
+    status: TaskState
+    unmet: int = 0
+    """How many dependencies are not COMPLETE yet: kept as a count (see `decide`)."""
+    attempts: int = 0
+    """Attempts that count against the limit."""
+    call_failures: int = 0
+    """Failures of transport or machine since the last judged attempt."""
+    max_attempts: int = 3
+    agent: str | None = None
+    model: str | None = None
+    note: str = ""
+    not_before: datetime | None = None
+    attempt_id: str | None = None
+    first_base_sha: str | None = None
+    failure: Failure | None = None
+    failure_mark: str = ""
+    """Identifies the last failure exactly, so that an instant identical one is seen as hopeless."""
+    reason: str = ""
+    outcome: Outcome | None = None
+    landed_sha: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One try at a task in its own workspace, fenced."""
+
+    id: str
+    plan_id: str
+    task_id: str
+    n: int
+    state: AttemptState
+    fence: int = 0
+    """Raised each time someone commits to a leg; a writer with an older one changes nothing."""
+    leg: int = 0
+    worker_id: str | None = None
+    host_id: str | None = None
+    agent: str
+    model: str | None = None
+    note: str = ""
+    evidence: str = ""
+    """What the previous attempt failed on: part of this attempt's prompt."""
+    base_sha: str | None = None
+    workspace: str | None = None
+    port_base: int | None = None
+    """First of the ports that this attempt has to itself on its host."""
+    run_id: str | None = None
+    tip_sha: str | None = None
+    agent_sha: str | None = None
+    candidate_parent: str | None = None
+    candidate_sha: str | None = None
+    candidate_tree: str | None = None
+    verdict_id: str | None = None
+    failure: Failure | None = None
+    detail: str = ""
+    wake_at: datetime | None = None
+    wait_reason: str = ""
+    interrupt: str = ""
+    """Set by pause, stop or cancel while a leg runs: what the leg should do about its agent."""
+    cleaned_at: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One agent process, or one gate execution."""
+
+    id: str
+    plan_id: str
+    task_id: str | None = None
+    attempt_id: str | None = None
+    role: Role
+    state: RunState
+    label: str = ""
+    """`verify_<plan id>` for the plan's own gate, else empty."""
+    agent: str | None = None
+    model: str | None = None
+    agent_version: str | None = None
+    permission_mode: str | None = None
+    argv: tuple[str, ...] = ()
+    prompt_sha256: str | None = None
+    host_id: str | None = None
+    boot_id: str | None = None
+    session_ref: str | None = None
+    exit_code: int | None = None
+    ended_by: str = ""
+    summary: str = ""
+    failure: Failure | None = None
+    retry_at: datetime | None = None
+    usage: Usage | None = None
+    cost_micros: int | None = None
+    """Cost of this run alone, in millionths of a dollar; None is unknown, never zero."""
+    output_sha256: str | None = None
+    output_bytes: int | None = None
+    verdict: Verdict | None = None
+    created_at: datetime
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRecord:
+    """A verdict on exactly one tree by exactly one list of commands: never asked for twice."""
+
+    id: str
+    plan_id: str
+    tree: str
+    gate_key: str
+    run_id: str
+    verdict: Verdict
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """Something a user asked for; applied by the controller, acknowledged by an event."""
+
+    id: str
+    actor: str
+    verb: str
+    target: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    state: CommandState = CommandState.PENDING
+    result: str = ""
+    created_at: datetime
+    applied_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """A process that executes legs, and its lease."""
+
+    id: str
+    """New for each incarnation."""
+    host_id: str
+    boot_id: str
+    pid: int
+    hostname: str
+    slots: int
+    version: str
+    started_at: datetime
+    lease_until: datetime
+    controls: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cursor:
+    """How far a reader that must not lose its place has come (for example the file export)."""
+
+    id: str
+    n: int
+
+
+Row = Project | Loop | Plan | Task | Attempt | Run | VerdictRecord | Command | Worker | Cursor
+ROW_TYPES: Final = (Project, Loop, Plan, Task, Attempt, Run, VerdictRecord, Command, Worker, Cursor)
+
+
+class Importance(StrEnum):
+    """How much a person should care."""
+
+    LOW = "low"
+    NORMAL = "normal"
+    HIGH = "high"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened, before the store numbers it."""
+
+    type: str
+    actor: str
+    project: str | None = None
+    loop: str | None = None
+    plan: str | None = None
+    task: str | None = None
+    attempt: str | None = None
+    run: str | None = None
+    importance: Importance = Importance.NORMAL
+    version: int = 1
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedEvent(Event):
+    """An event as stored: numbered without gaps, hash-chained per plan."""
+
+    n: int
+    id: str
+    at: datetime
+    prev_hash: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leg:
+    """One uninterrupted piece of an attempt, or of a plan's verification."""
+
+    subject: str
+    """An attempt id, or a plan id for its verification."""
+    n: int
+    fence: int
+    host_id: str | None = None
+    """Only this host can carry it on, because the workspace is there; None for any."""
+
+    @property
+    def id(self) -> str:
+        """The id under which an engine starts this leg at most once."""
+        return f"{self.subject}/{self.n}"

@@ -1,0 +1,62 @@
+"""What an agent is told. The text is built from rows alone, so the same attempt always gets the same words."""
+
+from loopwright.core.model import Attempt, GateCommand, Plan, Task
+
+EVIDENCE_LIMIT = 8_000
+
+
+def implementer(
+    plan: Plan, task: Task, attempt: Attempt, *, gates: tuple[GateCommand, ...], resumed: bool = False
+) -> str:
+    """Return the prompt for one attempt at one task: this task only, never the rest of the plan."""
+    parts = [_opening(plan, task, attempt)]
+    if resumed:
+        parts.append(
+            "You were interrupted. The workspace is as you left it: look at what is there and carry on."
+        )
+    if task.description:
+        parts.append(task.description.strip())
+    if task.criteria:
+        parts.append(_listed("It is done when", task.criteria))
+    if task.scope:
+        parts.append(_listed("Change only these paths", task.scope))
+    parts.append(_checks(gates))
+    if attempt.evidence:
+        parts.append(
+            "The previous attempt was not accepted. You start again from a clean tree. "
+            "What was found:\n\n" + _indented(attempt.evidence[:EVIDENCE_LIMIT])
+        )
+    if attempt.note:
+        parts.append("A note from the person in charge:\n\n" + _indented(attempt.note))
+    parts.append(_closing())
+    return "\n\n".join(parts) + "\n"
+
+
+def _opening(plan: Plan, task: Task, attempt: Attempt) -> str:
+    return (
+        f"You are working on one task of a larger plan ({plan.title}), in a git repository of your own.\n\n"
+        f"Task: {task.key}\nAttempt: {attempt.n}\nTitle: {task.title}"
+    )
+
+
+def _checks(gates: tuple[GateCommand, ...]) -> str:
+    if not gates:
+        return "No automatic check is configured for this task; say plainly what you did and did not verify."
+    commands = [f"{gate.name}: {gate.command}" for gate in gates]
+    return _listed("Afterwards these commands are run on your result, and all of them must pass", commands)
+
+
+def _closing() -> str:
+    return (
+        "Work in the current directory only. Leave the files in their final state; committing is optional, "
+        "everything you leave is recorded. What you say is not believed: only the checks count. "
+        "If the task cannot be done, say why and change nothing."
+    )
+
+
+def _listed(heading: str, items: tuple[str, ...] | list[str]) -> str:
+    return "\n".join([f"{heading}:", *(f"- {item}" for item in items)])
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.strip().splitlines())

@@ -1,0 +1,118 @@
+"""What follows from the entries of a receipt: outcomes, sums and gaps, from its facts and nothing else."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from loopwright.core.failures import Failure
+from loopwright.core.model import GateCommand, Usage, VerdictStatus
+from loopwright.core.states import AttemptState, PlanState, TaskState
+from loopwright.core.verdicts import gate_key, plan_outcome, task_outcome
+
+Json = dict[str, Any]
+
+USAGE: Final = tuple(Usage.__dataclass_fields__)
+_QUOTA: Final = frozenset({Failure.USAGE_LIMIT.value, Failure.RATE_LIMIT.value})
+
+
+def derive(body: Mapping[str, Any]) -> Json:
+    """Compute outcomes, sums and gaps from the entries alone."""
+    plan = body["plan"]
+    latest = {(v["tree"], v["gate_key"]): v for v in body["verdicts"]}
+    outcomes = {}
+    for task in body["tasks"]:
+        commands = task["acceptance"] or plan["gates"]
+        outcomes[task["id"]] = task_outcome(
+            status=TaskState(task["status"]),
+            landed=task["landed_sha"] is not None,
+            verdict=_found(latest.get((task["tree"], key_of(commands))), commands),
+            waits_for_quota=_waits_for_quota(task),
+        )
+    final = latest.get((plan["result_tree"], key_of(plan["gates"])))
+    spent = [run for run in body["runs"] if run["agent"] is not None and run["started_at"] is not None]
+    outcome = plan_outcome(
+        tasks=list(outcomes.values()),
+        final=_found(final, plan["gates"]),
+        cancelled=plan["status"] == PlanState.CANCELLED.value,
+    )
+    return {
+        "outcome": outcome.value,
+        "outcomes": {task_id: value.value for task_id, value in outcomes.items()},
+        "cost": _sum([run["cost_micros"] for run in spent]),
+        "usage": {name: _sum([run["usage"][name] for run in spent]) for name in USAGE},
+        "not_checked": _gaps(body, final, spent),
+    }
+
+
+def _found(entry: Mapping[str, Any] | None, commands: Sequence[Mapping[str, Any]]) -> VerdictStatus | None:
+    """Return what a verdict says, provided that it ran exactly these commands and its own facts agree."""
+    if not commands:
+        return VerdictStatus.UNVERIFIED
+    if entry is None:
+        return None
+    status = VerdictStatus(entry["status"])
+    asked = [(c["name"], c["command"]) for c in commands]
+    ran = [(c["name"], c["command"]) for c in entry["commands"]]
+    counts = entry["checks"]
+    clean = all(c["exit_code"] == 0 and not c["timed_out"] for c in entry["commands"])
+    agrees = asked == ran and clean and counts["passed"] > 0 and not counts["failed"] and not counts["error"]
+    return VerdictStatus.FAILED if status is VerdictStatus.PASSED and not agrees else status
+
+
+def key_of(commands: Sequence[Mapping[str, Any]]) -> str:
+    return gate_key([GateCommand(**command) for command in commands])
+
+
+def _waits_for_quota(task: Mapping[str, Any]) -> bool:
+    if task["status"] not in (TaskState.QUEUED.value, TaskState.RUNNING.value):
+        return False
+    waiting = [a for a in task["attempts"] if a["state"] == AttemptState.WAITING.value]
+    return task["failure"] in _QUOTA or any(
+        a["failure"] in _QUOTA or a["wait_reason"] in _QUOTA for a in waiting
+    )
+
+
+def _sum(values: Sequence[int | None]) -> Json:
+    known = [value for value in values if value is not None]
+    total = sum(known) if known or not values else None
+    return {"total": total, "complete": len(known) == len(values), "unknown_runs": len(values) - len(known)}
+
+
+def _gaps(
+    body: Mapping[str, Any], final: Mapping[str, Any] | None, spent: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Name in plain words what nobody checked."""
+    plan = body["plan"]
+    gaps: list[str] = []
+    if not plan["gates"]:
+        gaps.append("the plan has no gate: nothing checked the final tree as a whole")
+    elif _found(final, plan["gates"]) is not VerdictStatus.PASSED:
+        gaps.append("gate:all has not passed on exactly the tree of the result")
+    elif final and final["checks"]["skipped"]:
+        gaps.append(f"{final['checks']['skipped']} checks of gate:all were skipped on the result")
+    for task in body["tasks"]:
+        if not task["acceptance"]:
+            by = "gate:all alone checked it" if plan["gates"] else "nothing checked it"
+            gaps.append(f"task {task['key']!r} has no acceptance command of its own: {by}")
+        if task["criteria"]:
+            gaps.append(
+                f"task {task['key']!r} has {task['criteria']} criteria in words: only commands were run"
+            )
+    said: dict[tuple[str, str], set[str]] = {}
+    for verdict in body["verdicts"]:
+        said.setdefault((verdict["tree"], verdict["gate_key"]), set()).add(verdict["status"])
+    both = sum(len(statuses) > 1 for statuses in said.values())
+    if both:
+        gaps.append(f"{both} trees got different verdicts from the same commands: the latest counts")
+    for name, words in (
+        ("cost_micros", "cost"),
+        ("permission_mode", "permission mode"),
+        ("agent_version", "agent's version"),
+    ):
+        unknown = sum(run[name] is None for run in spent)
+        if unknown:
+            gaps.append(f"the {words} of {unknown} of {len(spent)} agent runs is not known")
+    for mode in sorted({run["permission_mode"] for run in spent} - {None}):
+        count = sum(run["permission_mode"] == mode for run in spent)
+        gaps.append(f"{count} agent runs had the permission mode {mode!r}: what else they did is not known")
+    gaps.append("no independent reviewer looked at the work")
+    return gaps

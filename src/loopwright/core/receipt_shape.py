@@ -1,0 +1,152 @@
+"""The shape of a receipt: what a file that came from outside must look like before any part of it is used."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from loopwright.core import ids
+from loopwright.core.model import CheckStatus, VerdictStatus
+from loopwright.core.receipt_facts import USAGE
+from loopwright.core.states import PlanState, TaskState
+
+SCHEMA: Final = "loopwright.receipt/1"
+
+_Test = Callable[[Any], bool]
+_SHA: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def _flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _code(value: Any) -> bool:
+    return isinstance(value, int)
+
+
+def _sha(value: Any) -> bool:
+    return isinstance(value, str) and _SHA.fullmatch(value) is not None
+
+
+def _maybe(test: _Test) -> _Test:
+    return lambda value: value is None or test(value)
+
+
+def _id(kind: ids.Kind) -> _Test:
+    return lambda value: isinstance(value, str) and ids.is_id(value, kind)
+
+
+def _one_of(words: Sequence[str]) -> _Test:
+    return lambda value: isinstance(value, str) and value in words
+
+
+_COMMAND: Final[dict[str, Any]] = {
+    "name": _text,
+    "command": _text,
+    "timeout_s": _number,
+    "junit": _maybe(_text),
+}
+_RAN: Final[dict[str, Any]] = {
+    "name": _text,
+    "command": _text,
+    "exit_code": _maybe(_code),
+    "timed_out": _flag,
+    "output_sha256": _text,
+    "output_bytes": _count,
+}
+_RECEIPT: Final[dict[str, Any]] = {
+    "schema": _one_of((SCHEMA,)),
+    "sha256": _text,
+    "outcome": _text,
+    "not_checked": [_text],
+    "plan": {
+        "id": _id(ids.Kind.PLAN),
+        "status": _one_of([*PlanState]),
+        "base_sha": _sha,
+        "result_sha": _maybe(_sha),
+        "result_tree": _maybe(_sha),
+        "diff_sha256": _maybe(_text),
+        "gate_key": _text,
+        "gates": [_COMMAND],
+    },
+    "tasks": [
+        {
+            "id": _id(ids.Kind.TASK),
+            "key": _text,
+            "status": _one_of([*TaskState]),
+            "outcome": _text,
+            "failure": _maybe(_text),
+            "criteria": _count,
+            "acceptance": [_COMMAND],
+            "gate_key": _text,
+            "landed_sha": _maybe(_sha),
+            "tree": _maybe(_sha),
+            "parent_sha": _maybe(_sha),
+            "diff_sha256": _maybe(_text),
+            "attempts": [{"state": _text, "failure": _maybe(_text), "wait_reason": _text}],
+        }
+    ],
+    "verdicts": [
+        {
+            "tree": _sha,
+            "gate_key": _text,
+            "run_id": _id(ids.Kind.RUN),
+            "status": _one_of([*VerdictStatus]),
+            "checks": {status.value: _count for status in CheckStatus},
+            "commands": [_RAN],
+        }
+    ],
+    "runs": [
+        {
+            "agent": _maybe(_text),
+            "agent_version": _maybe(_text),
+            "permission_mode": _maybe(_text),
+            "started_at": _maybe(_text),
+            "cost_micros": _maybe(_count),
+            "usage": {name: _maybe(_count) for name in USAGE},
+        }
+    ],
+    "cost": {},
+    "usage": {},
+}
+
+
+def shape_problems(receipt: Any) -> list[str]:
+    """Say what keeps a value that came from outside from being a receipt; only then may its parts be used."""
+    problems = _misshapen(receipt, _RECEIPT, "receipt")
+    if not problems and len({task["id"] for task in receipt["tasks"]}) != len(receipt["tasks"]):
+        problems.append("receipt.tasks: an id stands there twice")
+    return problems
+
+
+def _misshapen(value: Any, shape: Any, place: str) -> list[str]:
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return [f"{place}: not an object"]
+        if shape is _COMMAND and value.keys() != shape.keys():
+            return [f"{place}: not a command"]
+        return [
+            problem
+            for name, part in shape.items()
+            for problem in (
+                _misshapen(value[name], part, f"{place}.{name}")
+                if name in value
+                else [f"{place}.{name}: missing"]
+            )
+        ]
+    if isinstance(shape, list):
+        if not isinstance(value, list):
+            return [f"{place}: not a list"]
+        return [p for n, item in enumerate(value) for p in _misshapen(item, shape[0], f"{place}[{n}]")]
+    return [] if shape(value) else [f"{place}: {value!r:.80} cannot stand here"]

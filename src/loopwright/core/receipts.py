@@ -1,0 +1,321 @@
+"""Receipts: the record of a plan that a stranger can check against the repository.
+
+A receipt is plain JSON. Outcomes, sums and gaps are derived from the facts in it and from nothing else, by the
+same function when it is written and when it is verified. Unknown stays null and is named under `not_checked`.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from loopwright.core.failures import Failure
+from loopwright.core.model import (
+    Attempt,
+    CheckStatus,
+    GateCommand,
+    Plan,
+    Project,
+    Run,
+    Task,
+    VerdictRecord,
+)
+from loopwright.core.receipt_facts import USAGE, Json, derive, key_of
+from loopwright.core.receipt_shape import SCHEMA, shape_problems
+from loopwright.core.verdicts import commands_for, gate_key, is_bad
+
+__all__ = [
+    "SCHEMA",
+    "Facts",
+    "GitFacts",
+    "build_receipt",
+    "fingerprint",
+    "render",
+    "shape_problems",
+    "verify_receipt",
+]
+
+_MAX_BAD: Final = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitFacts:
+    """What only the repository knows when a receipt is written."""
+
+    result_tree: str | None
+    diff_sha256: str | None = None
+    """Of the whole diff from base to result."""
+    task_diff_sha256: Mapping[str, str] = field(default_factory=dict)
+    """Of what each landed task changed, by task id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What was found again when a receipt is verified."""
+
+    trees: Mapping[str, str | None]
+    """The tree of each commit that the receipt names; None for one that does not exist."""
+    contains_base: bool
+    """Whether the result contains the base."""
+    parents: Mapping[str, str]
+    """The first parent of each landing commit."""
+    landings: Mapping[str, Sequence[str]]
+    """Per task id, the commits on the first-parent line from base to result that carry its trailer."""
+    diffs: Mapping[str, str]
+    """Hashes of the diffs, by task id, and by plan id for the whole."""
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    """Hashes of recorded outputs that could be read whole, by `<run id>/<position of the command>`."""
+    unchecked: Sequence[str] = ()
+    """What could not be looked at here, in plain words."""
+
+
+def build_receipt(
+    *,
+    project: Project,
+    plan: Plan,
+    tasks: Sequence[Task],
+    attempts: Sequence[Attempt],
+    runs: Sequence[Run],
+    verdicts: Sequence[VerdictRecord],
+    git: GitFacts,
+    event_head: str | None,
+    made_by: str,
+) -> Json:
+    """Build the receipt of a plan from its rows; the same rows always give the same bytes."""
+    body: Json = {
+        "schema": SCHEMA,
+        "made_by": made_by,
+        "project": {"id": project.id, "name": project.name, "subfolder": project.subfolder},
+        "plan": _plan(plan, git),
+        "tasks": [
+            _task(task, plan, [a for a in attempts if a.task_id == task.id], git)
+            for task in sorted(tasks, key=lambda t: (t.position, t.id))
+        ],
+        "verdicts": [_verdict(v) for v in sorted(verdicts, key=lambda v: (v.created_at, v.id))],
+        "runs": [_run(run) for run in sorted(runs, key=lambda r: (r.created_at, r.id))],
+        "events": {"head": event_head},
+    }
+    derived = derive(body)
+    for entry in body["tasks"]:
+        entry["outcome"] = derived["outcomes"][entry["id"]]
+    body |= {key: derived[key] for key in ("outcome", "cost", "usage", "not_checked")}
+    return body | {"sha256": fingerprint(body)}
+
+
+def fingerprint(receipt: Mapping[str, Any]) -> str:
+    """Return the hash of everything in a receipt but its own hash."""
+    rest = {key: value for key, value in receipt.items() if key != "sha256"}
+    text = json.dumps(rest, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def render(receipt: Mapping[str, Any]) -> str:
+    """Return the text of a receipt's file."""
+    return json.dumps(receipt, sort_keys=True, ensure_ascii=True, indent=2) + "\n"
+
+
+def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
+    """Compare a receipt with itself and with what was found again; return every difference."""
+    problems = shape_problems(receipt)
+    if problems:
+        return problems
+    found: list[str] = []
+    if receipt["sha256"] != fingerprint(receipt):
+        found.append("the receipt was changed: its own hash does not match")
+    found += _derived_differences(receipt)
+    found += _git_differences(receipt, facts)
+    for task in receipt["tasks"]:
+        found += _landing_differences(task, facts, has_result=receipt["plan"]["result_sha"] is not None)
+    for verdict in receipt["verdicts"]:
+        for n, command in enumerate(verdict["commands"], 1):
+            key = f"{verdict['run_id']}/{n}"
+            if key in facts.outputs and facts.outputs[key] != command["output_sha256"]:
+                found.append(
+                    f"the recorded output of {command['name']!r} ({key}) is not the one in the receipt"
+                )
+    return found
+
+
+# --- rows to entries -------------------------------------------------------------------------------
+
+
+def _plan(plan: Plan, git: GitFacts) -> Json:
+    policy = plan.policy
+    return {
+        "id": plan.id,
+        "title": plan.title,
+        "status": plan.status.value,
+        "reason": plan.reason,
+        "source_sha256": plan.source_sha256,
+        "branch": plan.branch,
+        "base_ref": plan.base_ref,
+        "base_sha": plan.base_sha,
+        "result_sha": plan.result_sha,
+        "result_tree": git.result_tree,
+        "diff_sha256": git.diff_sha256,
+        "gates": _commands(plan.gates),
+        "gate_key": gate_key(plan.gates),
+        "policy": {
+            "agent": policy.agent,
+            "model": policy.model,
+            "permission_mode": policy.permission_mode,
+            "max_attempts": policy.max_attempts,
+            "allow_unverified": policy.allow_unverified,
+        },
+        **_moments(plan, "created_at", "executed_at", "completed_at", "verified_at"),
+    }
+
+
+def _task(task: Task, plan: Plan, attempts: Sequence[Attempt], git: GitFacts) -> Json:
+    ordered = sorted(attempts, key=lambda a: (a.n, a.id))
+    if task.landed_sha is not None:
+        judged = next((a for a in ordered if a.candidate_sha == task.landed_sha), None)
+    else:
+        judged = next((a for a in ordered if a.id == task.attempt_id), None)
+    return {
+        "id": task.id,
+        "key": task.key,
+        "title": task.title,
+        "status": task.status.value,
+        "failure": _value(task.failure),
+        "reason": task.reason,
+        "depends_on": list(task.depends_on),
+        "criteria": len(task.criteria),
+        "acceptance": _commands(task.acceptance),
+        "gate_key": gate_key(commands_for(task, plan)),
+        "landed_sha": task.landed_sha,
+        "tree": judged.candidate_tree if judged else None,
+        "parent_sha": judged.candidate_parent if judged else None,
+        "diff_sha256": git.task_diff_sha256.get(task.id),
+        "attempts": [
+            {
+                "id": a.id,
+                "n": a.n,
+                "state": a.state.value,
+                "failure": _value(a.failure),
+                "detail": a.detail[:500],
+                "wait_reason": a.wait_reason,
+                "agent": a.agent,
+                "model": a.model,
+                "base_sha": a.base_sha,
+                "tip_sha": a.tip_sha,
+                "candidate_sha": a.candidate_sha,
+                "candidate_tree": a.candidate_tree,
+                "verdict_id": a.verdict_id,
+                **_moments(a, "created_at", "ended_at"),
+            }
+            for a in ordered
+        ],
+    }
+
+
+def _verdict(record: VerdictRecord) -> Json:
+    verdict = record.verdict
+    bad = [check for check in verdict.checks if is_bad(check)]
+    return {
+        "id": record.id,
+        "tree": record.tree,
+        "gate_key": record.gate_key,
+        "run_id": record.run_id,
+        "status": verdict.status.value,
+        "reason": verdict.reason,
+        "checks": {s.value: sum(c.status is s for c in verdict.checks) for s in CheckStatus},
+        "bad": [
+            {"name": c.name, "status": c.status.value, "message": c.message.partition("\n")[0][:200]}
+            for c in bad[:_MAX_BAD]
+        ],
+        "commands": [
+            {key: value for key, value in asdict(command).items() if key != "tail"}
+            for command in verdict.commands
+        ],
+        **_moments(record, "created_at"),
+    }
+
+
+def _run(run: Run) -> Json:
+    copied = (
+        "id task_id attempt_id label agent agent_version model permission_mode prompt_sha256 exit_code ended_by "
+        "cost_micros output_sha256 output_bytes"
+    )
+    return {
+        **{name: getattr(run, name) for name in copied.split()},
+        "role": run.role.value,
+        "state": run.state.value,
+        "failure": _value(run.failure),
+        "usage": asdict(run.usage) if run.usage else dict.fromkeys(USAGE),
+        **_moments(run, "created_at", "started_at", "ended_at"),
+    }
+
+
+def _commands(commands: Sequence[GateCommand]) -> list[Json]:
+    return [asdict(command) for command in commands]
+
+
+def _value(failure: Failure | None) -> str | None:
+    return failure.value if failure else None
+
+
+def _moments(row: object, *names: str) -> Json:
+    values: dict[str, datetime | None] = {name: getattr(row, name) for name in names}
+    return {name: at.isoformat() if at else None for name, at in values.items()}
+
+
+# --- differences -----------------------------------------------------------------------------------
+
+
+def _derived_differences(receipt: Mapping[str, Any]) -> list[str]:
+    derived = derive(receipt)
+    found = [
+        f"{name} does not follow from the facts: it says {receipt[name]!r}, they say {derived[name]!r}"
+        for name in ("outcome", "cost", "usage", "not_checked")
+        if receipt[name] != derived[name]
+    ]
+    plan = receipt["plan"]
+    if plan["gate_key"] != key_of(plan["gates"]):
+        found.append("the plan's gate key does not belong to its gates")
+    for task in receipt["tasks"]:
+        outcome = derived["outcomes"][task["id"]]
+        if task["outcome"] != outcome:
+            found.append(f"task {task['key']!r} says {task['outcome']!r}, the facts say {outcome!r}")
+        if task["gate_key"] != key_of(task["acceptance"] or plan["gates"]):
+            found.append(f"the gate key of task {task['key']!r} does not belong to its commands")
+    return found
+
+
+def _git_differences(receipt: Mapping[str, Any], facts: Facts) -> list[str]:
+    plan = receipt["plan"]
+    named = [plan["base_sha"], plan["result_sha"], *(task["landed_sha"] for task in receipt["tasks"])]
+    commits = [sha for sha in dict.fromkeys(named) if sha is not None]
+    found = [f"commit {sha} does not exist" for sha in commits if facts.trees.get(sha) is None]
+    result = plan["result_sha"]
+    if result is None:
+        return found
+    if facts.trees.get(result) not in (None, plan["result_tree"]):
+        found.append(f"the result's tree is {facts.trees[result]}, not {plan['result_tree']}")
+    if not facts.contains_base:
+        found.append("the result does not contain the base commit")
+    if plan["diff_sha256"] is not None and facts.diffs.get(plan["id"]) != plan["diff_sha256"]:
+        found.append("the diff from base to result is not the one in the receipt")
+    return found
+
+
+def _landing_differences(task: Mapping[str, Any], facts: Facts, *, has_result: bool) -> list[str]:
+    name, landed = repr(task["key"]), task["landed_sha"]
+    landings = list(facts.landings.get(task["id"], ()))
+    if landed is None:
+        return [f"task {name} did not land, but {sha} carries its trailer" for sha in landings]
+    found = []
+    # Without a result there is no line yet on which to look for the landing.
+    if has_result and landings != [landed]:
+        found.append(
+            f"task {name} should have landed once, as {landed}; found: {', '.join(landings) or 'nothing'}"
+        )
+    if facts.trees.get(landed) not in (None, task["tree"]):
+        found.append(f"task {name} landed the tree {facts.trees[landed]}, but {task['tree']} was judged")
+    if facts.parents.get(landed) != task["parent_sha"]:
+        found.append(f"task {name} landed on {facts.parents.get(landed)}, not on {task['parent_sha']}")
+    if facts.diffs.get(task["id"]) != task["diff_sha256"]:
+        found.append(f"the diff of task {name} is not the one in the receipt")
+    return found

@@ -1,0 +1,85 @@
+"""What follows from a failed attempt. Each level has its own counter, so none eats another's."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.model import Policy, Task
+
+INSTANT: Final = timedelta(seconds=5)
+"""A run that fails faster than this did no work: the same failure again would only burn money."""
+
+_HOPELESS_WHEN_REPEATED: Final = frozenset({Failure.AGENT_ERROR, Failure.CRASH, Failure.GATE_BROKEN})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """What is known about the attempt that did not land."""
+
+    failure: Failure
+    detail: str
+    lasted: timedelta | None = None
+    """How long the agent's process lived; None when there was none."""
+    retry_at: datetime | None = None
+    """When the service said that it may be asked again."""
+
+    @property
+    def mark(self) -> str:
+        """Identify this failure, to recognise an identical one."""
+        return f"{self.failure.value}: {self.detail[:500]}"
+
+    @property
+    def instant(self) -> bool:
+        """Say whether the run ended before it can have done anything."""
+        return self.lasted is not None and self.lasted < INSTANT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Again:
+    """Try once more, from a clean base."""
+
+    at: datetime
+    attempts: int
+    call_failures: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveUp:
+    """Stop trying by machine; a person can still retry."""
+
+    reason: str
+    attempts: int
+    call_failures: int
+
+
+After = Again | GiveUp
+
+
+def backoff(failures: int, *, first_s: float = 1.0, limit_s: float = 60.0, chance: float = 0.5) -> timedelta:
+    """Return the pause before the next call: doubling, bounded, spread by up to a fifth either way."""
+    seconds = min(limit_s, first_s * 2.0 ** max(0, failures - 1))
+    return timedelta(seconds=seconds * (0.8 + 0.4 * chance))
+
+
+def after_failure(task: Task, failed: Failed, policy: Policy, *, now: datetime, chance: float = 0.5) -> After:
+    """Decide what follows; `chance` in [0, 1) spreads the pauses of many tasks."""
+    rule = RULES[failed.failure]
+    attempts = task.attempts + (rule.level is Level.ATTEMPT)
+    calls = task.call_failures + 1 if rule.level is Level.CALL else 0
+    if rule.level is Level.NONE:
+        return GiveUp(reason=rule.advice, attempts=attempts, call_failures=calls)
+    repeated = failed.instant and failed.mark == task.failure_mark
+    if repeated and failed.failure in _HOPELESS_WHEN_REPEATED:
+        reason = "It failed at once, twice in exactly the same way; trying again would not help."
+        return GiveUp(reason=reason, attempts=attempts, call_failures=calls)
+    if rule.level is Level.CALL:
+        if calls > policy.max_call_retries:
+            reason = f"{rule.advice} Tried {calls} times in a row."
+            return GiveUp(reason=reason, attempts=attempts, call_failures=calls)
+        at = failed.retry_at or now + backoff(calls, chance=chance)
+        return Again(at=at, attempts=attempts, call_failures=calls)
+    if attempts >= task.max_attempts:
+        reason = f"{rule.advice} That was attempt {attempts} of {task.max_attempts}."
+        return GiveUp(reason=reason, attempts=attempts, call_failures=calls)
+    return Again(at=now, attempts=attempts, call_failures=calls)

@@ -1,0 +1,181 @@
+"""The state machines as data: code, tests and docs read the same tables.
+
+Every state has a row. A state with an empty row is terminal for the machine; what only a person may
+undo is in the table too, because the table says what is possible and policy says who may do it.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from loopwright.core.errors import IllegalTransition
+
+
+class LoopState(StrEnum):
+    """Where a loop stands."""
+
+    IDLE = "IDLE"
+    RUNNING = "RUNNING"
+    PAUSED = "PAUSED"
+    STOPPED = "STOPPED"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+
+
+class PlanState(StrEnum):
+    """Where a plan stands."""
+
+    DRAFT = "DRAFT"
+    DISPATCHING = "DISPATCHING"
+    RUNNING = "RUNNING"
+    VERIFYING = "VERIFYING"
+    VERIFIED = "VERIFIED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+class TaskState(StrEnum):
+    """Where a task stands."""
+
+    CREATED = "CREATED"
+    QUEUED = "QUEUED"
+    RUNNING = "RUNNING"
+    AWAITING_RESPONSE = "AWAITING_RESPONSE"
+    WAITING_CHILDREN = "WAITING_CHILDREN"
+    COMPLETE = "COMPLETE"
+    ERROR = "ERROR"
+    CANCELLED = "CANCELLED"
+
+
+class AttemptState(StrEnum):
+    """Where an attempt stands."""
+
+    QUEUED = "QUEUED"
+    PREPARING = "PREPARING"
+    WORKING = "WORKING"
+    WAITING = "WAITING"
+    CHECKING = "CHECKING"
+    LANDING = "LANDING"
+    LANDED = "LANDED"
+    REJECTED = "REJECTED"
+    BROKEN = "BROKEN"
+    CANCELLED = "CANCELLED"
+
+
+class RunState(StrEnum):
+    """Where a run stands."""
+
+    QUEUED = "QUEUED"
+    RUNNING = "RUNNING"
+    AWAITING_RESPONSE = "AWAITING_RESPONSE"
+    COMPLETE = "COMPLETE"
+    ERROR = "ERROR"
+    CANCELLED = "CANCELLED"
+
+
+S = TypeVar("S", bound=StrEnum)
+Table = Mapping[S, frozenset[S]]
+
+
+def _table(rows: dict[S, set[S]]) -> Table[S]:
+    return MappingProxyType({state: frozenset(targets) for state, targets in rows.items()})
+
+
+_L, _P, _T, _A, _R = LoopState, PlanState, TaskState, AttemptState, RunState
+
+LOOP: Final[Table[LoopState]] = _table(
+    {
+        _L.IDLE: {_L.RUNNING, _L.STOPPED},
+        _L.RUNNING: {_L.PAUSED, _L.STOPPED, _L.COMPLETED, _L.FAILED},
+        _L.PAUSED: {_L.RUNNING, _L.STOPPED},
+        # A person, or new work in the source, starts an ended loop again.
+        _L.STOPPED: {_L.RUNNING},
+        _L.COMPLETED: {_L.RUNNING},
+        _L.FAILED: {_L.RUNNING},
+    }
+)
+
+PLAN: Final[Table[PlanState]] = _table(
+    {
+        _P.DRAFT: {_P.DISPATCHING, _P.FAILED, _P.CANCELLED},
+        _P.DISPATCHING: {_P.RUNNING, _P.FAILED, _P.CANCELLED},
+        _P.RUNNING: {_P.VERIFYING, _P.FAILED, _P.CANCELLED},
+        # Back to RUNNING when the verification itself broke, or was stopped, before a verdict.
+        _P.VERIFYING: {_P.VERIFIED, _P.FAILED, _P.RUNNING, _P.CANCELLED},
+        # Only by a person's rollback of a task.
+        _P.VERIFIED: {_P.RUNNING},
+        # Only by a person: verify again, or retry a task.
+        _P.FAILED: {_P.VERIFYING, _P.RUNNING, _P.CANCELLED},
+        _P.CANCELLED: set(),
+    }
+)
+
+TASK: Final[Table[TaskState]] = _table(
+    {
+        _T.CREATED: {_T.QUEUED, _T.ERROR, _T.CANCELLED},
+        _T.QUEUED: {_T.RUNNING, _T.ERROR, _T.CANCELLED},
+        _T.RUNNING: {
+            _T.COMPLETE,
+            _T.ERROR,
+            _T.CANCELLED,
+            _T.AWAITING_RESPONSE,
+            _T.WAITING_CHILDREN,
+            # The attempt ended without landing and another one is due.
+            _T.QUEUED,
+        },
+        _T.AWAITING_RESPONSE: {_T.QUEUED, _T.RUNNING, _T.CANCELLED, _T.ERROR, _T.COMPLETE},
+        _T.WAITING_CHILDREN: {_T.COMPLETE, _T.ERROR, _T.AWAITING_RESPONSE, _T.CANCELLED},
+        # Only by a person: retry, or an answer.
+        _T.ERROR: {_T.AWAITING_RESPONSE, _T.QUEUED, _T.COMPLETE, _T.CANCELLED},
+        _T.CANCELLED: {_T.AWAITING_RESPONSE, _T.QUEUED},
+        # Only by a person's rollback.
+        _T.COMPLETE: {_T.QUEUED},
+    }
+)
+
+_UNFINISHED = {_A.REJECTED, _A.BROKEN, _A.CANCELLED}
+
+ATTEMPT: Final[Table[AttemptState]] = _table(
+    {
+        _A.QUEUED: {_A.PREPARING} | _UNFINISHED,
+        _A.PREPARING: {_A.WORKING} | _UNFINISHED,
+        _A.WORKING: {_A.WAITING, _A.CHECKING} | _UNFINISHED,
+        _A.WAITING: {_A.WORKING} | _UNFINISHED,
+        # Back to WORKING for a fix turn on review findings.
+        _A.CHECKING: {_A.LANDING, _A.WORKING} | _UNFINISHED,
+        # Back to CHECKING when the plan branch moved under the candidate.
+        _A.LANDING: {_A.LANDED, _A.CHECKING} | _UNFINISHED,
+        _A.LANDED: set(),
+        _A.REJECTED: set(),
+        _A.BROKEN: set(),
+        _A.CANCELLED: set(),
+    }
+)
+
+RUN: Final[Table[RunState]] = _table(
+    {
+        _R.QUEUED: {_R.RUNNING, _R.ERROR, _R.CANCELLED},
+        _R.RUNNING: {_R.COMPLETE, _R.ERROR, _R.CANCELLED, _R.AWAITING_RESPONSE},
+        _R.AWAITING_RESPONSE: {_R.RUNNING, _R.COMPLETE, _R.ERROR, _R.CANCELLED},
+        _R.COMPLETE: set(),
+        _R.ERROR: set(),
+        _R.CANCELLED: set(),
+    }
+)
+
+MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingProxyType(
+    {"loop": LOOP, "plan": PLAN, "task": TASK, "attempt": ATTEMPT, "run": RUN}  # type: ignore[dict-item]
+)
+
+LIVE_ATTEMPT: Final = frozenset(state for state, targets in ATTEMPT.items() if targets)
+SETTLED_TASK: Final = frozenset({_T.COMPLETE, _T.ERROR, _T.CANCELLED})
+ENDED_PLAN: Final = frozenset({_P.VERIFIED, _P.FAILED, _P.CANCELLED})
+ENDED_RUN: Final = frozenset(state for state, targets in RUN.items() if not targets)
+
+
+def step(machine: str, table: Table[S], subject: str, source: S, target: S) -> S:
+    """Return `target`, or raise when the table has no such edge."""
+    if target not in table[source]:
+        raise IllegalTransition(machine, subject, source.value, target.value)
+    return target

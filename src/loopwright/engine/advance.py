@@ -1,0 +1,229 @@
+"""Applies policy: load the frontier, decide, and commit to what was decided in one transaction."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import assert_never
+
+from loopwright.core import decide as policy
+from loopwright.core.errors import GitFailed, UserError
+from loopwright.core.failures import Failure
+from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Task, Worker
+from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
+from loopwright.engine.moves import (
+    MACHINE,
+    commit_leg,
+    move_attempt,
+    move_loop,
+    move_plan,
+    move_task,
+    need,
+    new_attempt,
+    new_run,
+)
+from loopwright.engine.world import World
+from loopwright.ports import Tx
+
+_DISPATCH_BATCH = 200
+_LOOK_AHEAD = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advanced:
+    """What one pass committed to."""
+
+    legs: tuple[Leg, ...]
+    dispatched: bool
+    look_again_at: datetime | None
+
+
+async def advance(world: World) -> Advanced:
+    """Make one pass. Reading comes first, so that an idle home is never locked for writing."""
+    seen = await world.store.read(lambda tx: policy.decide(_frontier(tx, world), tx.now()))
+    if not seen.decisions:
+        return Advanced(legs=(), dispatched=False, look_again_at=seen.look_again_at)
+    for one in seen.decisions:
+        if isinstance(one, policy.Dispatch):
+            await _dispatch(world, one.plan_id)
+
+    def commit(tx: Tx) -> tuple[list[Leg], policy.Decided]:
+        # Decided again on what the transaction sees: the world may have moved since the look.
+        decided = policy.decide(_frontier(tx, world), tx.now())
+        legs = [leg for one in decided.decisions if (leg := _apply(tx, world, one)) is not None]
+        return legs, decided
+
+    legs, decided = await world.store.transact("advance", commit)
+    dispatched = any(isinstance(one, policy.Dispatch) for one in seen.decisions)
+    return Advanced(legs=tuple(legs), dispatched=dispatched, look_again_at=decided.look_again_at)
+
+
+def _frontier(tx: Tx, world: World) -> policy.Frontier:
+    slots = _slots(tx, world)
+    fronts = []
+    verifying = 0
+    for loop in tx.find(Loop, state=LoopState.RUNNING, order_by=("priority",)):
+        plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+        if plan is None:
+            continue
+        verifying += plan.status is PlanState.VERIFYING
+        fronts.append(_front(tx, loop, plan, slots))
+    busy = verifying + sum(len(front.working) for front in fronts)
+    return policy.Frontier(fronts=tuple(fronts), slots=slots, busy=busy)
+
+
+def _slots(tx: Tx, world: World) -> int:
+    if world.membership.exclusive:
+        return world.me.slots
+    now = tx.now()
+    return sum(worker.slots for worker in tx.find(Worker) if worker.lease_until > now)
+
+
+def _front(tx: Tx, loop: Loop, plan: Plan, slots: int) -> policy.Front:
+    if plan.status is not PlanState.RUNNING:
+        return policy.Front(loop=loop, plan=plan)
+    running = tx.find(Task, plan_id=plan.id, status=TaskState.RUNNING)
+    attempts = tx.find(Attempt, id=[task.attempt_id for task in running]) if running else []
+    waiting = tuple(one for one in attempts if one.state is AttemptState.WAITING)
+    parked = {one.task_id for one in waiting}
+    return policy.Front(
+        loop=loop,
+        plan=plan,
+        ready=tuple(
+            tx.find(
+                Task,
+                plan_id=plan.id,
+                status=TaskState.QUEUED,
+                unmet=0,
+                order_by=("priority", "position"),
+                limit=slots + _LOOK_AHEAD,
+            )
+        ),
+        working=tuple(task for task in running if task.id not in parked),
+        waiting=waiting,
+    )
+
+
+def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
+    match decision:
+        case policy.Dispatch():
+            return None  # done in batches of its own
+        case policy.StartAttempt(task_id=task_id):
+            return _start(tx, need(tx.get(Task, task_id), "the task"))
+        case policy.WakeAttempt(attempt_id=attempt_id):
+            return wake(tx, world, need(tx.get(Attempt, attempt_id), "the attempt"))
+        case policy.BeginVerify(plan_id=plan_id):
+            return begin_verify(tx, need(tx.get(Plan, plan_id), "the plan"))
+        case policy.HoldPlan(plan_id=plan_id, reason=reason):
+            plan = need(tx.get(Plan, plan_id), "the plan")
+            tx.update(Plan, plan_id, reason=reason, outcome=Outcome.NEEDS_HUMAN)
+            loop = need(tx.get(Loop, plan.loop_id), "the loop")
+            move_loop(tx, loop, LoopState.FAILED, "loop_failed", MACHINE, reason)
+        case policy.FailPlan(plan_id=plan_id, reason=reason):
+            plan = need(tx.get(Plan, plan_id), "the plan")
+            fail_plan(tx, plan, reason)
+        case policy.PauseLoop(loop_id=loop_id, reason=reason):
+            loop = need(tx.get(Loop, loop_id), "the loop")
+            move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
+        case _:
+            assert_never(decision)
+    return None
+
+
+def fail_plan(tx: Tx, plan: Plan, reason: str) -> None:
+    """End a plan without a verdict, and its loop with it."""
+    about = {"reason": reason}
+    outcome = Outcome.NOT_VERIFIED
+    move_plan(tx, plan, PlanState.FAILED, "plan_failed", about=about, reason=reason, outcome=outcome)
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    if loop.state is LoopState.RUNNING:
+        move_loop(tx, loop, LoopState.FAILED, "loop_failed", MACHINE, reason)
+
+
+def _start(tx: Tx, task: Task) -> Leg:
+    attempt = need(tx.get(Attempt, task.attempt_id or ""), "the queued attempt")
+    about = {"n": attempt.n, "agent": attempt.agent}
+    move_task(tx, task, TaskState.RUNNING, "task_started", about=about, not_before=None)
+    return commit_leg(tx, move_attempt(tx, attempt, AttemptState.PREPARING))
+
+
+def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
+    """Commit to the next leg of a parked attempt: a new run in the same workspace."""
+    plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+    run = new_run(tx, world.ids, attempt, plan)
+    woken = move_attempt(tx, attempt, AttemptState.WORKING, run_id=run.id, wake_at=None, wait_reason="")
+    return commit_leg(tx, woken)
+
+
+def begin_verify(tx: Tx, plan: Plan) -> Leg:
+    """Commit to a verification of the plan."""
+    moved = move_plan(
+        tx,
+        plan,
+        PlanState.VERIFYING,
+        "plan_verifying",
+        verify_n=plan.verify_n + 1,
+        verify_leg=plan.verify_leg + 1,
+        verify_fence=plan.verify_fence + 1,
+        not_before=None,
+    )
+    return Leg(subject=plan.id, n=moved.verify_leg, fence=moved.verify_fence)
+
+
+async def _dispatch(world: World, plan_id: str) -> None:
+    """Create every task's first attempt, in batches, so that a kill in the middle is carried on from there."""
+    plan, project = await world.store.read(lambda tx: _plan_and_project(tx, plan_id))
+    try:
+        await world.repository(project).ensure_branch(plan.branch, plan.base_sha)
+    except (GitFailed, UserError, OSError) as trouble:
+        reason = f"the plan branch could not be created: {trouble}"
+        await world.store.transact("dispatch.failed", lambda tx: fail_plan(tx, _current(tx, plan_id), reason))
+        return
+    if plan.status is PlanState.DRAFT:
+
+        def begin(tx: Tx) -> None:
+            current = _current(tx, plan_id)
+            move_plan(tx, current, PlanState.DISPATCHING, "plan_dispatching", executed_at=tx.now())
+
+        await world.store.transact("dispatch.begin", begin)
+    while await world.store.transact("dispatch.tasks", lambda tx: _dispatch_batch(tx, world, plan_id)):
+        pass
+    await world.store.transact(
+        "dispatch.over",
+        lambda tx: move_plan(tx, _current(tx, plan_id), PlanState.RUNNING, "plan_dispatched"),
+    )
+
+
+def _plan_and_project(tx: Tx, plan_id: str) -> tuple[Plan, Project]:
+    plan = _current(tx, plan_id)
+    return plan, need(tx.get(Project, plan.project_id), "the project")
+
+
+def _current(tx: Tx, plan_id: str) -> Plan:
+    plan: Plan = need(tx.get(Plan, plan_id), "the plan")
+    return plan
+
+
+def _dispatch_batch(tx: Tx, world: World, plan_id: str) -> int:
+    plan = _current(tx, plan_id)
+    batch = tx.find(
+        Task, plan_id=plan_id, status=TaskState.CREATED, order_by=("position",), limit=_DISPATCH_BATCH
+    )
+    for task in batch:
+        try:
+            world.agent(task.agent or plan.policy.agent)
+        except UserError as trouble:
+            # One run that cannot be created must not hold up the others.
+            reason = str(trouble)
+            move_task(
+                tx,
+                task,
+                TaskState.ERROR,
+                "task_failed",
+                about={"reason": reason},
+                reason=reason,
+                failure=Failure.CANNOT_START,
+                outcome=Outcome.NEEDS_HUMAN,
+            )
+            continue
+        attempt = new_attempt(tx, world.ids, plan, task, n=1)
+        move_task(tx, task, TaskState.QUEUED, "task_queued", attempt_id=attempt.id)
+    return len(batch)

@@ -1,0 +1,497 @@
+"""A leg of an attempt: read the stage from the rows and carry on from there.
+
+Whoever calls it again does no harm. Each stage does its effect first, in a way that finds its own work when
+repeated, and then moves the row under the leg's fence; so a kill between the two repeats the effect harmlessly.
+"""
+
+import asyncio
+import hashlib
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from loopwright.core import prompts
+from loopwright.core.errors import FenceLost, GitFailed, IllegalTransition, StaleVersion, UserError
+from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.gates import task_commands
+from loopwright.core.model import Attempt, GateCommand, Leg, Plan, Project, Role, Run, Task
+from loopwright.core.retry import Failed, backoff
+from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, RunState
+from loopwright.engine.checks import Interrupted, exit_facts, gate_request
+from loopwright.engine.land import Landing, LandingLocks, check_and_land
+from loopwright.engine.moves import (
+    cancel_attempt,
+    change_attempt,
+    fail_attempt,
+    move_attempt,
+    move_run,
+    need,
+    new_run,
+)
+from loopwright.engine.naming import attempt_ref, commit_subject, trailers
+from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent, drive_command
+from loopwright.engine.surroundings import attempt_values, free_port_base
+from loopwright.engine.tidy import tidy_attempt
+from loopwright.engine.tripwire import look_again
+from loopwright.engine.world import World
+from loopwright.ports import AgentRequest, AgentResult, Repository, RunSpec, Tx
+
+log = logging.getLogger(__name__)
+
+PAUSED = "paused by a person"
+"""Why an attempt is parked that nobody but a person wakes."""
+
+_PARKED_WITHOUT_COUNTING = Failure.USAGE_LIMIT
+_PARKED = frozenset({Failure.USAGE_LIMIT, Failure.RATE_LIMIT, Failure.OVERLOADED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows that a leg works on, as last read."""
+
+    project: Project
+    plan: Plan
+    task: Task
+    attempt: Attempt
+
+
+class AttemptLeg:
+    """Carries one attempt on until it ends, parks, or is taken over."""
+
+    def __init__(self, world: World, leg: Leg, *, interrupts: Interrupts, locks: LandingLocks) -> None:
+        self._world = world
+        self._leg = leg
+        self._interrupts = interrupts
+        self._locks = locks
+
+    async def run(self) -> None:
+        """Carry on from whatever stage the rows tell."""
+        interrupt = self._interrupts.event(self._leg.subject)
+        try:
+            while True:
+                rows = await self._rows()
+                if rows is None:
+                    return
+                if not await self._stage(rows, interrupt):
+                    return
+        except (FenceLost, StaleVersion) as lost:
+            log.info("leg dropped", extra={"leg": self._leg.id, "why": str(lost)})
+        except Interrupted:
+            await self._stopped_between_stages()
+        finally:
+            self._interrupts.forget(self._leg.subject)
+
+    async def _rows(self) -> Rows | None:
+        def load(tx: Tx) -> Rows | None:
+            attempt = tx.get(Attempt, self._leg.subject)
+            if attempt is None or attempt.fence != self._leg.fence:
+                return None
+            if attempt.host_id not in (None, self._world.me.host_id):
+                return None  # the workspace is on another machine
+            plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+            return Rows(
+                project=need(tx.get(Project, plan.project_id), "the project"),
+                plan=plan,
+                task=need(tx.get(Task, attempt.task_id), "the task"),
+                attempt=attempt,
+            )
+
+        return await self._world.store.read(load)
+
+    async def _stage(self, rows: Rows, interrupt: asyncio.Event) -> bool:
+        """Do one stage; say whether there is another."""
+        attempt = rows.attempt
+        if attempt.interrupt and attempt.state in LIVE_ATTEMPT:
+            interrupt.set()
+        try:
+            match attempt.state:
+                case AttemptState.PREPARING if attempt.base_sha is None:
+                    await self._accept(rows)
+                case AttemptState.PREPARING:
+                    await self._prepare(rows, interrupt)
+                case AttemptState.WORKING:
+                    return await self._work(rows, interrupt)
+                case AttemptState.CHECKING | AttemptState.LANDING:
+                    if interrupt.is_set():
+                        raise Interrupted
+                    await check_and_land(self._landing(rows), self._locks, interrupt)
+                case AttemptState.WAITING:
+                    return False
+                case _:
+                    await tidy_attempt(self._world, rows.project, rows.plan, rows.attempt)
+                    return False
+        except (GitFailed, UserError, OSError) as trouble:
+            await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)), counts=False)
+        return True
+
+    # --- PREPARING -> WORKING ----------------------------------------------------------------------
+
+    async def _accept(self, rows: Rows) -> None:
+        repository = self._repository(rows)
+        base = await repository.tip(rows.plan.branch)
+        me = self._world.me
+
+        def accept(tx: Tx) -> None:
+            change_attempt(
+                tx,
+                rows.attempt.id,
+                self._leg.fence,
+                base_sha=base,
+                workspace=str(self._world.paths.workspace(rows.attempt.id)),
+                host_id=me.host_id,
+                port_base=free_port_base(tx, me.host_id, self._world.port_first, self._world.port_count),
+            )
+            if rows.task.first_base_sha is None:
+                tx.update(Task, rows.task.id, first_base_sha=base)
+
+        await self._world.store.transact("attempt.accepted", accept)
+
+    async def _prepare(self, rows: Rows, interrupt: asyncio.Event) -> None:
+        attempt, policy = rows.attempt, rows.plan.policy
+        path, base = Path(need(attempt.workspace, "a workspace")), need(attempt.base_sha, "a base")
+        await self._repository(rows).make_workspace(
+            path, base, copy_files=policy.copy_files, marker=attempt.id
+        )
+        if policy.setup and not await self._set_up(rows, path, interrupt):
+            return
+
+        def working(tx: Tx) -> None:
+            move_attempt(tx, attempt, AttemptState.WORKING, fence=self._leg.fence)
+
+        await self._world.store.transact("attempt.working", working)
+
+    async def _set_up(self, rows: Rows, path: Path, interrupt: asyncio.Event) -> bool:
+        world, policy = self._world, rows.plan.policy
+        run = await self._setup_run(rows)
+        if run.state is RunState.COMPLETE:
+            return True
+        gate = GateCommand(name="setup", command=policy.setup or "", timeout_s=policy.setup_timeout_s)
+        request = gate_request(world, rows.plan, rows.attempt, run, path, (gate,))
+        ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt)
+        verdict = world.gate.verdict(request, ended.exit)
+        ok = verdict.status == "passed"
+
+        def over(tx: Tx) -> None:
+            change_attempt(tx, rows.attempt.id, self._leg.fence)
+            state = RunState.COMPLETE if ok else RunState.ERROR
+            move_run(tx, run, state, verdict=verdict, **exit_facts(ended.exit))
+
+        await world.store.transact("setup.over", over)
+        if ended.interrupted:
+            raise Interrupted
+        if not ok:
+            shown = verdict.commands[-1].tail if verdict.commands else verdict.reason
+            await self._fail(rows, Failed(failure=Failure.SETUP, detail=shown[-2000:]), counts=False)
+        return ok
+
+    async def _setup_run(self, rows: Rows) -> Run:
+        world, me = self._world, self._world.me
+
+        def create(tx: Tx) -> Run:
+            change_attempt(tx, rows.attempt.id, self._leg.fence)
+            made = tx.find(
+                Run, attempt_id=rows.attempt.id, role=Role.SETUP, order_by=("-created_at",), limit=1
+            )
+            if made and made[0].state in (RunState.RUNNING, RunState.COMPLETE):
+                return made[0]
+            run = Run(
+                id=world.ids("run"),
+                plan_id=rows.plan.id,
+                task_id=rows.task.id,
+                attempt_id=rows.attempt.id,
+                role=Role.SETUP,
+                state=RunState.QUEUED,
+                host_id=me.host_id,
+                boot_id=me.boot_id,
+                created_at=tx.now(),
+            )
+            tx.insert(run)
+            return move_run(tx, run, RunState.RUNNING)
+
+        return await world.store.transact("setup.start", create)
+
+    # --- WORKING -> CHECKING, WAITING or an end ----------------------------------------------------
+
+    async def _work(self, rows: Rows, interrupt: asyncio.Event) -> bool:
+        world, attempt = self._world, rows.attempt
+        run: Run = need(
+            await world.store.read(lambda tx: tx.get(Run, need(attempt.run_id, "a run"))), "the run"
+        )
+        if run.state in ENDED_RUN:
+            run = await self._next_run(rows)
+        if interrupt.is_set() and run.state is RunState.QUEUED:
+            raise Interrupted
+        agent = world.agent(run.agent or attempt.agent)
+        spec, run = await self._start_run(rows, run)
+        repository = self._repository(rows)
+        before = await repository.tripwire()
+        ended = await drive_agent(
+            world.keepers, agent, spec, interrupt=interrupt, heard=Progress(spec.directory)
+        )
+        await world.keepers.sweep(run.id)
+        strays = await look_again(world, repository, before, plan=rows.plan, attempt=attempt, run=run)
+        return await self._after_agent(rows, run, ended, strays)
+
+    async def _next_run(self, rows: Rows) -> Run:
+        """A leg that wakes up after a wait talks to the agent anew, in the same workspace."""
+
+        def create(tx: Tx) -> Run:
+            run = new_run(tx, self._world.ids, rows.attempt, rows.plan)
+            change_attempt(tx, rows.attempt.id, self._leg.fence, run_id=run.id)
+            return run
+
+        return await self._world.store.transact("run.next", create)
+
+    async def _start_run(self, rows: Rows, run: Run) -> tuple[RunSpec, Run]:
+        world, attempt, plan = self._world, rows.attempt, rows.plan
+        workspace = Path(need(attempt.workspace, "a workspace"))
+        earlier = await world.store.read(
+            lambda tx: tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",))
+        )
+        before = next((one for one in earlier if one.id != run.id and one.started_at), None)
+        agent = world.agent(run.agent or attempt.agent)
+        prompt = prompts.implementer(
+            plan, rows.task, attempt, gates=task_commands(plan, rows.task), resumed=before is not None
+        )
+        directory = world.paths.run(run.id)
+        invocation = agent.invocation(
+            AgentRequest(
+                prompt=prompt,
+                workspace=workspace,
+                run_directory=directory,
+                model=run.model,
+                permission_mode=plan.policy.permission_mode,
+                session_ref=before.session_ref if before and "resume" in agent.capabilities else None,
+                options=plan.policy.agent_options.get(agent.name, {}),
+            )
+        )
+        values = {**world.workspace_values(workspace), **attempt_values(world, plan, attempt)}
+        env = world.environment(plan, invocation, values)
+        spec = RunSpec(
+            run_id=run.id,
+            directory=directory,
+            argv=invocation.argv,
+            cwd=workspace / rows.project.subfolder,
+            env=env,
+            stdin=invocation.stdin,
+            stdin_data=invocation.stdin_data,
+            limits=plan.policy.limits,
+            done_pattern=invocation.done_pattern,
+            interrupt=invocation.interrupt,
+            activity_paths=(workspace,),
+            secrets=world.secrets(env),
+        )
+        if run.state is RunState.QUEUED:
+
+            def started(tx: Tx) -> Run:
+                change_attempt(tx, attempt.id, self._leg.fence)
+                return move_run(
+                    tx,
+                    run,
+                    RunState.RUNNING,
+                    argv=invocation.argv,
+                    host_id=world.me.host_id,
+                    boot_id=world.me.boot_id,
+                    prompt_sha256=hashlib.sha256(prompt.encode()).hexdigest(),
+                    session_ref=invocation.session_ref,
+                )
+
+            run = await world.store.transact("run.start", started)
+        if world.keepers.look(directory).state == "absent":
+            directory.mkdir(parents=True, exist_ok=True)
+            for name, text in {"prompt.md": prompt, **invocation.files}.items():
+                (directory / name).write_text(text)
+        return spec, run
+
+    async def _after_agent(self, rows: Rows, run: Run, ended: Ended, strays: tuple[str, ...]) -> bool:
+        """Save the work whatever happened, then decide which way the attempt goes."""
+        at = ended.exit.ended_at
+        snapshot = await self._repository(rows).snapshot(
+            Path(need(rows.attempt.workspace, "a workspace")),
+            base_sha=need(rows.attempt.base_sha, "a base"),
+            ref=attempt_ref(rows.attempt),
+            subject=commit_subject(rows.task),
+            trailers=trailers(rows.attempt, run),
+            at=at,
+        )
+        saved: dict[str, Any] = {"tip_sha": snapshot.sha, "agent_sha": snapshot.agent_sha}
+        result = ended.result
+        # "asked" without an interrupt of ours: a worker ended its agents in a hurry, before it could write it down.
+        if ended.interrupted or (ended.exit.ended_by == "asked" and not (result and result.claimed)):
+            return await self._interrupted(rows, run, ended, saved)
+        if result is not None and result.claimed:
+
+            def checking(tx: Tx) -> None:
+                move_attempt(
+                    tx,
+                    rows.attempt,
+                    AttemptState.CHECKING,
+                    fence=self._leg.fence,
+                    about={"strays": len(strays)},
+                    **saved,
+                )
+                _end_run(tx, run, RunState.COMPLETE, ended)
+
+            await self._world.store.transact("attempt.checking", checking)
+            return True
+        failed = _failure_of(result, run, ended, at)
+        if failed.failure in _PARKED and await self._park(rows, run, ended, failed, saved):
+            return False
+        counts = RULES[failed.failure].level is Level.ATTEMPT
+        await self._fail(rows, failed, counts=counts, run=run, ended=ended, **saved)
+        return True
+
+    async def _interrupted(self, rows: Rows, run: Run, ended: Ended, saved: dict[str, Any]) -> bool:
+        """Keep the work and park the attempt, or end it when it was cancelled; say whether to go on."""
+
+        def park(tx: Tx) -> bool:
+            _end_run(tx, run, RunState.CANCELLED, ended)
+            asked = need(tx.get(Attempt, rows.attempt.id), "the attempt").interrupt
+            if asked == "cancel":
+                cancel_attempt(tx, rows.attempt, fence=self._leg.fence, **saved)
+                return True
+            move_attempt(
+                tx,
+                rows.attempt,
+                AttemptState.WAITING,
+                fence=self._leg.fence,
+                interrupt="",
+                wait_reason=PAUSED,
+                # Nobody asked for a pause in the rows: it goes on as soon as the loop runs.
+                wake_at=None if asked else tx.now(),
+                **saved,
+            )
+            return False
+
+        return await self._world.store.transact("attempt.interrupted", park)
+
+    async def _park(self, rows: Rows, run: Run, ended: Ended, failed: Failed, saved: dict[str, Any]) -> bool:
+        """Let the attempt wait for the service; False when it has waited often enough."""
+        counted = not (failed.failure is _PARKED_WITHOUT_COUNTING and failed.retry_at)
+        calls = rows.task.call_failures + counted
+        if calls > rows.plan.policy.max_call_retries:
+            return False
+
+        def park(tx: Tx) -> None:
+            _end_run(tx, run, RunState.ERROR, ended, failure=failed.failure, retry_at=failed.retry_at)
+            wake_at = failed.retry_at or tx.now() + backoff(
+                calls, first_s=5.0, limit_s=300.0, chance=self._world.chance()
+            )
+            tx.update(Task, rows.task.id, call_failures=calls)
+            move_attempt(
+                tx,
+                rows.attempt,
+                AttemptState.WAITING,
+                fence=self._leg.fence,
+                about={"until": wake_at.isoformat(), "failure": failed.failure.value},
+                wake_at=wake_at,
+                wait_reason=failed.detail[:500] or RULES[failed.failure].advice,
+                **saved,
+            )
+
+        await self._world.store.transact("attempt.waiting", park)
+        return True
+
+    async def _stopped_between_stages(self) -> None:
+        """A person stopped us while no agent ran: give the attempt back, or end it."""
+        rows = await self._rows()
+        if rows is None:
+            return
+
+        def stop(tx: Tx) -> None:
+            current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
+            if current.interrupt == "cancel":
+                cancel_attempt(tx, current, fence=self._leg.fence)
+            else:
+                change_attempt(tx, current.id, self._leg.fence, interrupt="", wait_reason=PAUSED)
+
+        await self._world.store.transact("attempt.stopped", stop)
+        after = await self._rows()
+        if after is not None and after.attempt.state is AttemptState.CANCELLED:
+            await tidy_attempt(self._world, after.project, after.plan, after.attempt)
+
+    async def _fail(
+        self,
+        rows: Rows,
+        failed: Failed,
+        *,
+        counts: bool,
+        run: Run | None = None,
+        ended: Ended | None = None,
+        **saved: Any,
+    ) -> None:
+        world = self._world
+
+        def over(tx: Tx) -> None:
+            if run is not None and ended is not None:
+                _end_run(tx, run, RunState.ERROR, ended, failure=failed.failure, retry_at=failed.retry_at)
+            fail_attempt(
+                tx,
+                world.ids,
+                rows.attempt,
+                failed,
+                fence=self._leg.fence,
+                counts=counts,
+                chance=world.chance(),
+                evidence=f"{RULES[failed.failure].advice}\n{failed.detail}",
+                **saved,
+            )
+
+        try:
+            await world.store.transact("attempt.failed", over)
+        except IllegalTransition:
+            log.exception("could not end the attempt", extra={"leg": self._leg.id})
+            raise
+
+    def _repository(self, rows: Rows) -> Repository:
+        return self._world.repository(rows.project)
+
+    def _landing(self, rows: Rows) -> Landing:
+        return Landing(
+            world=self._world,
+            repository=self._repository(rows),
+            project=rows.project,
+            plan=rows.plan,
+            task=rows.task,
+            attempt=rows.attempt,
+            fence=self._leg.fence,
+        )
+
+
+def _end_run(
+    tx: Tx,
+    run: Run,
+    state: RunState,
+    ended: Ended,
+    *,
+    failure: Failure | None = None,
+    retry_at: datetime | None = None,
+) -> None:
+    result = ended.result or AgentResult(claimed=False, failure=failure)
+    move_run(
+        tx,
+        run,
+        state,
+        failure=failure,
+        retry_at=retry_at,
+        summary=(result.summary or result.detail)[:4000],
+        usage=result.usage,
+        cost_micros=result.cost_micros,
+        session_ref=result.session_ref or run.session_ref,
+        model=result.model or run.model,
+        agent_version=result.version,
+        **exit_facts(ended.exit),
+    )
+
+
+def _failure_of(result: AgentResult | None, run: Run, ended: Ended, at: datetime) -> Failed:
+    started = ended.exit.started_at or run.started_at
+    lasted = at - started if started else None
+    if result is None:
+        return Failed(failure=Failure.CRASH, detail="the keeper of the run was lost", lasted=None)
+    detail = "\n".join(text for text in (result.detail, result.summary) if text)
+    return Failed(
+        failure=result.failure or Failure.AGENT_ERROR, detail=detail, lasted=lasted, retry_at=result.retry_at
+    )

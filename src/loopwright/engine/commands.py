@@ -1,0 +1,247 @@
+"""What a person may ask of a loop, a plan or a task. Each command is a row, applied once, acknowledged by an event."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserError
+from loopwright.core.events import happened
+from loopwright.core.ids import Kind
+from loopwright.core.model import Attempt, Command, CommandState, Loop, Outcome, Plan, Task
+from loopwright.core.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
+from loopwright.engine.moves import cancel_attempt, move_loop, move_plan, move_task, need, new_attempt
+from loopwright.ports import Ids, Tx
+
+Apply = Callable[[Tx, Ids, Command], str]
+
+
+def request(tx: Tx, ids: Ids, *, actor: str, verb: str, target: str, arguments: Mapping[str, Any]) -> Command:
+    """Write down what a person wants."""
+    if verb not in VERBS:
+        raise NotFound(f"there is no command {verb!r}", hint="one of: " + ", ".join(VERBS))
+    command = Command(
+        id=ids(Kind.COMMAND), actor=actor, verb=verb, target=target, arguments=arguments, created_at=tx.now()
+    )
+    tx.insert(command)
+    return command
+
+
+def apply(tx: Tx, ids: Ids, command: Command) -> Command:
+    """Carry a command out, or raise what speaks against it: then the whole transaction is undone."""
+    result = VERBS[command.verb](tx, ids, command)
+    return _answer(tx, command, CommandState.APPLIED, result, "command_applied")
+
+
+def refuse(tx: Tx, command: Command, why: UserError | IllegalTransition) -> Command:
+    """Answer a command that cannot be carried out."""
+    hint = getattr(why, "hint", None)
+    return _answer(
+        tx, command, CommandState.REFUSED, f"{why}" + (f" ({hint})" if hint else ""), "command_refused"
+    )
+
+
+def pending(tx: Tx) -> list[Command]:
+    """Return the commands that wait, oldest first."""
+    return tx.find(Command, state=CommandState.PENDING, order_by=("created_at",))
+
+
+def _answer(tx: Tx, command: Command, state: CommandState, result: str, event: str) -> Command:
+    expect = {"state": CommandState.PENDING}
+    done = tx.update(Command, command.id, expect=expect, state=state, result=result, applied_at=tx.now())
+    plan = _plan_of(tx, command.target)
+    tx.append(happened(event, command.actor, plan=plan, command=command.id, verb=command.verb, result=result))
+    return done
+
+
+def _plan_of(tx: Tx, target: str) -> Plan | None:
+    task = tx.get(Task, target)
+    return tx.get(Plan, task.plan_id if task else target)
+
+
+def _plan(tx: Tx, command: Command) -> tuple[Plan, Loop]:
+    plan = tx.get(Plan, command.target)
+    if plan is None:
+        raise NotFound(f"there is no plan {command.target}")
+    return plan, need(tx.get(Loop, plan.loop_id), "the loop")
+
+
+def _live(tx: Tx, plan: Plan) -> list[Attempt]:
+    states = LIVE_ATTEMPT - {AttemptState.QUEUED, AttemptState.WAITING}
+    return tx.find(Attempt, plan_id=plan.id, state=states)
+
+
+def _interrupt(tx: Tx, plan: Plan, how: str) -> int:
+    """Ask the legs of a plan to stop; their worker sees it at once."""
+    live = _live(tx, plan)
+    for attempt in live:
+        tx.update(Attempt, attempt.id, interrupt=how)
+    return len(live)
+
+
+def _pause(tx: Tx, _ids: Ids, command: Command) -> str:
+    plan, loop = _plan(tx, command)
+    if loop.state is LoopState.PAUSED and not command.arguments.get("now"):
+        return "already paused"
+    if loop.state is not LoopState.PAUSED:
+        reason = str(command.arguments.get("reason") or "paused by a person")
+        move_loop(tx, loop, LoopState.PAUSED, "loop_paused", command.actor, reason)
+    if command.arguments.get("now"):
+        count = _interrupt(tx, plan, "pause")
+        return f"paused; {count} running attempts are asked to stop, their work is kept"
+    return f"paused; {len(_live(tx, plan))} running attempts may finish"
+
+
+def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
+    plan, loop = _plan(tx, command)
+    if loop.plan_id != plan.id:
+        raise Refused(f"{plan.id} is not the current plan of its loop")
+    if plan.status in ENDED_PLAN:
+        raise Refused(f"the plan is {plan.status.value}", hint="`retry` a task, or `run` it again")
+    if loop.state is not LoopState.RUNNING:
+        move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
+    woken = tx.find(Attempt, plan_id=plan.id, state=AttemptState.WAITING, wake_at=None)
+    for attempt in woken:
+        tx.update(Attempt, attempt.id, wake_at=tx.now())
+    for attempt in _live(tx, plan):
+        tx.update(Attempt, attempt.id, interrupt="", wait_reason="")
+    return "resumed"
+
+
+def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
+    plan, loop = _plan(tx, command)
+    if loop.state is not LoopState.STOPPED:
+        move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", command.actor, "stopped by a person")
+    count = _interrupt(tx, plan, "pause")
+    return f"stopped; {count} running attempts are asked to stop, their work is kept"
+
+
+def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
+    task = tx.get(Task, command.target)
+    if task is not None:
+        return _cancel_task(tx, command, task)
+    plan, loop = _plan(tx, command)
+    if plan.status is PlanState.CANCELLED:
+        return "already cancelled"
+    if plan.status is PlanState.VERIFIED:
+        raise Refused("the plan is VERIFIED: there is nothing left to cancel")
+    for open_task in tx.find(Task, plan_id=plan.id):
+        if open_task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
+            _cancel_task(tx, command, open_task)
+    plan = need(tx.get(Plan, plan.id), "the plan")
+    about = {"reason": "cancelled by a person"}
+    move_plan(
+        tx,
+        plan,
+        PlanState.CANCELLED,
+        "plan_cancelled",
+        command.actor,
+        about=about,
+        outcome=Outcome.CANCELLED,
+        reason="cancelled by a person",
+        verify_fence=plan.verify_fence + 1,
+    )
+    if loop.plan_id == plan.id and loop.state in (LoopState.RUNNING, LoopState.PAUSED):
+        move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", command.actor, "its plan was cancelled")
+    return "cancelled; what was landed stays on the plan branch, every attempt's work stays pinned"
+
+
+def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
+    move_task(
+        tx,
+        task,
+        TaskState.CANCELLED,
+        "task_cancelled",
+        command.actor,
+        outcome=Outcome.CANCELLED,
+        reason="cancelled by a person",
+    )
+    attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+    if attempt is not None and attempt.state in LIVE_ATTEMPT:
+        if attempt.state is AttemptState.LANDING:
+            raise Refused(f"task {task.key} is landing this very moment", hint="try again in a moment")
+        if attempt.state in (AttemptState.QUEUED, AttemptState.WAITING):
+            cancel_attempt(tx, attempt, fence=None, actor=command.actor)
+        else:
+            tx.update(Attempt, attempt.id, interrupt="cancel")
+    return "cancelled"
+
+
+def _retry(tx: Tx, ids: Ids, command: Command) -> str:
+    """Give a task another attempt, steered by a note, another agent or another model."""
+    task = tx.get(Task, command.target)
+    if task is None:
+        raise NotFound(f"there is no task {command.target}")
+    if task.status not in (TaskState.ERROR, TaskState.CANCELLED):
+        raise Refused(
+            f"the task is {task.status.value}; only a failed or cancelled one can be retried",
+            hint="cancel it first if it is running",
+        )
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    if plan.status is PlanState.CANCELLED:
+        raise Refused("its plan was cancelled", hint="run the plan again")
+    last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+    if last is not None and last.state in LIVE_ATTEMPT:
+        raise Refused("its last attempt is still being ended", hint="try again in a moment")
+    steer = {
+        name: command.arguments[name] for name in ("note", "agent", "model") if command.arguments.get(name)
+    }
+    task = tx.update(
+        Task,
+        task.id,
+        max_attempts=task.attempts + plan.policy.max_attempts,
+        call_failures=0,
+        failure_mark="",
+        not_before=None,
+        outcome=None,
+        **steer,
+    )
+    numbers = [attempt.n for attempt in tx.find(Attempt, task_id=task.id)]
+    told = _evidence(last)
+    attempt = new_attempt(tx, ids, plan, task, n=max(numbers, default=0) + 1, evidence=told)
+    about = {"n": attempt.n, **steer}
+    move_task(tx, task, TaskState.QUEUED, "task_retried", command.actor, about=about, attempt_id=attempt.id)
+    _reopen(tx, plan.id, command.actor)
+    return f"attempt {attempt.n} is queued"
+
+
+def _evidence(last: Attempt | None) -> str:
+    if last is None or last.failure is None:
+        return last.evidence if last else ""
+    return last.evidence or last.detail
+
+
+def _reopen(tx: Tx, plan_id: str, actor: str) -> None:
+    plan = need(tx.get(Plan, plan_id), "the plan")
+    changes: dict[str, Any] = {"outcome": None, "reason": "", "completed_at": None}
+    if plan.status is PlanState.FAILED:
+        move_plan(
+            tx, plan, PlanState.RUNNING, "plan_reopened", actor, verdict=None, verified_at=None, **changes
+        )
+    else:
+        tx.update(Plan, plan.id, **changes)
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    if loop.state in (LoopState.FAILED, LoopState.COMPLETED):
+        move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
+
+
+def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
+    """Run gate:all again: only ever because a person asked."""
+    plan, loop = _plan(tx, command)
+    if plan.status is not PlanState.FAILED or plan.open_tasks or plan.failed_tasks:
+        raise Refused(
+            "only a plan that FAILED its verification, with every task landed, can be verified again"
+        )
+    changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
+    move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", command.actor, call_failures=0, **changes)
+    if loop.state is not LoopState.RUNNING:
+        move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
+    return "gate:all will run once more"
+
+
+VERBS: Final[Mapping[str, Apply]] = {
+    "pause": _pause,
+    "resume": _resume,
+    "stop": _stop,
+    "cancel": _cancel,
+    "retry": _retry,
+    "reverify": _reverify,
+}

@@ -1,0 +1,249 @@
+"""From a finished run to a commit on the plan branch: build the candidate, gate exactly that, land exactly that."""
+
+import asyncio
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from loopwright.core.errors import FenceLost, LeaseLost, MergeConflict
+from loopwright.core.failures import Failure
+from loopwright.core.gates import task_commands
+from loopwright.core.model import (
+    Attempt,
+    Outcome,
+    Plan,
+    Project,
+    Role,
+    Run,
+    Task,
+    Verdict,
+    VerdictRecord,
+    VerdictStatus,
+)
+from loopwright.core.retry import Failed, backoff
+from loopwright.core.states import AttemptState, TaskState
+from loopwright.core.verdicts import evidence
+from loopwright.engine.checks import Interrupted, Judging, judge
+from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
+from loopwright.engine.naming import commit_subject, trailers
+from loopwright.engine.world import World
+from loopwright.ports import Candidate, Repository, Tx
+
+
+class LandingLocks:
+    """One landing at a time per plan branch in this process; across machines the compare-and-swap decides."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    def of(self, plan_id: str) -> AbstractAsyncContextManager[None]:
+        """Return the lock of one plan."""
+        return self._locks.setdefault(plan_id, asyncio.Lock())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landing:
+    """One attempt on its way to the plan branch."""
+
+    world: World
+    repository: Repository
+    project: Project
+    plan: Plan
+    task: Task
+    attempt: Attempt
+    fence: int
+
+    def still_mine(self, tx: Tx) -> None:
+        """Raise when another worker took the attempt over."""
+        current = tx.get(Attempt, self.attempt.id)
+        if current is None or current.fence != self.fence:
+            raise FenceLost(f"{self.attempt.id} was taken over")
+
+
+async def check_and_land(landing: Landing, locks: LandingLocks, interrupt: asyncio.Event) -> None:
+    """Take the attempt to LANDED or to its end; returns early when the branch moved, to be called again."""
+    async with locks.of(landing.plan.id):
+        tip = await landing.repository.tip(landing.plan.branch)
+        since = need(landing.task.first_base_sha, "a first base")
+        # The search is on the very snapshot that the compare-and-swap will guard.
+        already = await landing.repository.landed(tip, since=since, task_id=landing.task.id)
+        if already is not None:
+            await _record_landed(landing, already)
+            return
+        attempt: Attempt | None = landing.attempt
+        if landing.attempt.state is AttemptState.CHECKING:
+            attempt = await _check(landing, tip, interrupt)
+        if attempt is not None:
+            # Still under the lock: nothing of this process moved the branch since the candidate was built.
+            await _swap(replace(landing, attempt=attempt), tip)
+
+
+async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attempt | None:
+    """Judge the candidate; return the attempt when it may land, None when it has ended."""
+    attempt = landing.attempt
+    run, at = await _author(landing)
+    try:
+        candidate = await landing.repository.candidate(
+            tip=tip,
+            attempt_sha=need(attempt.tip_sha, "a snapshot"),
+            subject=commit_subject(landing.task),
+            trailers=trailers(attempt, run),
+            at=at,
+        )
+    except MergeConflict as conflict:
+        told = f"It changes the same places as work that landed meanwhile: {', '.join(conflict.paths)}"
+        await _reject(landing, Failure.CONFLICT, told, evidence=f"{told}\n{conflict.detail}")
+        return None
+    record_id, verdict = await _judged(landing, candidate, interrupt)
+    match verdict.status:
+        case VerdictStatus.BROKEN:
+            await _reject(landing, Failure.GATE_BROKEN, verdict.reason, counts=False)
+        case VerdictStatus.FAILED if candidate.empty:
+            told = "The agent said that it was done, but it changed nothing, and the checks do not pass."
+            await _reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}")
+        case VerdictStatus.FAILED:
+            await _reject(landing, Failure.GATE, _first_line(verdict), evidence=evidence(verdict))
+        case VerdictStatus.UNVERIFIED if not landing.plan.policy.allow_unverified:
+            told = "nothing is configured to check it; its work is kept but does not land"
+            await _reject(landing, Failure.UNVERIFIED, told)
+        case _ if candidate.empty:
+            await _nothing_to_land(landing, verdict, record_id)
+        case _:
+            return await _approve(landing, candidate, record_id)
+    return None
+
+
+async def _author(landing: Landing) -> tuple[Run, datetime]:
+    run_id = need(landing.attempt.run_id, "a run")
+    run: Run = need(await landing.world.store.read(lambda tx: tx.get(Run, run_id)), "the run")
+    return run, run.ended_at or landing.attempt.updated_at
+
+
+async def _judged(
+    landing: Landing, candidate: Candidate, interrupt: asyncio.Event
+) -> tuple[str | None, Verdict]:
+    """Gate the candidate; a gate that could not run is asked again, because the agent's work is not at fault."""
+    ask = Judging(
+        plan=landing.plan,
+        attempt=landing.attempt,
+        role=Role.GATE,
+        sha=candidate.sha,
+        tree=candidate.tree,
+        commands=task_commands(landing.plan, landing.task),
+        still_mine=landing.still_mine,
+    )
+    tries = 0
+    while True:
+        record, verdict = await judge(landing.world, landing.repository, ask, interrupt)
+        tries += 1
+        if verdict.status is not VerdictStatus.BROKEN or tries > landing.plan.policy.max_call_retries:
+            return (record.id if record else None), verdict
+        pause = backoff(tries, first_s=0.2, limit_s=30.0, chance=landing.world.chance())
+        await landing.world.clock.sleep(pause.total_seconds())
+
+
+async def _approve(landing: Landing, candidate: Candidate, record_id: str | None) -> Attempt:
+    def approve(tx: Tx) -> Attempt:
+        if need(tx.get(Attempt, landing.attempt.id), "the attempt").interrupt:
+            raise Interrupted  # once it is LANDING, a cancel is refused: so this is the last moment
+        return move_attempt(
+            tx,
+            landing.attempt,
+            AttemptState.LANDING,
+            fence=landing.fence,
+            about={"candidate": candidate.sha, "tree": candidate.tree},
+            candidate_parent=candidate.parent,
+            candidate_sha=candidate.sha,
+            candidate_tree=candidate.tree,
+            verdict_id=record_id,
+        )
+
+    return await landing.world.store.transact("attempt.landing", approve)
+
+
+async def _swap(landing: Landing, tip: str) -> None:
+    """Land the very commit that was gated, if the branch is still where it was gated."""
+    attempt = landing.attempt
+    new = need(attempt.candidate_sha, "a candidate")
+    await landing.world.store.read(landing.still_mine)
+    if not landing.world.may_act():
+        raise LeaseLost("the lease lapsed before the landing")
+    if tip == attempt.candidate_parent:
+        swapped = await landing.repository.advance(landing.plan.branch, new=new, old=tip)
+        if swapped:
+            await _record_landed(landing, new)
+            return
+
+    def again(tx: Tx) -> None:
+        move_attempt(
+            tx, attempt, AttemptState.CHECKING, fence=landing.fence, about={"why": "the branch moved"}
+        )
+
+    await landing.world.store.transact("attempt.recheck", again)
+
+
+async def _record_landed(landing: Landing, sha: str) -> None:
+    tree = await landing.repository.tree_of(sha)
+
+    def landed(tx: Tx) -> None:
+        current = need(tx.get(Attempt, landing.attempt.id), "the attempt")
+        if current.state is AttemptState.CHECKING:
+            current = move_attempt(tx, current, AttemptState.LANDING, fence=landing.fence)
+        move_attempt(tx, current, AttemptState.LANDED, fence=landing.fence, about={"commit": sha})
+        task = need(tx.get(Task, landing.task.id), "the task")
+        if task.status is not TaskState.RUNNING:
+            tx.update(Task, task.id, landed_sha=sha)  # cancelled after an earlier attempt had landed it
+            return
+        judged = tx.find(VerdictRecord, plan_id=task.plan_id, tree=tree)
+        verified = any(one.verdict.status is VerdictStatus.PASSED for one in judged)
+        outcome = Outcome.VERIFIED if verified else Outcome.UNVERIFIED
+        complete_task(tx, task, outcome=outcome, landed_sha=sha)
+
+    await landing.world.store.transact("attempt.landed", landed)
+
+
+async def _nothing_to_land(landing: Landing, verdict: Verdict, record_id: str | None) -> None:
+    """An empty change is right only when the task's own acceptance proves that nothing was needed."""
+    if not landing.task.acceptance or verdict.status is not VerdictStatus.PASSED:
+        told = "The agent said that it was done, but it changed nothing."
+        await _reject(landing, Failure.NO_CHANGE, told, evidence=told)
+        return
+
+    def proven(tx: Tx) -> None:
+        moved = move_attempt(
+            tx, landing.attempt, AttemptState.LANDING, fence=landing.fence, verdict_id=record_id
+        )
+        move_attempt(
+            tx, moved, AttemptState.LANDED, fence=landing.fence, detail="nothing had to be changed", about={}
+        )
+        task = need(tx.get(Task, landing.task.id), "the task")
+        complete_task(tx, task, outcome=Outcome.NO_CHANGE_PROVEN, landed_sha=None)
+
+    await landing.world.store.transact("attempt.landed", proven)
+
+
+async def _reject(
+    landing: Landing, failure: Failure, detail: str, *, evidence: str = "", counts: bool = True
+) -> None:
+    def reject(tx: Tx) -> None:
+        fail_attempt(
+            tx,
+            landing.world.ids,
+            landing.attempt,
+            Failed(failure=failure, detail=detail),
+            fence=landing.fence,
+            counts=counts,
+            chance=landing.world.chance(),
+            evidence=evidence,
+        )
+
+    await landing.world.store.transact("attempt.rejected", reject)
+
+
+def _first_line(verdict: Verdict) -> str:
+    failing = [check for check in verdict.checks if check.status in ("failed", "error")]
+    if not failing:
+        return verdict.reason or "the gate failed"
+    names = ", ".join(check.name for check in failing[:5])
+    more = f" and {len(failing) - 5} more" if len(failing) > 5 else ""
+    return f"{names}{more} failed"

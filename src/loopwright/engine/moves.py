@@ -1,0 +1,328 @@
+"""Every change of state, each in one place: the row moves by its table and the event is written with it."""
+
+from dataclasses import replace
+from typing import Any
+
+from loopwright.core.errors import FenceLost, StaleVersion
+from loopwright.core.events import happened
+from loopwright.core.ids import Kind
+from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Role, Run, Task
+from loopwright.core.retry import Again, Failed, GiveUp, after_failure
+from loopwright.core.states import (
+    ATTEMPT,
+    ENDED_RUN,
+    LIVE_ATTEMPT,
+    LOOP,
+    PLAN,
+    RUN,
+    SETTLED_TASK,
+    TASK,
+    AttemptState,
+    LoopState,
+    PlanState,
+    RunState,
+    TaskState,
+    step,
+)
+from loopwright.ports import Ids, Tx
+
+MACHINE = "loopwright"
+"""The actor of everything that no person asked for."""
+
+
+def need(row: Any, what: str) -> Any:
+    """Return the row, or raise: a reference between rows never dangles."""
+    if row is None:
+        raise StaleVersion(f"{what} is gone")
+    return row
+
+
+def _plan(tx: Tx, row: Task | Attempt | Run) -> Plan:
+    """Return the plan of a row: every event names it, and through it the loop and the project."""
+    plan: Plan = need(tx.get(Plan, row.plan_id), "the plan")
+    return plan
+
+
+def move_loop(tx: Tx, loop: Loop, target: LoopState, event: str, actor: str, reason: str = "") -> Loop:
+    """Move a loop and say so."""
+    step("loop", LOOP, loop.id, loop.state, target)
+    expect = {"state": loop.state}
+    moved = tx.update(Loop, loop.id, expect=expect, state=target, reason=reason, updated_at=tx.now())
+    tx.append(happened(event, actor, loop=moved, reason=reason))
+    return moved
+
+
+def move_plan(
+    tx: Tx,
+    plan: Plan,
+    target: PlanState,
+    event: str,
+    actor: str = MACHINE,
+    *,
+    about: Any = None,
+    **changes: Any,
+) -> Plan:
+    """Move a plan and say so; `about` goes into the event."""
+    step("plan", PLAN, plan.id, plan.status, target)
+    moved = tx.update(
+        Plan, plan.id, expect={"status": plan.status}, status=target, updated_at=tx.now(), **changes
+    )
+    tx.append(happened(event, actor, plan=moved, **(about or {})))
+    return moved
+
+
+def move_task(
+    tx: Tx,
+    task: Task,
+    target: TaskState,
+    event: str,
+    actor: str = MACHINE,
+    *,
+    about: Any = None,
+    **changes: Any,
+) -> Task:
+    """Move a task, keep its plan's counts right, and say so."""
+    step("task", TASK, task.id, task.status, target)
+    moved = tx.update(
+        Task, task.id, expect={"status": task.status}, status=target, updated_at=tx.now(), **changes
+    )
+    tx.append(happened(event, actor, plan=_plan(tx, task), task=moved, key=task.key, **(about or {})))
+    opened = (target not in SETTLED_TASK) - (task.status not in SETTLED_TASK)
+    failing = (TaskState.ERROR, TaskState.CANCELLED)
+    failed = (target in failing) - (task.status in failing)
+    if opened or failed:
+        plan = need(tx.get(Plan, task.plan_id), "the plan")
+        tx.update(Plan, plan.id, open_tasks=plan.open_tasks + opened, failed_tasks=plan.failed_tasks + failed)
+    return moved
+
+
+def move_attempt(
+    tx: Tx,
+    attempt: Attempt,
+    target: AttemptState,
+    actor: str = MACHINE,
+    *,
+    fence: int | None = None,
+    about: Any = None,
+    **changes: Any,
+) -> Attempt:
+    """Move an attempt; with a fence, only if nobody took it over meanwhile."""
+    current = need(tx.get(Attempt, attempt.id), "the attempt")
+    if fence is not None and current.fence != fence:
+        raise FenceLost(f"{attempt.id} was taken over (fence {current.fence}, not {fence})")
+    step("attempt", ATTEMPT, attempt.id, current.state, target)
+    now = tx.now()
+    ended = {} if target in LIVE_ATTEMPT else {"ended_at": now}
+    moved = tx.update(
+        Attempt,
+        attempt.id,
+        expect={"fence": current.fence, "state": current.state},
+        state=target,
+        updated_at=now,
+        **ended,
+        **changes,
+    )
+    event = f"attempt_{target.value.lower()}"
+    tx.append(happened(event, actor, plan=_plan(tx, moved), attempt=moved, n=moved.n, **(about or {})))
+    return moved
+
+
+def change_attempt(tx: Tx, attempt_id: str, fence: int, **changes: Any) -> Attempt:
+    """Change facts of an attempt without moving it, under its fence."""
+    current = need(tx.get(Attempt, attempt_id), "the attempt")
+    if current.fence != fence:
+        raise FenceLost(f"{attempt_id} was taken over (fence {current.fence}, not {fence})")
+    return tx.update(Attempt, attempt_id, expect={"fence": fence}, updated_at=tx.now(), **changes)
+
+
+def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
+    """Move a run; starting and ending are events, and an end is charged to the plan once."""
+    step("run", RUN, run.id, run.state, target)
+    now = tx.now()
+    times = {"started_at": now} if target is RunState.RUNNING else {}
+    if target in ENDED_RUN and "ended_at" not in changes:
+        times = {"ended_at": now}
+    moved = tx.update(Run, run.id, expect={"state": run.state}, state=target, **times, **changes)
+    if target is RunState.RUNNING:
+        told: dict[str, Any] = {"role": run.role.value, "agent": run.agent}
+        tx.append(happened("run_started", MACHINE, plan=_plan(tx, moved), run=moved, **told))
+    elif target in ENDED_RUN:
+        tx.append(
+            happened(
+                "run_ended",
+                MACHINE,
+                plan=_plan(tx, moved),
+                run=moved,
+                role=run.role.value,
+                state=target.value,
+                exit_code=moved.exit_code,
+                ended_by=moved.ended_by,
+                output_sha256=moved.output_sha256,
+                output_bytes=moved.output_bytes,
+                cost_micros=moved.cost_micros,
+            )
+        )
+        if moved.agent is not None and moved.started_at is not None:
+            _charge(tx, moved)
+    return moved
+
+
+def _charge(tx: Tx, run: Run) -> None:
+    plan = need(tx.get(Plan, run.plan_id), "the plan")
+    if run.cost_micros is None:
+        tx.update(Plan, plan.id, unknown_costs=plan.unknown_costs + 1)
+    elif run.cost_micros:
+        tx.update(Plan, plan.id, spent_micros=plan.spent_micros + run.cost_micros)
+
+
+def new_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan) -> Run:
+    """Create the queued implementer run of an attempt."""
+    run = Run(
+        id=ids(Kind.RUN),
+        plan_id=attempt.plan_id,
+        task_id=attempt.task_id,
+        attempt_id=attempt.id,
+        role=Role.IMPLEMENTER,
+        state=RunState.QUEUED,
+        agent=attempt.agent,
+        model=attempt.model,
+        permission_mode=plan.policy.permission_mode,
+        created_at=tx.now(),
+    )
+    tx.insert(run)
+    return run
+
+
+def new_attempt(tx: Tx, ids: Ids, plan: Plan, task: Task, *, n: int, evidence: str = "") -> Attempt:
+    """Create a queued attempt with its queued run."""
+    now = tx.now()
+    attempt = Attempt(
+        id=ids(Kind.ATTEMPT),
+        plan_id=plan.id,
+        task_id=task.id,
+        n=n,
+        state=AttemptState.QUEUED,
+        agent=task.agent or plan.policy.agent,
+        model=task.model or plan.policy.model,
+        note=task.note,
+        evidence=evidence,
+        created_at=now,
+        updated_at=now,
+    )
+    attempt = replace(attempt, run_id=new_run(tx, ids, attempt, plan).id)
+    tx.insert(attempt)
+    return attempt
+
+
+def commit_leg(tx: Tx, attempt: Attempt, **changes: Any) -> Leg:
+    """Commit to the next leg: from here on only it may change the attempt."""
+    current = tx.update(
+        Attempt,
+        attempt.id,
+        expect={"fence": attempt.fence, "leg": attempt.leg},
+        fence=attempt.fence + 1,
+        leg=attempt.leg + 1,
+        updated_at=tx.now(),
+        **changes,
+    )
+    told: dict[str, Any] = {"leg": current.leg, "fence": current.fence}
+    tx.append(happened("attempt_leg_started", MACHINE, plan=_plan(tx, current), attempt=current, **told))
+    return Leg(subject=current.id, n=current.leg, fence=current.fence, host_id=current.host_id)
+
+
+def complete_task(tx: Tx, task: Task, *, outcome: Outcome, landed_sha: str | None) -> Task:
+    """Mark a task as landed and let its dependents see it; the last one completes the plan."""
+    done = move_task(
+        tx,
+        task,
+        TaskState.COMPLETE,
+        "task_completed",
+        about={"outcome": outcome.value, "commit": landed_sha},
+        outcome=outcome,
+        landed_sha=landed_sha,
+        completed_at=tx.now(),
+        failure=None,
+        reason="",
+    )
+    for dependent_id in task.dependents:
+        dependent = need(tx.get(Task, dependent_id), "a dependent task")
+        tx.update(Task, dependent.id, unmet=dependent.unmet - 1)
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    if plan.open_tasks == 0 and plan.failed_tasks == 0 and plan.completed_at is None:
+        plan = tx.update(Plan, plan.id, completed_at=tx.now())
+        tx.append(happened("plan_completed", MACHINE, plan=plan))
+    return done
+
+
+def fail_attempt(
+    tx: Tx,
+    ids: Ids,
+    attempt: Attempt,
+    failed: Failed,
+    *,
+    fence: int | None,
+    counts: bool,
+    chance: float,
+    evidence: str = "",
+    **changes: Any,
+) -> Task:
+    """End an attempt that did not land, and decide what follows for its task."""
+    task: Task = need(tx.get(Task, attempt.task_id), "the task")
+    if task.status is TaskState.CANCELLED:
+        # It was cancelled while it failed by itself: nothing follows.
+        cancel_attempt(tx, attempt, fence=fence, failure=failed.failure, detail=failed.detail, **changes)
+        return task
+    target = AttemptState.REJECTED if counts else AttemptState.BROKEN
+    about: dict[str, Any] = {"failure": failed.failure.value, "detail": failed.detail[:1000]}
+    ended = move_attempt(
+        tx,
+        attempt,
+        target,
+        fence=fence,
+        about=about,
+        failure=failed.failure,
+        detail=failed.detail,
+        interrupt="",
+        **changes,
+    )
+    plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+    after = after_failure(task, failed, plan.policy, now=tx.now(), chance=chance)
+    facts: dict[str, Any] = {
+        "attempts": after.attempts,
+        "call_failures": after.call_failures,
+        "failure": failed.failure,
+        "failure_mark": failed.mark,
+    }
+    match after:
+        case GiveUp(reason=reason):
+            text = f"{reason} {failed.detail}".strip()[:2000]
+            outcome = Outcome.UNVERIFIED if failed.failure == "unverified" else Outcome.NEEDS_HUMAN
+            about = {"failure": failed.failure.value, "reason": reason}
+            return move_task(
+                tx, task, TaskState.ERROR, "task_failed", about=about, reason=text, outcome=outcome, **facts
+            )
+        case Again(at=at):
+            # What a machine fault left behind teaches nothing: the earlier evidence still holds.
+            told = evidence if counts else ended.evidence
+            following = new_attempt(tx, ids, plan, task, n=ended.n + 1, evidence=told)
+            about = {"failure": failed.failure.value, "n": following.n, "at": at.isoformat()}
+            return move_task(
+                tx,
+                task,
+                TaskState.QUEUED,
+                "task_retried",
+                about=about,
+                attempt_id=following.id,
+                not_before=at,
+                **facts,
+            )
+
+
+def cancel_attempt(
+    tx: Tx, attempt: Attempt, *, fence: int | None, actor: str = MACHINE, **changes: Any
+) -> None:
+    """End an attempt because a person said so; its task is dealt with by whoever asked."""
+    move_attempt(tx, attempt, AttemptState.CANCELLED, actor, fence=fence, interrupt="", **changes)
+    run = tx.get(Run, attempt.run_id) if attempt.run_id else None
+    if run is not None and run.state not in ENDED_RUN:
+        move_run(tx, run, RunState.CANCELLED, ended_by="asked")

@@ -1,0 +1,24 @@
+"""Names that appear in the user's repository. Only our own ids are in refs; the user's key is data."""
+
+from loopwright.core.model import Attempt, Run, Task
+from loopwright.ports import Trailers
+
+
+def attempt_ref(attempt: Attempt) -> str:
+    """Return where an attempt's work is pinned."""
+    return f"refs/loopwright/attempts/{attempt.plan_id}/{attempt.task_id}/{attempt.n}"
+
+
+def plan_branch(plan_id: str) -> str:
+    """Return the branch that a plan's tasks land on."""
+    return f"loopwright/{plan_id}/main"
+
+
+def commit_subject(task: Task) -> str:
+    """Return the first line of a task's commits."""
+    return f"feat({task.key}): {' '.join(task.title.split())}"[:200]
+
+
+def trailers(attempt: Attempt, run: Run) -> Trailers:
+    """Return who a commit belongs to."""
+    return Trailers(plan=attempt.plan_id, task=attempt.task_id, attempt=attempt.id, run=run.id)

@@ -1,0 +1,73 @@
+"""Putting a plan's receipt together from its rows and its repository."""
+
+from pathlib import Path
+from typing import Any
+
+from loopwright.core.errors import GitFailed, NotFound
+from loopwright.core.model import Attempt, Plan, Project, Run, Task, VerdictRecord
+from loopwright.core.receipts import GitFacts, build_receipt
+from loopwright.engine.moves import need
+from loopwright.engine.world import World
+from loopwright.ports import Repository, Tx
+
+
+async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
+    """Return the receipt of a plan as it stands now."""
+
+    def load(
+        tx: Tx,
+    ) -> tuple[Plan, Project, list[Task], list[Attempt], list[Run], list[VerdictRecord], str | None]:
+        plan = tx.get(Plan, plan_id)
+        if plan is None:
+            raise NotFound(f"there is no plan {plan_id}")
+        return (
+            plan,
+            need(tx.get(Project, plan.project_id), "the project"),
+            tx.find(Task, plan_id=plan_id, order_by=("position",)),
+            tx.find(Attempt, plan_id=plan_id),
+            tx.find(Run, plan_id=plan_id),
+            tx.find(VerdictRecord, plan_id=plan_id),
+            _chain_head(tx, plan_id),
+        )
+
+    plan, project, tasks, attempts, runs, verdicts, head = await world.store.read(load)
+    git = GitFacts(result_tree=None)
+    if Path(project.path).is_dir():
+        git = await _git_facts(world.repository(project), plan, tasks)
+    return build_receipt(
+        project=project,
+        plan=plan,
+        tasks=tasks,
+        attempts=attempts,
+        runs=runs,
+        verdicts=verdicts,
+        git=git,
+        event_head=head,
+        made_by=f"loopwright {world.me.version}",
+    )
+
+
+def _chain_head(tx: Tx, plan_id: str) -> str | None:
+    after, head = 0, None
+    while page := tx.events(after=after, plan=plan_id):
+        after, head = page[-1].n, page[-1].hash
+    return head
+
+
+async def _git_facts(repository: Repository, plan: Plan, tasks: list[Task]) -> GitFacts:
+    try:
+        whole = (
+            await repository.diff_hash(plan.base_sha, plan.result_sha)
+            if plan.result_sha is not None
+            else None
+        )
+        tree = await repository.tree_of(plan.result_sha) if plan.result_sha is not None else None
+        diffs = {
+            task.id: await repository.diff_hash(f"{task.landed_sha}^1", task.landed_sha)
+            for task in tasks
+            if task.landed_sha is not None
+        }
+    except GitFailed:
+        # Someone removed the commits: the receipt then says what it can, and verifying it shows the rest.
+        return GitFacts(result_tree=None)
+    return GitFacts(result_tree=tree, diff_sha256=whole, task_diff_sha256=diffs)

@@ -1,0 +1,167 @@
+"""Brings rows and reality together: on start, and on every tick as the net under everything else."""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from loopwright.core.events import happened
+from loopwright.core.failures import Failure
+from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Run, Worker
+from loopwright.core.retry import Failed
+from loopwright.core.states import ENDED_RUN, AttemptState, LoopState, PlanState, RunState
+from loopwright.engine.moves import MACHINE, commit_leg, fail_attempt, move_run, need
+from loopwright.engine.tidy import tidy_attempt
+from loopwright.engine.world import World
+from loopwright.ports import Tx
+
+log = logging.getLogger(__name__)
+
+_DRIVEN = frozenset(
+    {AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING}
+)
+_OVER = frozenset({AttemptState.LANDED, AttemptState.REJECTED, AttemptState.BROKEN, AttemptState.CANCELLED})
+
+
+async def reconcile(world: World) -> tuple[Leg, ...]:
+    """Commit to a new leg for everything that should be moving and that nobody moves."""
+    await _bury_dead_workers(world)
+    await _give_up_lost_hosts(world)
+    flying = frozenset(await world.engine.in_flight())
+    idle = await world.store.read(lambda tx: _idle(tx, world, flying))
+    if not idle:
+        return ()
+    return await world.store.transact("reconcile", lambda tx: _restart(tx, world, flying))
+
+
+async def tidy_leftovers(world: World) -> None:
+    """Clean up after attempts that ended while nobody was there to do it."""
+
+    def load(tx: Tx) -> list[tuple[Project, Plan, Attempt]]:
+        left = tx.find(Attempt, host_id=world.me.host_id, cleaned_at=None, state=_OVER)
+        rows = []
+        for attempt in left:
+            plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+            rows.append((need(tx.get(Project, plan.project_id), "the project"), plan, attempt))
+        return rows
+
+    for project, plan, attempt in await world.store.read(load):
+        await tidy_attempt(world, project, plan, attempt)
+
+
+def _idle(tx: Tx, world: World, flying: frozenset[str]) -> list[Attempt | Plan]:
+    alive = _living_hosts(tx, world)
+    found: list[Attempt | Plan] = []
+    loops: dict[str, Loop] = {}
+    for attempt in tx.find(Attempt, state=_DRIVEN):
+        if f"{attempt.id}/{attempt.leg}" in flying or attempt.host_id not in alive:
+            continue
+        loop = loops.get(attempt.plan_id) or _loop_of(tx, attempt.plan_id)
+        loops[attempt.plan_id] = loop
+        if _should_move(loop, attempt):
+            found.append(attempt)
+    verifying = tx.find(Plan, status=PlanState.VERIFYING)
+    return [*found, *(plan for plan in verifying if f"{plan.id}/{plan.verify_leg}" not in flying)]
+
+
+def _should_move(loop: Loop, attempt: Attempt) -> bool:
+    """A paused loop lets what runs finish, but does not pick up what was parked."""
+    if attempt.interrupt:
+        return True
+    if loop.state is LoopState.RUNNING:
+        return True
+    return loop.state is LoopState.PAUSED and not attempt.wait_reason
+
+
+def _restart(tx: Tx, world: World, flying: frozenset[str]) -> tuple[Leg, ...]:
+    legs: list[Leg] = []
+    for row in _idle(tx, world, flying):
+        if isinstance(row, Plan):
+            moved = tx.update(
+                Plan,
+                row.id,
+                expect={"verify_leg": row.verify_leg},
+                verify_leg=row.verify_leg + 1,
+                verify_fence=row.verify_fence + 1,
+            )
+            legs.append(Leg(subject=row.id, n=moved.verify_leg, fence=moved.verify_fence))
+        else:
+            legs.append(commit_leg(tx, row, wait_reason=""))
+    return tuple(legs)
+
+
+def _loop_of(tx: Tx, plan_id: str) -> Loop:
+    plan = need(tx.get(Plan, plan_id), "the plan")
+    loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    return loop
+
+
+def _living_hosts(tx: Tx, world: World) -> frozenset[str | None]:
+    """Hosts with a live worker, and None for attempts that no host has yet."""
+    if world.membership.exclusive:
+        return frozenset({None, world.me.host_id})
+    now = tx.now()
+    return frozenset({None, *(one.host_id for one in tx.find(Worker) if one.lease_until > now)})
+
+
+async def _bury_dead_workers(world: World) -> None:
+    """Say once of each worker that it is gone, and let its legs run elsewhere."""
+
+    def lapsed(tx: Tx) -> list[Worker]:
+        now = tx.now()
+        return [one for one in tx.find(Worker) if one.lease_until <= now and one.slots > 0]
+
+    dead = [] if world.membership.exclusive else await world.store.read(lapsed)
+    if not dead:
+        return
+    await world.engine.recover([worker.id for worker in dead])
+
+    def bury(tx: Tx) -> None:
+        for worker in dead:
+            # The row stays: it tells since when its host is silent. No slots means that it was noticed.
+            tx.update(Worker, worker.id, expect={"lease_until": worker.lease_until}, slots=0, controls=False)
+            tx.append(
+                happened("worker_lost", MACHINE, worker=worker.id, hostname=worker.hostname, pid=worker.pid)
+            )
+
+    await world.store.transact("worker.lost", bury)
+
+
+async def _give_up_lost_hosts(world: World) -> None:
+    """After `host_lost_after` another host starts over: a new attempt, with a new fence."""
+    if world.membership.exclusive:
+        return
+    if not await world.store.read(_attempts_of_lost_hosts):
+        return
+
+    def give_up(tx: Tx) -> None:
+        for attempt in _attempts_of_lost_hosts(tx):
+            fenced = tx.update(Attempt, attempt.id, expect={"fence": attempt.fence}, fence=attempt.fence + 1)
+            for run in _open_runs(tx, attempt):
+                move_run(tx, run, RunState.ERROR, ended_by="lost", failure=Failure.HOST_LOST)
+            failed = Failed(failure=Failure.HOST_LOST, detail=f"host {attempt.host_id} went silent")
+            fail_attempt(tx, world.ids, fenced, failed, fence=None, counts=False, chance=world.chance())
+
+    await world.store.transact("host.lost", give_up)
+
+
+def _open_runs(tx: Tx, attempt: Attempt) -> Iterable[Run]:
+    return [run for run in tx.find(Run, attempt_id=attempt.id) if run.state not in ENDED_RUN]
+
+
+def _attempts_of_lost_hosts(tx: Tx) -> list[Attempt]:
+    now = tx.now()
+    last_seen: dict[str, datetime] = {}
+    for worker in tx.find(Worker):
+        last_seen[worker.host_id] = max(worker.lease_until, last_seen.get(worker.host_id, worker.lease_until))
+    lost = []
+    for attempt in tx.find(Attempt, state=_DRIVEN | {AttemptState.WAITING}):
+        if attempt.host_id is None:
+            continue
+        # A worker that left in good order has no row any more: then the attempt's own last change counts.
+        seen = last_seen.get(attempt.host_id, attempt.updated_at)
+        if seen > now or _loop_of(tx, attempt.plan_id).state is not LoopState.RUNNING:
+            continue
+        plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+        if now - seen > timedelta(seconds=plan.policy.host_lost_after_s):
+            lost.append(attempt)
+    return lost

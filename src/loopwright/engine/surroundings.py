@@ -1,0 +1,45 @@
+"""What a process of ours finds around it: its ports, its names, its caches."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from loopwright.core.model import Attempt, Plan
+from loopwright.core.states import LIVE_ATTEMPT
+from loopwright.engine.world import World
+from loopwright.ports import Tx
+
+CACHES: Final[Mapping[str, str]] = {
+    "PIP_CACHE_DIR": "pip",
+    "UV_CACHE_DIR": "uv",
+    "npm_config_cache": "npm",
+    "YARN_CACHE_FOLDER": "yarn",
+    "GOCACHE": "go-build",
+    "GOMODCACHE": "go-mod",
+}
+"""Tools that would otherwise fill a cache per workspace, with the folder they share."""
+
+
+def attempt_values(world: World, plan: Plan, attempt: Attempt | None) -> dict[str, str]:
+    """Return the variables that keep parallel attempts out of each other's way."""
+    values = {name: str(world.paths.cache() / folder) for name, folder in CACHES.items()}
+    values["LOOPWRIGHT_PLAN"] = plan.id
+    if attempt is None:
+        values["COMPOSE_PROJECT_NAME"] = f"loopwright-{plan.id[-12:]}"
+        return values
+    values["LOOPWRIGHT_TASK"] = attempt.task_id
+    values["LOOPWRIGHT_ATTEMPT"] = attempt.id
+    values["COMPOSE_PROJECT_NAME"] = f"loopwright-{attempt.id[-12:]}"
+    if attempt.port_base is not None:
+        values["LOOPWRIGHT_PORT_BASE"] = str(attempt.port_base)
+        values["LOOPWRIGHT_PORT_COUNT"] = str(world.port_count)
+    return values
+
+
+def free_port_base(tx: Tx, host_id: str, first: int, count: int) -> int:
+    """Return the lowest port range that no living attempt on this host has."""
+    live = tx.find(Attempt, host_id=host_id, state=LIVE_ATTEMPT)
+    taken = {attempt.port_base for attempt in live}
+    base = first
+    while base in taken:
+        base += count
+    return base

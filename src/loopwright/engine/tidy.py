@@ -1,0 +1,92 @@
+"""Cleaning up after an attempt: a workspace goes only when its work is proven to be kept elsewhere."""
+
+import logging
+from pathlib import Path
+
+from loopwright.core.errors import GitFailed
+from loopwright.core.events import happened
+from loopwright.core.model import Attempt, Plan, Project, Run, Task
+from loopwright.core.states import AttemptState
+from loopwright.engine.moves import MACHINE, need
+from loopwright.engine.naming import attempt_ref, commit_subject, trailers
+from loopwright.engine.world import World
+from loopwright.ports import Tx
+
+log = logging.getLogger(__name__)
+
+
+async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Attempt) -> None:
+    """End what still runs, save what is left, and remove the workspace of an ended attempt."""
+    if attempt.cleaned_at is not None:
+        return
+    if attempt.workspace is None:
+        await _mark(world, plan, attempt, attempt.tip_sha)
+        return
+    repository = world.repository(project)
+    path = Path(attempt.workspace)
+    task, runs = await world.store.read(
+        lambda tx: (need(tx.get(Task, attempt.task_id), "the task"), tx.find(Run, attempt_id=attempt.id))
+    )
+    for run in runs:
+        if run.host_id == world.me.host_id:
+            await _end(world, run)
+    tip = attempt.tip_sha
+    try:
+        if tip is None and path.exists() and attempt.base_sha is not None:
+            run = next((one for one in runs if one.id == attempt.run_id), runs[0])
+            saved = await repository.snapshot(
+                path,
+                base_sha=attempt.base_sha,
+                ref=attempt_ref(attempt),
+                subject=commit_subject(task),
+                trailers=trailers(attempt, run),
+                at=attempt.updated_at,
+            )
+            tip = saved.sha
+        if not await _kept(world, project, plan, attempt, tip):
+            raise GitFailed(f"commit {tip} is not reachable from {plan.branch}")
+        await repository.remove_workspace(path)
+    except (GitFailed, OSError) as trouble:
+        log.warning("workspace kept", extra={"attempt": attempt.id, "why": str(trouble)})
+        await _quarantine(world, plan, attempt, str(trouble))
+        return
+    await _mark(world, plan, attempt, tip)
+
+
+async def _kept(world: World, project: Project, plan: Plan, attempt: Attempt, tip: str | None) -> bool:
+    """Say whether the work is where it belongs: in the branch once landed, else pinned by its ref."""
+    if attempt.state is not AttemptState.LANDED or attempt.candidate_sha is None or tip is None:
+        return True  # `snapshot` pinned it, or nothing was ever made
+    repository = world.repository(project)
+    return await repository.is_ancestor(tip, await repository.tip(plan.branch))
+
+
+async def _end(world: World, run: Run) -> None:
+    if world.keepers.look(world.paths.run(run.id)).state == "alive":
+        await world.keepers.end(world.paths.run(run.id), polite=False)
+    await world.keepers.sweep(run.id)
+
+
+async def _mark(world: World, plan: Plan, attempt: Attempt, tip: str | None) -> None:
+    def cleaned(tx: Tx) -> None:
+        row = tx.update(Attempt, attempt.id, cleaned_at=tx.now(), tip_sha=tip)
+        tx.append(happened("attempt_cleaned", MACHINE, plan=plan, attempt=row, tip=tip))
+
+    await world.store.transact("attempt.cleaned", cleaned)
+
+
+async def _quarantine(world: World, plan: Plan, attempt: Attempt, why: str) -> None:
+    def quarantined(tx: Tx) -> None:
+        row = tx.update(Attempt, attempt.id, cleaned_at=tx.now())
+        tx.append(
+            happened(
+                "attempt_quarantined",
+                MACHINE,
+                plan=plan,
+                attempt=row,
+                workspace=attempt.workspace,
+                reason=why,
+            )
+        )
+
+    await world.store.transact("attempt.quarantined", quarantined)

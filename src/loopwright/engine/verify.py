@@ -1,0 +1,141 @@
+"""The last rung: gate:all on the integrated branch, once. A failed one is never run again by the machine."""
+
+import asyncio
+import logging
+from typing import Any
+
+from loopwright.core.errors import FenceLost, GitFailed, StaleVersion
+from loopwright.core.gates import plan_commands
+from loopwright.core.model import Leg, Loop, Outcome, Plan, Project, Role, Task, Verdict, VerdictStatus
+from loopwright.core.retry import backoff
+from loopwright.core.states import LoopState, PlanState
+from loopwright.core.verdicts import plan_outcome
+from loopwright.engine.checks import Interrupted, Judging, judge
+from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
+from loopwright.engine.runs import Interrupts
+from loopwright.engine.world import World
+from loopwright.ports import Tx
+
+log = logging.getLogger(__name__)
+
+
+class VerifyLeg:
+    """Runs the complete gate on a plan's branch and writes the plan's end."""
+
+    def __init__(self, world: World, leg: Leg, *, interrupts: Interrupts) -> None:
+        self._world = world
+        self._leg = leg
+        self._interrupts = interrupts
+
+    async def run(self) -> None:
+        """Verify the plan, unless someone else does meanwhile."""
+        interrupt = self._interrupts.event(self._leg.subject)
+        try:
+            loaded = await self._world.store.read(self._load)
+            if loaded is not None:
+                await self._verify(*loaded, interrupt)
+        except (FenceLost, StaleVersion) as lost:
+            log.info("leg dropped", extra={"leg": self._leg.id, "why": str(lost)})
+        except Interrupted:
+            await self._world.store.transact(
+                "verify.stopped", lambda tx: self._back(tx, "stopped by a person")
+            )
+        except (GitFailed, OSError) as trouble:
+            reason = str(trouble)
+            await self._world.store.transact("verify.broken", lambda tx: self._broken(tx, reason))
+        finally:
+            self._interrupts.forget(self._leg.subject)
+
+    def _load(self, tx: Tx) -> tuple[Project, Plan, list[Task]] | None:
+        plan = tx.get(Plan, self._leg.subject)
+        if plan is None or plan.verify_fence != self._leg.fence or plan.status is not PlanState.VERIFYING:
+            return None
+        project = need(tx.get(Project, plan.project_id), "the project")
+        return project, plan, tx.find(Task, plan_id=plan.id, order_by=("position",))
+
+    def _mine(self, tx: Tx) -> Plan:
+        plan: Plan = need(tx.get(Plan, self._leg.subject), "the plan")
+        if plan.verify_fence != self._leg.fence:
+            raise FenceLost(f"the verification of {plan.id} was taken over")
+        return plan
+
+    def _still_mine(self, tx: Tx) -> None:
+        self._mine(tx)
+
+    async def _verify(
+        self, project: Project, plan: Plan, tasks: list[Task], interrupt: asyncio.Event
+    ) -> None:
+        repository = self._world.repository(project)
+        sha = await repository.tip(plan.branch)
+        acceptance = tuple(command for task in tasks for command in task.acceptance)
+        ask = Judging(
+            plan=plan,
+            attempt=None,
+            role=Role.VERIFY,
+            sha=sha,
+            tree=await repository.tree_of(sha),
+            commands=plan_commands(plan, acceptance),
+            still_mine=self._still_mine,
+        )
+        _, verdict = await judge(self._world, repository, ask, interrupt)
+        if verdict.status is VerdictStatus.BROKEN:
+            reason = verdict.reason
+            await self._world.store.transact("verify.broken", lambda tx: self._broken(tx, reason))
+            return
+        outcome = plan_outcome(
+            tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks], final=verdict.status
+        )
+        await self._world.store.transact("verify.over", lambda tx: self._over(tx, verdict, sha, outcome))
+
+    def _over(self, tx: Tx, verdict: Verdict, sha: str, outcome: Outcome) -> None:
+        plan = self._mine(tx)
+        passed = verdict.status is VerdictStatus.PASSED
+        reason = "" if passed else verdict.reason or "gate:all failed on the integrated branch"
+        checks = [{"name": one.name, "status": one.status.value} for one in verdict.checks[:200]]
+        move_plan(
+            tx,
+            plan,
+            PlanState.VERIFIED if passed else PlanState.FAILED,
+            "plan_verified" if passed else "plan_failed",
+            about={"commit": sha, "outcome": outcome.value, "reason": reason, "checks": checks},
+            verdict=verdict,
+            result_sha=sha,
+            outcome=outcome,
+            reason=reason,
+            verified_at=tx.now(),
+        )
+        self._end_loop(tx, plan, passed=passed, reason=reason)
+
+    def _broken(self, tx: Tx, reason: str) -> None:
+        """The gate could not run: try again later, a bounded number of times."""
+        plan = self._mine(tx)
+        calls = plan.call_failures + 1
+        if calls > plan.policy.max_call_retries:
+            reason = f"gate:all could not run: {reason}"
+            move_plan(
+                tx,
+                plan,
+                PlanState.FAILED,
+                "plan_failed",
+                about={"reason": reason},
+                reason=reason,
+                outcome=Outcome.NOT_VERIFIED,
+            )
+            self._end_loop(tx, plan, passed=False, reason=reason)
+            return
+        pause = backoff(calls, chance=self._world.chance())
+        self._back(tx, reason, call_failures=calls, not_before=tx.now() + pause)
+
+    def _back(self, tx: Tx, reason: str, **changes: Any) -> None:
+        plan = self._mine(tx)
+        about = {"reason": reason}
+        move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", about=about, reason=reason, **changes)
+
+    def _end_loop(self, tx: Tx, plan: Plan, *, passed: bool, reason: str) -> None:
+        loop = need(tx.get(Loop, plan.loop_id), "the loop")
+        if loop.plan_id != plan.id or loop.state is not LoopState.RUNNING:
+            return  # a person paused or stopped it meanwhile: the plan's own end says the rest
+        target, event = (
+            (LoopState.COMPLETED, "loop_completed") if passed else (LoopState.FAILED, "loop_failed")
+        )
+        move_loop(tx, loop, target, event, MACHINE, reason)

@@ -1,0 +1,358 @@
+"""What people and machines see of a home: one read model for the command line, the state files and every later face."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from loopwright.core.errors import NotFound
+from loopwright.core.failures import RULES
+from loopwright.core.model import (
+    Attempt,
+    Check,
+    CheckStatus,
+    Loop,
+    Plan,
+    Project,
+    Role,
+    Run,
+    Task,
+    VerdictRecord,
+    Worker,
+)
+from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, TaskState
+from loopwright.engine.naming import attempt_ref
+from loopwright.engine.world import HomePaths
+from loopwright.ports import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskView:
+    """One task as a line of a table."""
+
+    id: str
+    key: str
+    title: str
+    status: str
+    stage: str
+    """The living attempt's state, or the task's own status."""
+    outcome: str | None
+    agent: str | None
+    attempt: int
+    attempts_used: int
+    max_attempts: int
+    elapsed_s: float | None
+    cost_micros: int | None
+    """None when any run's cost is unknown and none is known."""
+    checks_passed: int
+    checks_total: int
+    commit: str | None
+    doing: str
+    """What the agent is doing, or what the task waits for."""
+    reason: str
+    depends_on: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanView:
+    """A plan with its loop and tasks."""
+
+    id: str
+    title: str
+    status: str
+    loop_id: str
+    loop_name: str
+    loop_state: str
+    project: str
+    path: str
+    branch: str
+    base_ref: str
+    base_sha: str
+    result_sha: str | None
+    outcome: str | None
+    reason: str
+    tasks: tuple[TaskView, ...]
+    done: int
+    total: int
+    gate_passed: int
+    gate_total: int
+    cost_micros: int | None
+    cost_complete: bool
+    elapsed_s: float | None
+    created_at: datetime
+    evaluation: dict[str, Any] = field(default_factory=dict)
+    held_by: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptView:
+    """One attempt, for `show`."""
+
+    id: str
+    n: int
+    state: str
+    agent: str
+    model: str | None
+    failure: str | None
+    advice: str
+    detail: str
+    ref: str
+    tip_sha: str | None
+    base_sha: str | None
+    workspace: str | None
+    run_ids: tuple[str, ...]
+    failing_checks: tuple[Check, ...]
+    lasted_s: float | None
+    cost_micros: int | None
+    summary: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDetail:
+    """Everything about one task, for `show`."""
+
+    task: TaskView
+    plan_id: str
+    plan_title: str
+    description: str
+    criteria: tuple[str, ...]
+    expected: tuple[str, ...]
+    """The commands that must pass."""
+    attempts: tuple[AttemptView, ...]
+    note: str
+
+
+def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
+    """Return one plan with all its tasks."""
+    plan = tx.get(Plan, plan_id)
+    if plan is None:
+        raise NotFound(f"there is no plan {plan_id}")
+    loop, project = tx.get(Loop, plan.loop_id), tx.get(Project, plan.project_id)
+    tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
+    attempts = {one.id: one for one in tx.find(Attempt, plan_id=plan.id)}
+    runs = tx.find(Run, plan_id=plan.id)
+    verdicts = {one.id: one for one in tx.find(VerdictRecord, plan_id=plan.id)}
+    now = tx.now()
+    keys = {task.id: task.key for task in tasks}
+    statuses = {task.id: task.status for task in tasks}
+    by_task: dict[str | None, list[Run]] = {}
+    for run in runs:
+        by_task.setdefault(run.task_id, []).append(run)
+
+    def view(task: Task) -> TaskView:
+        attempt = attempts.get(task.attempt_id or "")
+        verdict = verdicts.get(attempt.verdict_id or "") if attempt else None
+        waiting_for = [keys[one] for one in task.depends_on if statuses[one] is not TaskState.COMPLETE]
+        return _task_view(task, attempt, by_task.get(task.id, []), verdict, waiting_for, now, paths, keys)
+
+    views = tuple(view(task) for task in tasks)
+    gate = plan.verdict.checks if plan.verdict else ()
+    costs = [run for run in runs if run.agent and run.started_at]
+    ended = plan.verified_at or (plan.updated_at if plan.status in ("FAILED", "CANCELLED") else now)
+    return PlanView(
+        id=plan.id,
+        title=plan.title,
+        status=plan.status.value,
+        loop_id=plan.loop_id,
+        loop_name=loop.name if loop else "",
+        loop_state=loop.state.value if loop else "",
+        project=project.name if project else "",
+        path=project.path if project else "",
+        branch=plan.branch,
+        base_ref=plan.base_ref,
+        base_sha=plan.base_sha,
+        result_sha=plan.result_sha,
+        outcome=plan.outcome.value if plan.outcome else None,
+        reason=plan.reason or (loop.reason if loop else ""),
+        tasks=views,
+        done=sum(task.status is TaskState.COMPLETE for task in tasks),
+        total=len(tasks),
+        gate_passed=sum(check.status is CheckStatus.PASSED for check in gate),
+        gate_total=len(gate),
+        cost_micros=_cost(costs),
+        cost_complete=all(run.cost_micros is not None for run in costs if run.state in ENDED_RUN),
+        elapsed_s=(ended - plan.executed_at).total_seconds() if plan.executed_at else None,
+        created_at=plan.created_at,
+        evaluation=dict(plan.evaluation),
+    )
+
+
+def _task_view(
+    task: Task,
+    attempt: Attempt | None,
+    runs: list[Run],
+    verdict: VerdictRecord | None,
+    waiting_for: list[str],
+    now: datetime,
+    paths: HomePaths,
+    keys: dict[str, str],
+) -> TaskView:
+    agents = [run for run in runs if run.role is Role.IMPLEMENTER and run.started_at]
+    checks = verdict.verdict.checks if verdict else ()
+    live = attempt is not None and attempt.state in LIVE_ATTEMPT and task.status is TaskState.RUNNING
+    return TaskView(
+        id=task.id,
+        key=task.key,
+        title=task.title,
+        status=task.status.value,
+        stage=attempt.state.value if live and attempt else task.status.value,
+        outcome=task.outcome.value if task.outcome else None,
+        agent=attempt.agent if attempt else task.agent,
+        attempt=attempt.n if attempt else 0,
+        attempts_used=task.attempts,
+        max_attempts=task.max_attempts,
+        elapsed_s=_elapsed(runs, task.completed_at or now) if agents else None,
+        cost_micros=_cost(agents),
+        checks_passed=sum(check.status is CheckStatus.PASSED for check in checks),
+        checks_total=len(checks),
+        commit=task.landed_sha,
+        doing=_doing(task, attempt if live else None, waiting_for, now, paths),
+        reason=task.reason,
+        depends_on=tuple(keys[one] for one in task.depends_on),
+        failure=task.failure.value if task.failure else None,
+    )
+
+
+def _doing(
+    task: Task,
+    attempt: Attempt | None,
+    waiting_for: list[str],
+    now: datetime,
+    paths: HomePaths,
+) -> str:
+    if attempt is None:
+        if task.status is TaskState.QUEUED and waiting_for:
+            return "waits for " + ", ".join(waiting_for)
+        if task.status is TaskState.QUEUED and task.not_before and task.not_before > now:
+            return f"tries again at {task.not_before:%H:%M:%S} UTC"
+        return "waits for a free slot" if task.status is TaskState.QUEUED else ""
+    if attempt.state is AttemptState.WAITING:
+        until = f" until {attempt.wake_at:%Y-%m-%d %H:%M:%S} UTC" if attempt.wake_at else ""
+        return f"parked{until}: {attempt.wait_reason}"
+    words = {
+        AttemptState.PREPARING: "making the workspace",
+        AttemptState.CHECKING: "checking the result",
+        AttemptState.LANDING: "landing",
+    }
+    if attempt.state in words:
+        return words[attempt.state]
+    return progress(paths.run(attempt.run_id or "")).get("text", "") or "working"
+
+
+def progress(directory: Path) -> dict[str, Any]:
+    """Return what an agent was last seen doing; empty when nothing is known."""
+    try:
+        found = json.loads((directory / "progress.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _elapsed(runs: list[Run], end: datetime) -> float:
+    total = timedelta()
+    for run in runs:
+        if run.started_at:
+            total += max(timedelta(), (run.ended_at or end) - run.started_at)
+    return total.total_seconds()
+
+
+def _cost(runs: list[Run]) -> int | None:
+    known = [run.cost_micros for run in runs if run.cost_micros is not None]
+    return sum(known) if known else None
+
+
+def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
+    """Return one task with what each of its attempts came to."""
+    task = tx.get(Task, task_id)
+    if task is None:
+        raise NotFound(f"there is no task {task_id}")
+    plan = tx.get(Plan, task.plan_id)
+    assert plan is not None, "a task always has its plan"
+    view = next(one for one in plan_view(tx, plan.id, paths).tasks if one.id == task_id)
+    runs = tx.find(Run, task_id=task_id, order_by=("created_at",))
+    attempts = tx.find(Attempt, task_id=task_id, order_by=("n",))
+    return TaskDetail(
+        task=view,
+        plan_id=plan.id,
+        plan_title=plan.title,
+        description=task.description,
+        criteria=task.criteria,
+        expected=tuple(command.command for command in (*task.acceptance, *plan.gates)),
+        attempts=tuple(_attempt_view(one, [r for r in runs if r.attempt_id == one.id]) for one in attempts),
+        note=task.note,
+    )
+
+
+def _attempt_view(attempt: Attempt, runs: list[Run]) -> AttemptView:
+    agents = [run for run in runs if run.role is Role.IMPLEMENTER and run.started_at]
+    judged = [run.verdict for run in runs if run.verdict is not None]
+    bad = (CheckStatus.FAILED, CheckStatus.ERROR)
+    return AttemptView(
+        id=attempt.id,
+        n=attempt.n,
+        state=attempt.state.value,
+        agent=attempt.agent,
+        model=attempt.model,
+        failure=attempt.failure.value if attempt.failure else None,
+        advice=RULES[attempt.failure].advice if attempt.failure else "",
+        detail=attempt.detail,
+        ref=attempt_ref(attempt),
+        tip_sha=attempt.tip_sha,
+        base_sha=attempt.base_sha,
+        workspace=attempt.workspace if attempt.cleaned_at is None else None,
+        run_ids=tuple(run.id for run in runs),
+        failing_checks=tuple(check for check in (judged[-1].checks if judged else ()) if check.status in bad),
+        lasted_s=_elapsed(agents, attempt.ended_at or attempt.updated_at) if agents else None,
+        cost_micros=_cost(agents),
+        summary=agents[-1].summary if agents else "",
+    )
+
+
+def live_workers(tx: Tx) -> list[Worker]:
+    """Return the workers whose lease is running, by the database's clock."""
+    now = tx.now()
+    return [one for one in tx.find(Worker, order_by=("started_at",)) if one.lease_until > now and one.slots]
+
+
+def resolve_target(tx: Tx, text: str, *, project_path: str | None = None) -> Plan | Task | Run | Loop:
+    """Find what a person means: an id, the unique beginning of one, a task's key or a loop's name."""
+    kinds: tuple[type[Plan] | type[Task] | type[Run] | type[Loop], ...] = (Plan, Task, Run, Loop)
+    for kind in kinds:
+        row = tx.get(kind, text)
+        if row is not None:
+            return row
+    found: list[Plan | Task | Run | Loop] = []
+    plans = recent_plans(tx, project_path=project_path)
+    for plan in plans[:1]:
+        found.extend(task for task in tx.find(Task, plan_id=plan.id) if task.key == text)
+    if not found:
+        for plan in plans:
+            rows: list[Plan | Task | Run] = [
+                plan,
+                *tx.find(Task, plan_id=plan.id),
+                *tx.find(Run, plan_id=plan.id),
+            ]
+            found.extend(row for row in rows if _begins(row.id, text))
+            found.extend(
+                row for row in rows if isinstance(row, Task) and row.key == text and row not in found
+            )
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(row.id for row in found[:5])
+        raise NotFound(f"{text!r} could be any of {len(found)}: {names}", hint="give more of the id")
+    raise NotFound(f"nothing here is called {text!r}", hint="`loopwright status` lists what there is")
+
+
+def _begins(id: str, text: str) -> bool:
+    return len(text) >= 4 and (id.startswith(text) or id.partition("_")[2].startswith(text))
+
+
+def recent_plans(tx: Tx, *, project_path: str | None = None, limit: int = 50) -> list[Plan]:
+    """Return plans, newest first, of one project or of the whole home."""
+    where: dict[str, Any] = {}
+    if project_path is not None:
+        where["project_id"] = [project.id for project in tx.find(Project, path=project_path)]
+    return tx.find(Plan, order_by=("-created_at",), limit=limit, **where)

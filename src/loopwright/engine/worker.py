@@ -1,0 +1,216 @@
+"""A worker: takes part in a home, applies policy if it is the controller, and carries legs on."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+
+from loopwright.core.errors import (
+    IllegalTransition,
+    LeaseLost,
+    LoopwrightError,
+    StaleVersion,
+    StoreUnavailable,
+    UserError,
+)
+from loopwright.core.failures import Failure
+from loopwright.core.ids import Kind, is_id
+from loopwright.core.model import Attempt, Command, Leg, Loop, Plan, Worker
+from loopwright.core.retry import Failed
+from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState
+from loopwright.engine import commands
+from loopwright.engine.advance import advance
+from loopwright.engine.attempt import AttemptLeg
+from loopwright.engine.feed import Outbox
+from loopwright.engine.land import LandingLocks
+from loopwright.engine.leases import Lease
+from loopwright.engine.moves import fail_attempt
+from loopwright.engine.reconcile import reconcile, tidy_leftovers
+from loopwright.engine.runs import Interrupts
+from loopwright.engine.verify import VerifyLeg
+from loopwright.engine.world import World
+from loopwright.ports import Ids, StateFiles, Store, Tx
+
+log = logging.getLogger(__name__)
+
+TICK_S = 5.0
+"""The net under every wake-up: nothing polls faster."""
+
+Finished = Callable[[], Awaitable[bool]]
+
+
+class WorkerLoop:
+    """One worker process. Everything it knows is in the rows, so it may be killed at any moment."""
+
+    def __init__(self, world: World, files: StateFiles, *, patience_s: float = 120.0) -> None:
+        self._clock = world.clock
+        me = world.me
+        blank = Worker(
+            id="",
+            host_id=me.host_id,
+            boot_id=me.boot_id,
+            pid=me.pid,
+            hostname=me.hostname,
+            slots=me.slots,
+            version=me.version,
+            started_at=world.clock.now(),
+            lease_until=world.clock.now(),
+        )
+        self.lease = Lease(
+            world.store, world.clock, world.ids, world.membership, me=blank, seconds=me.lease_s
+        )
+        self._world = replace(world, may_act=self.lease.valid)
+        self._interrupts = Interrupts()
+        self._locks = LandingLocks()
+        self._outbox = Outbox(self._world, files)
+        self._patience_s = patience_s
+        self._reconcile_at = 0.0
+        self._down_since: float | None = None
+
+    async def run(self, finished: Finished) -> None:
+        """Work until `finished` says so."""
+        world = self._world
+        await self.lease.join()
+        await world.engine.launch(self._execute, worker_id=self.lease.worker.id, slots=world.me.slots)
+        renewing = asyncio.create_task(self._keep_lease())
+        tidying = asyncio.create_task(tidy_leftovers(world))
+        try:
+            while True:
+                wait_s = await self._pass_or_trouble()
+                if tidying.done():
+                    tidying.result()
+                if await finished():
+                    break
+                await world.store.changed(wait_s)
+        finally:
+            for task in (renewing, tidying):
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+            await world.engine.close()
+            with suppress(StoreUnavailable):
+                await self._outbox.catch_up()
+                await self.lease.leave()
+
+    async def _pass_or_trouble(self) -> float:
+        try:
+            due = await self._pass()
+            self._down_since = None
+        except StoreUnavailable as trouble:
+            now = self._clock.monotonic()
+            self._down_since = self._down_since if self._down_since is not None else now
+            log.warning("the database is out of reach", extra={"why": str(trouble)})
+            if now - self._down_since > self._patience_s:
+                raise
+            await self._clock.sleep(1.0)
+            return 0.0
+        if due is None:
+            return TICK_S
+        return min(TICK_S, max(0.0, (due - self._clock.now()).total_seconds()))
+
+    async def _pass(self) -> datetime | None:
+        """Do everything that is due; return when to look again at the latest."""
+        world = self._world
+        due = None
+        if await self.lease.controls():
+            applied = await self._apply_commands()
+            if applied or self._clock.monotonic() >= self._reconcile_at:
+                for leg in await reconcile(world):
+                    await world.engine.start(leg)
+                self._reconcile_at = self._clock.monotonic() + TICK_S
+            while True:
+                advanced = await advance(world)
+                for leg in advanced.legs:
+                    await world.engine.start(leg)
+                due = advanced.look_again_at
+                if not advanced.dispatched:
+                    break
+            await self._outbox.catch_up()
+        await self._pass_on_interrupts()
+        return due
+
+    async def _apply_commands(self) -> int:
+        world = self._world
+        waiting = await world.store.read(commands.pending)
+        for command in waiting:
+            await apply_command(world.store, world.ids, command)
+        return len(waiting)
+
+    async def _pass_on_interrupts(self) -> None:
+        """Wake the legs of this process that a person wants stopped."""
+        mine = self._interrupts.subjects()
+        if not mine:
+            return
+
+        def load(tx: Tx) -> list[str]:
+            found = [row.id for row in tx.find(Attempt, id=mine) if row.interrupt]
+            for plan in tx.find(Plan, id=mine):
+                loop = tx.get(Loop, plan.loop_id)
+                if plan.status is not PlanState.VERIFYING or (loop and loop.state is LoopState.STOPPED):
+                    found.append(plan.id)
+            return found
+
+        for subject in await self._world.store.read(load):
+            self._interrupts.raise_for(subject)
+
+    async def _execute(self, leg: Leg) -> None:
+        """Carry a leg on. Whatever goes wrong in it is recorded on its task and never ends the worker."""
+        runner = (
+            VerifyLeg(self._world, leg, interrupts=self._interrupts)
+            if is_id(leg.subject, Kind.PLAN)
+            else AttemptLeg(self._world, leg, interrupts=self._interrupts, locks=self._locks)
+        )
+        try:
+            await runner.run()
+        except StoreUnavailable:
+            log.warning("leg dropped: the database is out of reach", extra={"leg": leg.id})
+        except LeaseLost:
+            log.warning("leg dropped: the lease lapsed", extra={"leg": leg.id})
+        except Exception as defect:  # the boundary: one leg's defect must not take the others down
+            log.exception("leg failed", extra={"leg": leg.id})
+            with suppress(LoopwrightError):
+                await self._crashed(leg, defect)
+        finally:
+            self._reconcile_at = 0.0
+
+    async def _crashed(self, leg: Leg, defect: Exception) -> None:
+        detail = f"internal error: {type(defect).__name__}: {defect}"
+
+        def over(tx: Tx) -> None:
+            attempt = tx.get(Attempt, leg.subject)
+            if attempt is None or attempt.state not in LIVE_ATTEMPT - {AttemptState.QUEUED}:
+                return
+            failed = Failed(failure=Failure.CRASH, detail=detail)
+            chance = self._world.chance()
+            fail_attempt(tx, self._world.ids, attempt, failed, fence=leg.fence, counts=False, chance=chance)
+
+        await self._world.store.transact("attempt.crashed", over)
+
+    async def _keep_lease(self) -> None:
+        """Renew in time; after a lapse (lid closed, stopped process) drop the work and come back as someone new."""
+        world = self._world
+        while not world.membership.exclusive:
+            await self._clock.sleep(world.me.lease_s / 3)
+            try:
+                await self.lease.renew()
+            except LeaseLost:
+                log.warning("the lease lapsed; starting over as a new worker")
+                await world.engine.close()
+                await self.lease.join()
+                await world.engine.launch(self._execute, worker_id=self.lease.worker.id, slots=world.me.slots)
+                self._reconcile_at = 0.0
+            except StoreUnavailable as trouble:
+                log.warning("the lease could not be renewed", extra={"why": str(trouble)})
+
+
+async def apply_command(store: Store, ids: Ids, command: Command) -> Command:
+    """Carry one command out, or answer why not; each in a transaction of its own."""
+    try:
+        return await store.transact(f"command.{command.verb}", lambda tx: commands.apply(tx, ids, command))
+    except (UserError, IllegalTransition) as no:
+        why = no
+    except StaleVersion:
+        return command  # someone else answered it meanwhile
+    return await store.transact("command.refused", lambda tx: commands.refuse(tx, command, why))

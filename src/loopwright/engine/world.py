@@ -1,0 +1,90 @@
+"""Everything the engine works with, as one value that `app` puts together."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopwright.core.model import Plan, Project
+from loopwright.ports import (
+    Agent,
+    Clock,
+    Engine,
+    Gate,
+    Ids,
+    Invocation,
+    Keepers,
+    Membership,
+    Repository,
+    Store,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomePaths:
+    """Where a home keeps its files. Only checked ids become parts of a path."""
+
+    root: Path
+
+    def run(self, run_id: str) -> Path:
+        """Return the directory of one run."""
+        return self.root / "runs" / run_id
+
+    def workspace(self, attempt_id: str) -> Path:
+        """Return the workspace of one attempt."""
+        return self.root / "workspaces" / attempt_id
+
+    def tree(self, run_id: str) -> Path:
+        """Return the private tree that one gate run works in."""
+        return self.root / "trees" / run_id
+
+    def cache(self) -> Path:
+        """Return the folder of shared dependency caches."""
+        return self.root / "cache"
+
+    def kept_patches(self) -> Path:
+        """Return the folder for diffs that must not be lost."""
+        return self.root / "patches"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Me:
+    """Who this worker is."""
+
+    host_id: str
+    boot_id: str
+    hostname: str
+    pid: int
+    slots: int
+    version: str
+    lease_s: float = 15.0
+
+
+MakeEnvironment = Callable[[Plan, Invocation | None, Mapping[str, str]], dict[str, str]]
+"""Builds a child's complete environment: allow-listed names, what the adapter sets, and the given values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The ports of one worker."""
+
+    me: Me
+    paths: HomePaths
+    store: Store
+    clock: Clock
+    ids: Ids
+    chance: Callable[[], float]
+    keepers: Keepers
+    repository: Callable[[Project], Repository]
+    agent: Callable[[str], Agent]
+    gate: Gate
+    engine: Engine
+    membership: Membership
+    environment: MakeEnvironment
+    secrets: Callable[[Mapping[str, str]], tuple[str, ...]]
+    """Picks the values out of an environment that must never be printed."""
+    workspace_values: Callable[[Path], Mapping[str, str]]
+    """Variables that keep git inside a workspace."""
+    may_act: Callable[[], bool]
+    """False once this worker's lease has lapsed by its own clock: then nothing outside is changed any more."""
+    port_first: int = 20000
+    port_count: int = 10

@@ -1,0 +1,149 @@
+"""Start a keeper: `python -I -S <this file> <run directory>`, with the spec as JSON on stdin.
+
+It returns at once when the keeper holds the run's lock (0), when another one does (10), or when the run has
+ended already (11); anything else is a failure with its reason on stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# Isolated mode leaves our own folder out. At the end of the path it cannot stand in front of the standard library.
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+import fcntl
+import signal
+import socket
+import time
+import traceback
+
+from loopwright.keeper import places
+from loopwright.keeper.desk import listen
+from loopwright.keeper.keeping import Keeper
+from loopwright.keeper.processes import Tree
+from loopwright.keeper.spec import BadSpec, Spec
+from loopwright.keeper.status import Status
+
+LOCK_TRIES = 25
+LOCK_PAUSE_S = 0.01
+SWEEP_S = 5.0
+
+
+def main(directory: str) -> int:
+    """Take the run's lock and leave a keeper behind."""
+    try:
+        spec = Spec(_everything_on_stdin())
+    except BadSpec as problem:
+        sys.stderr.write(f"{problem}\n")
+        return places.REFUSED
+    umask = os.umask(0o077)
+    os.chdir("/")
+    lock = os.open(os.path.join(directory, places.LOCK), os.O_RDWR | os.O_CREAT, 0o600)
+    if not _take(lock):
+        return places.HELD
+    if os.path.exists(os.path.join(directory, places.EXIT)):
+        return places.ENDED_ALREADY
+    try:
+        _put_earlier_life_away(directory, spec.run_id)
+        places.write_json(directory, places.SPEC, spec.shown())
+        places.reserve(directory, places.RESERVE, places.RESERVE_BYTES)
+        places.reserve(directory, places.EXIT_RESERVE, places.EXIT_RESERVE_BYTES)
+        status = Status(directory, spec.run_id)
+        # Before the fork: whoever is told that the keeper was started can call it.
+        listener = listen(directory, places.SOCKET)
+        log = os.open(os.path.join(directory, places.LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as problem:
+        sys.stderr.write(f"the run directory cannot be used: {problem}\n")
+        return places.REFUSED
+    if os.fork():
+        # The lock belongs to the open file, which the keeper has too: it stays taken.
+        return places.STARTED
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for target, fd in ((0, null), (1, null), (2, log)):
+        os.dup2(fd, target)
+    os.close(null)
+    os.close(log)
+    status.keeper_started()
+    _keep(directory, spec, status, listener, umask=umask)
+    # Interpreter shutdown could only fail; everything that matters is on disk.
+    os._exit(0)
+
+
+def _keep(directory: str, spec: Spec, status: Status, listener: socket.socket, *, umask: int) -> None:
+    try:
+        Keeper(directory, spec, status, listener, umask=umask).run()
+    except BaseException:  # noqa: BLE001 - a keeper that fails must not leave the tree running
+        problem = traceback.format_exc()
+        sys.stderr.write(problem)
+        sys.stderr.flush()
+        _kill_marked(spec.run_id)
+        _give_up(directory, spec.run_id, problem.strip().splitlines()[-1])
+
+
+def _give_up(directory: str, run_id: str, problem: str) -> None:
+    places.remove(os.path.join(directory, places.RESERVE))
+    places.write_exit(
+        directory,
+        {
+            "version": 1,
+            "run_id": run_id,
+            "code": None,
+            "ended_by": "lost",
+            "started_at": None,
+            "ended_at": places.iso(time.time()),
+            "output_bytes": 0,
+            "output_sha256": "",
+            "dropped_bytes": 0,
+            "error": f"the keeper failed: {problem}",
+        },
+    )
+
+
+def _everything_on_stdin() -> bytes:
+    pieces = []
+    while piece := os.read(0, 1 << 20):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _take(lock: int) -> bool:
+    """Take the lock; whoever only looks holds it for a moment, which is waited for."""
+    for _ in range(LOCK_TRIES):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOCK_PAUSE_S)
+        else:
+            return True
+    return False
+
+
+def _put_earlier_life_away(directory: str, run_id: str) -> None:
+    """Make room after a keeper that was lost: end what it left, and move what it wrote aside."""
+    if not os.path.exists(os.path.join(directory, places.STATUS)):
+        return
+    _kill_marked(run_id)
+    places.remove_tree(os.path.join(directory, places.TMP))
+    earlier = os.path.join(directory, places.EARLIER)
+    os.makedirs(earlier, exist_ok=True)
+    shelf = os.path.join(earlier, str(len(os.listdir(earlier)) + 1))
+    os.mkdir(shelf)
+    # The status goes last: with it the directory still counts as lost, and this is done again.
+    for name in (places.OUTPUT, places.WRITES, places.LOG, places.SPEC, places.STATUS):
+        if os.path.exists(os.path.join(directory, name)):
+            os.rename(os.path.join(directory, name), os.path.join(shelf, name))
+    places.remove(os.path.join(directory, places.SOCKET))
+
+
+def _kill_marked(run_id: str) -> None:
+    tree = Tree(run_id)
+    until = time.monotonic() + SWEEP_S
+    while (living := tree.living()) and time.monotonic() < until:
+        tree.signal(living, signal.SIGKILL)
+        time.sleep(LOCK_PAUSE_S)
+
+
+if __name__ == "__main__":
+    sys.exit(main(os.path.abspath(sys.argv[1])))

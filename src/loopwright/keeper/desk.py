@@ -1,0 +1,125 @@
+"""The Unix socket: one JSON request per line, one JSON answer per line, and a nudge for whoever watches."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+REQUEST_LIMIT = 16 * 1024 * 1024
+CALLERS = 64
+NUDGE = b"+\n"
+
+
+def listen(directory: str, name: str) -> socket.socket:
+    """Open the socket. Its path may have about 107 bytes, a run directory more: so it is bound from inside."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.setblocking(False)
+    here = os.getcwd()
+    os.chdir(directory)
+    try:
+        listener.bind(name)
+    finally:
+        os.chdir(here)
+    listener.listen(CALLERS)
+    return listener
+
+
+class Caller:
+    """One connection."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.received = bytearray()
+        self.watches = False
+
+
+class Desk:
+    """Answers whoever calls."""
+
+    def __init__(self, listener: socket.socket, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        self._answer = answer
+        self._listener = listener
+        self._callers: dict[int, Caller] = {}
+
+    def fds(self) -> list[int]:
+        """Return everything that may become readable."""
+        return [self._listener.fileno(), *self._callers]
+
+    def serve(self, fd: int) -> None:
+        """Deal with a readable descriptor, if it is one of ours."""
+        if fd == self._listener.fileno():
+            self._accept()
+        elif fd in self._callers:
+            self._read(self._callers[fd])
+
+    def nudge(self) -> None:
+        """Tell everyone who watches that there is more to see."""
+        for caller in list(self._callers.values()):
+            if caller.watches:
+                self._send(caller, NUDGE)
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            return
+        if len(self._callers) >= CALLERS:
+            connection.close()
+            return
+        connection.setblocking(False)
+        self._callers[connection.fileno()] = Caller(connection)
+
+    def _read(self, caller: Caller) -> None:
+        try:
+            data = caller.connection.recv(256 * 1024)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._drop(caller)
+            return
+        caller.received += data
+        if len(caller.received) > REQUEST_LIMIT:
+            self._drop(caller)
+        # Only a new newline can complete a request: a long one is not searched again with each piece.
+        elif b"\n" in data:
+            *requests, rest = bytes(caller.received).split(b"\n")
+            caller.received = bytearray(rest)
+            for request in requests:
+                self._reply(caller, request)
+
+    def _reply(self, caller: Caller, request: bytes) -> None:
+        try:
+            asked = json.loads(request)
+        except ValueError:
+            asked = None
+        if not isinstance(asked, dict):
+            answer: dict[str, Any] = {"ok": False, "error": "that is not a JSON object"}
+        elif asked.get("op") == "watch":
+            caller.watches = True
+            answer = {"ok": True}
+        else:
+            answer = self._answer(asked)
+        self._send(caller, json.dumps(answer).encode() + b"\n")
+
+    def _send(self, caller: Caller, data: bytes) -> None:
+        try:
+            sent = caller.connection.send(data)
+        except BlockingIOError:
+            # A watcher that does not read has nudges enough; a caller that does not read gets no answer.
+            sent = len(data) if data == NUDGE else 0
+        except OSError:
+            sent = 0
+        if sent < len(data):
+            self._drop(caller)
+
+    def _drop(self, caller: Caller) -> None:
+        self._callers.pop(caller.connection.fileno(), None)
+        caller.connection.close()

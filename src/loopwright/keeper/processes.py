@@ -1,0 +1,147 @@
+"""Sees the processes of a run and signals them. Linux through /proc and prctl; elsewhere only the process group."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+
+from loopwright.keeper.places import MARKER
+
+SEES_PROCESSES = os.path.exists("/proc/self/stat")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends."""
+    if _libc is not None:
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def die_with(parent: int) -> None:
+    """Have this process killed when its parent ends, also when that has happened already."""
+    if _libc is not None:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+class Process:
+    """One line of /proc/<pid>/stat."""
+
+    __slots__ = ("cpu_s", "group", "parent", "pid", "session", "started", "zombie")
+
+    def __init__(self, pid: int, stat: bytes) -> None:
+        fields = stat.rpartition(b")")[2].split()
+        self.pid = pid
+        self.zombie = fields[0] in b"ZX"
+        self.parent = int(fields[1])
+        self.group = int(fields[2])
+        self.session = int(fields[3])
+        # With the children it waited for: their work is a sign of life too.
+        self.cpu_s = sum(map(int, fields[11:15])) / _TICKS
+        self.started = int(fields[19])
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The pid with its start time: unique, where a pid alone is used again."""
+        return (self.pid, self.started)
+
+
+def look(pid: int) -> Process | None:
+    """Return one process, if it is there and can be seen."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return Process(pid, file.read())
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+def everything() -> dict[int, Process]:
+    """Return every process that can be seen now."""
+    if not SEES_PROCESSES:
+        return {}
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            process = look(int(name))
+            if process is not None:
+                found[process.pid] = process
+    return found
+
+
+def descendants(root: int, seen: dict[int, Process]) -> list[Process]:
+    """Return the children of `root`, their children, and so on."""
+    children: dict[int, list[Process]] = {}
+    for process in seen.values():
+        children.setdefault(process.parent, []).append(process)
+    found: list[Process] = list(children.get(root, ()))
+    for process in found:
+        found.extend(children.get(process.pid, ()))
+    return found
+
+
+class Tree:
+    """All processes of one run: by descent, session, group or inherited marker."""
+
+    def __init__(self, run_id: str) -> None:
+        self._entry = b"\0" + f"{MARKER}={run_id}".encode() + b"\0"
+        self._unmarked: set[tuple[int, int]] = set()
+        self.keeper = os.getpid()
+        self.child: int | None = None
+        """The pid of the direct child. It is not waited for before all else is dead, so nobody else can get it."""
+
+    def living(self) -> list[Process]:
+        """Return what still runs, and wait for those that ended."""
+        seen = everything()
+        found = {process.pid: process for process in descendants(self.keeper, seen)}
+        for process in seen.values():
+            if process.pid not in found and (self._is_ours(process) or self._is_marked(process)):
+                found[process.pid] = process
+        found.pop(self.keeper, None)
+        self._unmarked &= {process.key for process in seen.values()}
+        for process in found.values():
+            if process.zombie and process.parent == self.keeper and process.pid != self.child:
+                os.waitpid(process.pid, os.WNOHANG)
+        return [process for process in found.values() if not process.zombie]
+
+    def cpu(self) -> dict[tuple[int, int], float]:
+        """Return the CPU time of each process that descends from the keeper."""
+        return {process.key: process.cpu_s for process in descendants(self.keeper, everything())}
+
+    def signal(self, processes: list[Process], number: int) -> None:
+        """Send a signal to these processes, as far as they are still the same."""
+        for process in processes:
+            now = look(process.pid)
+            if now is not None and now.key == process.key:
+                try:
+                    os.kill(process.pid, number)
+                except (ProcessLookupError, PermissionError):
+                    continue
+
+    def signal_group(self, number: int) -> None:
+        """Send a signal to the child's own process group, as a terminal would."""
+        if self.child is not None:
+            try:
+                os.killpg(self.child, number)
+            except (ProcessLookupError, PermissionError):
+                return
+
+    def _is_ours(self, process: Process) -> bool:
+        return self.child is not None and self.child in {process.session, process.group}
+
+    def _is_marked(self, process: Process) -> bool:
+        if process.key in self._unmarked:
+            return False
+        try:
+            with open(f"/proc/{process.pid}/environ", "rb") as file:
+                marked = self._entry in b"\0" + file.read() + b"\0"
+        except OSError:
+            marked = False
+        if not marked:
+            self._unmarked.add(process.key)
+        return marked

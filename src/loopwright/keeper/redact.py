@@ -1,0 +1,115 @@
+"""Takes secrets out of complete lines before anything is stored.
+
+Speed matters, since all output passes here: exact values are replaced without any expression, and the
+expressions are made so that text without a secret costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+MASK = b"[redacted]"
+SHORTEST_SECRET = 4
+"""Shorter values are left alone: masking every `1` or `on` would destroy the output and protect nothing."""
+
+_TOKEN = rb"[A-Za-z0-9._~+/=-]"
+
+# Each begins with letters as they are: those the expression finds at the speed of memory.
+SHAPES: tuple[re.Pattern[bytes], ...] = (
+    # Not in the middle of a word, as in "task-": looked back for only after the letters were found.
+    re.compile(
+        rb"sk-(?<![A-Za-z0-9]sk-)(?:(?:ant|proj|svcacct|admin|or|live|test)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{20,})"
+    ),
+    re.compile(rb"sk_live_[A-Za-z0-9]{16,}"),
+    re.compile(rb"gh[pousr]_[A-Za-z0-9]{20,}"),
+    re.compile(rb"github_pat_[A-Za-z0-9_]{20,}"),
+    re.compile(rb"glpat-[A-Za-z0-9_-]{16,}"),
+    re.compile(rb"A(?:KI|SI)A[A-Z0-9]{16}(?![A-Z0-9])"),
+    re.compile(rb"AIza[A-Za-z0-9_-]{35}"),
+    re.compile(rb"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    re.compile(rb"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
+)
+
+# Where the case is not certain, a needle in the lowered text says whether the expression is worth its time.
+# The group `keep` stays in front of the mask.
+NAMED: tuple[tuple[bytes, re.Pattern[bytes]], ...] = (
+    (
+        b"authorization",
+        re.compile(
+            rb"(?P<keep>authorization\W{1,6}(?:(?:bearer|basic|token)\s+)?)(?!bearer|basic|token)"
+            + _TOKEN
+            + rb"{8,}",
+            re.IGNORECASE,
+        ),
+    ),
+    # A token has a digit somewhere; prose after the word "bearer" has none.
+    (
+        b"bearer ",
+        re.compile(rb"(?P<keep>\bbearer\s+)(?=\S*[0-9])" + _TOKEN + rb"{20,}", re.IGNORECASE),
+    ),
+    (
+        b"api-key",
+        re.compile(rb"(?P<keep>x-(?:[a-z]+-)?api-key\W{1,6})" + _TOKEN + rb"{12,}", re.IGNORECASE),
+    ),
+)
+
+_KEY_NEEDLE = b"PRIVATE KEY-----"
+_KEY_WHOLE = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----")
+_KEY_BEGIN = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
+_KEY_END = re.compile(rb"-----END [A-Z ]*PRIVATE KEY-----")
+_KEY_MATERIAL = re.compile(rb"[A-Za-z0-9+/=]{16,}")
+_KEY_LINES = 120
+"""A block without an end stops being one after so many lines; the longest real keys have about 100."""
+
+
+def forms_of(secrets: list[str]) -> list[bytes]:
+    """Return every spelling of the secrets that can stand in a line, longest first."""
+    forms: set[bytes] = set()
+    for secret in secrets:
+        spellings = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+        spellings.update(line.strip() for line in secret.splitlines())
+        forms.update(
+            spelling.encode(errors="surrogatepass") for spelling in spellings if "\n" not in spelling
+        )
+    return sorted((form for form in forms if len(form) >= SHORTEST_SECRET), key=len, reverse=True)
+
+
+class Redactor:
+    """Redacts one stream; it remembers whether the stream is inside a private key."""
+
+    def __init__(self, forms: list[bytes]) -> None:
+        self._forms = forms
+        self._key_lines_left = 0
+
+    def redact(self, text: bytes) -> bytes:
+        """Return complete lines without the secrets in them."""
+        for form in self._forms:
+            text = text.replace(form, MASK)
+        if self._key_lines_left or _KEY_NEEDLE in text:
+            text = b"\n".join(self._without_keys(line) for line in text.split(b"\n"))
+        for shape in SHAPES:
+            text = shape.sub(MASK, text)
+        lowered = text.lower()
+        for needle, shape in NAMED:
+            if needle in lowered:
+                text = shape.sub(rb"\g<keep>" + MASK, text)
+        return text
+
+    def _without_keys(self, line: bytes) -> bytes:
+        if not self._key_lines_left and _KEY_NEEDLE not in line:
+            return line
+        line = _KEY_WHOLE.sub(MASK, line)
+        if self._key_lines_left:
+            end = _KEY_END.search(line)
+            if end is None:
+                # An empty last piece is what follows a newline, not a line of its own.
+                self._key_lines_left -= 1 if line else 0
+                return _KEY_MATERIAL.sub(MASK, line)
+            self._key_lines_left = 0
+            line = _KEY_MATERIAL.sub(MASK, line[: end.start()]) + line[end.start() :]
+        begin = _KEY_BEGIN.search(line)
+        if begin is None:
+            return line
+        self._key_lines_left = _KEY_LINES
+        return line[: begin.end()] + _KEY_MATERIAL.sub(MASK, line[begin.end() :])

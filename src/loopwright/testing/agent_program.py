@@ -1,0 +1,301 @@
+"""An agent that follows a script: a real program that really edits files, for tests and demonstrations.
+
+It reads a prompt on stdin, finds the lines `Task: <key>` and `Attempt: <n>` in it, and carries out the steps
+that the script has for that attempt (the last list of steps also serves all later attempts):
+
+    {"journal": "journal.txt", "tasks": {"<key>": [[step, ...], [step, ...]]}, "default": [[step, ...]]}
+
+A step is an object with one of these keys; paths are relative to the working directory:
+
+    {"write": PATH, "text": TEXT}     {"append": PATH, "text": TEXT}     {"delete": PATH}
+    {"sleep": SECONDS}                {"say": TEXT}                      {"print": LINE}
+    {"run": SHELL}                    {"spawn": SHELL, "pid_file": PATH} {"commit": MESSAGE}
+    {"wait_for": PATH, "timeout": S}  {"garbage": COUNT}                 {"flood_mb": MEGABYTES}
+    {"usage": {"input_tokens": N, "output_tokens": N, "cost_micros": N}}
+    {"expect_prompt": TEXT, "otherwise": [step, ...]}   without TEXT in the prompt, do the others and end
+    {"usage_limit": SECONDS}          say that the window is used up and opens again in so long; end
+    {"fail": FAILURE, "message": TEXT}  report an error of that class; end
+    {"claim": SUMMARY}                say "done" and carry on: follow it with "hang" for one that never leaves
+    {"hang": SECONDS, "stubborn": BOOL}  do nothing, and when stubborn ignore polite signals
+    {"crash": "SIGKILL"}              end by a signal        {"exit": CODE}   end without another word
+
+After the last step it claims success, unless it has reported something already. Each line of output is a
+JSON object with an "event". Only the standard library is used and nothing of ours is imported, so that it
+starts in a few hundredths of a second by its path (`python -S -I agent_program.py --script FILE`).
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, NoReturn
+
+VERSION = "1"
+SCRIPT_VARIABLE = "SCRIPTED_AGENT_SCRIPT"
+
+Step = dict[str, Any]
+
+
+def emit(event: str, **fields: Any) -> None:
+    """Print one event."""
+    sys.stdout.write(json.dumps({"event": event, **fields}, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
+
+
+def complain(message: str) -> NoReturn:
+    """End because the script or the prompt cannot be used."""
+    sys.stderr.write(f"scripted agent: {message}\n")
+    raise SystemExit(2)
+
+
+class Performance:
+    """One run through the steps of one attempt."""
+
+    def __init__(self, *, task: str, attempt: int, prompt: str, journal: Path | None) -> None:
+        self.task = task
+        self.attempt = attempt
+        self.prompt = prompt
+        self.journal = journal
+        self.reported = False
+
+    def play(self, steps: list[Step]) -> NoReturn:
+        """Carry out all steps, then claim success unless something was reported."""
+        self.note("start")
+        for step in steps:
+            self.do(step)
+        if not self.reported:
+            self.report(ok=True, summary="done")
+        self.leave(0)
+
+    def do(self, step: Step) -> None:
+        """Carry out one step."""
+        for name in STEPS:
+            if name in step:
+                getattr(self, f"do_{name}")(step)
+                return
+        complain(f"unknown step {step!r}; known are: {', '.join(STEPS)}")
+
+    def note(self, what: str) -> None:
+        """Add a line to the journal in one write, so that many processes may share it."""
+        if self.journal is not None:
+            line = f"{self.task} {self.attempt} {what} {os.getpid()} {time.time():.6f}\n"
+            file = os.open(self.journal, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            os.write(file, line.encode())
+            os.close(file)
+
+    def report(self, *, ok: bool, **fields: Any) -> None:
+        """Say how it went."""
+        self.reported = True
+        emit("result", ok=ok, **fields)
+
+    def leave(self, code: int) -> NoReturn:
+        """End in order."""
+        self.note("end")
+        raise SystemExit(code)
+
+    def do_write(self, step: Step) -> None:
+        """Create or overwrite a file."""
+        self.put(Path(step["write"]), step.get("text", ""), "w")
+
+    def do_append(self, step: Step) -> None:
+        """Add to a file."""
+        self.put(Path(step["append"]), step.get("text", ""), "a")
+
+    def put(self, path: Path, text: str, mode: str) -> None:
+        """Write a file and say so."""
+        change = "changed" if path.exists() else "created"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open(mode, encoding="utf-8") as file:
+            file.write(text)
+        emit("file", path=str(path), change=change)
+
+    def do_delete(self, step: Step) -> None:
+        """Remove a file."""
+        Path(step["delete"]).unlink()
+        emit("file", path=step["delete"], change="deleted")
+
+    def do_sleep(self, step: Step) -> None:
+        """Take its time."""
+        time.sleep(step["sleep"])
+
+    def do_say(self, step: Step) -> None:
+        """Say something."""
+        emit("text", text=step["say"])
+
+    def do_print(self, step: Step) -> None:
+        """Print a line outside the protocol."""
+        sys.stdout.write(step["print"] + "\n")
+        sys.stdout.flush()
+
+    def do_run(self, step: Step) -> None:
+        """Run a shell command and wait for it."""
+        self.shell(step["run"])
+
+    def shell(self, command: str, **variables: str) -> None:
+        """Run a command as a tool call."""
+        import subprocess
+
+        emit("tool_start", name="shell", input=command)
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env={**os.environ, **variables},
+        )
+        output = (done.stdout + done.stderr).decode(errors="replace")[-2000:]
+        emit("tool_end", name="shell", ok=done.returncode == 0, output=output)
+
+    def do_spawn(self, step: Step) -> None:
+        """Leave a child behind in a session of its own, where no signal to our group reaches it."""
+        import subprocess
+
+        quiet = subprocess.DEVNULL
+        child = subprocess.Popen(
+            ["/bin/sh", "-c", step["spawn"]], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
+        )
+        # It is meant to outlive us, so nobody waits for it.
+        child.returncode = 0
+        if "pid_file" in step:
+            Path(step["pid_file"]).write_text(str(child.pid), encoding="ascii")
+        emit("text", text=f"spawned {child.pid}")
+
+    def do_commit(self, step: Step) -> None:
+        """Commit everything, as some agents do."""
+        who = "-c user.name=agent -c user.email=agent@example.invalid"
+        self.shell(f'git add -A && git {who} commit -q -m "$MESSAGE"', MESSAGE=step["commit"])
+
+    def do_wait_for(self, step: Step) -> None:
+        """Wait until a file exists."""
+        path, deadline = Path(step["wait_for"]), time.monotonic() + float(step.get("timeout", 60))
+        while not path.exists():
+            if time.monotonic() > deadline:
+                complain(f"{path} did not appear")
+            time.sleep(0.01)
+
+    def do_garbage(self, step: Step) -> None:
+        """Print what no parser expects."""
+        odd = [
+            b"not json at all",
+            b'{"event":"text","text":',
+            b"\xff\xfe\x00 binary \x1b[31m",
+            b"[" * 5000,
+            b'{"event":' + b'{"a":' * 5000,
+            b'{"event":"no such event"}',
+            b'{"event":7}',
+            b"[1,2,3]",
+            b"null",
+            b"",
+        ]
+        for number in range(step["garbage"]):
+            sys.stdout.buffer.write(odd[number % len(odd)] + b"\n")
+        sys.stdout.buffer.flush()
+
+    def do_flood_mb(self, step: Step) -> None:
+        """Print a lot."""
+        line = "x" * 1023 + "\n"
+        for _ in range(int(step["flood_mb"] * 1024)):
+            sys.stdout.write(line)
+        sys.stdout.flush()
+
+    def do_usage(self, step: Step) -> None:
+        """Report tokens and cost of this run so far."""
+        emit("usage", **step["usage"])
+
+    def do_expect_prompt(self, step: Step) -> None:
+        """Go on only when the prompt says this: whoever was not told cannot know it."""
+        if step["expect_prompt"] in self.prompt:
+            emit("text", text=f"the prompt says: {step['expect_prompt']}")
+            return
+        for other in step.get("otherwise", []):
+            self.do(other)
+        if not self.reported:
+            self.report(ok=True, summary="done, without having been told")
+        self.leave(0)
+
+    def do_usage_limit(self, step: Step) -> None:
+        """Report a used-up window with the time at which it opens again."""
+        opens_at = time.time() + step["usage_limit"]
+        self.report(ok=False, failure="usage_limit", message="usage limit reached", retry_at=opens_at)
+        self.leave(1)
+
+    def do_fail(self, step: Step) -> None:
+        """Report an error."""
+        self.report(ok=False, failure=step["fail"], message=step.get("message", step["fail"]))
+        self.leave(1)
+
+    def do_claim(self, step: Step) -> None:
+        """Say that it is done."""
+        self.report(ok=True, summary=step["claim"])
+
+    def do_hang(self, step: Step) -> None:
+        """Do nothing for very long."""
+        if step.get("stubborn"):
+            for polite in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(polite, signal.SIG_IGN)
+        emit("text", text="hanging")
+        time.sleep(step["hang"])
+
+    def do_crash(self, step: Step) -> None:
+        """End by a signal, without a word."""
+        number = signal.Signals[step["crash"]]
+        if number is not signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+        signal.pause()
+
+    def do_exit(self, step: Step) -> None:
+        """End with an exit code."""
+        self.leave(step["exit"])
+
+
+STEPS = tuple(name.removeprefix("do_") for name in vars(Performance) if name.startswith("do_"))
+
+
+def choose(script: dict[str, Any], task: str, attempt: int) -> list[Step]:
+    """Return the steps for one attempt at one task."""
+    attempts = script.get("tasks", {}).get(task, script.get("default"))
+    if not attempts:
+        complain(f"the script has no steps for task {task!r}")
+    return list(attempts[min(attempt, len(attempts)) - 1])
+
+
+def header(prompt: str, name: str) -> str:
+    """Return what the first line `<name>: ...` of the prompt says."""
+    found = re.search(rf"^{name}:[ \t]*(\S.*?)[ \t]*$", prompt, re.MULTILINE)
+    if found is None:
+        complain(f"the prompt has no line `{name}: ...`")
+    return found.group(1)
+
+
+def main(argv: list[str]) -> NoReturn:
+    """Play the script that `--script` (or the environment) names."""
+    given = dict(zip(argv[::2], argv[1::2], strict=False))
+    path = given.get("--script") or os.environ.get(SCRIPT_VARIABLE)
+    if not path:
+        complain(f"give --script FILE, or set {SCRIPT_VARIABLE}")
+    try:
+        script = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        complain(f"{path} cannot be used: {error}")
+    prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+    task, attempt = header(prompt, "Task"), header(prompt, "Attempt")
+    if not attempt.isdigit() or attempt == "0":
+        complain(f"the prompt's attempt number is {attempt!r}")
+    journal = Path(path).absolute().parent / script["journal"] if script.get("journal") else None
+    emit(
+        "started",
+        version=VERSION,
+        model=given.get("--model"),
+        session_ref=given.get("--session") or f"scripted-{os.getpid()}",
+        task=task,
+        attempt=int(attempt),
+    )
+    performance = Performance(task=task, attempt=int(attempt), prompt=prompt, journal=journal)
+    performance.play(choose(script, task, int(attempt)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

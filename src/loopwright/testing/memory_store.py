@@ -1,0 +1,304 @@
+"""A Store in memory with the manners of the real ones: it passes the same contract suite.
+
+Rows are put through the same codec, so that a value comes back exactly as a database would give it, and the unique
+keys and owners of the tables hold here too.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from loopwright.adapters.store import schema
+from loopwright.adapters.store.chain import chain_of
+from loopwright.adapters.store.codec import decode, encode, field_of, storable
+from loopwright.adapters.store.tx import number, storable_event
+from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
+from loopwright.adapters.store.wake import Signal
+from loopwright.core.errors import StaleVersion
+from loopwright.core.ids import Kind, make
+from loopwright.core.model import Event, RecordedEvent
+from loopwright.ports import Clock, Failpoint, Tx, no_failpoint
+
+T = TypeVar("T")
+R = TypeVar("R")
+Rows = dict[type[Any], dict[str, Any]]
+
+_MANY: Final = (list, tuple, set, frozenset)
+
+
+class MemoryStore:
+    """Rows and events that live as long as this object."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        failpoint: Failpoint = no_failpoint,
+        upcasters: Mapping[tuple[str, int], Upcaster] = UPCASTERS,
+    ) -> None:
+        self._clock = clock
+        self._failpoint = failpoint
+        self._upcasters = upcasters
+        self._rows: Rows = {kind: {} for kind in schema.TABLES}
+        self._events: list[RecordedEvent] = []
+        self._heads: dict[str, str] = {}
+        self._signal = Signal()
+
+    async def transact(self, name: str, work: Callable[[Tx], T]) -> T:
+        """Run `work` in one writing transaction."""
+        self._signal.mark()
+        await asyncio.sleep(0)  # others run here, as they would while a real database is asked
+        return self.transact_sync(name, work)
+
+    async def read(self, work: Callable[[Tx], T]) -> T:
+        """Run `work` in one reading transaction."""
+        self._signal.mark()
+        await asyncio.sleep(0)
+        return self.read_sync(work)
+
+    async def changed(self, timeout: float) -> bool:
+        """Wait until something was committed since the current task last looked, in this store's time."""
+        return await self._signal.wait(timeout, self._clock.sleep)
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to let go of."""
+
+    def transact_sync(self, name: str, work: Callable[[Tx], T]) -> T:
+        """Run `work` in one writing transaction, now."""
+        tx = self._tx(writable=True)
+        result = work(tx)
+        tx.check_owners()
+        recorded = number(
+            tx.appended,
+            first=len(self._events) + 1,
+            at=tx.now(),
+            heads=self._heads,
+            ids=lambda n: make(Kind.EVENT, UUID(int=n)),
+        )
+        self._failpoint(f"store.{name}.before")
+        for kind, changed in tx.changed.items():
+            for row_id, row in changed.items():
+                if row is None:
+                    self._rows[kind].pop(row_id, None)
+                else:
+                    self._rows[kind][row_id] = row
+        self._events.extend(recorded)
+        self._heads.update({chain_of(event): event.hash for event in recorded})
+        self._failpoint(f"store.{name}.after")
+        if tx.dirty:
+            self._signal.bump()
+        return result
+
+    def read_sync(self, work: Callable[[Tx], T]) -> T:
+        """Run `work` in one reading transaction, now."""
+        return work(self._tx(writable=False))
+
+    def _tx(self, *, writable: bool) -> "MemoryTx":
+        return MemoryTx(
+            self._rows, self._events, now=self._clock.now(), writable=writable, upcasters=self._upcasters
+        )
+
+
+class MemoryTx:
+    """One transaction: changes are kept beside the rows until it commits."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        events: Sequence[RecordedEvent],
+        *,
+        now: datetime,
+        writable: bool,
+        upcasters: Mapping[tuple[str, int], Upcaster],
+    ) -> None:
+        self._rows = rows
+        self._events = events
+        self._now = now
+        self._writable = writable
+        self._upcasters = upcasters
+        self.changed: Rows = {kind: {} for kind in rows}
+        self.appended: list[Event] = []
+        self.dirty = False
+
+    def now(self) -> datetime:
+        """Return the clock's time at the beginning of the transaction."""
+        return self._now
+
+    def get(self, kind: type[R], id: str) -> R | None:
+        """Return one row by id."""
+        schema.table_of(kind)
+        place = storable(id)
+        changed = self.changed[kind]
+        row: R | None = changed[place] if place in changed else self._rows[kind].get(place)
+        return row
+
+    def find(
+        self,
+        kind: type[R],
+        /,
+        *,
+        order_by: Sequence[str] = (),
+        limit: int | None = None,
+        **where: Any,
+    ) -> list[R]:
+        """Return the rows that match, in order."""
+        wanted = _normal(kind, where)
+        found = sorted((row for row in self._all(kind) if _fits(row, wanted)), key=lambda row: str(row.id))
+        for term in reversed(order_by):
+            name = term.removeprefix("-")
+            if field_of(kind, name).storage == "json":
+                raise TypeError(f"{kind.__name__}.{name} has no order")
+            found.sort(key=lambda row, name=name: _order(getattr(row, name)), reverse=term.startswith("-"))  # type: ignore[misc]
+        return found[:limit]
+
+    def count(self, kind: type[Any], /, **where: Any) -> int:
+        """Count the rows that match."""
+        wanted = _normal(kind, where)
+        return sum(_fits(row, wanted) for row in self._all(kind))
+
+    def insert(self, row: Any) -> None:
+        """Add a row."""
+        kind = type(row)
+        schema.table_of(kind)
+        self._write()
+        row = decode(kind, encode(row))
+        if self.get(kind, row.id) is not None or self._taken(row):
+            raise StaleVersion(f"{kind.__name__}: {row.id} is there already, or another row has its place")
+        self.changed[kind][row.id] = row
+
+    def update(
+        self, kind: type[R], id: str, /, *, expect: Mapping[str, Any] | None = None, **changes: Any
+    ) -> R:
+        """Change a row, provided that it is as expected."""
+        schema.table_of(kind)
+        if "id" in changes:
+            raise TypeError("an id never changes")
+        for name in changes:
+            field_of(kind, name)
+        self._write()
+        row: Any = self.get(kind, id)
+        if row is None or not _fits(row, _normal(kind, expect or {})):
+            raise StaleVersion(f"{kind.__name__}: {id} is gone or no longer as expected")
+        row = decode(kind, encode(replace(row, **changes)))
+        if self._taken(row):
+            raise StaleVersion(f"{kind.__name__}: the place that {id} should take is taken")
+        self.changed[kind][row.id] = row
+        return row  # type: ignore[no-any-return]
+
+    def delete(self, kind: type[Any], id: str) -> bool:
+        """Remove a row and say whether it was there."""
+        self._write()
+        was_there = self.get(kind, id) is not None
+        self.changed[kind][storable(id)] = None
+        return was_there
+
+    def append(self, event: Event) -> None:
+        """Record an event."""
+        self._write()
+        self.appended.append(storable_event(event))
+
+    def events(
+        self,
+        *,
+        after: int = 0,
+        limit: int = 1000,
+        plan: str | None = None,
+        task: str | None = None,
+        run: str | None = None,
+        types: Sequence[str] = (),
+        as_stored: bool = False,
+    ) -> list[RecordedEvent]:
+        """Return committed events in order, lifted to their newest version unless asked for `as_stored`."""
+        found = [
+            event
+            for event in self._events[max(after, 0) :]
+            if (plan is None or event.plan == plan)
+            and (task is None or event.task == task)
+            and (run is None or event.run == run)
+            and (not types or event.type in types)
+        ][:limit]
+        return found if as_stored else [upcast(event, self._upcasters) for event in found]
+
+    def last_event(self) -> int:
+        """Return the highest committed event number."""
+        return len(self._events)
+
+    def check_owners(self) -> None:
+        """Raise when a row would be left without the row it belongs to."""
+        for kind, changed in self.changed.items():
+            for row in changed.values():
+                if row is not None:
+                    self._check_owner(kind, row)
+            gone = {row_id for row_id, row in changed.items() if row is None}
+            for child, column in _OWNED[kind] if gone else ():
+                for row in self._all(child):
+                    if getattr(row, column) in gone:
+                        self._check_owner(child, row)
+
+    def _check_owner(self, kind: type[Any], row: Any) -> None:
+        for column, owner in _OWNERS[kind]:
+            owner_id = getattr(row, column)
+            if owner_id is not None and self.get(owner, owner_id) is None:
+                raise StaleVersion(
+                    f"{kind.__name__} {row.id} would be left without {owner.__name__} {owner_id}"
+                )
+
+    def _all(self, kind: type[Any]) -> Iterable[Any]:
+        schema.table_of(kind)
+        changed = self.changed[kind]
+        if not changed:
+            return self._rows[kind].values()
+        return [row for row in {**self._rows[kind], **changed}.values() if row is not None]
+
+    def _taken(self, row: Any) -> bool:
+        for key in schema.unique_keys(schema.table_of(type(row))):
+            place = [getattr(row, name) for name in key]
+            for other in self._all(type(row)):
+                if other.id != row.id and [getattr(other, name) for name in key] == place:
+                    return True
+        return False
+
+    def _write(self) -> None:
+        if not self._writable:
+            raise TypeError("a reading transaction cannot write: use `transact`")
+        self.dirty = True
+
+
+def _owners() -> dict[type[Any], list[tuple[str, type[Any]]]]:
+    kinds = {table: kind for kind, table in schema.TABLES.items()}
+    return {
+        kind: [(key.parent.name, kinds[key.column.table]) for key in table.foreign_keys]
+        for kind, table in schema.TABLES.items()
+    }
+
+
+_OWNERS: Final = _owners()
+_OWNED: Final = {
+    kind: [(child, column) for child, owners in _OWNERS.items() for column, owner in owners if owner is kind]
+    for kind in _OWNERS
+}
+
+
+def _normal(kind: type[Any], where: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _as_stored(kind, name, value) for name, value in where.items()}
+
+
+def _as_stored(kind: type[Any], name: str, value: Any) -> Any:
+    field = field_of(kind, name)
+    if isinstance(value, _MANY):
+        return [None if one is None else field.decode(field.encode(one)) for one in value]
+    return None if value is None else field.decode(field.encode(value))
+
+
+def _fits(row: Any, wanted: Mapping[str, Any]) -> bool:
+    return all(
+        getattr(row, name) in value if isinstance(value, list) else getattr(row, name) == value
+        for name, value in wanted.items()
+    )
+
+
+def _order(value: Any) -> tuple[bool, Any]:
+    return (value is not None, value if value is not None else "")

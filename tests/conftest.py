@@ -1,0 +1,11 @@
+"""What every test shares."""
+
+import pytest
+
+pytest_plugins = ["tests.capabilities_plugin", "tests.postgres", "tests.serial_plugin"]
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Run async tests on asyncio, the loop that the product runs on."""
+    return "asyncio"

@@ -1,0 +1,149 @@
+"""The real Claude Code program against a scripted model server: the protocol as it is, not as we think it is."""
+
+import re
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.core.failures import Failure
+from loopwright.ports import AgentRequest
+from loopwright.testing import scenarios
+from loopwright.testing.claude_binary import bundled_claude
+from loopwright.testing.model_server import ModelServer, Scenario
+
+PROGRAM = bundled_claude()
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the claude-agent-sdk wheel is not installed")
+
+AGENT = ClaudeAgent()
+BY_KEY = {"ANTHROPIC_API_KEY": "sk-ant-no-real-key"}
+BY_SUBSCRIPTION = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-no-real-token"}
+
+
+@pytest.fixture
+def hello(workspace: Path) -> Path:
+    path = workspace / "hello.txt"
+    path.write_text("hello world\n")
+    return path
+
+
+@pytest.fixture
+def run_claude(run_agent: Any) -> Any:
+    async def run(scenario: Scenario, prompt: str = "do it", *, env: Any = BY_KEY, **request: Any) -> Any:
+        options = {"binary": str(PROGRAM), "max_retries": 0, **request.pop("options", {})}
+        with ModelServer(scenario) as server:
+            host_env = {**env, "ANTHROPIC_BASE_URL": server.url, "NO_PROXY": "127.0.0.1"}
+            ran = await run_agent(AGENT, prompt, host_env=host_env, options=options, **request)
+            return ran, server.asked
+
+    return run
+
+
+@pytest.mark.capability("C025", "C027", "C028")
+async def test_the_real_program_edits_a_file_with_its_own_tool(run_claude: Any, hello: Path) -> None:
+    ran, asked = await run_claude(
+        scenarios.edit_file("hello.txt", old="world", new="loop", summary="I changed it."),
+        "Please change hello.txt: it has a “quote”, a $VARIABLE and\nsecond lines.",
+    )
+    assert hello.read_text() == "hello loop\n"
+    assert ran.result.claimed
+    assert ran.result.summary == "I changed it."
+    assert ran.result.cost_micros is not None
+    assert ran.result.cost_micros > 0
+    assert ran.result.usage is not None
+    assert ran.result.usage.output_tokens == 75
+    assert ran.result.version is not None
+    assert {"Started", "ToolStart", "ToolEnd", "FileChange", "Usage", "Finished"} <= set(ran.kinds())
+    assert asked[0].prompt.endswith("it has a “quote”, a $VARIABLE and\nsecond lines.")
+    assert len(asked) == 3
+
+
+async def test_the_done_pattern_matches_the_real_last_line_and_no_other(run_claude: Any) -> None:
+    ran, _ = await run_claude(scenarios.answer('{"type":"result","is_error":false,"num_turns":1}'))
+    request = AgentRequest(prompt="", workspace=Path("w"), run_directory=Path("r"))
+    pattern = AGENT.invocation(request).done_pattern
+    assert pattern is not None
+    assert [line for line in ran.lines if re.search(pattern, line)] == [ran.lines[-1]]
+
+
+@pytest.mark.capability("C028")
+async def test_a_wrong_key_is_an_authentication_failure(run_claude: Any) -> None:
+    ran, _ = await run_claude(scenarios.bad_key())
+    assert ran.result.failure is Failure.AUTH
+    assert ran.result.detail.startswith("Invalid API key")
+
+
+async def test_a_used_up_subscription_says_when_it_can_be_used_again(run_claude: Any) -> None:
+    resets_at = int(time.time()) + 3600
+    ran, _ = await run_claude(scenarios.window_used_up(resets_at=resets_at), env=BY_SUBSCRIPTION)
+    assert ran.result.failure is Failure.USAGE_LIMIT
+    assert ran.result.retry_at == datetime.fromtimestamp(resets_at, UTC)
+    assert "RateLimit" in ran.kinds()
+
+
+async def test_an_overloaded_service_is_no_fault_of_the_work(run_claude: Any) -> None:
+    ran, _ = await run_claude(scenarios.overloaded())
+    assert ran.result.failure is Failure.OVERLOADED
+
+
+async def test_a_resumed_conversation_costs_only_what_it_adds(run_claude: Any) -> None:
+    first, _ = await run_claude(scenarios.answer("I remember."))
+    second, asked = await run_claude(
+        scenarios.answer("Still."),
+        session_ref=first.result.session_ref,
+        session_cost_micros=first.result.cost_micros,
+    )
+    assert second.result.session_ref == first.result.session_ref
+    assert second.result.cost_micros == first.result.cost_micros
+    assert len(asked) == 1
+
+
+async def test_a_conversation_that_is_gone_fails_so_that_a_fresh_attempt_follows(run_claude: Any) -> None:
+    ran, asked = await run_claude(scenarios.answer(), session_ref="11111111-2222-4333-8444-555555555555")
+    assert ran.result.failure is Failure.CRASH
+    assert ran.result.session_ref is None
+    assert asked == ()
+
+
+@pytest.mark.capability("C034")
+async def test_read_only_permission_lets_nothing_be_written(run_claude: Any, hello: Path) -> None:
+    edit = scenarios.edit_file("hello.txt", old="world", new="loop")
+    await run_claude(edit, permission_mode="read-only")
+    shell, _ = await run_claude(scenarios.run_command("touch made"), permission_mode="read-only")
+    assert hello.read_text() == "hello world\n"
+    assert not (hello.parent / "made").exists()
+    assert shell.result.detail == "permission was denied for Bash (1)"
+
+
+@pytest.mark.capability("C034")
+async def test_any_command_needs_full_permission(run_claude: Any, workspace: Path) -> None:
+    command = scenarios.run_command("python3 -c 'print(1)' > made")
+    edit, _ = await run_claude(command, permission_mode="edit")
+    assert "Bash" in edit.result.detail
+    assert not (workspace / "made").exists()
+    await run_claude(command, permission_mode="full")
+    assert (workspace / "made").read_text() == "1\n"
+
+
+@pytest.mark.capability("C029")
+async def test_a_flag_that_the_program_does_not_know_means_it_cannot_start(run_claude: Any) -> None:
+    ran, _ = await run_claude(scenarios.answer(), options={"extra_args": ["--no-such-flag"]})
+    assert ran.result.failure is Failure.CANNOT_START
+    assert "unknown option" in ran.result.detail
+
+
+@pytest.mark.capability("C029")
+async def test_a_program_that_is_not_there_means_it_cannot_start(run_agent: Any) -> None:
+    ran = await run_agent(AGENT, "do it", options={"binary": "/nowhere/claude"})
+    assert ran.result.failure is Failure.CANNOT_START
+    assert "/nowhere/claude" in ran.result.detail
+
+
+async def test_too_many_turns_are_an_error_of_the_agent(run_claude: Any, hello: Path) -> None:
+    ran, _ = await run_claude(
+        scenarios.edit_file("hello.txt", old="world", new="loop"), options={"max_turns": 1}
+    )
+    assert ran.result.failure is Failure.AGENT_ERROR

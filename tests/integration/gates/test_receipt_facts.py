@@ -1,0 +1,262 @@
+"""Receipts of real landings in a real repository, verified by looking again."""
+
+import json
+import subprocess
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from tests.integration.gates.desks import command, ended
+
+from loopwright.adapters.gates.commands import CommandGate, OutputLimits
+from loopwright.adapters.gates.records import output_file
+from loopwright.adapters.git.repository import GitRepository
+from loopwright.adapters.receipts import gather_facts
+from loopwright.core.errors import UserError
+from loopwright.core.model import Attempt, Plan, Policy, Project, Task, VerdictRecord
+from loopwright.core.receipts import GitFacts, build_receipt, fingerprint, render, verify_receipt
+from loopwright.core.states import AttemptState, PlanState, TaskState
+from loopwright.core.verdicts import gate_key
+from loopwright.ports import GateRequest, Trailers
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+PLAN_ID = f"plan_{UUID(int=1)}"
+BRANCH = f"loopwright/{PLAN_ID}/main"
+ALL = (command("cat *.txt", "all"),)
+
+
+def task_id(n):
+    return f"ptask_{UUID(int=n)}"
+
+
+@dataclass
+class World:
+    """A repository in which a plan of two tasks landed, and a home."""
+
+    project: Path
+    home: Path
+    repository: GitRepository
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments],
+            cwd=self.project,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.strip()
+
+    @property
+    def runs(self) -> Path:
+        return self.home / "runs"
+
+    async def land(self, n: int, *, task: int | None = None) -> Attempt:
+        """Let an attempt write one file, and land it."""
+        tip = await self.repository.tip(BRANCH)
+        path = self.home / "workspaces" / f"w{n}"
+        await self.repository.make_workspace(path, tip)
+        (path / f"{n}.txt").write_text(f"{n}\n")
+        whose = task_id(task or n)
+        trailers = Trailers(plan=PLAN_ID, task=whose, attempt=f"att_{UUID(int=n)}", run=f"run_{UUID(int=n)}")
+        snapshot = await self.repository.snapshot(
+            path,
+            base_sha=tip,
+            ref=f"refs/loopwright/attempts/{n}",
+            subject=f"Task {n}",
+            trailers=trailers,
+            at=NOW,
+        )
+        candidate = await self.repository.candidate(
+            tip=tip, attempt_sha=snapshot.sha, subject=f"Task {n}", trailers=trailers, at=NOW
+        )
+        assert await self.repository.advance(BRANCH, new=candidate.sha, old=tip)
+        return Attempt(
+            id=trailers.attempt,
+            plan_id=PLAN_ID,
+            task_id=whose,
+            n=1,
+            state=AttemptState.LANDED,
+            agent="scripted",
+            candidate_sha=candidate.sha,
+            candidate_tree=candidate.tree,
+            candidate_parent=candidate.parent,
+            created_at=NOW,
+            updated_at=NOW,
+        )
+
+    async def judge(self, attempt: Attempt, commands=ALL, *, gate=None) -> VerdictRecord:
+        """Run the real gate on a candidate's tree."""
+        gate = gate or CommandGate()
+        run_id = f"run_{uuid4()}"
+        tree = self.home / "workspaces" / f"gate-{attempt.n}-{run_id}"
+        await self.repository.checkout(tree, attempt.candidate_sha)
+        request = GateRequest(
+            run_id=run_id,
+            directory=self.runs / run_id,
+            tree=tree,
+            commands=commands,
+            env={"PATH": "/usr/bin:/bin"},
+        )
+        spec = gate.spec(request)
+        done = subprocess.run(spec.argv, cwd=spec.cwd, env=dict(spec.env), stdout=subprocess.DEVNULL)
+        return VerdictRecord(
+            id=f"verdict_{uuid4()}",
+            plan_id=PLAN_ID,
+            tree=attempt.candidate_tree,
+            gate_key=gate_key(commands),
+            run_id=run_id,
+            verdict=gate.verdict(request, ended(done.returncode)),
+            created_at=NOW,
+        )
+
+    async def receipt(self, attempts, verdicts, commands=ALL):
+        base, tip = self.git("rev-parse", "HEAD"), await self.repository.tip(BRANCH)
+        plan = Plan(
+            id=PLAN_ID,
+            project_id="proj",
+            loop_id="loop",
+            title="A plan",
+            status=PlanState.VERIFIED,
+            source_sha256="0" * 64,
+            base_ref="main",
+            base_sha=base,
+            branch=BRANCH,
+            policy=Policy(),
+            gates=commands,
+            result_sha=tip,
+            created_at=NOW,
+            updated_at=NOW,
+        )
+        tasks = [
+            Task(
+                id=attempt.task_id,
+                plan_id=PLAN_ID,
+                key=f"t{n}",
+                title="t",
+                position=n,
+                status=TaskState.COMPLETE,
+                attempt_id=attempt.id,
+                landed_sha=attempt.candidate_sha,
+                created_at=NOW,
+                updated_at=NOW,
+            )
+            for n, attempt in enumerate(attempts, 1)
+        ]
+        hashes = {
+            a.task_id: await self.repository.diff_hash(a.candidate_parent, a.candidate_sha) for a in attempts
+        }
+        return build_receipt(
+            project=Project(id="proj", name="demo", path=str(self.project), created_at=NOW),
+            plan=plan,
+            tasks=tasks,
+            attempts=attempts,
+            runs=[],
+            verdicts=verdicts,
+            git=GitFacts(
+                result_tree=await self.repository.tree_of(tip),
+                diff_sha256=await self.repository.diff_hash(base, tip),
+                task_diff_sha256=hashes,
+            ),
+            event_head=None,
+            made_by="loopwright test",
+        )
+
+    async def differences(self, receipt, *, runs: Path | None = None):
+        facts = await gather_facts(self.repository, receipt, runs)
+        return verify_receipt(receipt, facts), facts.unchecked
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> World:
+    project, home = tmp_path / "project", tmp_path / "home"
+    project.mkdir()
+    home.mkdir()
+    made = World(
+        project=project, home=home, repository=GitRepository(project, project_id=f"proj_{uuid4()}", home=home)
+    )
+    made.git("init", "-q", "-b", "main")
+    (project / "0.txt").write_text("0\n")
+    made.git("add", "-A")
+    made.git("commit", "-q", "-m", "start")
+    await made.repository.ensure_branch(BRANCH, made.git("rev-parse", "HEAD"))
+    return made
+
+
+@pytest.mark.capability("C078")
+async def test_the_receipt_of_real_landings_verifies_and_names_what_it_could_not_see(world):
+    attempts = [await world.land(1), await world.land(2)]
+    verdicts = [await world.judge(attempt) for attempt in attempts]
+    receipt = await world.receipt(attempts, verdicts)
+    assert receipt["outcome"] == "verified"
+    receipt = json.loads(render(receipt))
+    differences, unchecked = await world.differences(receipt, runs=world.runs)
+    assert differences == []
+    assert unchecked == ("the chain of events (it is in the home's database)",)
+    differences, unchecked = await world.differences(receipt)
+    assert differences == []
+    assert "the recorded outputs of the gates" in unchecked[1]
+
+
+async def test_a_second_landing_of_one_task_is_found(world):
+    attempts = [await world.land(1), await world.land(2), await world.land(3, task=1)]
+    verdict = replace(await world.judge(attempts[1]), tree=attempts[2].candidate_tree)
+    differences, _ = await world.differences(await world.receipt(attempts[:2], [verdict]))
+    first, third = attempts[0].candidate_sha, attempts[2].candidate_sha
+    assert f"task 't1' should have landed once, as {first}; found: {first}, {third}" in differences
+
+
+async def test_a_receipt_of_commits_that_are_not_here_says_so(world):
+    attempt = await world.land(1)
+    receipt = await world.receipt([attempt], [await world.judge(attempt)])
+    for gone in ("result", "landed"):
+        forged = json.loads(render(receipt))
+        if gone == "result":
+            forged["plan"]["result_sha"] = "d" * 40
+        else:
+            forged["tasks"][0]["landed_sha"] = "d" * 40
+        forged["sha256"] = fingerprint(forged)
+        differences, _ = await world.differences(forged)
+        assert f"commit {'d' * 40} does not exist" in differences
+
+
+async def test_a_root_commit_is_no_landing(world):
+    attempt = await world.land(1)
+    receipt = await world.receipt([attempt], [await world.judge(attempt)])
+    receipt["tasks"][0]["landed_sha"] = receipt["plan"]["base_sha"]
+    differences, _ = await world.differences(receipt)
+    assert any(line.startswith("task 't1' landed on None") for line in differences)
+
+
+async def test_a_changed_output_is_found_and_a_lost_one_is_named(world):
+    attempt = await world.land(1)
+    verdict = await world.judge(attempt)
+    receipt = await world.receipt([attempt], [verdict])
+    kept = output_file(world.runs / verdict.run_id, 1)
+    kept.write_text("something else")
+    differences, _ = await world.differences(receipt, runs=world.runs)
+    assert differences == [f"the recorded output of 'all' ({verdict.run_id}/1) is not the one in the receipt"]
+    kept.unlink()
+    differences, unchecked = await world.differences(receipt, runs=world.runs)
+    assert differences == []
+    assert unchecked[1] == f"the output of 'all' ({verdict.run_id}/1): its file is gone"
+
+
+async def test_an_output_of_which_only_parts_were_kept_is_not_called_wrong(world):
+    attempt = await world.land(1)
+    noisy = (command("seq 5000", "noisy"),)
+    gate = CommandGate(limits=OutputLimits(head_bytes=100, tail_bytes=100))
+    verdict = await world.judge(attempt, noisy, gate=gate)
+    receipt = await world.receipt([attempt], [verdict], noisy)
+    assert receipt["outcome"] == "verified"
+    differences, unchecked = await world.differences(receipt, runs=world.runs)
+    assert differences == []
+    assert unchecked[1].endswith("only its start and end were kept")
+
+
+@pytest.mark.parametrize("value", [None, {}, {"schema": "loopwright.receipt/1"}])
+async def test_nothing_of_a_file_that_is_no_receipt_reaches_git(world, value):
+    with pytest.raises(UserError, match="this is not a receipt"):
+        await gather_facts(world.repository, value, None)

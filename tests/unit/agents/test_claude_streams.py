@@ -1,0 +1,245 @@
+"""Judging what the real program printed, recorded case by case."""
+
+import json
+import pickle
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.core.failures import Failure
+from loopwright.core.model import Usage
+from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, OutputLine
+
+STREAMS = Path(__file__).parents[2] / "data" / "streams"
+AGENT = ClaudeAgent()
+
+# The recorded exit code, and what the run must be taken for; None is a claim of success.
+CASES: dict[str, tuple[int, Failure | None]] = {
+    "c_400": (1, Failure.CONTEXT),
+    "c_401": (1, Failure.AUTH),
+    "c_403": (1, Failure.AUTH),
+    "c_404": (1, Failure.CANNOT_START),
+    "c_429": (1, Failure.RATE_LIMIT),
+    "c_429nr": (1, Failure.RATE_LIMIT),
+    "c_429sub": (1, Failure.USAGE_LIMIT),
+    "c_429sub_api": (1, Failure.RATE_LIMIT),
+    "c_429week": (1, Failure.USAGE_LIMIT),
+    "c_529": (1, Failure.OVERLOADED),
+    "c_529_text": (1, Failure.OVERLOADED),
+    "c_allowbash": (0, None),
+    "c_bare": (0, None),
+    "c_budget": (1, Failure.BUDGET),
+    "c_bypass_mode_root": (1, Failure.CANNOT_START),
+    "c_bypass_root": (1, Failure.CANNOT_START),
+    "c_bypass_sandbox": (0, None),
+    "c_credit": (1, Failure.BILLING),
+    "c_deny": (0, None),
+    "c_denybash": (0, None),
+    "c_dontask": (0, None),
+    "c_json": (0, None),
+    "c_maxtok": (1, Failure.CONTEXT),
+    "c_maxturns": (1, Failure.AGENT_ERROR),
+    "c_noauth": (1, Failure.AUTH),
+    "c_par1": (0, None),
+    "c_partial": (0, None),
+    "c_refusal": (1, Failure.REFUSAL),
+    "c_res1": (0, None),
+    "c_res2": (0, None),
+    "c_res3": (0, None),
+    "c_res4": (0, None),
+    "c_res5": (1, Failure.CRASH),
+    "c_res6": (1, Failure.CRASH),
+    "c_retry2": (0, None),
+    "c_schema": (0, None),
+    "c_sigint": (0, Failure.CRASH),
+    "c_sigint_bash": (0, Failure.CRASH),
+    "c_sigkill_bash": (-9, Failure.CRASH),
+    "c_sigterm": (143, Failure.CRASH),
+    "c_sigterm_bash": (143, Failure.CRASH),
+    "c_warn": (0, None),
+    "claude_edit": (0, None),
+}
+
+
+def ended(code: int | None, ended_by: str = "itself") -> Exit:
+    return Exit(
+        code=code,
+        ended_by=ended_by,  # type: ignore[arg-type]
+        started_at=None,
+        ended_at=datetime(2026, 1, 1, tzinfo=UTC),
+        output_bytes=0,
+        output_sha256="",
+    )
+
+
+def lines(name: str) -> list[OutputLine]:
+    found = []
+    for stream in ("out", "err"):
+        path = STREAMS / f"{name}.{stream}"
+        for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            found.append(OutputLine(offset=len(found), stream=stream, text=text))
+    return found
+
+
+def folded(name: str, *, session_cost_micros: int = 0) -> tuple[object, list[AgentEvent]]:
+    state, events = AGENT.initial(session_cost_micros=session_cost_micros), []
+    for line in lines(name):
+        step = AGENT.fold(state, line)
+        state = step.state
+        events.extend(step.events)
+    return state, events
+
+
+def judged(name: str, exit: Exit | None = None, *, session_cost_micros: int = 0) -> AgentResult:
+    state, _ = folded(name, session_cost_micros=session_cost_micros)
+    return AGENT.result(state, exit or ended(CASES[name][0]))
+
+
+def test_every_recorded_stream_has_a_row() -> None:
+    assert {path.stem for path in STREAMS.iterdir()} == set(CASES)
+
+
+@pytest.mark.capability("C028", "C029")
+@pytest.mark.parametrize("name", CASES)
+def test_a_recorded_run_is_taken_for_what_it_was(name: str) -> None:
+    result = judged(name)
+    assert result.failure is CASES[name][1], result
+    assert result.claimed is (CASES[name][1] is None)
+    assert result.claimed or result.detail
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_folding_again_from_the_start_gives_the_same_state_which_can_be_pickled(name: str) -> None:
+    first, second = folded(name), folded(name)
+    assert first == second
+    assert pickle.loads(pickle.dumps(first)) == first
+    for event in first[1]:
+        assert json.loads(json.dumps(dict(event.data))) == dict(event.data)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_done_pattern_finds_the_result_line_and_no_other(name: str) -> None:
+    pattern = AGENT.invocation(
+        AgentRequest(prompt="", workspace=Path("w"), run_directory=Path("r"))
+    ).done_pattern
+    assert pattern is not None
+    found = [line.text for line in lines(name) if re.search(pattern, line.text)]
+    results = [line.text for line in lines(name) if line.text.startswith("{") and is_result(line.text)]
+    assert found == results
+
+
+def is_result(text: str) -> bool:
+    return json.loads(text).get("type") == "result"
+
+
+def test_a_used_up_window_says_when_it_opens_again() -> None:
+    assert judged("c_429sub").retry_at == datetime.fromtimestamp(1794779041, UTC)
+    assert judged("c_429week").retry_at == datetime.fromtimestamp(1795038241, UTC)
+    assert judged("c_429").retry_at is None
+
+
+def test_a_warning_about_the_window_does_not_fail_a_run() -> None:
+    _, events = folded("c_warn")
+    warnings = [event for event in events if event.kind == "RateLimit"]
+    assert [event.data["status"] for event in warnings] == ["allowed_warning"]
+    assert warnings[0].data["utilization"] == 0.93
+    assert judged("c_warn").retry_at is None
+
+
+def test_the_cost_of_a_resumed_conversation_is_what_this_run_added() -> None:
+    assert judged("c_res1").cost_micros == 1040
+    assert judged("c_res2", session_cost_micros=1040).cost_micros == 1040
+    assert judged("c_res3", session_cost_micros=2080).cost_micros == 1040
+
+
+def test_a_total_that_was_counted_anew_is_this_runs_own_cost() -> None:
+    assert judged("c_res1", session_cost_micros=999_999).cost_micros == 1040
+
+
+def test_what_a_killed_run_cost_is_unknown_and_not_zero() -> None:
+    result = judged("c_sigkill_bash")
+    assert result.cost_micros is None
+    assert result.usage is None
+
+
+def test_usage_is_read_from_the_result_alone() -> None:
+    assert judged("claude_edit").usage == Usage(
+        input_tokens=360, output_tokens=75, cache_read_tokens=150, cache_write_tokens=30
+    )
+
+
+def test_refused_tools_are_noted_although_the_run_claims_success() -> None:
+    result = judged("c_deny")
+    assert result.claimed
+    assert result.detail == "permission was denied for Edit (1)"
+
+
+def test_an_edit_is_told_step_by_step() -> None:
+    state, events = folded("claude_edit")
+    assert [event.kind for event in events] == [
+        "Started", "Text", "ToolStart", "ToolEnd", "ToolStart", "ToolEnd", "FileChange", "Text",
+        "Usage", "Finished",
+    ]  # fmt: skip
+    edit, edited, change = events[4:7]
+    assert edit.text == "Edit /sandbox/work/claude_edit/hello.txt"
+    assert edited.data["name"] == "Edit"
+    assert edited.data["ok"] is True
+    assert change.data == {"path": "/sandbox/work/claude_edit/hello.txt", "change": "changed"}
+    result = AGENT.result(state, ended(0))
+    assert (result.model, result.version) == ("claude-sonnet-4-5", "2.1.325")
+    assert result.session_ref == "02396c1d-fa57-4590-9aec-106f52f5b83d"
+    assert result.summary == "Done. I changed hello.txt. "
+
+
+def test_a_file_made_by_a_shell_command_is_a_file_change() -> None:
+    _, events = folded("c_bypass_sandbox")
+    assert [event.text for event in events if event.kind == "FileChange"] == [
+        "/sandbox/work/c_bypass_sandbox/made_by_bash"
+    ]
+
+
+def test_retries_are_told() -> None:
+    _, events = folded("c_retry2")
+    retries = [event.data for event in events if event.kind == "Retry"]
+    assert [retry["attempt"] for retry in retries] == [1, 2]
+    assert {retry["status"] for retry in retries} == {529}
+
+
+def test_a_conversation_that_never_began_cannot_be_gone_on_with() -> None:
+    assert judged("c_res5").session_ref is None
+    assert "No conversation found" in judged("c_res5").detail
+
+
+@pytest.mark.capability("C029")
+@pytest.mark.parametrize(
+    ("ended_by", "failure"),
+    [
+        ("not_started", Failure.CANNOT_START),
+        ("asked", Failure.CANCELLED),
+        ("deadline", Failure.TIMEOUT),
+        ("idle", Failure.HANG),
+        ("output", Failure.AGENT_ERROR),
+        ("lost", Failure.CRASH),
+    ],
+)
+def test_a_run_that_was_ended_from_outside_is_no_success_whatever_it_said(
+    ended_by: str, failure: Failure
+) -> None:
+    assert judged("claude_edit", ended(0, ended_by)).failure is failure
+
+
+def test_who_said_done_and_was_then_ended_for_not_leaving_has_claimed_success() -> None:
+    assert judged("claude_edit", ended(-15, "done_hang")).claimed
+
+
+def test_who_reported_an_error_and_did_not_leave_has_the_error() -> None:
+    assert judged("c_401", ended(-15, "done_hang")).failure is Failure.AUTH
+
+
+@pytest.mark.capability("C028")
+@pytest.mark.parametrize("code", [1, -11, 137])
+def test_a_good_result_with_a_bad_exit_is_no_success(code: int) -> None:
+    assert judged("claude_edit", ended(code)).failure is Failure.CRASH

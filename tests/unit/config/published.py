@@ -1,0 +1,57 @@
+"""The files that are made from code: run this file to write them, the tests compare them."""
+
+import json
+from pathlib import Path
+
+from loopwright.adapters.sources.plan_format import (
+    PLAN_KEYS,
+    TASK_KEYS,
+    plan_schema,
+    render_gate_table,
+    render_keys_table,
+)
+from loopwright.config.publish import configuration_schema, render_settings_table
+
+ROOT = Path(__file__).parents[3]
+SCHEMAS = ROOT / "src" / "loopwright" / "schemas"
+
+
+def between(text: str, name: str, body: str) -> str:
+    """Return the text with what stands between two markers replaced."""
+    start, end = f"<!-- {name}: generated, do not edit -->\n", f"<!-- /{name} -->"
+    before, found, rest = text.partition(start)
+    assert found, f"the marker {start!r} is missing"
+    _, found, after = rest.partition(end)
+    assert found, f"the marker {end!r} is missing"
+    return f"{before}{start}{body}{end}{after}"
+
+
+def published() -> dict[Path, str]:
+    """Return each file that is made from code with the text that it should have."""
+    configuration, plan_format = ROOT / "docs" / "configuration.md", ROOT / "docs" / "plan-format.md"
+    settings = between(
+        configuration.read_text(encoding="utf-8"), "settings", "\n" + render_settings_table() + "\n"
+    )
+    plan = between(
+        plan_format.read_text(encoding="utf-8"), "plan", "\n" + render_keys_table(PLAN_KEYS) + "\n"
+    )
+    plan = between(plan, "task", "\n" + render_keys_table(TASK_KEYS) + "\n")
+    schemas = {
+        "project.schema.json": configuration_schema(machine=False),
+        "user.schema.json": configuration_schema(machine=True),
+        "plan.schema.json": plan_schema(),
+    }
+    return {
+        configuration: between(settings, "gates", "\n" + render_gate_table() + "\n"),
+        plan_format: between(plan, "gate", "\n" + render_gate_table() + "\n"),
+        **{
+            SCHEMAS / name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+            for name, schema in schemas.items()
+        },
+    }
+
+
+if __name__ == "__main__":
+    SCHEMAS.mkdir(exist_ok=True)
+    for path, text in published().items():
+        path.write_text(text, encoding="utf-8")

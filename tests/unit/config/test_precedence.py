@@ -1,0 +1,214 @@
+"""Who decides a setting: flag, environment, plan, loop, project file, your own file, default."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from loopwright.config.layers import Level, from_environment, from_flags, from_loop, from_plan, from_toml
+from loopwright.config.publish import toml_value
+from loopwright.config.resolve import load, resolve
+from loopwright.config.settings import setting_of, settings
+from loopwright.core.errors import BadConfig
+from loopwright.core.model import GateCommand, Limits, Policy
+from loopwright.ports import PlannedTask, PlannedWork
+
+# Seven different values for each setting: one for each level that may set it, in order.
+SAMPLES: dict[str, list[object]] = {
+    "agent": ["a1", "a2", "a3", "a4", "a5", "a6"],
+    "model": ["m1", "m2", "m3", "m4", "m5", "m6"],
+    "permission_mode": ["full", "read-only", "full", "read-only", "full", "read-only"],
+    "parallel": [3, 4, 5, 6, 7, 8],
+    "max_attempts": [4, 5, 6, 7, 8, 9],
+    "max_call_retries": [0, 1, 2, 3, 4, 6],
+    "allow_unverified": [True, False, True, False, True, False],
+    "on_task_error": ["fail", "hold", "fail", "hold", "fail", "hold"],
+    "setup": ["s1", "s2", "s3", "s4", "s5", "s6"],
+    "setup_timeout": ["1m", "2m", "3m", "4m", "5m", "6m"],
+    "copy_files": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
+    "environment": [["A"], ["B"], ["C"], ["D"], ["E"], ["F"]],
+    "max_cost": [1.5, 2.5, 3.5, 4.5, 5.5, 6.5],
+    "host_lost_after": ["11s", "12s", "13s", "14s", "15s", "16s"],
+    "lease": ["1s", "2s", "3s", "4s", "5s", "6s"],
+    "home": ["/h1", "/h2", "/h3", "/h4", "/h5", "/h6"],
+    "database": [f"postgresql://h{n}/d" for n in range(6)],
+    "color": ["never", "always", "never", "always", "never", "always"],
+    "caches": [False, True, False, True, False, True],
+    "limits.hard": ["1m", "2m", "off", "4m", "5m", "off"],
+    "limits.idle": ["1m", "2m", "off", "4m", "5m", "off"],
+    "limits.done_grace": ["1s", "2s", "off", "4s", "5s", "off"],
+    "limits.output": ["1MB", "2MB", "3MB", "4MB", "5MB", "6MB"],
+    "limits.term_grace": ["1s", "2s", "3s", "4s", "6s", "7s"],
+    "ports.size": [1, 2, 3, 4, 5, 6],
+    "ports.first": [2001, 2002, 2003, 2004, 2005, 2006],
+    "gates": [[{"name": f"g{n}", "run": f"run {n}"}] for n in range(6)],
+    "agents.claude.binary": ["b1", "b2", "b3", "b4", "b5", "b6"],
+}
+
+
+def as_tree(key: str, value: object) -> dict[str, object]:
+    tree: object = value
+    for part in reversed(key.split(".")):
+        tree = {part: tree}
+    assert isinstance(tree, dict)
+    return tree
+
+
+def as_toml(key: str, value: object) -> str:
+    table, _, name = key.rpartition(".")
+    header = f"[{table}]\n" if table else ""
+    return f"# a comment\n{header}{name} = {toml_value(value)}\n"
+
+
+def as_text(value: object) -> str:
+    return json.dumps(value) if not isinstance(value, str) else value
+
+
+@pytest.mark.capability("C002", "C007")
+@pytest.mark.parametrize("key", SAMPLES)
+def test_each_level_beats_the_ones_below_it_for_every_setting(key: str) -> None:
+    setting = setting_of(key)
+    assert setting is not None
+    user, project, loop, plan, environment, flag = SAMPLES[key]
+    variable = "LOOPWRIGHT_" + key.upper().replace(".", "__")
+    layers = [
+        (from_toml(as_toml(key, user), "config.toml", Level.USER), user, "config.toml:"),
+        (from_toml(as_toml(key, project), "loopwright.toml", Level.PROJECT), project, "loopwright.toml:"),
+        (from_loop(as_tree(key, loop), "nightly"), loop, "loop nightly"),
+        (from_plan(as_tree(key, plan), "plan.yaml"), plan, "plan plan.yaml"),
+        (from_environment({variable: as_text(environment)}), environment, f"environment {variable}"),
+        (from_flags({key: flag}), flag, f"flag {setting.flag}"),
+    ]
+    if setting.machine:
+        layers = [layers[0], layers[4], layers[5]]
+    for upto in range(1, len(layers) + 1):
+        # The order in which layers are handed over decides nothing.
+        settled = resolve(layer for layer, _, _ in reversed(layers[:upto]))
+        _, value, origin = layers[upto - 1]
+        assert settled.get(key) == setting.kind.read(value)
+        assert settled.origin(key).startswith(origin)
+
+
+def test_the_samples_cover_every_setting() -> None:
+    assert set(SAMPLES) - {"agents.claude.binary"} == set(settings())
+
+
+@pytest.mark.parametrize("level", [Level.PROJECT, Level.LOOP, Level.PLAN])
+@pytest.mark.parametrize("key", [key for key, setting in settings().items() if setting.machine])
+def test_a_setting_of_the_machine_cannot_come_from_a_project(key: str, level: Level) -> None:
+    value = SAMPLES[key][0]
+    layer = {
+        Level.PROJECT: lambda: from_toml(as_toml(key, value), "loopwright.toml", Level.PROJECT),
+        Level.LOOP: lambda: from_loop(as_tree(key, value), "nightly"),
+        Level.PLAN: lambda: from_plan(as_tree(key, value), "plan.yaml"),
+    }[level]()
+    with pytest.raises(BadConfig, match="belongs to a machine"):
+        resolve([layer])
+
+
+def test_without_any_layer_the_defaults_are_those_of_the_model() -> None:
+    settled = resolve([])
+    assert settled.policy() == Policy()
+    assert settled.values.limits.output == Limits().output_bytes
+    assert settled.gates == ()
+    assert {settled.origin(key) for key in settings()} == {"default"}
+
+
+def test_a_policy_carries_everything_that_was_set() -> None:
+    layer = from_flags({key: values[0] for key, values in SAMPLES.items()})
+    assert resolve([layer]).policy() == Policy(
+        agent="a1",
+        model="m1",
+        permission_mode="full",
+        parallel=3,
+        max_attempts=4,
+        max_call_retries=0,
+        allow_unverified=True,
+        on_task_error="fail",
+        setup="s1",
+        setup_timeout_s=60,
+        copy_files=("a",),
+        environment=("A",),
+        limits=Limits(hard_s=60, idle_s=60, done_grace_s=1, output_bytes=1024 * 1024, term_grace_s=1),
+        max_cost_micros=1_500_000,
+        host_lost_after_s=11,
+        agent_options={"claude": {"binary": "b1"}},
+    )
+
+
+def test_the_options_of_an_agent_are_combined_one_by_one() -> None:
+    settled = resolve(
+        [
+            from_toml('[agents.claude]\nbinary = "x"\nmax_turns = 5', "config.toml", Level.USER),
+            from_environment({"LOOPWRIGHT_AGENTS__CLAUDE__MAX_TURNS": "9"}),
+        ]
+    )
+    assert settled.policy().agent_options == {"claude": {"binary": "x", "max_turns": 9}}
+
+
+def test_the_gates_of_a_plan_replace_those_of_the_project() -> None:
+    gate = GateCommand(name="own", command="make own", timeout_s=5, junit="out/report.xml")
+    work = PlannedWork(
+        title="t", tasks=(PlannedTask(key="a", title="A"),), gates=(gate,), settings={"model": "m"}, sha256=""
+    )
+    project = 'model = "other"\ngates = ["make test"]\n'
+    settled = load(
+        {"HOME": "/somewhere"}, platform="linux", plan=work, plan_name="plan.yaml", project_text=project
+    )
+    assert settled.gates == (gate,)
+    assert settled.values.model == "m"
+    assert settled.origin("gates") == "plan plan.yaml"
+
+
+def test_an_origin_names_the_line_of_the_file() -> None:
+    text = 'agent = "x"\n\n[limits]\n# why\nhard = "5m"\n\n[[gates]]\nrun = "make"\n'
+    settled = resolve([from_toml(text, "loopwright.toml", Level.PROJECT)])
+    assert settled.origin("limits.hard") == "loopwright.toml:5"
+    assert settled.origin("gates") == "loopwright.toml:7"
+    assert settled.origin("limits.idle") == "default"
+
+
+def test_lines_inside_a_long_text_are_not_taken_for_keys() -> None:
+    text = 'setup = """\nagent = "no"\n"""\nagent = "yes"\n'
+    settled = resolve([from_toml(text, "loopwright.toml", Level.PROJECT)])
+    assert settled.values.agent == "yes"
+    assert settled.origin("agent") == "loopwright.toml:4"
+
+
+def test_the_users_own_file_is_read_and_named_without_the_home_folder(tmp_path: Path) -> None:
+    file = tmp_path / ".config" / "loopwright" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('\nhome = "~/data"\n')
+    settled = load({"HOME": str(tmp_path)}, platform="linux")
+    assert settled.home == tmp_path / "data"
+    assert settled.origin("home") == "~/.config/loopwright/config.toml:2"
+
+
+def test_a_users_file_that_is_not_text_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "loopwright" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadConfig, match=r"config\.toml: cannot be read"):
+        load({"HOME": "/nowhere", "XDG_CONFIG_HOME": str(tmp_path)}, platform="linux")
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    assert resolve([from_environment({"LOOPWRIGHT_AGENT": " "})]).origin("agent") == "default"
+
+
+def test_a_flag_that_was_not_given_counts_as_not_set() -> None:
+    assert resolve([from_flags({"agent": None})]).origin("agent") == "default"
+
+
+def test_a_loop_and_a_flag_are_part_of_what_is_loaded() -> None:
+    settled = load(
+        {"HOME": "/somewhere"},
+        platform="linux",
+        flags={"home": Path("/elsewhere"), "limits": {"hard": "off"}},
+        loop={"model": "m", "limits": {"idle": "1m"}},
+        loop_name="nightly",
+    )
+    assert settled.home == Path("/elsewhere")
+    assert settled.values.limits.hard is None
+    assert settled.origin("model") == "loop nightly"
+    assert settled.values.limits.idle == 60

@@ -1,0 +1,104 @@
+"""What is made from the settings is up to date: documentation, schemas, the commented file."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import pytest
+from tests.unit.config.published import ROOT, published
+from tests.unit.config.test_precedence import SAMPLES, as_tree
+
+from loopwright.config.layers import Level, check_values, from_toml
+from loopwright.config.publish import commented_toml, configuration_schema, toml_value
+from loopwright.config.resolve import resolve
+from loopwright.config.settings import settings
+
+
+@pytest.mark.capability("C006")
+@pytest.mark.parametrize("path", published(), ids=lambda path: path.name)
+def test_a_published_file_says_what_the_code_says(path: Path) -> None:
+    command = "python -m tests.unit.config.published"
+    assert path.read_text(encoding="utf-8") == published()[path], (
+        f"run `{command}` to write {path.name} again"
+    )
+
+
+@pytest.mark.capability("C006")
+@pytest.mark.parametrize("name", ["project", "user", "plan"])
+def test_a_schema_is_valid_and_ships_with_the_package(name: str) -> None:
+    schema = json.loads((files("loopwright") / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("key", SAMPLES)
+def test_the_schema_accepts_what_the_program_accepts(key: str) -> None:
+    validator = jsonschema.Draft202012Validator(configuration_schema(machine=True))
+    for value in SAMPLES[key]:
+        tree = as_tree(key, value)
+        assert check_values(tree, Level.USER)[1] == ()
+        validator.validate(tree)
+
+
+@pytest.mark.capability("C003")
+@pytest.mark.parametrize(
+    "text",
+    [
+        'agnt = "x"', 'home = "/x"', "parallel = 0", '[limits]\nhard = "soon"', '[limits]\nhrd = 1', 'color = "red"',
+        '[[gates]]\nname = "x"', 'gates = [{run = "x", tmeout = 3}]', 'environment = ["A B"]', "max_cost = -1",
+    ],
+)  # fmt: skip
+def test_the_schema_refuses_what_the_program_refuses(text: str) -> None:
+    tree = tomllib.loads(text)
+    assert check_values(tree, Level.PROJECT)[1] != ()
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(tree, configuration_schema(machine=False), jsonschema.Draft202012Validator)
+
+
+def test_the_example_in_the_documentation_works() -> None:
+    examples = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "configuration.md").read_text(), re.DOTALL)
+    assert examples
+    for example in examples:
+        assert resolve([from_toml(example, "loopwright.toml", Level.PROJECT)]).gates
+
+
+def test_every_default_of_the_commented_file_is_the_default() -> None:
+    text = commented_toml({})
+    assert tomllib.loads(text) == {}
+    awake = "\n".join(
+        line.removeprefix("# ") for line in text.splitlines() if re.match(r"# (\w+ = |\[)", line)
+    )
+    settled = resolve([from_toml(awake, "loopwright.toml", Level.PROJECT)])
+    assert settled.values == resolve([]).values
+    assert set(settled.origins) == {
+        key for key, each in settings().items() if not each.machine and key != "gates"
+    }
+
+
+def test_chosen_settings_stand_uncommented_in_the_commented_file() -> None:
+    text = commented_toml({"setup": "npm ci", "limits.hard": "5m"})
+    assert tomllib.loads(text) == {"setup": "npm ci", "limits": {"hard": "5m"}}
+
+
+@pytest.mark.parametrize(
+    "value", ['a"b\\c\nd\t\x7f\x1b é 🙂', 3, 2.5, True, ["a", "b"], {"a b": 1, "c": ["x"], "": False}]
+)
+def test_values_written_as_toml_read_back_as_themselves(value: object) -> None:
+    assert tomllib.loads(f"x = {toml_value(value)}") == {"x": value}
+
+
+@pytest.mark.capability("C001")
+def test_nothing_published_names_a_path_of_this_machine() -> None:
+    for path, text in published().items():
+        assert str(ROOT) not in text, path
+        assert str(Path.home()) + "/" not in text, path
+
+
+def test_finding_the_home_does_not_load_pydantic() -> None:
+    code = "import sys, loopwright.config.home, loopwright.config; print('pydantic' in sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "False"

@@ -1,0 +1,37 @@
+"""Failure classes and their rules."""
+
+import pytest
+
+from loopwright.core.failures import RULES, Failure, Level
+
+
+@pytest.mark.parametrize("failure", Failure)
+def test_every_failure_has_a_rule_with_advice_in_one_sentence(failure: Failure) -> None:
+    advice = RULES[failure].advice
+    assert advice[0].isupper()
+    assert advice.endswith(".")
+    assert "\n" not in advice
+
+
+def test_the_rules_cannot_be_changed_by_accident() -> None:
+    with pytest.raises(TypeError):
+        RULES[Failure.GATE] = RULES[Failure.AUTH]  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        RULES[Failure.GATE].level = Level.NONE  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "failure", [Failure.RATE_LIMIT, Failure.OVERLOADED, Failure.CRASH, Failure.HOST_LOST, Failure.GATE_BROKEN]
+)
+def test_what_was_never_judged_does_not_use_up_an_attempt(failure: Failure) -> None:
+    assert RULES[failure].level is Level.CALL
+
+
+@pytest.mark.parametrize("failure", [Failure.NO_CHANGE, Failure.GATE, Failure.CONFLICT, Failure.TIMEOUT])
+def test_what_was_judged_uses_up_an_attempt(failure: Failure) -> None:
+    assert RULES[failure].level is Level.ATTEMPT
+
+
+@pytest.mark.parametrize("failure", [Failure.AUTH, Failure.BILLING, Failure.BUDGET, Failure.UNVERIFIED])
+def test_what_only_a_person_can_mend_is_never_tried_again_by_the_machine(failure: Failure) -> None:
+    assert RULES[failure].level is Level.NONE

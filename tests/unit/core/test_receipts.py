@@ -1,0 +1,518 @@
+"""Receipts: built from rows, verified against facts found again."""
+
+import copy
+import itertools
+import json
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from loopwright.core.failures import Failure
+from loopwright.core.model import (
+    Attempt,
+    Check,
+    CheckStatus,
+    CommandResult,
+    GateCommand,
+    Plan,
+    Policy,
+    Project,
+    Role,
+    Run,
+    Task,
+    Usage,
+    Verdict,
+    VerdictRecord,
+    VerdictStatus,
+)
+from loopwright.core.receipts import (
+    Facts,
+    GitFacts,
+    build_receipt,
+    fingerprint,
+    render,
+    shape_problems,
+    verify_receipt,
+)
+from loopwright.core.states import AttemptState, PlanState, RunState, TaskState
+from loopwright.core.verdicts import gate_key
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def uid(kind, n):
+    return f"{kind}_{UUID(int=n)}"
+
+
+def sha(text):
+    return (text * 40)[:40]
+
+
+BASE, RESULT, LAND1 = sha("ba5e"), sha("fe11"), sha("1a")
+TREE1, TREE2 = sha("7e1"), sha("7e2")
+GATE = (GateCommand(name="all", command="make all"),)
+OWN = (GateCommand(name="own", command="make own", junit="r.xml"),)
+
+
+def verdict_record(n, tree, commands, *, status=VerdictStatus.PASSED, exit_code=0, checks=None, minutes=0):
+    checks = checks or (Check(id="c", name="c", status=CheckStatus.PASSED),)
+    results = tuple(
+        CommandResult(
+            name=c.name,
+            command=c.command,
+            exit_code=exit_code,
+            duration_s=1.0,
+            output_sha256=sha("0a") + sha("0a")[:24],
+            output_bytes=5,
+            tail="never in a receipt",
+        )
+        for c in commands
+    )
+    return VerdictRecord(
+        id=uid("verdict", n),
+        plan_id=uid("plan", 1),
+        tree=tree,
+        gate_key=gate_key(commands),
+        run_id=uid("run", n),
+        verdict=Verdict(status=status, checks=tuple(checks), commands=results),
+        created_at=NOW + timedelta(minutes=minutes),
+    )
+
+
+def task(n, **changes):
+    return replace(
+        Task(
+            id=uid("ptask", n),
+            plan_id=uid("plan", 1),
+            key=f"t{n}",
+            title=f"Task {n}",
+            position=n,
+            status=TaskState.COMPLETE,
+            attempt_id=uid("att", n),
+            created_at=NOW,
+            updated_at=NOW,
+        ),
+        **changes,
+    )
+
+
+def attempt(n, /, **changes):
+    return replace(
+        Attempt(
+            id=uid("att", n),
+            plan_id=uid("plan", 1),
+            task_id=uid("ptask", n),
+            n=1,
+            state=AttemptState.LANDED,
+            agent="scripted",
+            created_at=NOW,
+            updated_at=NOW,
+        ),
+        **changes,
+    )
+
+
+def run(n, **changes):
+    return replace(
+        Run(
+            id=uid("run", n),
+            plan_id=uid("plan", 1),
+            role=Role.IMPLEMENTER,
+            state=RunState.COMPLETE,
+            agent="scripted",
+            agent_version="1.0",
+            permission_mode="edit",
+            usage=Usage(input_tokens=10, output_tokens=2),
+            cost_micros=500,
+            created_at=NOW + timedelta(seconds=n),
+            started_at=NOW,
+        ),
+        **changes,
+    )
+
+
+PLAN = Plan(
+    id=uid("plan", 1),
+    project_id=uid("proj", 1),
+    loop_id=uid("loop", 1),
+    title="A plan",
+    status=PlanState.VERIFIED,
+    source_sha256="5" * 64,
+    base_ref="main",
+    base_sha=BASE,
+    branch="loopwright/x/main",
+    policy=Policy(agent="scripted"),
+    gates=GATE,
+    result_sha=RESULT,
+    created_at=NOW,
+    updated_at=NOW,
+)
+
+
+def rows(**changes):
+    """The rows of a plan in which task 1 has acceptance of its own and task 2 has none."""
+    given = {
+        "project": Project(id=uid("proj", 1), name="demo", path="/home/someone/demo", created_at=NOW),
+        "plan": PLAN,
+        "tasks": [
+            task(1, landed_sha=LAND1, acceptance=OWN),
+            task(2, landed_sha=RESULT, criteria=("fast",)),
+        ],
+        "attempts": [
+            attempt(1, candidate_sha=LAND1, candidate_tree=TREE1, candidate_parent=BASE),
+            attempt(2, candidate_sha=RESULT, candidate_tree=TREE2, candidate_parent=LAND1),
+        ],
+        "runs": [run(1), run(2), run(3, role=Role.GATE, agent=None, cost_micros=None, usage=None)],
+        "verdicts": [verdict_record(4, TREE1, OWN), verdict_record(5, TREE2, GATE)],
+        "git": GitFacts(
+            result_tree=TREE2,
+            diff_sha256="d" * 64,
+            task_diff_sha256={uid("ptask", 1): "1" * 64, uid("ptask", 2): "2" * 64},
+        ),
+        "event_head": "e" * 64,
+        "made_by": "loopwright 1.0",
+    }
+    return given | changes
+
+
+def build(**changes):
+    return build_receipt(**rows(**changes))
+
+
+FACTS = Facts(
+    trees={BASE: sha("b"), LAND1: TREE1, RESULT: TREE2},
+    contains_base=True,
+    parents={LAND1: BASE, RESULT: LAND1},
+    landings={uid("ptask", 1): [LAND1], uid("ptask", 2): [RESULT]},
+    diffs={uid("plan", 1): "d" * 64, uid("ptask", 1): "1" * 64, uid("ptask", 2): "2" * 64},
+)
+
+
+@pytest.mark.capability("C078")
+def test_a_receipt_of_a_checked_plan_is_verified_and_has_no_differences():
+    receipt = build()
+    assert receipt["outcome"] == "verified"
+    assert [t["outcome"] for t in receipt["tasks"]] == ["verified", "verified"]
+    assert verify_receipt(json.loads(render(receipt)), FACTS) == []
+
+
+def test_the_same_rows_in_any_order_give_the_same_bytes():
+    given = rows()
+    expected = render(build())
+    chance = random.Random(7)
+    for _ in range(5):
+        for key in ("tasks", "attempts", "runs", "verdicts"):
+            chance.shuffle(given[key])
+        assert render(build_receipt(**given)) == expected
+
+
+def test_a_receipt_carries_facts_and_neither_output_nor_the_users_path():
+    text = render(build())
+    assert "never in a receipt" not in text
+    assert "/home/someone" not in text
+    receipt = json.loads(text)
+    assert receipt["schema"] == "loopwright.receipt/1"
+    assert receipt["sha256"] == fingerprint(receipt)
+    first = receipt["tasks"][0]
+    assert (first["landed_sha"], first["tree"], first["parent_sha"]) == (LAND1, TREE1, BASE)
+    assert first["diff_sha256"] == "1" * 64
+    assert receipt["verdicts"][0]["commands"][0]["exit_code"] == 0
+    assert receipt["events"] == {"head": "e" * 64}
+
+
+def test_every_attempt_stands_there_with_its_class_of_failure():
+    first = attempt(1, id=uid("att", 9), state=AttemptState.REJECTED, failure=Failure.GATE, detail="x" * 900)
+    second = attempt(1, n=2, candidate_sha=LAND1, candidate_tree=TREE1, candidate_parent=BASE)
+    other = attempt(2, candidate_sha=RESULT, candidate_tree=TREE2, candidate_parent=LAND1)
+    receipt = build(attempts=[second, other, first])
+    attempts = receipt["tasks"][0]["attempts"]
+    assert [(a["n"], a["state"], a["failure"]) for a in attempts] == [
+        (1, "REJECTED", "gate"),
+        (2, "LANDED", None),
+    ]
+    assert len(attempts[0]["detail"]) == 500
+
+
+def test_known_costs_are_summed_and_the_sum_is_complete():
+    receipt = build()
+    assert receipt["cost"] == {"total": 1000, "complete": True, "unknown_runs": 0}
+    assert receipt["usage"]["input_tokens"] == {"total": 20, "complete": True, "unknown_runs": 0}
+    assert receipt["usage"]["cache_read_tokens"] == {"total": None, "complete": False, "unknown_runs": 2}
+
+
+def test_an_unknown_cost_stays_null_and_is_named_as_a_gap():
+    unknown = run(2, cost_micros=None, usage=None, permission_mode=None, agent_version=None)
+    receipt = build(runs=[run(1), unknown, run(3, started_at=None, cost_micros=None)])
+    assert receipt["runs"][1]["cost_micros"] is None
+    assert receipt["cost"] == {"total": 500, "complete": False, "unknown_runs": 1}
+    gaps = receipt["not_checked"]
+    assert "the cost of 1 of 2 agent runs is not known" in gaps
+    assert "the permission mode of 1 of 2 agent runs is not known" in gaps
+    assert "the agent's version of 1 of 2 agent runs is not known" in gaps
+
+
+def test_a_plan_without_agent_runs_cost_nothing():
+    assert build(runs=[])["cost"] == {"total": 0, "complete": True, "unknown_runs": 0}
+
+
+def test_what_was_not_checked_is_said_in_plain_words():
+    assert build()["not_checked"] == [
+        "task 't2' has no acceptance command of its own: gate:all alone checked it",
+        "task 't2' has 1 criteria in words: only commands were run",
+        "2 agent runs had the permission mode 'edit': what else they did is not known",
+        "no independent reviewer looked at the work",
+    ]
+
+
+def test_skipped_checks_of_the_final_gate_are_a_gap():
+    checks = (
+        Check(id="a", name="a", status=CheckStatus.PASSED),
+        Check(id="b", name="b", status=CheckStatus.SKIPPED),
+    )
+    receipt = build(verdicts=[verdict_record(4, TREE1, OWN), verdict_record(5, TREE2, GATE, checks=checks)])
+    assert receipt["not_checked"][0] == "1 checks of gate:all were skipped on the result"
+    assert receipt["outcome"] == "verified"
+
+
+def test_a_plan_without_gates_is_unverified():
+    own_only = [task(1, landed_sha=LAND1, acceptance=OWN), task(2, landed_sha=RESULT)]
+    receipt = build(plan=replace(PLAN, gates=()), tasks=own_only)
+    assert [t["outcome"] for t in receipt["tasks"]] == ["verified", "unverified"]
+    assert receipt["outcome"] == "unverified"
+    assert receipt["not_checked"][:2] == [
+        "the plan has no gate: nothing checked the final tree as a whole",
+        "task 't2' has no acceptance command of its own: nothing checked it",
+    ]
+    assert verify_receipt(receipt, FACTS) == []
+
+
+def test_gate_all_must_have_passed_on_exactly_the_tree_of_the_result():
+    receipt = build(
+        verdicts=[verdict_record(4, TREE1, OWN), verdict_record(5, sha("0ff"), GATE)],
+        tasks=[task(1, landed_sha=LAND1, acceptance=OWN)],
+    )
+    assert receipt["outcome"] == "not_verified"
+    assert receipt["not_checked"][0] == "gate:all has not passed on exactly the tree of the result"
+
+
+def test_the_latest_verdict_counts_and_a_contradiction_is_named():
+    failed = verdict_record(9, TREE2, GATE, status=VerdictStatus.FAILED, exit_code=1, minutes=-5)
+    passed = verdict_record(5, TREE2, GATE)
+    receipt = build(verdicts=[passed, verdict_record(4, TREE1, OWN), failed])
+    assert receipt["outcome"] == "verified"
+    assert (
+        "1 trees got different verdicts from the same commands: the latest counts" in receipt["not_checked"]
+    )
+    assert build(verdicts=[failed, verdict_record(4, TREE1, OWN)])["outcome"] == "not_verified"
+
+
+BAD_CHECK = (Check(id="c", name="c", status=CheckStatus.FAILED, message="why\nmore"),)
+ERRORED = (
+    Check(id="c", name="c", status=CheckStatus.PASSED),
+    Check(id="d", name="d", status=CheckStatus.ERROR),
+)
+
+
+@pytest.mark.parametrize(
+    "lying",
+    [
+        verdict_record(5, TREE2, GATE, exit_code=1),
+        verdict_record(5, TREE2, GATE, checks=BAD_CHECK),
+        verdict_record(5, TREE2, GATE, checks=ERRORED),
+        replace(verdict_record(5, TREE2, OWN), gate_key=gate_key(GATE)),
+    ],
+)
+def test_a_verdict_called_passed_whose_facts_disagree_does_not_pass(lying):
+    receipt = build(verdicts=[verdict_record(4, TREE1, OWN), lying])
+    assert receipt["outcome"] == "not_verified"
+
+
+def test_bad_checks_are_listed_with_the_first_line_of_their_message():
+    failed = verdict_record(5, TREE2, GATE, checks=BAD_CHECK, status=VerdictStatus.FAILED)
+    (entry,) = build(verdicts=[failed])["verdicts"]
+    assert entry["checks"] == {"passed": 0, "failed": 1, "skipped": 0, "error": 0}
+    assert entry["bad"] == [{"name": "c", "status": "failed", "message": "why"}]
+
+
+def waiting(**changes):
+    return attempt(1, state=AttemptState.WAITING, **changes)
+
+
+@pytest.mark.parametrize(
+    ("one", "tries", "outcome"),
+    [
+        (task(1, status=TaskState.QUEUED), [], "not_verified"),
+        (task(1, status=TaskState.ERROR, failure=Failure.USAGE_LIMIT), [], "not_verified"),
+        (task(1, status=TaskState.QUEUED, failure=Failure.USAGE_LIMIT), [], "waiting_quota"),
+        (task(1, status=TaskState.RUNNING), [waiting(failure=Failure.RATE_LIMIT)], "waiting_quota"),
+        (task(1, status=TaskState.RUNNING), [waiting(wait_reason="usage_limit")], "waiting_quota"),
+        (task(1, status=TaskState.RUNNING), [waiting(wait_reason="paused")], "not_verified"),
+        (task(1, status=TaskState.AWAITING_RESPONSE), [], "needs_human"),
+        (task(1, status=TaskState.CANCELLED), [], "cancelled"),
+        (task(1), [attempt(1, candidate_tree=TREE2)], "no_change_proven"),
+        (task(1), [attempt(1)], "not_verified"),
+        (task(1, landed_sha=LAND1), [attempt(1, candidate_sha=RESULT)], "not_verified"),
+    ],
+)
+def test_the_outcome_of_a_task_follows_from_its_rows_alone(one, tries, outcome):
+    assert build(tasks=[one], attempts=tries)["tasks"][0]["outcome"] == outcome
+
+
+def test_a_cancelled_plan_says_so():
+    assert build(plan=replace(PLAN, status=PlanState.CANCELLED))["outcome"] == "cancelled"
+
+
+def resealed(receipt):
+    receipt["sha256"] = fingerprint(receipt)
+    return receipt
+
+
+def set_path(value, path, new):
+    *above, last = path
+    for part in above:
+        value = value[part]
+    value[last] = new
+
+
+FORGERIES = [
+    (("outcome",), "verified_with_gaps", "outcome does not follow from the facts"),
+    (("cost", "total"), 1, "cost does not follow"),
+    (("usage", "input_tokens", "total"), 1, "usage does not follow"),
+    (("not_checked",), [], "not_checked does not follow"),
+    (("tasks", 0, "outcome"), "cancelled", "task 't1' says 'cancelled', the facts say 'verified'"),
+    (("plan", "gate_key"), "0", "the plan's gate key does not belong to its gates"),
+    (("tasks", 0, "gate_key"), "0", "the gate key of task 't1' does not belong"),
+    (("tasks", 0, "landed_sha"), sha("dead"), f"commit {sha('dead')} does not exist"),
+    (("tasks", 0, "landed_sha"), None, f"task 't1' did not land, but {LAND1} carries its trailer"),
+    (("tasks", 0, "tree"), TREE2, f"task 't1' landed the tree {TREE1}, but {TREE2} was judged"),
+    (("tasks", 0, "parent_sha"), RESULT, f"task 't1' landed on {BASE}, not on {RESULT}"),
+    (("tasks", 0, "diff_sha256"), "9" * 64, "the diff of task 't1' is not the one in the receipt"),
+    (("plan", "base_sha"), sha("dead"), f"commit {sha('dead')} does not exist"),
+    (("plan", "result_tree"), TREE1, f"the result's tree is {TREE2}, not {TREE1}"),
+    (("plan", "diff_sha256"), "9" * 64, "the diff from base to result is not the one"),
+    (("verdicts", 1, "status"), "failed", "outcome does not follow from the facts"),
+    (("verdicts", 1, "commands"), [], "outcome does not follow from the facts"),
+]
+
+
+@pytest.mark.parametrize(("path", "new", "words"), FORGERIES)
+def test_a_forged_receipt_is_found_out_although_its_hash_was_made_anew(path, new, words):
+    receipt = copy.deepcopy(build())
+    set_path(receipt, path, new)
+    found = verify_receipt(resealed(receipt), FACTS)
+    assert any(words in line for line in found), found
+
+
+def test_a_changed_receipt_no_longer_matches_its_own_hash():
+    receipt = build() | {"made_by": "someone else"}
+    assert verify_receipt(receipt, FACTS) == ["the receipt was changed: its own hash does not match"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"contains_base": False}, "the result does not contain the base commit"),
+        ({"trees": {BASE: None, LAND1: TREE1, RESULT: TREE2}}, f"commit {BASE} does not exist"),
+        (
+            {"landings": {uid("ptask", 1): [LAND1, RESULT], uid("ptask", 2): [RESULT]}},
+            f"task 't1' should have landed once, as {LAND1}; found: {LAND1}, {RESULT}",
+        ),
+        ({"landings": {}}, f"task 't2' should have landed once, as {RESULT}; found: nothing"),
+        ({"outputs": {f"{uid('run', 5)}/1": "0" * 64}}, "the recorded output of 'all'"),
+    ],
+)
+def test_facts_that_say_something_else_are_differences(changes, words):
+    found = verify_receipt(build(), replace(FACTS, **changes))
+    assert any(words in line for line in found), found
+
+
+def test_an_output_that_was_found_again_is_no_difference():
+    outputs = {f"{uid('run', 5)}/1": sha("0a") + sha("0a")[:24]}
+    assert verify_receipt(build(), replace(FACTS, outputs=outputs)) == []
+
+
+def test_a_plan_without_a_result_yet_is_compared_as_far_as_it_got():
+    receipt = build(
+        plan=replace(PLAN, result_sha=None, status=PlanState.RUNNING),
+        tasks=[task(1, status=TaskState.QUEUED)],
+        attempts=[],
+        git=GitFacts(result_tree=None),
+    )
+    assert receipt["outcome"] == "not_verified"
+    assert verify_receipt(receipt, replace(FACTS, landings={})) == []
+
+
+def test_a_task_that_landed_before_there_is_a_result_is_compared_by_its_commit():
+    running = build(
+        plan=replace(PLAN, result_sha=None, status=PlanState.RUNNING),
+        git=replace(rows()["git"], result_tree=None),
+    )
+    facts = replace(FACTS, landings={}, contains_base=False)
+    assert verify_receipt(running, facts) == []
+    assert verify_receipt(running, replace(facts, trees=FACTS.trees | {LAND1: TREE2}))
+
+
+def test_a_receipt_without_a_whole_diff_is_not_compared_in_that():
+    receipt = build(git=replace(rows()["git"], diff_sha256=None))
+    assert verify_receipt(receipt, FACTS) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "new"),
+    [
+        (("schema",), "loopwright.receipt/2"),
+        (("plan",), None),
+        (("tasks",), {}),
+        (("tasks", 0), 1),
+        (("tasks", 0, "id"), "../../etc"),
+        (("tasks", 0, "landed_sha"), "--output=x"),
+        (("tasks", 0, "status"), "DONE"),
+        (("tasks", 0, "criteria"), True),
+        (("tasks", 0, "acceptance"), [{"name": "x"}]),
+        (("plan", "base_sha"), None),
+        (("plan", "gates"), [{"name": "a", "command": "b", "timeout_s": "9", "junit": None}]),
+        (("verdicts", 0, "run_id"), "/etc/passwd"),
+        (("verdicts", 0, "commands", 0, "timed_out"), 0),
+        (("verdicts", 0, "commands", 0, "exit_code"), "0"),
+        (("runs", 0, "usage"), {}),
+        (("runs", 0, "cost_micros"), -1),
+    ],
+)
+def test_a_value_of_another_shape_is_named_with_its_place_and_nothing_of_it_is_used(path, new):
+    receipt = copy.deepcopy(build())
+    set_path(receipt, path, new)
+    problems = verify_receipt(resealed(receipt), FACTS)
+    place = "receipt" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
+    assert problems
+    assert all(problem.startswith(place) for problem in problems)
+
+
+@pytest.mark.parametrize("value", [None, [], "x", {}, {"schema": "loopwright.receipt/1"}])
+def test_something_that_is_no_receipt_at_all_is_refused(value):
+    assert shape_problems(value)
+    assert verify_receipt(value, FACTS) == shape_problems(value)
+
+
+def test_a_receipt_with_one_task_twice_is_refused():
+    receipt = build()
+    receipt["tasks"] = [receipt["tasks"][0]] * 2
+    assert shape_problems(receipt) == ["receipt.tasks: an id stands there twice"]
+
+
+def test_every_single_changed_byte_of_a_receipt_is_noticed():
+    """Whatever leaf is changed, with or without a new hash over it, the first check at least sees it."""
+    receipt = build()
+
+    def leaves(value, path=()):
+        if isinstance(value, dict | list):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            return itertools.chain.from_iterable(leaves(item, (*path, key)) for key, item in items)
+        return iter([path])
+
+    for path in leaves(receipt):
+        changed = copy.deepcopy(receipt)
+        set_path(changed, path, "changed")
+        assert verify_receipt(changed, FACTS), path
