@@ -21,6 +21,7 @@ from loopwright.adapters.statefiles import ProjectStateFiles
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.config.resolve import Settings
 from loopwright.core.model import Leg, Plan, Project
+from loopwright.engine.feed import Outbox
 from loopwright.engine.worker import WorkerLoop
 from loopwright.engine.world import HomePaths, Me, World
 from loopwright.ports import Engine, Failpoint, Invocation, Membership, Repository, no_failpoint
@@ -90,6 +91,16 @@ def make_worker(world: World) -> WorkerLoop:
     return WorkerLoop(world, ProjectStateFiles())
 
 
+async def catch_up_state_files(world: World) -> None:
+    """Write what a killed worker left unwritten, unless another one is at it."""
+    if not world.membership.acquire({"pid": os.getpid(), "command": "state files"}):
+        return
+    try:
+        await Outbox(world, ProjectStateFiles()).catch_up()
+    finally:
+        world.membership.release()
+
+
 def repositories(home: Home) -> Callable[[Project], Repository]:
     """Return a function that opens each project's repository once."""
     opened: dict[str, GitRepository] = {}
@@ -130,21 +141,25 @@ def _environment(
 
 
 def failpoint_from(env: Mapping[str, str]) -> Failpoint:
-    """Return what tests of crashes use: `LOOPWRIGHT_FAILPOINT=name:n` kills this process at the n-th such moment."""
+    """Return what tests of crashes use: `LOOPWRIGHT_FAILPOINT=one,other:3` kills this process at such a moment.
+
+    The number says at which of its occurrences; the trace names every moment that was reached.
+    """
     wanted, trace = env.get("LOOPWRIGHT_FAILPOINT"), env.get("LOOPWRIGHT_FAILPOINT_TRACE")
     if not wanted and not trace:
         return no_failpoint
-    name, _, count = (wanted or "").partition(":")
-    left = int(count or "1")
+    left: dict[str, int] = {}
+    for one in filter(None, (wanted or "").split(",")):
+        name, _, count = one.partition(":")
+        left[name] = int(count or "1")
 
     def failpoint(reached: str) -> None:
-        nonlocal left
         if trace:
             with Path(trace).open("a") as file:
                 file.write(reached + "\n")
-        if reached == name:
-            left -= 1
-            if left == 0:
+        if reached in left:
+            left[reached] -= 1
+            if left[reached] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     return failpoint

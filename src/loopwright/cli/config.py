@@ -13,7 +13,7 @@ from loopwright.config.resolve import DEFAULT_ORIGIN
 
 app = App(name="config", help="Show every setting with its origin.", help_format="plaintext")
 
-_EMPTY: Final = ("", [], None)
+_EMPTY: Final[tuple[object, ...]] = ("", [], None)
 
 
 @app.command

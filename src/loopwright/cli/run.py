@@ -14,7 +14,7 @@ from rich.markup import escape
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.host import new_id
-from loopwright.app import Home, make_worker, make_world, open_home
+from loopwright.app import Home, catch_up_state_files, make_worker, make_world, open_home
 from loopwright.cli.context import Place, actor, here, look_settings, project_text, settings_for
 from loopwright.cli.drive import Foreground, log_to
 from loopwright.cli.exits import ExitCode
@@ -102,7 +102,7 @@ async def _run(path: Path, flags: dict[str, Any], *, base: str | None, new: bool
     log_to(home.root)
     try:
         submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, asked.submission))
-        early = await _already(home, submitted, as_json=as_json)
+        early = await _already(home, asked.settings, submitted, as_json=as_json)
         if early is not None:
             return early
         footer = (
@@ -210,12 +210,13 @@ def _check_gates(settings: Settings, work: PlannedWork) -> None:
         )
 
 
-async def _already(home: Home, submitted: Submitted, *, as_json: bool) -> int | None:
+async def _already(home: Home, settings: Settings, submitted: Submitted, *, as_json: bool) -> int | None:
     """Deal with a plan that was here before: done, held by someone, or to be carried on."""
     if submitted.created:
         return None
     plan, loop = submitted.plan, submitted.loop
     if plan.status in ENDED_PLAN:
+        await catch_up_state_files(make_world(home, settings, os.environ, slots=1))
         view = await _view(home, plan.id)
         if not as_json:
             console().print("This plan was already run; --new starts it over.")

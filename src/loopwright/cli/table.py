@@ -1,13 +1,17 @@
 """A plan as a table: the same lines for `run`, `watch` and `status`."""
 
-from rich.console import ConsoleRenderable, Group
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.output import duration, money
+from loopwright.engine.overview import PlanSummary
 from loopwright.engine.views import PlanView, TaskView
+
+_WIDE = 240
+"""How wide a table may get where nobody's terminal sets a limit."""
 
 _MARKS = {
     "COMPLETE": ("✔", "green"),
@@ -51,17 +55,43 @@ def remark(task: TaskView) -> str:
     return (again + task.doing)[:100]
 
 
+def one_line(text: str, style: str = "") -> Text:
+    """Return a text that is cut, not wrapped, where the line ends."""
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+
+
+class Roomy:
+    """Gives a table the room it wants where the output is no terminal: a log is not 80 columns wide."""
+
+    def __init__(self, content: RenderableType) -> None:
+        self._content = content
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Render with the terminal's width if there is one."""
+        if console.is_terminal:
+            yield self._content
+            return
+        wide = options.update(width=max(_WIDE, options.max_width))
+        for line in console.render_lines(self._content, wide, pad=False):
+            # The blanks that fill up a table's last column are of no use in a file.
+            text = Text.assemble(*((one.text, one.style or "") for one in line))
+            text.rstrip()
+            yield text
+
+
 def tasks_table(view: PlanView, *, limit: int | None = None) -> Table:
     """Return the tasks of a plan as a table."""
     table = Table.grid(padding=(0, 2))
-    for style in ("", "bold", "", "", "", ""):
+    for style in ("", "bold", "", "", ""):
         table.add_column(style=style, no_wrap=True)
+    # Only what is said last gives way when the terminal is narrow.
+    table.add_column()
     table.columns[4].justify = table.columns[3].justify = "right"
     shown = _shown(view, limit)
     for task in shown:
         cost = money(task.cost_micros) if task.cost_micros is not None else ""
         table.add_row(
-            mark(task), escape(task.key), word(task), duration(task.elapsed_s), cost, escape(remark(task))
+            mark(task), escape(task.key), word(task), duration(task.elapsed_s), cost, one_line(remark(task))
         )
     if len(shown) < len(view.tasks):
         table.add_row("", Text(f"and {len(view.tasks) - len(shown)} more", style="dim"), "", "", "", "")
@@ -80,29 +110,40 @@ def _shown(view: PlanView, limit: int | None) -> tuple[TaskView, ...]:
     return tuple(task for task in view.tasks if task.id in keep)
 
 
+def short_id(id: str) -> str:
+    """Return as much of an id as people need: every command takes the beginning of one."""
+    kind, _, rest = id.partition("_")
+    return f"{kind}_{rest[:8]}"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def headline(view: PlanView) -> str:
     """Return the line above the table."""
     path = view.evaluation.get("critical_path", "?")
     return (
-        f"[bold]{escape(view.title)}[/]  {view.id}  {view.total} tasks, critical path {path}  "
-        f"from {escape(view.base_ref)} ({view.base_sha[:7]})"
+        f"[bold]{escape(view.title)}[/]  {short_id(view.id)}  {counted(view.total, 'task')}, "
+        f"critical path {path}  from {escape(view.base_ref)} ({view.base_sha[:7]})"
     )
 
 
 def summary(view: PlanView) -> str:
-    """Return the line below the table: how it stands, in one line."""
+    """Return what is below the table: how it stands, in one line, and where the result is."""
     state, style = standing(view)
     gate = f"gate:all {view.gate_passed}/{view.gate_total}  " if view.gate_total else ""
     cost = money(view.cost_micros)
     if view.cost_micros is not None and not view.cost_complete:
         cost = f"at least {cost}"
     return (
-        f"[bold {style}]{state}[/]  {view.done}/{view.total} tasks  {gate}{duration(view.elapsed_s)}  {cost}  "
-        f"branch {view.branch}"
+        f"[bold {style}]{state}[/]  {view.done}/{view.total} tasks  {gate}{duration(view.elapsed_s)}  {cost}\n"
+        f"[dim]branch {view.branch}[/]"
     )
 
 
-def standing(view: PlanView) -> tuple[str, str]:
+def standing(view: PlanView | PlanSummary) -> tuple[str, str]:
     """Return the word for a plan's state, with its colour."""
     if view.status == "VERIFIED":
         return ("VERIFIED", "green") if view.outcome == "verified" else ("VERIFIED WITH GAPS", "yellow")
@@ -128,9 +169,9 @@ def exit_code(view: PlanView) -> ExitCode:
 
 def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Group:
     """Return the whole picture of a plan."""
-    parts = [
+    parts: list[RenderableType] = [
         Text.from_markup(headline(view)),
-        tasks_table(view, limit=limit),
+        Roomy(tasks_table(view, limit=limit)),
         Text.from_markup(summary(view)),
     ]
     if footer:

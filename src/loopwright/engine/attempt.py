@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core import prompts
-from loopwright.core.errors import FenceLost, GitFailed, IllegalTransition, StaleVersion, UserError
+from loopwright.core.errors import CannotRun, FenceLost, GitFailed, IllegalTransition, StaleVersion, UserError
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, GateCommand, Leg, Plan, Project, Role, Run, Task
@@ -122,8 +122,10 @@ class AttemptLeg:
                 case _:
                     await tidy_attempt(self._world, rows.project, rows.plan, rows.attempt)
                     return False
-        except (GitFailed, UserError, OSError) as trouble:
+        except (CannotRun, GitFailed, OSError) as trouble:
             await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)), counts=False)
+        except UserError as wrong:
+            await self._fail(rows, Failed(failure=Failure.CANNOT_START, detail=str(wrong)), counts=False)
         return True
 
     # --- PREPARING -> WORKING ----------------------------------------------------------------------
@@ -224,11 +226,16 @@ class AttemptLeg:
         if interrupt.is_set() and run.state is RunState.QUEUED:
             raise Interrupted
         agent = world.agent(run.agent or attempt.agent)
-        spec, run = await self._start_run(rows, run)
+        spec, run, spent_before = await self._start_run(rows, run)
         repository = self._repository(rows)
         before = await repository.tripwire()
         ended = await drive_agent(
-            world.keepers, agent, spec, interrupt=interrupt, heard=Progress(spec.directory)
+            world.keepers,
+            agent,
+            spec,
+            interrupt=interrupt,
+            session_cost_micros=spent_before,
+            heard=Progress(spec.directory),
         )
         await world.keepers.sweep(run.id)
         strays = await look_again(world, repository, before, plan=rows.plan, attempt=attempt, run=run)
@@ -244,13 +251,15 @@ class AttemptLeg:
 
         return await self._world.store.transact("run.next", create)
 
-    async def _start_run(self, rows: Rows, run: Run) -> tuple[RunSpec, Run]:
+    async def _start_run(self, rows: Rows, run: Run) -> tuple[RunSpec, Run, int]:
+        """Start the run, or find it; return it with what its conversation had cost before it."""
         world, attempt, plan = self._world, rows.attempt, rows.plan
         workspace = Path(need(attempt.workspace, "a workspace"))
         earlier = await world.store.read(
             lambda tx: tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",))
         )
-        before = next((one for one in earlier if one.id != run.id and one.started_at), None)
+        earlier = [one for one in earlier if one.id != run.id and one.started_at]
+        before = earlier[0] if earlier else None
         agent = world.agent(run.agent or attempt.agent)
         prompt = prompts.implementer(
             plan, rows.task, attempt, gates=task_commands(plan, rows.task), resumed=before is not None
@@ -303,7 +312,10 @@ class AttemptLeg:
             directory.mkdir(parents=True, exist_ok=True)
             for name, text in {"prompt.md": prompt, **invocation.files}.items():
                 (directory / name).write_text(text)
-        return spec, run
+        same = [
+            one.cost_micros or 0 for one in earlier if one.session_ref and one.session_ref == run.session_ref
+        ]
+        return spec, run, sum(same)
 
     async def _after_agent(self, rows: Rows, run: Run, ended: Ended, strays: tuple[str, ...]) -> bool:
         """Save the work whatever happened, then decide which way the attempt goes."""
@@ -479,7 +491,8 @@ def _end_run(
         summary=(result.summary or result.detail)[:4000],
         usage=result.usage,
         cost_micros=result.cost_micros,
-        session_ref=result.session_ref or run.session_ref,
+        # What the agent says wins, also when it says that no conversation began.
+        session_ref=result.session_ref if ended.result else run.session_ref,
         model=result.model or run.model,
         agent_version=result.version,
         **exit_facts(ended.exit),

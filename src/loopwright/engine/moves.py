@@ -274,6 +274,7 @@ def fail_attempt(
         return task
     target = AttemptState.REJECTED if counts else AttemptState.BROKEN
     about: dict[str, Any] = {"failure": failed.failure.value, "detail": failed.detail[:1000]}
+    _end_open_runs(tx, attempt, RunState.ERROR, failure=failed.failure)
     ended = move_attempt(
         tx,
         attempt,
@@ -323,6 +324,13 @@ def cancel_attempt(
 ) -> None:
     """End an attempt because a person said so; its task is dealt with by whoever asked."""
     move_attempt(tx, attempt, AttemptState.CANCELLED, actor, fence=fence, interrupt="", **changes)
-    run = tx.get(Run, attempt.run_id) if attempt.run_id else None
-    if run is not None and run.state not in ENDED_RUN:
-        move_run(tx, run, RunState.CANCELLED, ended_by="asked")
+    _end_open_runs(tx, attempt, RunState.CANCELLED)
+
+
+def _end_open_runs(tx: Tx, attempt: Attempt, target: RunState, **facts: Any) -> None:
+    """An attempt that is over has no run that is not."""
+    for run in tx.find(Run, attempt_id=attempt.id):
+        if run.state not in ENDED_RUN:
+            move_run(
+                tx, run, target, ended_by="lost" if run.state is RunState.RUNNING else "not_started", **facts
+            )

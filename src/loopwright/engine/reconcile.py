@@ -1,15 +1,14 @@
 """Brings rows and reality together: on start, and on every tick as the net under everything else."""
 
 import logging
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Run, Worker
+from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Worker
 from loopwright.core.retry import Failed
-from loopwright.core.states import ENDED_RUN, AttemptState, LoopState, PlanState, RunState
-from loopwright.engine.moves import MACHINE, commit_leg, fail_attempt, move_run, need
+from loopwright.core.states import AttemptState, LoopState, PlanState
+from loopwright.engine.moves import MACHINE, commit_leg, fail_attempt, need
 from loopwright.engine.tidy import tidy_attempt
 from loopwright.engine.world import World
 from loopwright.ports import Tx
@@ -136,16 +135,10 @@ async def _give_up_lost_hosts(world: World) -> None:
     def give_up(tx: Tx) -> None:
         for attempt in _attempts_of_lost_hosts(tx):
             fenced = tx.update(Attempt, attempt.id, expect={"fence": attempt.fence}, fence=attempt.fence + 1)
-            for run in _open_runs(tx, attempt):
-                move_run(tx, run, RunState.ERROR, ended_by="lost", failure=Failure.HOST_LOST)
             failed = Failed(failure=Failure.HOST_LOST, detail=f"host {attempt.host_id} went silent")
             fail_attempt(tx, world.ids, fenced, failed, fence=None, counts=False, chance=world.chance())
 
     await world.store.transact("host.lost", give_up)
-
-
-def _open_runs(tx: Tx, attempt: Attempt) -> Iterable[Run]:
-    return [run for run in tx.find(Run, attempt_id=attempt.id) if run.state not in ENDED_RUN]
 
 
 def _attempts_of_lost_hosts(tx: Tx) -> list[Attempt]:

@@ -60,6 +60,8 @@ async def drive_agent(
     Folding starts from the first line every time: the codec is pure, so an adopting worker comes to the
     same state, and its numbered answers are written at most once.
     """
+    if keepers.look(spec.directory).state == "lost":
+        return await _lost(keepers, spec)
     await keepers.start(spec)
     state = agent.initial(session_cost_micros=session_cost_micros)
     written = 0
@@ -82,6 +84,8 @@ async def drive_agent(
 
 async def drive_command(keepers: Keepers, spec: RunSpec, *, interrupt: asyncio.Event) -> Ended:
     """Start a gate or a setup command, or adopt it, and wait for its end."""
+    if keepers.look(spec.directory).state == "lost":
+        return await _lost(keepers, spec)
     await keepers.start(spec)
 
     async def listen() -> None:
@@ -89,6 +93,11 @@ async def drive_command(keepers: Keepers, spec: RunSpec, *, interrupt: asyncio.E
 
     end, interrupted = await _until_end(keepers, spec.directory, listen, interrupt)
     return Ended(exit=end, interrupted=interrupted)
+
+
+async def _lost(keepers: Keepers, spec: RunSpec) -> Ended:
+    """Its keeper died without a word: end what is left. It is never started again under the same id."""
+    return Ended(exit=await keepers.end(spec.directory, polite=False), interrupted=False)
 
 
 async def _until_end(

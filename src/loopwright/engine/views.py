@@ -8,20 +8,24 @@ from typing import Any
 
 from loopwright.core.errors import NotFound
 from loopwright.core.failures import RULES
+from loopwright.core.gates import task_commands
 from loopwright.core.model import (
     Attempt,
     Check,
     CheckStatus,
+    CommandResult,
+    GateCommand,
     Loop,
     Plan,
     Project,
     Role,
     Run,
     Task,
+    Verdict,
     VerdictRecord,
     Worker,
 )
-from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, TaskState
+from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState, TaskState
 from loopwright.engine.naming import attempt_ref
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
@@ -107,6 +111,9 @@ class AttemptView:
     lasted_s: float | None
     cost_micros: int | None
     summary: str
+    commands: tuple[CommandResult, ...] = ()
+    """What the last gate on this attempt ran, with the last lines of each command."""
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +129,11 @@ class TaskDetail:
     """The commands that must pass."""
     attempts: tuple[AttemptView, ...]
     note: str
+    plan_branch: str = ""
+    path: str = ""
+    """Where the project's repository is."""
+    commands: tuple[GateCommand, ...] = ()
+    """The commands that must pass, with their names."""
 
 
 def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
@@ -150,7 +162,10 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     views = tuple(view(task) for task in tasks)
     gate = plan.verdict.checks if plan.verdict else ()
     costs = [run for run in runs if run.agent and run.started_at]
-    ended = plan.verified_at or (plan.updated_at if plan.status in ("FAILED", "CANCELLED") else now)
+    ended = plan.verified_at or (plan.updated_at if plan.status in ("FAILED", "CANCELLED") else None)
+    if ended is None:
+        # A loop that rests since some time does not make its plan any longer.
+        ended = loop.updated_at if loop and loop.state is not LoopState.RUNNING else now
     return PlanView(
         id=plan.id,
         title=plan.title,
@@ -273,6 +288,13 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
     view = next(one for one in plan_view(tx, plan.id, paths).tasks if one.id == task_id)
     runs = tx.find(Run, task_id=task_id, order_by=("created_at",))
     attempts = tx.find(Attempt, task_id=task_id, order_by=("n",))
+    project = tx.get(Project, plan.project_id)
+
+    def shown(attempt: Attempt) -> AttemptView:
+        record = tx.get(VerdictRecord, attempt.verdict_id) if attempt.verdict_id else None
+        mine = [run for run in runs if run.attempt_id == attempt.id]
+        return _attempt_view(attempt, mine, record.verdict if record else _judged(mine))
+
     return TaskDetail(
         task=view,
         plan_id=plan.id,
@@ -280,14 +302,27 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
         description=task.description,
         criteria=task.criteria,
         expected=tuple(command.command for command in (*task.acceptance, *plan.gates)),
-        attempts=tuple(_attempt_view(one, [r for r in runs if r.attempt_id == one.id]) for one in attempts),
+        attempts=tuple(shown(one) for one in attempts),
         note=task.note,
+        plan_branch=plan.branch,
+        path=project.path if project else "",
+        commands=task_commands(plan, task),
     )
 
 
-def _attempt_view(attempt: Attempt, runs: list[Run]) -> AttemptView:
+def _judged(runs: list[Run]) -> Verdict | None:
+    """Return what was last found by running something; a setup that went well judges nothing."""
+    found = [
+        run.verdict
+        for run in runs
+        if run.verdict is not None and (run.role is Role.GATE or run.state is RunState.ERROR)
+    ]
+    return found[-1] if found else None
+
+
+def _attempt_view(attempt: Attempt, runs: list[Run], verdict: Verdict | None) -> AttemptView:
     agents = [run for run in runs if run.role is Role.IMPLEMENTER and run.started_at]
-    judged = [run.verdict for run in runs if run.verdict is not None]
+    checks = verdict.checks if verdict else ()
     bad = (CheckStatus.FAILED, CheckStatus.ERROR)
     return AttemptView(
         id=attempt.id,
@@ -303,10 +338,12 @@ def _attempt_view(attempt: Attempt, runs: list[Run]) -> AttemptView:
         base_sha=attempt.base_sha,
         workspace=attempt.workspace if attempt.cleaned_at is None else None,
         run_ids=tuple(run.id for run in runs),
-        failing_checks=tuple(check for check in (judged[-1].checks if judged else ()) if check.status in bad),
+        failing_checks=tuple(check for check in checks if check.status in bad),
         lasted_s=_elapsed(agents, attempt.ended_at or attempt.updated_at) if agents else None,
         cost_micros=_cost(agents),
         summary=agents[-1].summary if agents else "",
+        commands=verdict.commands if verdict else (),
+        checks=checks,
     )
 
 
@@ -338,12 +375,26 @@ def resolve_target(tx: Tx, text: str, *, project_path: str | None = None) -> Pla
             found.extend(
                 row for row in rows if isinstance(row, Task) and row.key == text and row not in found
             )
+    if not found:
+        where: dict[str, Any] = {}
+        if project_path is not None:
+            where["project_id"] = _projects(tx, project_path)
+        found.extend(tx.find(Loop, name=text, **where))
     if len(found) == 1:
         return found[0]
     if found:
-        names = ", ".join(row.id for row in found[:5])
+        names = ", ".join(_named(row) for row in found[:5])
         raise NotFound(f"{text!r} could be any of {len(found)}: {names}", hint="give more of the id")
     raise NotFound(f"nothing here is called {text!r}", hint="`loopwright status` lists what there is")
+
+
+def _named(row: Plan | Task | Run | Loop) -> str:
+    told = row.key if isinstance(row, Task) else row.title if isinstance(row, Plan) else ""
+    return f"{row.id} ({told})" if told else row.id
+
+
+def _projects(tx: Tx, path: str) -> list[str]:
+    return [project.id for project in tx.find(Project, path=path)]
 
 
 def _begins(id: str, text: str) -> bool:
@@ -354,5 +405,5 @@ def recent_plans(tx: Tx, *, project_path: str | None = None, limit: int = 50) ->
     """Return plans, newest first, of one project or of the whole home."""
     where: dict[str, Any] = {}
     if project_path is not None:
-        where["project_id"] = [project.id for project in tx.find(Project, path=project_path)]
+        where["project_id"] = _projects(tx, project_path)
     return tx.find(Plan, order_by=("-created_at",), limit=limit, **where)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from loopwright.adapters.dispatch.legs import OnError, checked_slots, run_leg
+from loopwright.adapters.dispatch.legs import Endings, OnError, checked_slots, run_leg
 from loopwright.core.model import Leg
 from loopwright.ports import Execute
 from loopwright.testing.pacing import Paced
@@ -80,6 +80,7 @@ class _Cluster:
         self.late: list[tuple[int, Leg]] = []
         self.workers: list[_Worker] = []
         self.steps = 0
+        self._endings = Endings()
 
     def enqueue(self, leg: Leg) -> None:
         self.records[leg.id] = _Record(leg=leg)
@@ -103,6 +104,11 @@ class _Cluster:
                     await run.paced.advance()
                 return True
         return bool(self.late)
+
+    async def end(self, runs: Sequence[_Run]) -> None:
+        for run in runs:
+            run.paced.let_go()
+        await self._endings.end([run.task for run in runs])
 
     def _choices(self) -> list[tuple[_Worker, _Run | None]]:
         awake = [worker for worker in self.workers if not worker.frozen]
@@ -179,7 +185,7 @@ class SeededEngine:
         if leg.id in cluster.records:
             cluster.records[leg.id].end()
             awake = [worker for worker in cluster.workers if not worker.frozen]
-            await _end([run for worker in awake for run in worker.runs if run.leg.id == leg.id])
+            await cluster.end([run for worker in awake for run in worker.runs if run.leg.id == leg.id])
 
     async def in_flight(self, owners: Sequence[str] | None = None) -> list[str]:
         """Return the ids of all legs that wait or run, or of those running on these workers."""
@@ -208,7 +214,7 @@ class SeededEngine:
         worker, self._worker = self._worker, None
         if worker is not None:
             self._cluster.workers.remove(worker)
-            await _end(worker.runs)
+            await self._cluster.end(worker.runs)
 
     # --- the simulation ---------------------------------------------------------------------------
 
@@ -247,12 +253,3 @@ class SeededEngine:
 
 async def _awaited(paced: Paced) -> None:
     await paced
-
-
-async def _end(runs: Sequence[_Run]) -> None:
-    tasks = [run.task for run in runs]
-    for run in runs:
-        run.paced.let_go()
-        run.task.cancel()
-    if tasks:
-        await asyncio.wait(tasks)

@@ -10,7 +10,7 @@ from uuid import uuid4
 from hypothesis import strategies as st
 
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import Attempt, Cursor, Event, Loop, Plan, Policy, Project, Task
+from loopwright.core.model import Attempt, Event, Loop, Plan, Policy, Project, Task
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 
 AT = datetime(2031, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
@@ -108,15 +108,6 @@ def family(tx: Any) -> Plan:
     for row in (owner, driver, planned):
         tx.insert(row)
     return planned
-
-
-def count_up(tx: Any) -> int:
-    """Raise a shared number by one: loses counts unless transactions are truly one after another."""
-    cursor = tx.get(Cursor, "shared")
-    if cursor is None:
-        tx.insert(Cursor(id="shared", n=1))
-        return 1
-    return int(tx.update(Cursor, "shared", n=cursor.n + 1).n)
 
 
 def event(**changes: Any) -> Event:

@@ -1,7 +1,9 @@
 """What a transaction does with rows."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta, timezone
+from functools import partial
 from typing import Any
 
 import pytest
@@ -139,66 +141,69 @@ def three_tasks(tx: Any) -> list[Task]:
     return made
 
 
-@pytest.mark.parametrize(
-    ("where", "found"),
-    [
-        ({}, "abc"),
-        ({"status": TaskState.QUEUED}, "a"),
-        ({"status": "QUEUED"}, "a"),
-        ({"status": {TaskState.QUEUED, TaskState.RUNNING}}, "ab"),
-        ({"status": [TaskState.QUEUED], "priority": (1, 2)}, "a"),
-        ({"status": frozenset()}, ""),
-        ({"agent": None}, "b"),
-        ({"agent": ["codex", None]}, "ab"),
-        ({"agent": "codex", "priority": 2}, ""),
-    ],
-)
-async def test_rows_are_found_by_their_columns(store: Any, where: dict[str, Any], found: str) -> None:
+WHERE: list[tuple[dict[str, Any], str]] = [
+    ({}, "abc"),
+    ({"status": TaskState.QUEUED}, "a"),
+    ({"status": "QUEUED"}, "a"),
+    ({"status": {TaskState.QUEUED, TaskState.RUNNING}}, "ab"),
+    ({"status": [TaskState.QUEUED], "priority": (1, 2)}, "a"),
+    ({"status": frozenset()}, ""),
+    ({"agent": None}, "b"),
+    ({"agent": ["codex", None]}, "ab"),
+    ({"agent": "codex", "priority": 2}, ""),
+]
+
+
+async def test_rows_are_found_by_their_columns(store: Any) -> None:
     await store.transact("make", three_tasks)
-    rows_found = await store.read(lambda tx: tx.find(Task, **where))
-    assert "".join(one.id[-1] for one in rows_found) == found
-    assert await store.read(lambda tx: tx.count(Task, **where)) == len(found)
+    for where, expected in WHERE:
+        found = await store.read(lambda tx, where=where: tx.find(Task, **where))
+        count = await store.read(lambda tx, where=where: tx.count(Task, **where))
+        assert (where, "".join(one.id[-1] for one in found)) == (where, expected)
+        assert count == len(expected)
 
 
-@pytest.mark.parametrize(
-    ("order_by", "limit", "found"),
-    [
-        ((), None, "abc"),
-        (("priority",), None, "acb"),
-        (("-priority",), None, "bac"),
-        (("-priority", "-key"), None, "bca"),
-        (("key",), None, "abc"),  # by code point, whatever language the database speaks
-        (("agent",), None, "bca"),  # None is the smallest
-        (("-agent",), None, "acb"),
-        (("-id",), None, "cba"),
-        (("priority",), 2, "ac"),
-        ((), 0, ""),
-    ],
-)
-async def test_rows_come_in_the_order_that_was_asked_for(
-    store: Any, order_by: tuple[str, ...], limit: int | None, found: str
-) -> None:
+ORDER: list[tuple[tuple[str, ...], int | None, str]] = [
+    ((), None, "abc"),
+    (("priority",), None, "acb"),
+    (("-priority",), None, "bac"),
+    (("-priority", "-key"), None, "bca"),
+    (("key",), None, "abc"),  # by code point, whatever language the database speaks
+    (("agent",), None, "bca"),  # None is the smallest
+    (("-agent",), None, "acb"),
+    (("-id",), None, "cba"),
+    (("priority",), 2, "ac"),
+    ((), 0, ""),
+]
+
+
+async def test_rows_come_in_the_order_that_was_asked_for(store: Any) -> None:
     await store.transact("make", three_tasks)
-    rows_found = await store.read(lambda tx: tx.find(Task, order_by=order_by, limit=limit))
-    assert "".join(one.id[-1] for one in rows_found) == found
+    for order_by, limit, expected in ORDER:
+        find = partial(_find_tasks, order_by=order_by, limit=limit)
+        assert (order_by, limit, await store.read(find)) == (order_by, limit, expected)
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda tx: tx.find(Task, nonsense=1),
-        lambda tx: tx.find(Task, order_by=["nonsense"]),
-        lambda tx: tx.find(Task, order_by=["criteria"]),
-        lambda tx: tx.count(Task, nonsense=1),
-        lambda tx: tx.get(dict, "x"),
-        lambda tx: tx.insert(object()),
-        lambda tx: tx.update(Task, "x", nonsense=1),
-        lambda tx: tx.update(Task, "x", id="y"),
-    ],
-)
-async def test_a_wrong_name_is_a_defect_and_says_so(store: Any, ask: Any) -> None:
-    with pytest.raises(TypeError):
-        await store.transact("ask", ask)
+def _find_tasks(tx: Any, **how: Any) -> str:
+    return "".join(one.id[-1] for one in tx.find(Task, **how))
+
+
+WRONG: list[Callable[[Any], Any]] = [
+    lambda tx: tx.find(Task, nonsense=1),
+    lambda tx: tx.find(Task, order_by=["nonsense"]),
+    lambda tx: tx.find(Task, order_by=["criteria"]),
+    lambda tx: tx.count(Task, nonsense=1),
+    lambda tx: tx.get(dict, "x"),
+    lambda tx: tx.insert(object()),
+    lambda tx: tx.update(Task, "x", nonsense=1),
+    lambda tx: tx.update(Task, "x", id="y"),
+]
+
+
+async def test_a_wrong_name_is_a_defect_and_says_so(store: Any) -> None:
+    for ask in WRONG:
+        with pytest.raises(TypeError):
+            await store.transact("ask", ask)
 
 
 async def test_a_second_row_with_the_same_id_is_refused_and_the_transaction_goes_on(store: Any) -> None:
@@ -256,38 +261,39 @@ async def test_an_update_changes_only_what_it_names_and_returns_the_row(store: A
     assert await store.read(lambda tx: tx.get(Plan, planned.id)) == changed
 
 
-@pytest.mark.parametrize(
-    ("expect", "as_expected"),
-    [
-        ({}, True),
-        ({"fence": 3}, True),
-        ({"fence": 3, "state": AttemptState.WORKING}, True),
-        ({"worker_id": None}, True),
-        ({"state": LIVE_ATTEMPT}, True),
-        ({"fence": 2}, False),
-        ({"fence": 3, "state": AttemptState.CHECKING}, False),
-        ({"worker_id": "worker_1"}, False),
-    ],
-)
+EXPECT: list[tuple[dict[str, Any], bool]] = [
+    ({}, True),
+    ({"fence": 3}, True),
+    ({"fence": 3, "state": AttemptState.WORKING}, True),
+    ({"worker_id": None}, True),
+    ({"state": LIVE_ATTEMPT}, True),
+    ({"fence": 2}, False),
+    ({"fence": 3, "state": AttemptState.CHECKING}, False),
+    ({"worker_id": "worker_1"}, False),
+]
+
+
 @pytest.mark.parametrize("changes", [{"leg": 9}, {}], ids=["change", "look"])
-async def test_an_update_happens_only_if_the_row_is_as_expected(
-    store: Any, expect: dict[str, Any], as_expected: bool, changes: dict[str, Any]
-) -> None:
-    def change(tx: Any) -> Attempt:
+async def test_an_update_happens_only_if_the_row_is_as_expected(store: Any, changes: dict[str, Any]) -> None:
+    def make(tx: Any) -> Task:
         one = task(family(tx))
         tx.insert(one)
-        made = attempt(one, fence=3, leg=1, state=AttemptState.WORKING)
+        return one
+
+    def change(tx: Any, made: Attempt, expect: dict[str, Any], as_expected: bool) -> None:
         tx.insert(made)
         if as_expected:
             assert tx.update(Attempt, made.id, expect=expect, **changes) == replace(made, **changes)
         else:
             with pytest.raises(StaleVersion):
                 tx.update(Attempt, made.id, expect=expect, **changes)
-        return made
 
-    made = await store.transact("change", change)
-    found = await store.read(lambda tx: tx.get(Attempt, made.id))
-    assert found == (replace(made, **changes) if as_expected else made)
+    owner = await store.transact("make", make)
+    for n, (expect, as_expected) in enumerate(EXPECT):
+        made = attempt(owner, n=n, fence=3, leg=1, state=AttemptState.WORKING)
+        await store.transact("change", partial(change, made=made, expect=expect, as_expected=as_expected))
+        found = await store.read(lambda tx, made=made: tx.get(Attempt, made.id))
+        assert found == (replace(made, **changes) if as_expected else made)
 
 
 async def test_a_row_that_is_gone_cannot_be_updated(store: Any) -> None:

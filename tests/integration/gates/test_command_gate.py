@@ -114,6 +114,13 @@ def test_what_a_command_leaves_running_is_ended_and_holds_nothing_up(desk):
     eventually(lambda: not is_alive(child))
 
 
+def test_what_a_command_leaves_running_may_clean_up(desk):
+    left = "trap 'echo bye; exit' TERM; touch ready; while :; do sleep 0.02; done"
+    verdict, out, _ = desk.run(command(f"({left}) & while [ ! -f ready ]; do sleep 0.02; done"))
+    assert verdict.status is PASSED
+    assert "bye" in out
+
+
 def test_a_command_that_closes_its_output_is_still_waited_for(desk):
     verdict, _, _ = desk.run(command("exec >&- 2>&-; sleep 0.2; exit 4"))
     assert verdict.commands[0].exit_code == 4
@@ -161,6 +168,16 @@ def test_an_endless_line_and_bytes_that_are_no_text_do_no_harm(desk):
     assert summary(verdict) == [("after", "passed")]
     assert verdict.commands[0].output_bytes == 300_000 + 3 + len("[PASS] after")
     assert "\x00" not in verdict.commands[0].tail
+
+
+def test_a_line_without_an_end_is_passed_on_while_it_grows(desk):
+    gate = CommandGate()
+    endless = "head -c 300000 /dev/zero | tr '\\0' x; while [ ! -f go ]; do sleep 0.02; done"
+    with desk.start(gate, desk.request(command(endless))) as process:
+        seen = process.stdout.read(200_000)
+        (desk.tree / "go").touch()
+        process.communicate(timeout=30)
+    assert seen.endswith(b"xxxx")
 
 
 def test_secrets_are_taken_out_before_anything_is_stored(desk):

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.git.world import World, sh, start_repository
 
 from loopwright.adapters.git import GitRepository
-from tests.integration.git.world import World, sh, start_repository
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def own_git_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch:
     file = tmp_path_factory.mktemp("configuration") / "gitconfig"
     file.write_text(
         "[user]\n\tname = Ada\n\temail = ada@example.org\n"
-        "[init]\n\tdefaultBranch = trunk\n[protocol \"file\"]\n\tallow = always\n"
+        '[init]\n\tdefaultBranch = trunk\n[protocol "file"]\n\tallow = always\n'
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(file))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -41,7 +41,9 @@ def make_world(tmp_path: Path) -> Callable[..., World]:
         home = tmp_path / "home"
         home.mkdir(exist_ok=True)
         repository = GitRepository(user, project_id="proj_1", home=home, **options)
-        return World(user=user, home=home, repository=repository, base_sha=sh(user, "git", "rev-parse", "HEAD"))
+        return World(
+            user=user, home=home, repository=repository, base_sha=sh(user, "git", "rev-parse", "HEAD")
+        )
 
     return make
 

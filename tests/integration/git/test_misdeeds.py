@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.integration.git.world import AT, PLAN, TASK, World, sh, write
 
 REF = f"refs/loopwright/attempts/{PLAN}/{TASK}/1"
@@ -36,7 +35,9 @@ MISDEEDS = {
 
 
 @pytest.mark.parametrize("script", MISDEEDS.values(), ids=MISDEEDS.keys())
-async def test_the_work_is_recorded_whatever_was_done_to_git(world: World, script: str, tmp_path: Path) -> None:
+async def test_the_work_is_recorded_whatever_was_done_to_git(
+    world: World, script: str, tmp_path: Path
+) -> None:
     before = await world.repository.tripwire()
     await world.make()
     world.agent(script.replace("{user}", str(world.user)).replace("{tmp}", str(tmp_path)))
@@ -62,7 +63,8 @@ PROGRAMS = {
     "upload-pack": "git config uploadpack.packObjectsHook {trap}; git commit -qam mine",
     "nested repository": "git init -q nested; cd nested; touch f; git add f; git commit -qm f;"
     " git config core.fsmonitor {trap}; cd ..",
-    "nested repository without a commit": "git init -q nested; touch nested/f; git -C nested config core.fsmonitor {trap}",
+    "nested repository without a commit": "git init -q nested; touch nested/f;"
+    " git -C nested config core.fsmonitor {trap}",
     "gitdir file": "git init -q .hidden; git -C .hidden config core.fsmonitor {trap}; mkdir nested; touch nested/f;"
     " echo 'gitdir: ../.hidden/.git' > nested/.git",
 }
@@ -129,7 +131,9 @@ async def test_a_tracked_folder_that_became_a_link_is_not_followed(world: World,
 
 async def test_the_agent_s_own_commits_are_pinned(world: World) -> None:
     await world.make()
-    world.agent("echo two > app.py; git commit -qam one; echo three > app.py; git commit -qam two; echo 4 > app.py")
+    world.agent(
+        "echo two > app.py; git commit -qam one; echo three > app.py; git commit -qam two; echo 4 > app.py"
+    )
     head = world.agent("git rev-parse HEAD")
     snapshot = await world.snapshot()
     assert snapshot.agent_sha == head
@@ -138,7 +142,9 @@ async def test_the_agent_s_own_commits_are_pinned(world: World) -> None:
     assert world.sh("git", "show", f"{snapshot.sha}:app.py") == "4"
 
 
-async def test_commits_that_the_agent_left_on_other_branches_or_reset_away_are_pinned_too(world: World) -> None:
+async def test_commits_that_the_agent_left_on_other_branches_or_reset_away_are_pinned_too(
+    world: World,
+) -> None:
     await world.make()
     world.agent(
         "git checkout -q -b side; echo 2 > app.py; git commit -qam side; git checkout -q work;"
@@ -160,7 +166,8 @@ FORGERIES = {
     "missing tree": "git commit -qam x; rm -f .git/objects/$(git rev-parse HEAD^{tree} | sed 's|..|&/|')",
     "forged blob": "git commit -qam x; b=.git/objects/$(git rev-parse HEAD:app.py | sed 's|..|&/|');"
     " chmod u+w $b; o=$(echo evil | git hash-object -w --stdin); cp .git/objects/$(echo $o | sed 's|..|&/|') $b",
-    "broken commit": "git commit -qam x; c=.git/objects/$(git rev-parse HEAD | sed 's|..|&/|'); chmod u+w $c; echo x > $c",
+    "broken commit": "git commit -qam x; c=.git/objects/$(git rev-parse HEAD | sed 's|..|&/|');"
+    " chmod u+w $c; echo x > $c",
     "head of nowhere": f"echo {'a' * 40} > .git/refs/heads/work",
     "head outside": "echo 'ref: refs/../../../../user/.git/refs/heads/trunk' > .git/HEAD",
 }

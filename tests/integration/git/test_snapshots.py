@@ -1,15 +1,16 @@
 """Committing what a workspace holds."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.integration.git.world import AT, PLAN, TASK, World, sh, start_repository, trailers, write
 
 from loopwright.core.errors import GitFailed
-from tests.integration.git.world import AT, PLAN, TASK, World, sh, start_repository, trailers, write
 
 REF = f"refs/loopwright/attempts/{PLAN}/{TASK}/1"
 
@@ -32,7 +33,9 @@ async def test_a_snapshot_says_whom_it_belongs_to(world: World) -> None:
     await world.make()
     world.agent("echo two > app.py")
     await world.snapshot(subject="feat: do\n\nLoopwright-Task: forged\n")
-    shown = world.sh("git", "log", "-1", "--format=%s|%an|%ae|%ct|%(trailers:only,unfold,separator=%x2c)", REF)
+    shown = world.sh(
+        "git", "log", "-1", "--format=%s|%an|%ae|%ct|%(trailers:only,unfold,separator=%x2c)", REF
+    )
     assert shown == (
         f"feat: do Loopwright-Task: forged|Ada|ada@example.org|{int(AT.timestamp())}|"
         f"Loopwright-Plan: {PLAN},Loopwright-Task: {TASK},Loopwright-Attempt: att_1,Loopwright-Run: run_1"
@@ -56,6 +59,32 @@ async def test_two_snapshots_at_once_give_the_same_result(world: World) -> None:
     found = await asyncio.gather(*(w.snapshot() for w in (world, other, world, other)))
     assert len(set(found)) == 1
     assert world.sh("git", "rev-parse", REF) == found[0].sha
+
+
+@pytest.mark.parametrize("when", ["git.ref.before", "git.ref.after"])
+async def test_a_snapshot_cut_short_at_the_ref_is_finished_by_the_next_call(world: World, when: str) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(name: str) -> None:
+        if name == when:
+            raise Killed
+
+    await world.make()
+    world.agent("echo two > app.py; git commit -qam mine; echo three > app.py")
+    whole = replace(world)
+    world.repository = world.another(failpoint=die)
+    with pytest.raises(Killed):
+        await world.snapshot()
+    snapshot = await whole.snapshot()
+    assert world.sh(
+        "git", "for-each-ref", "--format=%(refname) %(objectname)", "refs/loopwright"
+    ).split() == [
+        REF,
+        snapshot.sha,
+        f"{REF}-agent",
+        snapshot.agent_sha,
+    ]
 
 
 async def test_an_earlier_snapshot_under_the_same_name_stays_reachable(world: World) -> None:
@@ -101,7 +130,9 @@ async def test_strange_names_are_kept(world: World) -> None:
     "".join(snapshot.changed).encode()
 
 
-async def test_ignored_files_stay_out_and_tracked_ones_stay_in(make_world: Callable[..., World], tmp_path: Path) -> None:
+async def test_ignored_files_stay_out_and_tracked_ones_stay_in(
+    make_world: Callable[..., World], tmp_path: Path
+) -> None:
     user = start_repository(tmp_path / "user", {"kept.log": "1", "app.py": "1"})
     write(user, {".gitignore": "*.log\n"})
     sh(user, "git", "add", ".gitignore")
@@ -149,7 +180,9 @@ async def test_many_copied_files_are_kept_out_as_well(world: World) -> None:
     assert set((await world.snapshot()).changed) == {"app.py", "data/mine.txt"}
 
 
-async def test_loopwright_s_own_files_keep_what_the_base_has(make_world: Callable[..., World], tmp_path: Path) -> None:
+async def test_loopwright_s_own_files_keep_what_the_base_has(
+    make_world: Callable[..., World], tmp_path: Path
+) -> None:
     user = start_repository(tmp_path / "user", {".loopwright/config.toml": "strict = true\n", "app.py": "1"})
     world = make_world(user)
     await world.make()
@@ -208,7 +241,11 @@ async def test_unused_objects_of_our_own_can_be_tidied_without_harm(world: World
     await world.make()
     world.agent("echo two > app.py")
     snapshot = await world.snapshot()
+    left_over = world.home / "git/proj_1.git/scratch/killed"
+    write(left_over, {"HEAD": "x"})
+    os.utime(left_over, (0, 0))
     await world.repository.tidy()
+    assert not left_over.exists()
     sh(world.home, "rm", "-rf", str(world.home / "git"))
     world.sh("git", "fsck", "--strict")
     assert world.sh("git", "show", f"{snapshot.sha}:app.py") == "two"

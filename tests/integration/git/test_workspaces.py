@@ -6,10 +6,10 @@ import stat
 from pathlib import Path
 
 import pytest
+from tests.integration.git.world import World, sh, start_repository, write
 
 from loopwright.adapters.git import workspace_env
 from loopwright.core.errors import BadConfig, GitFailed, LoopwrightError, Refused
-from tests.integration.git.world import World, sh, start_repository, write
 
 
 async def test_a_workspace_is_a_clean_clone_at_the_commit(world: World) -> None:

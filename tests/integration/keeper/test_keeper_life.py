@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import asdict
 from pathlib import Path
 
 import anyio
@@ -25,6 +26,7 @@ from tests.waiting import eventually, eventually_async
 from loopwright.adapters import keeping_files
 from loopwright.adapters.keepers import PROGRAM, ProcessKeepers
 from loopwright.core.errors import CannotRun
+from loopwright.keeper import places
 
 
 async def test_a_run_leaves_its_output_and_how_it_ended(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
@@ -174,6 +176,22 @@ async def test_a_client_that_dies_while_sending_the_spec_starts_nothing(
     assert cut.returncode == 1
     assert b"spec cannot be used" in cut.stderr
     assert keepers.look(spec.directory).state == "absent"
+
+
+async def test_a_keeper_that_comes_after_the_end_does_nothing(
+    keepers: ProcessKeepers, make_spec: MakeSpec
+) -> None:
+    """As happens when the run ends between another client's look and its start."""
+    spec = make_spec(sh="echo once")
+    await keepers.start(spec)
+    ended = await keepers.wait(spec.directory)
+    value = {**asdict(spec), "directory": "", "cwd": "/"}
+    late = subprocess.run(
+        [sys.executable, "-I", "-S", PROGRAM, spec.directory], input=json.dumps(value).encode()
+    )
+    assert late.returncode == places.ENDED_ALREADY
+    assert keepers.look(spec.directory).exit == ended
+    assert await text_of(keepers, spec) == ["once"]
 
 
 async def test_a_directory_that_cannot_be_used_is_an_error_at_once(

@@ -1,6 +1,7 @@
 """What is kept of the output: whole lines, without secrets, within the limit, and always the end."""
 
 import hashlib
+import json
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from tests.waiting import eventually_async
 
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.core.errors import CannotRun
+from loopwright.keeper import places
 from loopwright.keeper.lines import Lines
 from loopwright.keeper.record import Record
 from loopwright.keeper.redact import Redactor, forms_of
@@ -34,27 +36,27 @@ async def test_two_hundred_megabytes_neither_fill_memory_nor_lose_the_result(
         'import os\nline = (b\'{"type": "assistant", "text": "\' + b\'lorem ipsum \' * 20 + b\'"}\\n\')\n'
         "block = line * 400\n"
         "for _ in range(200 * 1024 * 1024 // len(block)): os.write(1, block)\n"
-        "os.write(1, b'{\"type\": \"result\"}\\n')\nos.write(2, b'bye\\n')\ninput()"
+        "os.write(1, b'{\"type\": \"result\"}\\n')\nopen('all-said', 'w').close()\ninput()"
     )
     spec = make_spec(
-        py=flood, stdin="pipe", limits={"output_bytes": 16 * MIB}, secrets=("not-in-there", "neither-this")
+        py=flood, stdin="pipe", limits={"output_bytes": 8 * MIB}, secrets=("not-in-there", "neither-this")
     )
-    begun = time.monotonic()
     await keepers.start(spec)
-    keeper = keeper_of(spec)
-    texts: list[str] = []
-    async for line in keepers.follow(spec.directory):
-        texts = [*texts[-50:], line.text]
-        if line.text == "bye":
-            took, memory = time.monotonic() - begun, keeper.memory_info().rss
-            await keepers.write(spec.directory, 1, "\n")
+    keeper, memory = keeper_of(spec), 0
+    while not (spec.cwd / "all-said").exists():
+        memory = max(memory, keeper.memory_info().rss)
+        await anyio.sleep(0.05)
+    await keepers.write(spec.directory, 1, "\n")
     ended = await keepers.wait(spec.directory)
-    assert '{"type": "result"}' in texts
     assert ended.code == 0
+    assert (await text_of(keepers, spec))[-1] == '{"type": "result"}'
     assert ended.output_bytes > 200 * 1000 * 1000
-    assert kept_bytes(spec.directory) <= 16 * MIB
+    assert kept_bytes(spec.directory) <= 8 * MIB
     assert ended.dropped_bytes == ended.output_bytes - kept_bytes(spec.directory)
-    assert memory < 24 * MIB
+    assert memory < 20 * MIB
+    assert ended.started_at is not None
+    took = (ended.ended_at - ended.started_at).total_seconds()
+    # A guard against a crawl, not a benchmark: machines that test are busy.
     assert took < 30, f"{ended.output_bytes / took / MIB:.0f} MiB/s"
 
 
@@ -162,6 +164,7 @@ async def test_a_secret_written_in_pieces_is_redacted(keepers: ProcessKeepers, m
         # What only looks a little like it stays as it is.
         ("task-based-risk-assessment of disk-usage-statistics", None),
         ("sk-loading-spinner is a class", None),
+        ("task-test-everything-thoroughly", None),
         ("the bearer of extraordinarily-good-tidings", None),
         ("authorization is needed for the endpoint", None),
         ("AKIA is a prefix; eyJ too; ghp_ as well", None),
@@ -212,15 +215,11 @@ def test_a_secret_is_known_in_every_spelling_it_can_have_in_a_line() -> None:
 def test_no_part_of_a_secret_is_left_where_a_line_is_cut() -> None:
     secret = "0123456789" * 5
     for lead in range(40, 130):
-        for filler in ("a", secret):
+        for text in ("a" * lead + secret + "b" * 400, "a" * (lead - 40) + secret * 30):
             lines = Lines(Redactor(forms_of([secret])), longest=100, overlap=120)
-            text = ((filler * 200)[:lead] + secret + "b" * 400 + "\nnext\n").encode()
-            got = (
-                lines.feed(text[:lead]) + lines.feed(text[lead : lead + 300]) + lines.feed(text[lead + 300 :])
-            )
-            shown = got.replace(b"[redacted]", b"")
-            if filler == "a":
-                assert b"0123" not in shown, (lead, got)
+            whole = f"{text}\nnext\n".encode()
+            got = b"".join(lines.feed(whole[at : at + 37]) for at in range(0, len(whole), 37))
+            assert not any(byte in b"0123456789" for byte in got), (lead, got)
             assert got.endswith(b"cut here]\nnext\n")
 
 
@@ -324,14 +323,21 @@ def test_a_gap_in_a_record_begins_at_a_whole_line_after_a_full_disk(small_disk: 
     assert whole.endswith(kept[-1].read_bytes())
 
 
-async def test_following_is_prompt_and_does_not_spin(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
-    spec = make_spec(sh="while read x; do echo $x; done", stdin="pipe")
+async def test_following_is_prompt(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
+    spec = make_spec(sh="while read x; do sleep 0.1; echo $x; done", stdin="pipe")
     await keepers.start(spec)
     begun = time.monotonic()
     await keepers.write(spec.directory, 0, "0\n")
-    with anyio.fail_after(20):
-        async for line in keepers.follow(spec.directory):
-            n = int(line.text) + 1
-            await keepers.write(spec.directory, n, f"{n}\n", close=n == 20)
-    # The net below the socket turns once a second: without the nudges this would take 20 s.
-    assert time.monotonic() - begun < 8
+    async for line in keepers.follow(spec.directory):
+        n = int(line.text) + 1
+        await keepers.write(spec.directory, n, f"{n}\n", close=n == 10)
+    # The net below the socket turns once a second: without the nudges this would take 10 s.
+    assert time.monotonic() - begun < 7
+
+
+def test_the_exit_file_needs_no_room_on_the_disk(small_disk: Path) -> None:
+    places.reserve(str(small_disk), places.EXIT_RESERVE, places.EXIT_RESERVE_BYTES)
+    with pytest.raises(OSError, match="No space"):
+        (small_disk / "ballast").write_bytes(b"\0" * 2 * MIB)
+    places.write_exit(str(small_disk), {"error": "x" * 4000})
+    assert json.loads((small_disk / "exit.json").read_bytes()) == {"error": "x" * 4000}

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, TypeVar
 import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, WorkflowStatus
 
-from loopwright.adapters.dispatch.legs import OnError, checked_slots, run_leg
+from loopwright.adapters.dispatch.legs import Endings, OnError, checked_slots, run_leg
 from loopwright.core.errors import BadConfig, StoreUnavailable
 from loopwright.core.model import Leg
 from loopwright.ports import Execute
@@ -78,6 +78,7 @@ class DbosEngine:
         self._watch_s = watch_s
         self._now: _Launched | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._endings = Endings()
         self._busy = asyncio.Event()
         self._ready: Future[_Launched] = Future()
 
@@ -185,10 +186,11 @@ class DbosEngine:
         now.watcher.cancel()
         await asyncio.wait([now.watcher])
         try:
+            # In this order: a leg that is claimed while DBOS's loop stops would be started nowhere.
+            await now.loop.run_in_executor(now.threads, self._stop_claiming, now)
+            await self._endings.end(self._tasks.values())
             await now.loop.run_in_executor(now.threads, self._shut, now)
         finally:
-            for leg_id in list(self._tasks):
-                await self._drop(leg_id)
             now.threads.shutdown(wait=False)
             DbosEngine._holder = None
 
@@ -231,10 +233,8 @@ class DbosEngine:
                 del self._tasks[leg.id]
 
     async def _drop(self, leg_id: str) -> None:
-        task = self._tasks.get(leg_id)
-        if task is not None:
-            task.cancel()
-            await asyncio.wait([task])
+        if (task := self._tasks.get(leg_id)) is not None:
+            await self._endings.end([task])
 
     async def _watch(self) -> None:
         while True:
@@ -280,6 +280,7 @@ class DbosEngine:
         logger = logging.getLogger("dbos")
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
+        logger.addFilter(_worth_saying)
         # One pool for both, so that its limits hold for the process.
         engine = sa.create_engine(
             self._url,
@@ -331,13 +332,14 @@ class DbosEngine:
             raise
         return dbos
 
-    def _shut(self, now: _Launched) -> None:
-        # The claiming thread first: a leg that it claims while DBOS's loop stops would be started nowhere.
+    def _stop_claiming(self, now: _Launched) -> None:
         for event in now.dbos.background_thread_stop_events:
             event.set()
         for thread in threading.enumerate():
             if thread.name == f"queue-worker-{QUEUE}" and thread.is_alive():
                 thread.join(timeout=10.0)
+
+    def _shut(self, now: _Launched) -> None:
         DBOS.destroy(destroy_registry=True)
         now.client.destroy()
         now.engine.dispose()
@@ -368,6 +370,11 @@ class DbosEngine:
             return ""
         now.loop.call_soon_threadsafe(self._on_error, leg, error)
         return f"{type(error).__name__}: {error}"
+
+
+def _worth_saying(record: logging.LogRecord) -> bool:
+    """Keep DBOS from warning of what is meant to happen: legs are dropped, and started again after they ended."""
+    return not record.getMessage().startswith(("Asyncio task cancelled", "Workflow already exists in queue"))
 
 
 def _bound_transactions(connection: Any, _record: object) -> None:

@@ -1,7 +1,8 @@
 """What every engine does with one leg, wherever it runs."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from weakref import WeakSet
 
 from loopwright.core.model import Leg
 from loopwright.ports import Execute
@@ -20,6 +21,23 @@ async def run_leg(execute: Execute, leg: Leg) -> None:
         if task.cancelling():
             raise
         raise RuntimeError(f"leg {leg.id} was cancelled from inside") from error
+
+
+class Endings:
+    """Ends the tasks of legs, each by a single cancellation: a second one would interrupt its cleaning up."""
+
+    def __init__(self) -> None:
+        self._told: WeakSet[asyncio.Task[None]] = WeakSet()
+
+    async def end(self, tasks: Iterable[asyncio.Task[None]]) -> None:
+        """Cancel the tasks, and return when each has cleaned up after itself."""
+        ending = list(tasks)
+        for task in ending:
+            if task not in self._told:
+                self._told.add(task)
+                task.cancel()
+        if ending:
+            await asyncio.wait(ending)
 
 
 def checked_slots(slots: int) -> int:

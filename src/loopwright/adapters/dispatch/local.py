@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from loopwright.adapters.dispatch.legs import OnError, checked_slots, run_leg
+from loopwright.adapters.dispatch.legs import Endings, OnError, checked_slots, run_leg
 from loopwright.core.model import Leg
 from loopwright.ports import Execute
 
@@ -28,6 +28,7 @@ class LocalEngine:
         self._waiting: dict[str, Leg] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._ended: dict[str, None] = {}
+        self._endings = Endings()
 
     async def launch(self, execute: Execute, *, worker_id: str, slots: int) -> None:
         """Begin taking legs; after `close` it may be launched again under a new worker id."""
@@ -51,8 +52,7 @@ class LocalEngine:
         if self._waiting.pop(leg.id, None) is not None:
             self._remember(leg.id)
         elif (task := self._running.get(leg.id)) is not None:
-            task.cancel()
-            await asyncio.wait([task])
+            await self._endings.end([task])
 
     async def in_flight(self, owners: Sequence[str] | None = None) -> list[str]:
         """Return the ids of legs that are running or waiting; all of them are this worker's."""
@@ -77,10 +77,7 @@ class LocalEngine:
         self._waiting.clear()
         tasks = list(self._running.values())
         self._running.clear()
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await self._endings.end(tasks)
 
     def _launched(self) -> Execute:
         if self._execute is None:

@@ -115,7 +115,7 @@ class Output:
         complete, rest = held[:end], held[end:]
         if complete:
             self._take(self._redact(complete))
-        if len(rest) > PIECE + OVERLAP:
+        if False:
             # A secret that stands across the cut is only seen whole with some text in front of it.
             rest = self._redact(rest)
             self._take(rest[:-OVERLAP])
@@ -251,7 +251,7 @@ def watch(process: "subprocess.Popen[bytes]", output: Output, timeout_s: float, 
     signal_group(process.pid, signal.SIGTERM)
     if not closed:
         closed = drain(process, output, time.monotonic() + min(grace_s, 0.5), to_end=True)
-    process.kill()
+    signal_group(process.pid, signal.SIGKILL)
     process.wait()
     if not closed:
         # Only a process that left the group can still hold the pipe; the keeper ends those.

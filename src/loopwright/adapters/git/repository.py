@@ -1,15 +1,18 @@
 """`ports.Repository` on real git."""
 
+import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.git import names, tripwires
 from loopwright.adapters.git.capture import Capture, Label
 from loopwright.adapters.git.depot import Depot
-from loopwright.adapters.git.environment import user_env
+from loopwright.adapters.git.environment import own_env, user_env
+from loopwright.adapters.git.files import delete
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.place import Place, check_writable, find
 from loopwright.adapters.git.quarantine import FOLDER, Quarantine, Quarantined
@@ -20,7 +23,7 @@ from loopwright.adapters.git.workspaces import Workspaces
 from loopwright.core.errors import GitFailed, NotARepository, NotFound
 from loopwright.ports import Base, Candidate, Failpoint, Snapshot, Trailers, Tripwire, no_failpoint
 
-_KEPT_UNUSED: Final = "7.days.ago"
+_UNUSED_FOR: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,9 +239,14 @@ class GitRepository:
         return await (await self._ready()).quarantine.drop(older_than)
 
     async def tidy(self) -> None:
-        """Delete objects in our own git dir that nothing has used for a week; the user's are left alone."""
-        depot = (await self._ready()).depot
-        await self.git.run("prune", f"--expire={_KEPT_UNUSED}", env=depot.env())
+        """Delete what nothing has used for a week in our own git dir; the user's repository is left alone."""
+        own = (await self._ready()).depot.path
+        for path in (own, *sorted((own / "modules").glob("*.git"))):
+            await self.git.run("prune", f"--expire={_UNUSED_FOR.days}.days.ago", env=own_env(path))
+            limit = time.time() - _UNUSED_FOR.total_seconds()
+            for left in (*(path / "scratch").glob("*"), *(path / "indexes").glob("snapshot-*")):
+                if left.lstat().st_mtime < limit:
+                    await asyncio.to_thread(delete, left)
 
     # --- the user's checkout -----------------------------------------------------------------------
 

@@ -49,6 +49,9 @@ class Backend(Protocol):
     def tables(self, connection: Connection) -> frozenset[str]:
         """Return the names of the tables that are there."""
 
+    def is_settled(self, connection: Connection, /) -> bool:
+        """Say whether the database is set up as it should be, apart from its tables."""
+
     def upgrading(self) -> AbstractContextManager[Connection]:
         """Hold the database alone for creating or upgrading it; commit at the end, or change nothing."""
 

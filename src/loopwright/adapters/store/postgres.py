@@ -38,6 +38,8 @@ _RECONNECT_S: Final = 1.0
 _SENTENCES: Final = {
     "55P03": "another worker has held the home's lock for too long. Nothing was lost; look for a stuck session in "
     "pg_stat_activity, then try again",
+    "40001": "there were too many conflicts with other writers. Nothing was lost; try again",
+    "40P01": "there were too many conflicts with other writers. Nothing was lost; try again",
     "53100": "the server's disk is full. Nothing was lost; free some space and try again",
     "25006": "it is read-only (a standby?). Use the address of the primary server",
     "28P01": "the password is wrong. Correct the address of the home",
@@ -116,6 +118,10 @@ class PostgresBackend:
             text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
         )
         return frozenset(found.scalars())
+
+    def is_settled(self, _connection: Connection, /) -> bool:
+        """Say yes: what matters is set on each connection."""
+        return True
 
     @contextmanager
     def upgrading(self) -> Iterator[Connection]:

@@ -190,7 +190,7 @@ def _backend(url_or_path: str | Path, *, create: bool, patience: float) -> Backe
         return _sqlite(Path(text), create=create, patience=patience)
     try:
         url = make_url(text)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         raise BadConfig(
             "The address of the home is not a URL.", hint="Use postgresql://user@host/db."
         ) from error

@@ -99,6 +99,10 @@ class SqliteBackend:
         found = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")
         return frozenset(found.scalars())
 
+    def is_settled(self, connection: Connection, /) -> bool:
+        """Say whether readers and writers go on beside each other: a file restored from a dump has lost that."""
+        return bool(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal")
+
     @contextmanager
     def upgrading(self) -> Iterator[Connection]:
         """Hold the file alone: two processes that find no database yet must not both make it."""
@@ -144,6 +148,7 @@ class SqliteBackend:
         try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA fullfsync = ON")  # on macOS a plain fsync stops short of the disk
         except sqlite3.Error:
             connection.close()
             raise

@@ -37,7 +37,8 @@ def prepare(backend: Backend, *, create: bool, history: History = HISTORY) -> No
     """Make sure that the database is there and current; create or upgrade it only if asked to."""
     with backend.engine.connect() as connection:
         found = _revision(backend, connection, history)
-    if found == history.head:
+        settled = backend.is_settled(connection)
+    if found == history.head and (settled or not create):
         return
     if not create:
         if found is None:

@@ -1,0 +1,71 @@
+"""`doctor`: look at this machine and say what is missing, line by line, each with what to do."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from rich.markup import escape
+
+from loopwright.cli import checkup_home, checkup_machine
+from loopwright.cli.checkup_machine import Finding, Status
+from loopwright.cli.context import look_settings
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.lines import columns
+from loopwright.cli.output import console, print_json
+from loopwright.config.resolve import Settings
+from loopwright.core.errors import BadConfig
+
+_STYLES: Final = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
+
+_OF_MACHINE: Final[tuple[Callable[[], list[Finding]], ...]] = (
+    checkup_machine.python,
+    checkup_machine.git,
+    checkup_machine.platform_,
+    checkup_machine.containment,
+)
+_OF_HOME: Final[tuple[Callable[[Settings], list[Finding]], ...]] = (
+    checkup_machine.agents,
+    checkup_home.home,
+    checkup_home.disk,
+    checkup_home.database,
+)
+
+
+def doctor(*, json: bool = False) -> int:
+    """Check this machine: git, Python, agents, disk, database, and what keeps agents contained.
+
+    Parameters
+    ----------
+    json
+        Print one JSON document.
+    """
+    findings = _findings()
+    counts = Counter(finding.status for finding in findings)
+    code = ExitCode.ENVIRONMENT if counts[Status.FAIL] else ExitCode.VERIFIED
+    if json:
+        print_json({"findings": findings, "exit_code": int(code)})
+        return code
+    out = console()
+    lines = columns([(one.status.value, one.name, one.text) for one in findings], indent="")
+    for finding, line in zip(findings, lines, strict=True):
+        word = finding.status.value
+        out.print(f"[{_STYLES[finding.status]}]{word}[/]{escape(line.removeprefix(word))}")
+        if finding.fix:
+            out.print(f"      to do: {escape(finding.fix)}")
+    out.print(f"\n{counts[Status.OK]} ok, {counts[Status.WARN]} warn, {counts[Status.FAIL]} fail")
+    return code
+
+
+def _findings() -> list[Finding]:
+    findings = [finding for look in _OF_MACHINE for finding in look()]
+    try:
+        settings = look_settings()
+    except BadConfig as bad:
+        text = "; ".join(str(bad).splitlines())
+        fix = bad.hint or "mend the named setting"
+        findings.append(Finding(name="settings", status=Status.FAIL, text=text, fix=fix))
+        return findings
+    named = sorted({origin for key, origin in settings.origins.items()}, key=str)
+    text = f"good; set by {', '.join(named)}" if named else "good; all are defaults"
+    findings.append(Finding(name="settings", status=Status.OK, text=text))
+    return [*findings, *(finding for look in _OF_HOME for finding in look(settings))]

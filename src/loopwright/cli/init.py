@@ -1,0 +1,260 @@
+"""`init`: look at a repository, try its checks once, and write a commented loopwright.toml."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+
+from loopwright.adapters import registry
+from loopwright.adapters.detect import Detected, ProposedGate, detect, render_toml
+from loopwright.adapters.git.environment import user_env
+from loopwright.cli.context import settings_for
+from loopwright.cli.glance import glance_at, needed_place
+from loopwright.cli.lines import columns, listed, one_line
+from loopwright.cli.output import console, duration, print_json
+from loopwright.cli.probes import FoundAgent, find_agent
+from loopwright.cli.trial import Tried, try_gates
+from loopwright.config.layers import PROJECT_FILE
+from loopwright.config.publish import toml_value
+from loopwright.config.settings import settings as all_settings
+from loopwright.core.errors import Refused, UserError
+from loopwright.ports import Base
+
+_STYLES: Final = {"passed": "green", "failed": "red", "not run": "yellow"}
+_NO_TESTS: Final = (
+    "There are no tests here that could be found. Without a gate nothing can be verified: add tests, or write the "
+    "command that checks this project under [[gates]]."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Report:
+    """Everything that was found out, and the file that follows from it."""
+
+    root: Path
+    subfolder: str
+    base: Base
+    default_branch: str
+    detected: Detected
+    tried: Tried
+    was_run: bool
+    agent: FoundAgent
+    text: str
+
+    @property
+    def file(self) -> Path:
+        return self.root / PROJECT_FILE
+
+
+def init(
+    *,
+    agent: str | None = None,
+    run: bool = True,
+    dry_run: bool = False,
+    force: bool = False,
+    json: bool = False,
+) -> int:
+    """Look at this repository, try its checks once in a clean clone, and write a loopwright.toml.
+
+    Parameters
+    ----------
+    agent
+        Which agent is to do the work; written into the file.
+    run
+        Whether the proposed checks are run; --no-run only writes them down.
+    dry_run
+        Print the file instead of writing it.
+    force
+        Replace a loopwright.toml that is there already.
+    json
+        Print one JSON document.
+    """
+    report = asyncio.run(_look(agent, run=run, may_exist=force or dry_run, quiet=json))
+    if not dry_run:
+        _write(report.file, report.text)
+    if json:
+        print_json(_document(report, written=not dry_run))
+        return 0
+    out = console()
+    _print(report, out)
+    if dry_run:
+        out.print(f"\n{PROJECT_FILE} would be:\n")
+        out.print(report.text, markup=False)
+    else:
+        _print_next(report, out)
+    return 0
+
+
+async def _look(agent: str | None, *, run: bool, may_exist: bool, quiet: bool) -> _Report:
+    place = needed_place()
+    file = place.root / PROJECT_FILE
+    if file.exists() and not may_exist:
+        raise Refused(
+            f"{file} exists already", hint="--force replaces it; --dry-run shows what would be written"
+        )
+    # The file that is there is not read: with --force it may be the broken one that is to be replaced.
+    settings = settings_for(flags={"agent": agent})
+    name = settings.values.agent
+    if name not in registry.known_agents():
+        known = ", ".join(registry.known_agents())
+        raise UserError(f"there is no agent named {name!r}", hint=f"known are: {known}")
+    with glance_at(place.root) as repository:
+        base = await repository.base()
+        listing = await repository.git.run(
+            "ls-tree", "-r", "-z", "--name-only", base.sha, env=user_env(), cwd=place.root
+        )
+        branch = await repository.git.run(
+            *("symbolic-ref", "-q", "--short", "refs/remotes/origin/HEAD"),
+            env=user_env(),
+            cwd=place.root,
+            ok=(0, 1, 128),
+        )
+    tracked = [path for path in listing.out.decode("utf-8", "surrogateescape").split("\0") if path]
+    detected = detect(place.root, tracked=tracked)
+    progress = console(stderr=True)
+
+    def tell(text: str) -> None:
+        if not quiet:
+            progress.print(f"[dim]… {escape(one_line(text))}[/]")
+
+    tried = await try_gates(place.root, base.sha, detected, settings, tell) if run else Tried()
+    return _Report(
+        root=place.root,
+        subfolder=place.subfolder,
+        base=base,
+        default_branch=branch.text.removeprefix("origin/") or base.ref,
+        detected=detected,
+        tried=tried,
+        was_run=run,
+        agent=find_agent(name, settings.policy().agent_options.get(name, {})),
+        text=_text(detected, tried, agent),
+    )
+
+
+def _text(detected: Detected, tried: Tried, agent: str | None) -> str:
+    if tried.setup is not None and not tried.setup.passed:
+        note = f"Left out, because it did not work here: setup = {detected.setup} ({tried.setup.reason})"
+        detected = replace(detected, setup=None, notes=(*detected.notes, note))
+    text = render_toml(detected, tried.results(detected))
+    if agent is None:
+        return text
+    default = f"\n# agent = {toml_value(all_settings()['agent'].default)}\n"
+    assert default in text, "the file shows every default"
+    return text.replace(default, f"\nagent = {toml_value(agent)}\n", 1)
+
+
+def _write(file: Path, text: str) -> None:
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(file)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise UserError(
+            f"{file} cannot be written: {error.strerror}", hint="make the folder writable, or use --dry-run"
+        ) from error
+
+
+def _result(report: _Report, gate: ProposedGate) -> tuple[str, str]:
+    """Return in a word how a gate did, and what is worth adding."""
+    ran = report.tried.gates.get(gate.name)
+    if ran is None:
+        return "not run", report.tried.why_not(gate) or "--no-run"
+    if ran.passed:
+        return "passed", duration(ran.duration_s)
+    return "failed", ran.reason
+
+
+def _notes(report: _Report) -> list[str]:
+    notes = list(report.detected.notes)
+    if report.subfolder:
+        notes.append(f"{PROJECT_FILE} is for the whole repository, not only for {report.subfolder}.")
+    if report.base.dirty:
+        notes.append(f"Not committed, so not looked at in the clean clone: {listed(report.base.dirty)}.")
+    return notes
+
+
+def _document(report: _Report, *, written: bool) -> Mapping[str, Any]:
+    detected, tried = report.detected, report.tried
+    gates = []
+    for gate in detected.gates:
+        result, reason = _result(report, gate)
+        ran = tried.gates.get(gate.name)
+        gates.append(
+            {
+                "name": gate.name,
+                "purpose": gate.purpose,
+                "command": gate.command,
+                "why": gate.why,
+                "missing": gate.missing,
+                "result": result,
+                "reason": "" if result == "passed" else reason,
+                "duration_s": ran.duration_s if ran else None,
+            }
+        )
+    setup = {"command": detected.setup, "why": detected.setup_why, "tried": tried.setup}
+    return {
+        "root": str(report.root),
+        "base": report.base,
+        "default_branch": report.default_branch,
+        "languages": detected.languages,
+        "has_tests": detected.has_tests,
+        "setup": setup if detected.setup else None,
+        "env_files": detected.env_files,
+        "gates": gates,
+        "agent": {"name": report.agent.name, "path": report.agent.path, "problem": report.agent.problem},
+        "notes": _notes(report),
+        "file": str(report.file),
+        "written": written,
+        "text": report.text,
+    }
+
+
+def _print(report: _Report, out: Console) -> None:
+    detected, tried = report.detected, report.tried
+    on = "" if report.base.ref == report.default_branch else f" (you are on {report.base.ref})"
+    facts = [
+        ("repository", str(report.root)),
+        ("default branch", f"{report.default_branch}{on}, tried at {report.base.sha[:7]}"),
+        ("languages", ", ".join(detected.languages) or "none recognised"),
+        ("setup", detected.setup or "none needed"),
+        ("env files", ", ".join(detected.env_files) or "none"),
+    ]
+    for line in columns(facts, indent=""):
+        out.print(escape(line))
+    if tried.setup is not None and not tried.setup.passed:
+        out.print(f"[red]the setup command failed[/]: {escape(tried.setup.reason)}")
+    if detected.gates:
+        out.print("\nchecks:")
+        results = [_result(report, gate) for gate in detected.gates]
+        rows = [
+            (word, gate.name, one_line(gate.command, 70), more)
+            for gate, (word, more) in zip(detected.gates, results, strict=True)
+        ]
+        for (word, _), line in zip(results, columns(rows), strict=True):
+            out.print(escape(line).replace(word, f"[{_STYLES[word]}]{word}[/]", 1))
+    if not detected.has_tests:
+        out.print(f"\n[bold yellow]no tests[/]: {_NO_TESTS}")
+    for note in _notes(report):
+        if not note.startswith("No tests were found"):
+            out.print(f"[yellow]note[/]: {escape(note)}")
+
+
+def _print_next(report: _Report, out: Console) -> None:
+    out.print(f"\nwrote {escape(str(report.file))}. Next:")
+    steps = [
+        f"look through {PROJECT_FILE}, then: git add {PROJECT_FILE} && git commit -m 'Add {PROJECT_FILE}'"
+    ]
+    if not report.agent.usable:
+        steps.append(f"agent {report.agent.name}: {report.agent.problem}; {report.agent.hint}")
+    steps += [
+        "write a plan, for example plan.yaml (docs/plan-format.md), and check it: loopwright plan check plan.yaml",
+        "run it: loopwright run plan.yaml",
+    ]
+    for number, step in enumerate(steps, 1):
+        out.print(f"  {number}. {escape(step)}")

@@ -1,0 +1,167 @@
+"""Opening a home only to look at it: quickly, without a worker's parts, and without changing anything."""
+
+import os
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.adapters.membership import LockedMembership
+from loopwright.adapters.store.sql import SqlStore
+from loopwright.config.home import default_home, expand, user_file
+from loopwright.core.errors import NotFound
+from loopwright.core.model import Loop, Plan, Run, Task
+from loopwright.engine.views import live_workers, recent_plans, resolve_target
+from loopwright.engine.world import HomePaths
+from loopwright.ports import Tx
+
+_POSTGRES: Final = ("postgresql://", "postgres://", "postgresql+", "postgres+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSeen:
+    """A process that works in the home now."""
+
+    pid: int | None
+    hostname: str
+    command: str
+    plan: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """An open home that is only read."""
+
+    root: Path
+    store: SqlStore
+    shared: bool
+    """Whether many workers may be there, known by their leases, or one, known by its lock."""
+
+    @property
+    def paths(self) -> HomePaths:
+        """Where the home keeps its files."""
+        return HomePaths(root=self.root)
+
+    def workers(self, tx: Tx) -> tuple[WorkerSeen, ...]:
+        """Return who works in the home now."""
+        if self.shared:
+            return tuple(
+                WorkerSeen(pid=one.pid, hostname=one.hostname, command=f"{one.slots} slots")
+                for one in live_workers(tx)
+            )
+        note = LockedMembership(self.root).holder()
+        if note is None:
+            return ()
+        pid, plan = note.get("pid"), note.get("plan")
+        return (
+            WorkerSeen(
+                pid=pid if isinstance(pid, int) else None,
+                hostname="",
+                command=_command(str(note.get("command") or "")),
+                plan=plan if isinstance(plan, str) else None,
+            ),
+        )
+
+
+def _command(text: str) -> str:
+    """Return a command line with the program's bare name: its folder says nothing to people."""
+    program, space, rest = text.partition(" ")
+    return Path(program).name + space + rest
+
+
+@contextmanager
+def looking() -> Iterator[Look]:
+    """Open the home that is there, and let go of it afterwards."""
+    root, database = whereabouts(os.environ, sys.platform)
+    if not database and not (root / "loopwright.db").exists():
+        raise NotFound(
+            "nothing has run here yet", hint="`loopwright run plan.yaml`, or `loopwright demo` to see it"
+        )
+    store = SqlStore.open(database or root / "loopwright.db", create=False)
+    try:
+        yield Look(root=root, store=store, shared=bool(database))
+    finally:
+        store.close_sync()
+
+
+def whereabouts(env: Mapping[str, str], platform: str) -> tuple[Path, str | None]:
+    """Return a home's folder and, if it has one, the URL of its database.
+
+    Only the environment and the user's own file may say this, and loading every setting takes longer than all
+    the rest of a quick look. Whatever is not plain goes the long way, which explains what is wrong with it.
+    """
+    said = _plain(env)
+    if said is None:
+        from loopwright.cli.context import look_settings
+
+        settings = look_settings()
+        return settings.home, settings.values.database
+    home, database = said
+    return (expand(Path(home), env) if home else default_home(env, platform)), database or None
+
+
+def _plain(env: Mapping[str, str]) -> tuple[str, str] | None:
+    written: Mapping[str, Any] = {}
+    path = user_file(env)
+    if path is not None and path.is_file():
+        try:
+            written = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+    home = env.get("LOOPWRIGHT_HOME", "").strip() or written.get("home", "")
+    database = env.get("LOOPWRIGHT_DATABASE", "").strip() or written.get("database", "")
+    if not isinstance(home, str) or not isinstance(database, str):
+        return None
+    if (home and not home.startswith(("/", "~/"))) or (database and not database.startswith(_POSTGRES)):
+        return None
+    return home, database
+
+
+def project_here() -> str | None:
+    """Return the path of the repository that the user stands in."""
+    # Not by `context.here`: that module loads every setting.
+    folder = Path.cwd()
+    return next((str(root) for root in (folder, *folder.parents) if (root / ".git").exists()), None)
+
+
+def find_target(tx: Tx, text: str) -> Plan | Task | Run:
+    """Find what a person means, first in the repository they stand in and then in the whole home."""
+    project = project_here()
+    try:
+        row = resolve_target(tx, text, project_path=project)
+    except NotFound:
+        if project is None:
+            raise
+        row = resolve_target(tx, text)
+    if not isinstance(row, Loop):
+        return row
+    plan = tx.get(Plan, row.plan_id) if row.plan_id else None
+    if plan is None:
+        raise NotFound(f"the loop {row.name} has no plan")
+    return plan
+
+
+def find_plan(tx: Tx, text: str | None) -> Plan:
+    """Find a plan: the one that is named (or that a named task belongs to), else the newest of this repository."""
+    if text is None:
+        plan = newest_plan(tx)
+        if plan is None:
+            raise NotFound("there is no plan yet", hint="`loopwright run plan.yaml`")
+        return plan
+    row = find_target(tx, text)
+    if isinstance(row, Plan):
+        return row
+    found = tx.get(Plan, row.plan_id)
+    assert found is not None, "a task and a run always have their plan"
+    return found
+
+
+def newest_plan(tx: Tx) -> Plan | None:
+    """Return the newest plan of this repository, else of the whole home."""
+    project = project_here()
+    plans = recent_plans(tx, project_path=project, limit=1) if project else []
+    plans = plans or recent_plans(tx, limit=1)
+    return plans[0] if plans else None

@@ -1,0 +1,251 @@
+"""`plan check`: everything that can be known about a plan before any money is spent."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cyclopts import App
+from rich.console import Console
+from rich.markup import escape
+
+from loopwright.adapters import registry
+from loopwright.cli.context import Place, here, project_text, settings_for
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.glance import glance_at
+from loopwright.cli.lines import columns, counted, listed, one_line
+from loopwright.cli.output import console, print_json
+from loopwright.cli.probes import FoundAgent, find_agent
+from loopwright.config.layers import PROJECT_FILE
+from loopwright.config.resolve import Settings
+from loopwright.core import graph
+from loopwright.core.errors import BadConfig, BadPlan, NotARepository
+from loopwright.engine.submit import evaluate
+from loopwright.ports import PlannedTask, PlannedWork
+
+app = App(name="plan", help="Check a plan before any money is spent.", help_format="plaintext")
+
+_ENDINGS = {".yaml": "yaml", ".yml": "yaml", ".json": "yaml"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Report:
+    """What is known about a good plan."""
+
+    work: PlannedWork
+    settings: Settings
+    critical_path: tuple[str, ...]
+    width: int
+    agents: tuple[FoundAgent, ...]
+    notes: tuple[str, ...]
+
+
+@app.command
+def check(file: Path, /, *, json: bool = False) -> int:
+    """Read a plan, name every problem with its place, and say what running it would mean.
+
+    Parameters
+    ----------
+    file
+        The plan file (YAML or JSON; `docs/plan-format.md`).
+    json
+        Print one JSON document.
+    """
+    try:
+        report = _examine(file)
+    except BadPlan as bad:
+        return _refuse(str(file), bad.problems, as_json=json)
+    except BadConfig as bad:
+        return _refuse(str(file), tuple(str(bad).splitlines()), as_json=json)
+    refused = _unchecked(report) and not report.settings.values.allow_unverified
+    code = ExitCode.USER_ERROR if refused else ExitCode.VERIFIED
+    if json:
+        print_json({"plan": _document(file, report), "exit_code": int(code)})
+        return code
+    _print(file, report, console())
+    if not refused:
+        console().print(f"[green]ok[/]: the plan is good; run it with  loopwright run {escape(str(file))}")
+    return code
+
+
+def _refuse(name: str, problems: tuple[str, ...], *, as_json: bool) -> int:
+    code = ExitCode.USER_ERROR
+    if as_json:
+        error = {
+            "code": BadPlan.code,
+            "message": f"{name} cannot be run",
+            "hint": "mend what is named and check again",
+        }
+        print_json({"error": {**error, "problems": problems}, "exit_code": int(code)})
+        return code
+    out = console(stderr=True)
+    found = counted(len(problems), "problem")
+    out.print(f"[bold red]error[/]: {escape(name)} cannot be run: {found}")
+    for problem in problems:
+        out.print(f"  {escape(problem)}")
+    out.print("[bold]to do[/]: mend what is named and check again; docs/plan-format.md shows the format")
+    return code
+
+
+def _examine(path: Path) -> _Report:
+    kind = _ENDINGS.get(path.suffix.lower())
+    if not path.exists():
+        raise BadPlan(str(path), ("there is no such file",))
+    if kind is None:
+        ending = path.suffix or "a file without an ending"
+        raise BadPlan(str(path), (f"{ending} is not a plan: use .yaml or .json",))
+    work = registry.source(kind).read(path)
+    evaluate(work, str(path))
+    place = here()
+    text, notes = asyncio.run(_project_text(place)) if place else (None, _outside())
+    settings = settings_for(plan=work, plan_name=path.name, project_text=text)
+    agents = _agents(work, settings)
+    known = registry.known_agents()
+    if unknown := [one for one in agents if one.name not in known]:
+        raise BadPlan(str(path), tuple(_asked_for(one, work, settings) for one in unknown))
+    edges = {task.key: task.depends_on for task in work.tasks}
+    return _Report(
+        work=work,
+        settings=settings,
+        critical_path=graph.critical_path(edges),
+        width=widest(edges),
+        agents=agents,
+        notes=notes,
+    )
+
+
+async def _project_text(place: Place) -> tuple[str | None, tuple[str, ...]]:
+    """Return the project's settings as `run` would use them: those of the commit, else those of the checkout."""
+    with glance_at(place.root) as repository:
+        try:
+            start = await repository.base()
+        except NotARepository as not_yet:
+            return _in_checkout(place), (f"it cannot be run here yet: {not_yet}",)
+        dirty = (f"not committed, so not part of the work: {listed(start.dirty)}",) if start.dirty else ()
+        for folder in dict.fromkeys((place.subfolder, "")):
+            text = await repository.file_at(start.sha, str(Path(folder) / PROJECT_FILE))
+            if text is not None:
+                return text, dirty
+    return _in_checkout(place), dirty
+
+
+def _in_checkout(place: Place) -> str | None:
+    return project_text(place.root / place.subfolder) or project_text(place.root)
+
+
+def _outside() -> tuple[str, ...]:
+    return ("this folder is not in a git repository: `loopwright run` has to be called in one",)
+
+
+def _agents(work: PlannedWork, settings: Settings) -> tuple[FoundAgent, ...]:
+    policy = settings.policy()
+    names = dict.fromkeys(task.agent or policy.agent for task in work.tasks)
+    return tuple(find_agent(name, policy.agent_options.get(name, {})) for name in names)
+
+
+def _asked_for(agent: FoundAgent, work: PlannedWork, settings: Settings) -> str:
+    """Say who asks for an agent that does not exist."""
+    tasks = [task.key for task in work.tasks if task.agent == agent.name]
+    who = f"task {listed(tasks)}" if tasks else f"agent, from {settings.origin('agent')}"
+    return f"{who}: {agent.problem} ({agent.hint})"
+
+
+def widest(edges: graph.Edges) -> int:
+    """Return how many tasks can be worked on at once when each starts as soon as its dependencies allow."""
+    level: dict[str, int] = {}
+    for node in graph.topological(edges):
+        level[node] = 1 + max((level[dep] for dep in edges[node]), default=0)
+    counts: dict[int, int] = {}
+    for depth in level.values():
+        counts[depth] = counts.get(depth, 0) + 1
+    return max(counts.values(), default=0)
+
+
+def _unchecked(report: _Report) -> list[str]:
+    """Return the tasks that nothing at all would check."""
+    if report.settings.gates:
+        return []
+    return [task.key for task in report.work.tasks if not task.acceptance]
+
+
+def _document(path: Path, report: _Report) -> Mapping[str, Any]:
+    work, values = report.work, report.settings.values
+    return {
+        "file": str(path),
+        "title": work.title,
+        "sha256": work.sha256,
+        "tasks": work.tasks,
+        "critical_path": report.critical_path,
+        "parallel_width": report.width,
+        "parallel": values.parallel,
+        "without_acceptance": [task.key for task in work.tasks if not task.acceptance],
+        "unchecked": _unchecked(report),
+        "allow_unverified": values.allow_unverified,
+        "gates": report.settings.gates,
+        "gates_origin": report.settings.origin("gates"),
+        "agents": [{**_agent_facts(one), "usable": one.usable} for one in report.agents],
+        "notes": report.notes,
+    }
+
+
+def _agent_facts(agent: FoundAgent) -> Mapping[str, Any]:
+    return {
+        "name": agent.name,
+        "program": agent.program,
+        "path": agent.path,
+        "problem": agent.problem,
+        "hint": agent.hint,
+    }
+
+
+def _print(path: Path, report: _Report, out: Console) -> None:
+    work, settings = report.work, report.settings
+    out.print(f"[bold]{escape(work.title)}[/]  {escape(str(path))}")
+    at_once = min(report.width, settings.values.parallel)
+    out.print(
+        f"{counted(len(work.tasks), 'task')}, critical path {len(report.critical_path)} "
+        f"({escape(one_line(' → '.join(report.critical_path), 200))}), "
+        f"up to {report.width} side by side, {at_once} with the setting parallel"
+    )
+    for line in columns([_row(task) for task in work.tasks]):
+        out.print(escape(line))
+    _print_checks(report, out)
+    for agent in report.agents:
+        if agent.usable:
+            out.print(f"agent: {escape(agent.name)}, found at {escape(agent.path or agent.program)}")
+        else:
+            out.print(f"[yellow]warn[/]: agent {escape(agent.name)}: {escape(agent.problem)}")
+            out.print(f"      to do: {escape(agent.hint)}")
+    for note in report.notes:
+        out.print(f"[yellow]note[/]: {escape(note)}")
+
+
+def _row(task: PlannedTask) -> tuple[str, ...]:
+    waits = f"after {listed(task.depends_on)}" if task.depends_on else "at once"
+    checked = counted(len(task.acceptance), "acceptance command") if task.acceptance else "by the gates only"
+    return task.key, one_line(task.title, 50), waits, checked
+
+
+def _print_checks(report: _Report, out: Console) -> None:
+    gates = report.settings.gates
+    if gates:
+        out.print(f"gates, from {escape(report.settings.origin('gates'))}:")
+        for line in columns([(gate.name, one_line(gate.command)) for gate in gates]):
+            out.print(escape(line))
+    else:
+        out.print("[yellow]warn[/]: no gates are in force; `loopwright init` finds your project's checks")
+    bare = [task.key for task in report.work.tasks if not task.acceptance]
+    if bare and gates:
+        out.print(f"without acceptance of their own, so the gates alone decide: {escape(listed(bare))}")
+    if unchecked := _unchecked(report):
+        names = escape(listed(unchecked))
+        if report.settings.values.allow_unverified:
+            out.print(
+                f"[yellow]warn[/]: nothing would check {names}; it lands because allow_unverified is set"
+            )
+            return
+        out.print(f"[bold red]error[/]: nothing would check {names}, so `loopwright run` refuses the plan")
+        out.print(
+            "[bold]to do[/]: add gates (`loopwright init`) or acceptance commands, or set allow_unverified"
+        )

@@ -1,0 +1,249 @@
+"""`show`: everything about one task, run or plan, with what to do next."""
+
+import asyncio
+import os
+import shlex
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from loopwright.cli.changes import Change, Changes, diff_command
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.looking import Look, find_target, looking
+from loopwright.cli.output import console, duration, money, print_json
+from loopwright.cli.steps import Step, plan_steps, steps_table
+from loopwright.cli.table import Roomy, one_line, screen, short_id
+from loopwright.cli.task_screen import print_lines, task_screen
+from loopwright.core.errors import NotFound, UserError
+from loopwright.core.model import Plan, Project, Run, Task, VerdictStatus
+from loopwright.core.states import TaskState
+from loopwright.engine.overview import RunView, run_view
+from loopwright.engine.views import PlanView, TaskDetail, plan_view, task_detail
+from loopwright.ports import Tx
+
+_FILE_LINES = 40
+
+
+def show(target: str, /, *, diff: bool = False, json: bool = False) -> int:
+    """Show one task: what was expected, what failed, what to do next. Runs and plans are shown too.
+
+    Parameters
+    ----------
+    target
+        A task, a run or a plan: an id, the beginning of one, or a task's name in the newest plan.
+    diff
+        Print only the changes: of the landed commit, of the newest attempt, or of the whole plan.
+    json
+        Print it as JSON.
+    """
+    if diff and json:
+        raise UserError("--diff prints a diff, which is no JSON", hint="leave one of them out")
+    with looking() as look:
+        row = look.store.read_sync(lambda tx: find_target(tx, target))
+        if isinstance(row, Task):
+            return _Tasks(look, row).show(diff=diff, as_json=json)
+        if isinstance(row, Run):
+            return _show_run(look, row, diff=diff, as_json=json)
+        return _show_plan(look, row, diff=diff, as_json=json)
+
+
+class _Tasks:
+    """Shows one task."""
+
+    def __init__(self, look: Look, row: Task) -> None:
+        self._detail, self._handle, self._blockers = look.store.read_sync(
+            lambda tx: self._load(tx, look, row)
+        )
+
+    def _load(self, tx: Tx, look: Look, row: Task) -> tuple[TaskDetail, str, tuple[str, ...]]:
+        # Its name is enough where it means this very task; an older plan may have one of the same name.
+        try:
+            by_name = find_target(tx, row.key)
+        except NotFound:
+            by_name = None
+        handle = row.key if by_name is not None and by_name.id == row.id else short_id(row.id)
+        return task_detail(tx, row.id, look.paths), handle, _blockers(tx, row)
+
+    def show(self, *, diff: bool, as_json: bool) -> int:
+        """Print the task, or its diff."""
+        detail = self._detail
+        if diff:
+            return _print_diff(detail.path, *self._span(), what=detail.task.key)
+        changes = asyncio.run(self._changes())
+        if as_json:
+            changed = {str(n): change for n, change in changes.items() if n}
+            print_json({"task": detail, "changes": changed, "landed": changes.get(0)})
+            return ExitCode.VERIFIED
+        out = console()
+        height = min(_FILE_LINES, max(24, out.size.height - 1)) if out.is_terminal else _FILE_LINES
+        lines, steps = task_screen(
+            detail, changes, handle=self._handle, blockers=self._blockers, height=height
+        )
+        print_lines(out, lines)
+        out.print()
+        out.print("[bold]to do[/]" if detail.task.status != "COMPLETE" else "[bold]see also[/]")
+        out.print(Roomy(steps_table(steps)))
+        return ExitCode.VERIFIED
+
+    def _span(self) -> tuple[str | None, str | None]:
+        task = self._detail.task
+        if task.commit:
+            return f"{task.commit}^1", task.commit
+        kept = [one for one in self._detail.attempts if one.tip_sha]
+        return (kept[-1].base_sha, kept[-1].tip_sha) if kept else (None, None)
+
+    async def _changes(self) -> dict[int, Change | None]:
+        """Return what each attempt changed by its number, and under 0 what landed."""
+        repository = Changes(Path(self._detail.path))
+        found = {one.n: await repository.between(one.base_sha, one.tip_sha) for one in self._detail.attempts}
+        if self._detail.task.commit:
+            found[0] = await repository.between(*self._span())
+        return found
+
+
+def _blockers(tx: Tx, row: Task) -> tuple[str, ...]:
+    """Return the failed or cancelled tasks that hold this one up, however far away."""
+    tasks = {task.id: task for task in tx.find(Task, plan_id=row.plan_id, order_by=("position",))}
+    ahead, seen = list(row.depends_on), set[str]()
+    while ahead:
+        one = ahead.pop()
+        if one not in seen and tasks[one].status is not TaskState.COMPLETE:
+            seen.add(one)
+            ahead += tasks[one].depends_on
+    stuck = (TaskState.ERROR, TaskState.CANCELLED)
+    return tuple(task.key for task in tasks.values() if task.id in seen and task.status in stuck)
+
+
+def _print_diff(path: str, old: str | None, new: str | None, *, what: str) -> int:
+    if old is None or new is None:
+        raise NotFound(f"nothing was changed by {what} yet", hint=f"`loopwright show {shlex.quote(what)}`")
+    out = console()
+    color = out.is_terminal and not os.environ.get("NO_COLOR")
+    asyncio.run(Changes(Path(path)).print_diff(old, new, color=color))
+    return ExitCode.VERIFIED
+
+
+def _project_path(tx: Tx, plan_id: str) -> str:
+    plan = tx.get(Plan, plan_id)
+    project = tx.get(Project, plan.project_id) if plan else None
+    return project.path if project else "."
+
+
+# --- runs ------------------------------------------------------------------------------------------
+
+
+def _show_run(look: Look, row: Run, *, diff: bool, as_json: bool) -> int:
+    view = look.store.read_sync(lambda tx: run_view(tx, row, look.paths))
+    if diff:
+        path = look.store.read_sync(lambda tx: _project_path(tx, row.plan_id))
+        return _print_diff(path, view.base_sha, view.tip_sha, what=short_id(row.id))
+    if as_json:
+        print_json({"run": view})
+        return ExitCode.VERIFIED
+    out = console()
+    out.print(f"[bold]{view.id}[/]  {view.role}  {view.state.lower()}")
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in _run_facts(view):
+        if value:
+            table.add_row(name, escape(value))
+    out.print(Roomy(table))
+    steps = [Step(command=f"loopwright logs {short_id(view.id)}", why="what it printed")]
+    if view.role == "implementer" and view.tip_sha:
+        steps.append(Step(command=diff_command(view.base_sha, view.tip_sha), why="what its attempt changed"))
+    out.print(Roomy(steps_table(steps)))
+    return ExitCode.VERIFIED
+
+
+def _run_facts(view: RunView) -> list[tuple[str, str]]:
+    usage = view.usage
+    tokens = f"{usage.input_tokens or '?'} in, {usage.output_tokens or '?'} out" if usage else ""
+    agent = " ".join(filter(None, (view.agent, view.agent_version, view.model)))
+    ended = f"exit code {view.exit_code}" if view.exit_code is not None else ""
+    return [
+        ("task", f"{view.task_key} attempt {view.attempt}" if view.task_key else ""),
+        ("plan", short_id(view.plan_id)),
+        ("agent", agent),
+        ("permission", view.permission_mode or ""),
+        ("started", f"{view.started_at:%Y-%m-%d %H:%M:%S} UTC" if view.started_at else "not yet"),
+        ("lasted", duration(view.lasted_s)),
+        ("ended", "  ".join(filter(None, (ended, f"by {view.ended_by}" if view.ended_by else "")))),
+        ("failure", (view.failure or "").replace("_", " ")),
+        ("verdict", view.verdict.status.value if view.verdict else ""),
+        ("said", " ".join(view.summary.split())),
+        ("cost", money(view.cost_micros) if view.agent else ""),
+        ("tokens", tokens),
+        ("command", shlex.join(view.argv)),
+        ("output", f"{view.output_bytes} bytes, sha256 {view.output_sha256}" if view.output_sha256 else ""),
+        ("files", view.directory if Path(view.directory).is_dir() else "not on this machine"),
+    ]
+
+
+# --- plans -----------------------------------------------------------------------------------------
+
+
+def _show_plan(look: Look, row: Plan, *, diff: bool, as_json: bool) -> int:
+    def load(tx: Tx) -> tuple[PlanView, bool, str]:
+        return plan_view(tx, row.id, look.paths), bool(look.workers(tx)), _project_path(tx, row.id)
+
+    view, worked, path = look.store.read_sync(load)
+    if diff:
+        tip = row.result_sha or f"refs/heads/{row.branch}"
+        return _print_diff(path, row.base_sha, tip, what=short_id(row.id))
+    if as_json:
+        print_json({"plan": view, "gates": row.gates, "verdict": row.verdict, "policy": row.policy})
+        return ExitCode.VERIFIED
+    out = console()
+    out.print(screen(view))
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for name, value in _plan_facts(row, view):
+        table.add_row(name, one_line(value))
+    out.print(Roomy(table))
+    _print_gates(row)
+    if view.reason and view.status != "VERIFIED":
+        out.print(f"why: {escape(view.reason)}")
+    steps = plan_steps(view, worked=worked)
+    steps.append(Step(command=f"loopwright receipt show {short_id(row.id)}", why="the record of it"))
+    out.print(Roomy(steps_table(steps)))
+    return ExitCode.VERIFIED
+
+
+def _plan_facts(row: Plan, view: PlanView) -> list[tuple[str, str]]:
+    policy = row.policy
+    agent = " ".join(filter(None, (policy.agent, policy.model)))
+    facts: list[tuple[str, Any]] = [
+        ("project", view.path),
+        (
+            "agent",
+            f"{agent}, {policy.permission_mode}, {policy.parallel} at once, {policy.max_attempts} attempts each",
+        ),
+        ("created", f"{row.created_at:%Y-%m-%d %H:%M:%S} UTC"),
+    ]
+    if row.verified_at:
+        facts.append(
+            ("verified", f"{row.verified_at:%Y-%m-%d %H:%M:%S} UTC as {(row.result_sha or '')[:10]}")
+        )
+    if policy.setup:
+        facts.append(("setup", policy.setup))
+    return facts
+
+
+def _print_gates(row: Plan) -> None:
+    out = console()
+    if row.verdict is None:
+        names = ", ".join(gate.name for gate in row.gates)
+        out.print(f"[dim]gate:all[/]  {escape(names) or 'only the acceptance of the tasks'}, not run yet")
+        return
+    passed = row.verdict.status is VerdictStatus.PASSED
+    out.print(f"[dim]gate:all[/]  [{'green' if passed else 'red'}]{row.verdict.status.value}[/]")
+    bad = [one for one in row.verdict.commands if one.exit_code != 0 or one.timed_out]
+    for one in bad[:3]:
+        how = "ran out of time" if one.timed_out else f"exit code {one.exit_code}"
+        out.print(f"  [red]✘[/] {escape(one.name)} ({how})")
+        for line in one.tail.rstrip().splitlines()[-5:]:
+            out.print("    " + escape(line), soft_wrap=True)

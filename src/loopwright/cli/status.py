@@ -1,0 +1,254 @@
+"""`status` and `watch`: what is going on, once or live. Both only look."""
+
+import asyncio
+import json as jsonlib
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from loopwright.adapters import keeping_files
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.looking import Look, WorkerSeen, find_plan, looking, newest_plan, project_here
+from loopwright.cli.output import console, duration, money, print_json
+from loopwright.cli.steps import plan_steps, steps_table
+from loopwright.cli.table import Roomy, counted, one_line, screen, short_id, standing
+from loopwright.cli.table import exit_code as code_of
+from loopwright.core.documents import document, plain
+from loopwright.core.model import RecordedEvent
+from loopwright.engine.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
+from loopwright.engine.views import PlanView, plan_view
+from loopwright.ports import Tx
+
+_LISTED: Final = 12
+_RESTING: Final = frozenset({"PAUSED", "STOPPED", "FAILED", "COMPLETED", "IDLE"})
+_REFRESH_S: Final = 1.0
+"""How often a live picture is drawn anew when nothing happens: for the running seconds, not for the news."""
+
+_PAGE: Final = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """A plan, and what can be seen of the processes behind it."""
+
+    view: PlanView
+    workers: tuple[WorkerSeen, ...]
+    alive: int
+    """Agents and gates of the plan that run on this machine now."""
+    current: bool
+    """Whether the plan is what its loop drives."""
+
+    @property
+    def at_rest(self) -> bool:
+        """Nothing will change by itself."""
+        if not self.current:
+            return True
+        if self.view.loop_state not in _RESTING:
+            return False
+        # After a pause, running agents may finish: that is still news, if somebody is there to take it in.
+        busy = any(task.status == "RUNNING" and task.stage != "WAITING" for task in self.view.tasks)
+        return not (busy and self.workers)
+
+
+def status(
+    plan: str | None = None, /, *, all: bool = False, exit_code: bool = False, json: bool = False
+) -> int:
+    """Show who works, which plans there are, and how the newest (or the named) one stands.
+
+    Parameters
+    ----------
+    plan
+        Which plan: an id or the beginning of one (default: the newest of this repository).
+    all
+        List the plans of every repository, not only of this one.
+    exit_code
+        Exit with the code that `run` would end with; without it, 0 means that the status could be shown.
+    json
+        Print the status as JSON.
+    """
+    with looking() as look:
+        seen, plans, total, workers = look.store.read_sync(lambda tx: _read(tx, look, plan, everywhere=all))
+    code = code_of(seen.view) if exit_code and seen else ExitCode.VERIFIED
+    if json:
+        print_json(
+            {
+                "home": str(look.root),
+                "workers": workers,
+                "plans": plans,
+                "plan": seen.view if seen else None,
+                "alive": seen.alive if seen else 0,
+                "exit_code": int(code),
+            }
+        )
+        return code
+    out = console()
+    out.print(_workers_line(workers, look))
+    if plan is None:
+        _print_plans(out, plans, total, everywhere=all or project_here() is None)
+    if seen is not None:
+        out.print()
+        _print_plan(out, seen)
+    return code
+
+
+def _read(
+    tx: Tx, look: Look, plan: str | None, *, everywhere: bool
+) -> tuple[_Seen | None, list[PlanSummary], int, tuple[WorkerSeen, ...]]:
+    row = find_plan(tx, plan) if plan is not None else newest_plan(tx)
+    project = None if everywhere else project_here()
+    plans = plan_summaries(tx, project_path=project, limit=_LISTED)
+    total = count_plans(tx, project_path=project)
+    return (_look_at(tx, look, row.id) if row else None), plans, total, look.workers(tx)
+
+
+def _look_at(tx: Tx, look: Look, plan_id: str) -> _Seen:
+    runs = open_runs(tx, plan_id)
+    return _Seen(
+        view=plan_view(tx, plan_id, look.paths),
+        workers=look.workers(tx),
+        alive=sum(keeping_files.is_held(look.paths.run(run.id)) for run in runs),
+        current=is_current(tx, plan_id),
+    )
+
+
+def _workers_line(workers: tuple[WorkerSeen, ...], look: Look) -> str:
+    home = f"[dim]home {escape(str(look.root))}[/]"
+    if not workers:
+        return f"nobody works here now  {home}"
+    names = [
+        f"{one.hostname} " * bool(one.hostname)
+        + f"process {one.pid if one.pid is not None else '?'}"
+        + f" ({one.command})" * bool(one.command)
+        for one in workers
+    ]
+    return f"[green]working[/]: {escape(', '.join(names))}  {home}"
+
+
+def _print_plans(out: Console, plans: list[PlanSummary], total: int, *, everywhere: bool) -> None:
+    if not plans:
+        out.print("no plan of this repository yet; the newest of the home is below, --all lists every plan")
+        return
+    table = Table.grid(padding=(0, 2))
+    for justify in ("left", "left", "right", "right", "right"):
+        table.add_column(no_wrap=True, justify=justify)
+    table.add_column()
+    for one in plans:
+        state, style = standing(one)
+        cost = (
+            money(one.cost_micros)
+            if one.cost_complete or one.cost_micros is None
+            else f"≥{money(one.cost_micros)}"
+        )
+        title = f"{one.title}  ({one.path})" if everywhere else one.title
+        table.add_row(
+            f"[{style}]{state}[/]",
+            short_id(one.id),
+            f"{one.done}/{one.total}",
+            cost,
+            f"{duration(one.age_s)} ago",
+            one_line(title),
+        )
+    out.print(Roomy(table))
+    if total > len(plans):
+        out.print(f"[dim]and {total - len(plans)} older[/]")
+
+
+def _print_plan(out: Console, seen: _Seen) -> None:
+    view = seen.view
+    out.print(screen(view))
+    if view.reason and view.status != "VERIFIED":
+        out.print(f"why: {escape(view.reason)}")
+    if seen.alive and not seen.workers:
+        out.print(
+            f"[yellow]note[/]: {counted(seen.alive, 'run')} still going "
+            "without a worker; whoever goes on takes over what they do"
+        )
+    steps = plan_steps(view, worked=bool(seen.workers))
+    if steps:
+        out.print(Roomy(steps_table(steps)))
+
+
+# --- watch -----------------------------------------------------------------------------------------
+
+
+def watch(plan: str | None = None, /, *, after: int | None = None, json: bool = False) -> int:
+    """Follow a plan live until it rests; nothing is started and nothing is changed.
+
+    Parameters
+    ----------
+    plan
+        Which plan (default: the newest of this repository).
+    after
+        With --json: begin after the event with this number; 0 gives the whole history (default: only what comes).
+    json
+        Print one JSON document per line for each event, and the final state as the last line.
+    """
+    with looking() as look:
+        plan_id = look.store.read_sync(lambda tx: find_plan(tx, plan)).id
+        follow = _Events(look, plan_id, after).run() if json else _live(look, plan_id)
+        return asyncio.run(follow)
+
+
+async def _live(look: Look, plan_id: str) -> int:
+    from loopwright.cli.follow import Display
+
+    with Display(footer="Ctrl-C ends the watching; the plan goes on.") as display:
+        told = False
+        while True:
+            seen = await look.store.read(lambda tx: _look_at(tx, look, plan_id))
+            display.show(seen.view)
+            if seen.at_rest:
+                break
+            if not seen.workers and not told:
+                display.say(
+                    f"[yellow]nobody works on it now[/]: `loopwright resume {short_id(plan_id)}` in another "
+                    "terminal goes on"
+                )
+            told = not seen.workers
+            await look.store.changed(_REFRESH_S)
+    _print_plan(console(), seen)
+    return code_of(seen.view)
+
+
+class _Events:
+    """A plan's events as lines of JSON, as they come."""
+
+    def __init__(self, look: Look, plan_id: str, after: int | None) -> None:
+        self._look = look
+        self._plan_id = plan_id
+        self._after = after
+
+    async def run(self) -> int:
+        """Print events until the plan rests, then the final state."""
+        while True:
+            # The state first: an event that was committed before it was read is then printed before the end.
+            events, seen = await self._look.store.read(self._page)
+            for event in events:
+                if self._belongs(event, seen.view):
+                    _print_line(document(event))
+            if seen.at_rest and not events:
+                code = code_of(seen.view)
+                _print_line({"type": "end", "plan": plain(seen.view), "exit_code": int(code)})
+                return code
+            if not events:
+                await self._look.store.changed(_REFRESH_S)
+
+    def _page(self, tx: Tx) -> tuple[list[RecordedEvent], _Seen]:
+        if self._after is None:
+            self._after = tx.last_event()
+        events = tx.events(after=self._after, limit=_PAGE)
+        if events:
+            self._after = events[-1].n
+        return events, _look_at(tx, self._look, self._plan_id)
+
+    def _belongs(self, event: RecordedEvent, view: PlanView) -> bool:
+        return event.plan == self._plan_id or (event.plan is None and event.loop == view.loop_id)
+
+
+def _print_line(value: object) -> None:
+    sys.stdout.write(jsonlib.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.flush()

@@ -1,0 +1,51 @@
+"""What a person may do next: the commands to type, each with what it is good for."""
+
+import shlex
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from loopwright.cli.table import one_line, short_id
+from loopwright.engine.views import PlanView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One command to type."""
+
+    command: str
+    why: str
+
+
+def steps_table(steps: list[Step]) -> Table:
+    """Return the commands as a table, each with its reason."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for step in steps:
+        table.add_row("  " + step.command, one_line(step.why, "dim"))
+    return table
+
+
+def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
+    """Return what to do about a plan; `worked` says whether somebody works on it now."""
+    plan = short_id(view.id)
+    if view.status == "VERIFIED":
+        return [Step(command=f"git merge --ff-only {view.branch}", why="take the result over")]
+    steps = [
+        Step(command=f"loopwright show {shlex.quote(task.key)}", why="what failed, and what to do about it")
+        for task in view.tasks
+        if task.status == "ERROR"
+    ][:3]
+    if view.status == "FAILED" and not steps:
+        steps.append(Step(command=f"loopwright logs {plan}", why="what the complete gate printed"))
+        steps.append(Step(command=f"loopwright reverify {plan}", why="run the complete gate once more"))
+    if view.status in ("FAILED", "CANCELLED") or view.loop_state in ("FAILED", ""):
+        return steps
+    if view.loop_state in ("PAUSED", "STOPPED"):
+        steps.append(Step(command=f"loopwright resume {plan}", why="go on"))
+    elif worked:
+        steps.append(Step(command=f"loopwright watch {plan}", why="follow it live"))
+    else:
+        steps.append(Step(command=f"loopwright resume {plan}", why="nobody works on it now: go on here"))
+    return steps

@@ -1,0 +1,259 @@
+"""One task on one screen: what was expected, what failed, what each attempt changed, and what to do next."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from loopwright.adapters.gates.text import clean
+from loopwright.cli.changes import Change, diff_command
+from loopwright.cli.output import duration, money
+from loopwright.cli.steps import Step
+from loopwright.cli.table import mark, short_id, word
+from loopwright.core.failures import RULES, Failure
+from loopwright.core.model import Check, CommandResult
+from loopwright.engine.views import AttemptView, TaskDetail
+
+_COMMANDS: Final = 6
+_CRITERIA: Final = 3
+_ATTEMPTS: Final = 3
+_LEAST: Final = 4
+_MOST: Final = 14
+_SIGNS: Final = {
+    "passed": ("✔", "green"),
+    "failed": ("✘", "red"),
+    "error": ("✘", "red"),
+    "skipped": ("–", "dim"),
+}
+
+Lines = list[Text]
+
+
+def task_screen(
+    detail: TaskDetail,
+    changes: Mapping[int, Change | None],
+    *,
+    handle: str,
+    blockers: Sequence[str],
+    height: int,
+) -> tuple[Lines, list[Step]]:
+    """Return the screen as lines, each of which fits one line of a terminal, and the commands to type."""
+    steps = task_steps(detail, handle, blockers)
+    if detail.task.status == "COMPLETE":
+        return [*_head(detail), *_landed(detail, changes)], steps
+    upper = [*_head(detail), Text(), *_expected(detail)]
+    lower = [Text(), *_attempts(detail, changes)] if detail.attempts else []
+    room = height - len(upper) - len(lower) - len(steps) - 3
+    return [*upper, *_failing(detail, max(_LEAST, min(_MOST, room))), *lower], steps
+
+
+def print_lines(out: Console, lines: Sequence[Text]) -> None:
+    """Print each line on one line: cut on a terminal, whole in a file."""
+    for line in lines:
+        if out.is_terminal:
+            out.print(line, soft_wrap=False, no_wrap=True, overflow="ellipsis", crop=True)
+        else:
+            out.print(line)
+
+
+def _title(text: str) -> Text:
+    return Text(text, style="bold")
+
+
+def _head(detail: TaskDetail) -> Lines:
+    task = detail.task
+    first = mark(task).append(f"  {task.key}", style="bold").append(f"  {task.title}")
+    plan = Text(f"task {short_id(task.id)} of {detail.plan_title} ({short_id(detail.plan_id)})", style="dim")
+    lines = [first, plan]
+    if task.status == "ERROR":
+        lines.append(
+            Text(f"not verified ({word(task)}) after {_tries(detail)}: {_advice(detail)}", style="red")
+        )
+    elif task.status == "CANCELLED":
+        lines.append(Text(f"cancelled after {_tries(detail)}; its work stays pinned", style="yellow"))
+    elif task.status != "COMPLETE":
+        doing = f": {clean(task.doing)}" if task.doing else ""
+        tries = f" (attempt {task.attempt} of {task.max_attempts})" if task.status == "RUNNING" else ""
+        lines.append(Text(f"{word(task)}{tries}{doing}", style="cyan"))
+    if detail.note:
+        lines.append(Text(f"note for the agent: {_flat(detail.note)}", style="yellow"))
+    return lines
+
+
+def _tries(detail: TaskDetail) -> str:
+    count = detail.task.attempts_used or len(detail.attempts)
+    return f"{count} of {detail.task.max_attempts} attempts"
+
+
+def _advice(detail: TaskDetail) -> str:
+    failure = detail.task.failure
+    return RULES[Failure(failure)].advice if failure else _flat(detail.task.reason)
+
+
+def _expected(detail: TaskDetail) -> Lines:
+    judged = _judged(detail)
+    results = {one.command: one for one in judged.commands} if judged else {}
+    lines = [_title("expected")]
+    for command in detail.commands[:_COMMANDS]:
+        sign, style = _signed(results.get(command.command))
+        lines.append(
+            Text("  ")
+            .append(sign, style=style)
+            .append(f" {command.name}: ")
+            .append(_flat(command.command), "dim")
+        )
+    if len(detail.commands) > _COMMANDS:
+        lines.append(Text(f"  and {len(detail.commands) - _COMMANDS} more commands", style="dim"))
+    if not detail.commands:
+        lines.append(Text("  nothing checks this task: add acceptance commands or a gate", style="yellow"))
+    lines += [Text(f"  · {_flat(text)}") for text in detail.criteria[:_CRITERIA]]
+    if len(detail.criteria) > _CRITERIA:
+        lines.append(Text(f"  and {len(detail.criteria) - _CRITERIA} more criteria", style="dim"))
+    return lines
+
+
+def _signed(result: CommandResult | None) -> tuple[str, str]:
+    if result is None:
+        return "·", "dim"
+    return ("✔", "green") if result.exit_code == 0 and not result.timed_out else ("✘", "red")
+
+
+def _judged(detail: TaskDetail) -> AttemptView | None:
+    """Return the newest attempt whose tree a gate was run on: an identical later tree is not judged again."""
+    return next((one for one in reversed(detail.attempts) if one.commands), None)
+
+
+def _failing(detail: TaskDetail, room: int) -> Lines:
+    """Return the last lines of what failed; nothing when nothing has failed yet."""
+    if not detail.attempts:
+        return []
+    latest, judged = detail.attempts[-1], _judged(detail)
+    over = [one for one in detail.attempts if one.failure]
+    latest = over[-1] if over else latest
+    if judged is not None and latest.failure in ("gate", "no_change", "setup", "gate_broken"):
+        bad = next((one for one in judged.commands if one.exit_code != 0 or one.timed_out), None)
+        if bad is not None:
+            how = "ran out of time" if bad.timed_out else f"exit code {bad.exit_code}"
+            told = _tail(bad.tail, room) or [Text("  (it printed nothing)", style="dim")]
+            return [Text(), _title(f"failed: {bad.name} ({how}), last lines"), *told]
+        if judged.failing_checks:
+            return [Text(), _title("failed checks"), *_checks(judged.failing_checks, room)]
+    text = latest.detail or detail.task.reason
+    if not latest.failure or not text.strip():
+        return []
+    said = [Text(f"  it said: {_flat(latest.summary)}", style="dim")] if latest.summary else []
+    return [
+        Text(),
+        _title(f"failed: {latest.failure.replace('_', ' ')}"),
+        *_tail(text, room - len(said)),
+        *said,
+    ]
+
+
+def _tail(text: str, room: int) -> Lines:
+    lines = [line.rstrip() for line in clean(text).split("\n") if line.strip()]
+    return [Text("  " + line) for line in lines[-room:]]
+
+
+def _checks(checks: Sequence[Check], room: int) -> Lines:
+    lines = [Text(f"  ✘ {one.name}: {_flat(one.message)}".rstrip(": ")) for one in checks[: room - 1]]
+    if len(checks) > len(lines):
+        lines.append(Text(f"  and {len(checks) - len(lines)} more", style="dim"))
+    return lines
+
+
+def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
+    shown = detail.attempts[-_ATTEMPTS:]
+    earlier = len(detail.attempts) - len(shown)
+    lines = [_title("attempts" + (f" (and {earlier} earlier)" if earlier else ""))]
+    for one in shown:
+        why = f" ({one.failure.replace('_', ' ')})" if one.failure else ""
+        parts = (
+            f"{one.n}  {one.state.lower()}{why}",
+            " ".join(filter(None, (one.agent, one.model))),
+            duration(one.lasted_s),
+            money(one.cost_micros) if one.cost_micros is not None else "",
+        )
+        lines.append(Text("  " + "  ".join(part for part in parts if part)))
+        if one.tip_sha:
+            change = changes.get(one.n)
+            told = change.in_words() if change else "its commits are not in this repository"
+            lines[-1].append(f"  {told}")
+            lines.append(Text(f"     {diff_command(one.base_sha, one.tip_sha)}", style="dim"))
+    return lines
+
+
+def _landed(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
+    task = detail.task
+    outcome = (task.outcome or "").replace("_", " ")
+    lines = [Text(outcome, style="green" if task.outcome in ("verified", "no_change_proven") else "yellow")]
+    last = detail.attempts[-1] if detail.attempts else None
+    if task.commit:
+        change = changes.get(0)
+        lines += [
+            Text(),
+            _title("landed"),
+            Text(f"  {task.commit[:10]} on {detail.plan_branch}"),
+            *([Text(f"  {change.in_words(names=6)}")] if change else []),
+        ]
+    else:
+        lines += [Text(), Text("nothing had to be changed: the checks passed on the tree as it was")]
+    lines += [Text(), _title("checks")]
+    for check in last.checks[:_MOST] if last else ():
+        sign, style = _SIGNS[check.status.value]
+        lines.append(Text("  ").append(sign, style=style).append(f" {check.name}"))
+        if check.duration_s is not None:
+            lines[-1].append(f"  {check.duration_s:.1f} s", style="dim")
+    if last is None or not last.checks:
+        lines.append(Text("  none: it landed without proof", style="yellow"))
+    elif len(last.checks) > _MOST:
+        lines.append(Text(f"  and {len(last.checks) - _MOST} more", style="dim"))
+    return [*lines, Text(), *_attempts(detail, changes)]
+
+
+def task_steps(detail: TaskDetail, handle: str, blockers: Sequence[str]) -> list[Step]:
+    """Return what to type next about a task."""
+    task, name = detail.task, shlex.quote(handle)
+    seen = [
+        one
+        for one in detail.attempts
+        if one.run_ids and (one.tip_sha or one.failure or one.state == "WORKING")
+    ]
+    logs = Step(command=f"loopwright logs {name}", why="what the agent did and the gate printed")
+    cancel = Step(command=f"loopwright cancel {name}", why="give it up; its work stays pinned")
+    match task.status:
+        case "COMPLETE":
+            steps = [logs]
+            if task.commit:
+                steps.append(Step(command=f"git show {task.commit[:10]}", why="what landed"))
+            return steps
+        case "ERROR" | "CANCELLED":
+            again = [
+                Step(command=f"loopwright retry {name} --note '…'", why="try again, told what you know"),
+                Step(
+                    command=f"loopwright retry {name} --agent NAME", why="let another agent try (or --model)"
+                ),
+            ]
+            steps = [*again, *([logs] if seen else [])]
+            if seen and seen[-1].tip_sha:
+                diff = diff_command(seen[-1].base_sha, seen[-1].tip_sha)
+                steps.append(Step(command=diff, why=f"what attempt {seen[-1].n} changed"))
+            if task.failure in ("auth", "cannot_start", "billing"):
+                steps.insert(0, Step(command="loopwright doctor", why="is the agent there and logged in?"))
+            return [*steps, *([cancel] if task.status == "ERROR" else [])]
+        case "RUNNING":
+            follow = Step(command=f"loopwright logs {name} --follow", why="see what it does")
+            return [follow, cancel]
+        case _:
+            watch = Step(command=f"loopwright watch {short_id(detail.plan_id)}", why="follow the plan live")
+            held = [
+                Step(command=f"loopwright show {shlex.quote(key)}", why=f"{key} holds it up")
+                for key in blockers[:2]
+            ]
+            return [*(held or [watch]), *([logs] if seen else []), cancel]
+
+
+def _flat(text: str) -> str:
+    return " ".join(clean(text).split())

@@ -1,0 +1,91 @@
+"""The real program as a subprocess, with a home and a user folder of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PYTHON = Path(sys.executable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a call printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The one JSON document that it printed."""
+        return json.loads(self.out)
+
+
+class Program:
+    """Calls `loopwright` the way a person in a shell would, in a world of its own."""
+
+    def __init__(self, place: Path) -> None:
+        self.user = place / "user"
+        self.user.mkdir()
+        self.home = place / "home"
+        self.env = {
+            # Programs of this Python's folder, then those of the system.
+            "PATH": f"{PYTHON.parent}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(self.user),
+            "LOOPWRIGHT_HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "NO_COLOR": "1",
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
+
+    def __call__(
+        self, *arguments: str, cwd: Path, env: dict[str, str] | None = None, timeout: float = 60
+    ) -> Said:
+        done = subprocess.run(
+            [sys.executable, "-m", "loopwright.cli", *arguments],
+            cwd=cwd,
+            env={**self.env, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        assert "\x1b" not in done.stdout + done.stderr, "colour although NO_COLOR is set"
+        return Said(code=done.returncode, out=done.stdout, err=done.stderr)
+
+
+def executable(path: Path, script: str) -> Path:
+    """Write a small program."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder, whatever the machine's own configuration says."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    who = ("-c", "user.name=Someone", "-c", "user.email=someone@example.invalid")
+    done = subprocess.run(
+        ["git", *who, *arguments], cwd=folder, env=env, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def repository(folder: Path, files: dict[str, str]) -> Path:
+    """Make a repository with one commit of these files."""
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "-q", "-b", "trunk")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "first")
+    return folder

@@ -1,0 +1,82 @@
+"""`loopwright config`: every setting with its origin, and the schemas."""
+
+from pathlib import Path
+
+import pytest
+from tests.acceptance.cli.program import Program, repository
+
+from loopwright.config.settings import settings
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+@pytest.mark.capability("C002")
+def test_every_setting_is_shown_with_the_place_that_set_it(program: Program, tmp_path: Path) -> None:
+    project = repository(tmp_path / "project", {"loopwright.toml": 'parallel = 7\nmodel = "small"\n'})
+    mine = program.user / ".config" / "loopwright" / "config.toml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("max_attempts = 9\n")
+    said = program("config", "show", "--json", cwd=project, env={"LOOPWRIGHT_MODEL": "large"})
+    shown = {one["key"]: one for one in said.document["settings"]}
+    assert said.code == 0
+    assert list(shown) == list(settings())
+    assert (shown["parallel"]["value"], shown["parallel"]["origin"]) == (7, "loopwright.toml:1")
+    assert (shown["model"]["value"], shown["model"]["origin"]) == ("large", "environment LOOPWRIGHT_MODEL")
+    assert shown["max_attempts"]["origin"] == "~/.config/loopwright/config.toml:1"
+    assert shown["agent"]["origin"] == "default"
+    assert all(one["description"] for one in shown.values())
+
+
+def test_the_settings_are_readable_lines_for_people(program: Program, tmp_path: Path) -> None:
+    said = program("config", "show", cwd=tmp_path)
+    lines = {line.split()[0]: line.split(maxsplit=2)[1:] for line in said.out.splitlines()}
+    assert said.code == 0
+    assert list(lines) == list(settings())
+    assert [part.strip() for part in lines["agent"]] == ['"claude"', "default"]
+    assert lines["home"] == [f'"{program.home}"', "environment LOOPWRIGHT_HOME"]
+
+
+def test_the_password_of_a_database_is_not_shown(program: Program, tmp_path: Path) -> None:
+    env = {"LOOPWRIGHT_DATABASE": "postgresql://me:hush-hush@localhost/loops"}
+    said = program("config", "show", cwd=tmp_path, env=env)
+    assert "postgresql://me:***@localhost/loops" in said.out
+    assert "hush-hush" not in said.out + said.err
+
+
+@pytest.mark.capability("C004")
+def test_a_wrong_setting_is_one_error_that_names_its_line(program: Program, tmp_path: Path) -> None:
+    project = repository(tmp_path / "project", {"loopwright.toml": "parallel = 2\nmax_atempts = 3\n"})
+    said = program("config", "show", cwd=project)
+    assert said.code == 2
+    assert 'loopwright.toml:2: max_atempts: unknown setting (did you mean "max_attempts"?)' in said.err
+    assert "to do:" in said.err
+    assert program("config", "show", "--json", cwd=project).document["error"]["code"] == "bad_config"
+
+
+@pytest.mark.parametrize(
+    ("what", "title", "has_tasks", "has_home"),
+    [
+        ("config", "a project's loopwright.toml", False, False),
+        ("user", "your own config.toml", False, True),
+        ("plan", "a plan", True, False),
+    ],
+)
+def test_the_published_schemas_can_be_printed(
+    program: Program, tmp_path: Path, what: str, title: str, has_tasks: bool, has_home: bool
+) -> None:
+    said = program("config", "schema", what, cwd=tmp_path)
+    schema = said.document
+    assert said.code == 0
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert title in schema["title"]
+    assert ("tasks" in schema["properties"], "home" in schema["properties"]) == (has_tasks, has_home)
+
+
+def test_an_unknown_schema_is_refused_with_the_known_ones(program: Program, tmp_path: Path) -> None:
+    said = program("config", "schema", "loop", cwd=tmp_path)
+    assert said.code == 2
+    assert "config" in said.err
+    assert "plan" in said.err

@@ -1,0 +1,146 @@
+"""`loopwright plan check`: what can be known before any money is spent."""
+
+from pathlib import Path
+
+import pytest
+from tests.acceptance.cli.program import Program, executable, git, repository
+
+from loopwright.testing.sample import demo_plan, make_sample_repository
+
+BAD = """\
+title: Bad
+tasks:
+  - id: one
+    title: One
+    depends_on: [tow]
+  - id: two
+    titel: Two
+    max_attempts: many
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    return Program(tmp_path)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    make_sample_repository(folder)
+    (folder / "plan.yaml").write_text(demo_plan())
+    return folder
+
+
+def test_a_good_plan_is_shown_with_its_longest_chain_and_its_width(program: Program, shop: Path) -> None:
+    said = program("plan", "check", "plan.yaml", cwd=shop)
+    assert said.code == 0
+    assert "7 tasks, critical path 4 (discounts → totals → receipts → readme)" in said.out
+    assert "up to 3 side by side, 2 with the setting parallel" in said.out
+    assert "python3 -B -m unittest -q" in said.out
+    assert "ok: the plan is good" in said.out
+    assert not program.home.exists(), "checking leaves nothing in the home"
+    assert git(shop, "status", "--porcelain").split() == ["??", "plan.yaml"]
+
+
+def test_the_same_facts_are_there_for_programs(program: Program, shop: Path) -> None:
+    agent = executable(program.user / "claude", "echo 1.2.3")
+    env = {"LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(agent)}
+    said = program("plan", "check", "plan.yaml", "--json", cwd=shop, env=env)
+    plan = said.document["plan"]
+    assert said.code == said.document["exit_code"] == 0
+    assert [task["key"] for task in plan["tasks"]][:3] == ["money", "discounts", "stock"]
+    assert plan["critical_path"] == ["discounts", "totals", "receipts", "readme"]
+    assert plan["parallel_width"] == 3
+    assert [gate["name"] for gate in plan["gates"]] == ["tests"]
+    assert plan["gates_origin"] == "plan plan.yaml"
+    assert [(one["name"], one["usable"], one["path"]) for one in plan["agents"]] == [
+        ("claude", True, str(agent))
+    ]
+    assert plan["notes"] == ["not committed, so not part of the work: plan.yaml"]
+
+
+@pytest.mark.capability("C004")
+def test_every_problem_of_a_bad_plan_is_named_with_its_line(program: Program, shop: Path) -> None:
+    (shop / "bad.yaml").write_text(BAD)
+    said = program("plan", "check", "bad.yaml", cwd=shop)
+    assert said.code == 2
+    assert "bad.yaml cannot be run: 4 problems" in said.err
+    assert 'bad.yaml:5: tasks[0].depends_on: unknown task "tow"' in said.err
+    assert 'bad.yaml:7: tasks[1].titel: unknown key (did you mean "title"?)' in said.err
+    assert "bad.yaml:6: tasks[1].title: missing" in said.err
+    assert "bad.yaml:8: tasks[1].max_attempts: expected a whole number" in said.err
+    assert said.out == ""
+    as_json = program("plan", "check", "bad.yaml", "--json", cwd=shop)
+    assert as_json.code == as_json.document["exit_code"] == 2
+    assert len(as_json.document["error"]["problems"]) == 4
+
+
+def test_an_agent_that_is_not_installed_is_told_but_no_fault_of_the_plan(
+    program: Program, shop: Path
+) -> None:
+    said = program("plan", "check", "plan.yaml", cwd=shop)
+    assert said.code == 0
+    assert "warn: agent claude: the program 'claude' was not found" in said.out
+    assert "install Claude Code" in said.out
+
+
+def test_an_agent_that_nobody_knows_is_a_fault_of_the_plan(program: Program, shop: Path) -> None:
+    plan = demo_plan().replace("    title: Keep stock\n", "    title: Keep stock\n    agent: clad\n")
+    (shop / "plan.yaml").write_text(plan)
+    said = program("plan", "check", "plan.yaml", cwd=shop)
+    assert said.code == 2
+    assert "task stock: there is no agent named 'clad' (known are: claude" in said.err
+
+
+def test_tasks_that_nothing_would_check_make_the_plan_one_that_run_refuses(
+    program: Program, shop: Path
+) -> None:
+    (shop / "plan.yaml").write_text("title: T\ntasks:\n  - {id: a, title: A}\n  - {id: b, title: B}\n")
+    said = program("plan", "check", "plan.yaml", cwd=shop)
+    assert said.code == 2
+    assert "nothing would check a, b, so `loopwright run` refuses the plan" in said.out
+    refused = program("run", "plan.yaml", "--agent", "scripted", cwd=shop)
+    assert refused.code == 2, "the two commands agree"
+    allowed = program(
+        "plan", "check", "plan.yaml", "--json", cwd=shop, env={"LOOPWRIGHT_ALLOW_UNVERIFIED": "yes"}
+    )
+    assert allowed.code == 0
+    assert allowed.document["plan"]["unchecked"] == ["a", "b"]
+
+
+def test_the_gates_are_those_of_the_commit_that_a_run_would_start_from(
+    program: Program, tmp_path: Path
+) -> None:
+    gates = '[[gates]]\nname = "committed"\nrun = "true"\n'
+    project = repository(
+        tmp_path / "project",
+        {"loopwright.toml": gates, "plan.yaml": "title: T\ntasks:\n  - {id: a, title: A}\n"},
+    )
+    (project / "loopwright.toml").write_text(gates.replace("committed", "edited"))
+    said = program("plan", "check", "plan.yaml", "--json", cwd=project)
+    plan = said.document["plan"]
+    assert said.code == 0
+    assert [gate["name"] for gate in plan["gates"]] == ["committed"]
+    assert plan["without_acceptance"] == ["a"]
+    assert plan["unchecked"] == []
+    assert plan["notes"] == ["not committed, so not part of the work: loopwright.toml"]
+
+
+@pytest.mark.parametrize("name", ["nothing.yaml", "plan.txt", "."])
+def test_a_file_that_is_no_plan_is_a_plain_error(program: Program, shop: Path, name: str) -> None:
+    (shop / "plan.txt").write_text("do something")
+    said = program("plan", "check", name, cwd=shop)
+    assert said.code == 2
+    assert "error: " in said.err
+    assert "to do: " in said.err
+
+
+def test_outside_a_repository_a_plan_can_be_checked_and_the_limit_is_told(
+    program: Program, tmp_path: Path
+) -> None:
+    (tmp_path / "plan.yaml").write_text(demo_plan())
+    said = program("plan", "check", "plan.yaml", cwd=tmp_path)
+    assert said.code == 0
+    assert "this folder is not in a git repository" in said.out

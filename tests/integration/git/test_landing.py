@@ -1,0 +1,265 @@
+"""Plan branches, candidates, and landing exactly once."""
+
+import asyncio
+import hashlib
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.integration.git.world import AT, BRANCH, TASK, World, sh, trailers, write
+
+from loopwright.adapters.git import DIFF_COMMAND, GitRepository
+from loopwright.core.errors import GitFailed, MergeConflict, NotFound, Refused
+from loopwright.ports import Candidate
+
+
+async def attempt(world: World, n: int, script: str) -> str:
+    """Make an attempt's commit from the base."""
+    one = replace(world)
+    one.workspace = world.home / "workspaces" / f"att_{n}"
+    await one.make()
+    one.agent(script)
+    return (await one.snapshot(n)).sha
+
+
+async def candidate(world: World, tip: str, attempt_sha: str, task: str = TASK) -> Candidate:
+    """Merge an attempt into a tip."""
+    return await world.repository.candidate(
+        tip=tip, attempt_sha=attempt_sha, subject="feat: land it", trailers=trailers(task), at=AT
+    )
+
+
+async def test_the_plan_branch_is_made_once(world: World) -> None:
+    assert await world.repository.ensure_branch(BRANCH, world.base_sha) == world.base_sha
+    landed = await candidate(world, world.base_sha, await attempt(world, 1, "echo two > app.py"))
+    assert await world.repository.advance(BRANCH, new=landed.sha, old=world.base_sha)
+    assert await world.repository.ensure_branch(BRANCH, world.base_sha) == landed.sha
+    assert await world.repository.tip(BRANCH) == landed.sha
+    assert world.sh("git", "rev-parse", BRANCH) == landed.sha
+
+
+async def test_a_branch_that_is_gone_is_said_so(world: World) -> None:
+    with pytest.raises(NotFound, match="is gone"):
+        await world.repository.tip(BRANCH)
+    assert not await world.repository.advance(BRANCH, new=world.base_sha, old="a" * 40)
+
+
+async def test_a_branch_of_the_user_s_in_the_way_is_named(world: World) -> None:
+    world.sh("git", "branch", "loopwright")
+    with pytest.raises(Refused, match="refs/heads/loopwright") as caught:
+        await world.repository.ensure_branch(BRANCH, world.base_sha)
+    assert "rename it" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "name", ["trunk", "loopwright", "loopwright/../trunk", "loopwright/x.lock", "refs/heads/x"]
+)
+async def test_no_other_branch_is_ever_written(world: World, name: str) -> None:
+    with pytest.raises(GitFailed, match="not a branch under loopwright/"):
+        await world.repository.ensure_branch(name, world.base_sha)
+    with pytest.raises(GitFailed, match="not a branch under loopwright/"):
+        await world.repository.advance(name, new=world.base_sha, old=world.base_sha)
+
+
+async def test_a_candidate_joins_both_lines_and_says_whose_it_is(world: World) -> None:
+    first = await candidate(world, world.base_sha, await attempt(world, 1, "echo two > app.py"))
+    second_attempt = await attempt(world, 2, "echo new > new.txt")
+    second = await candidate(world, first.sha, second_attempt)
+    await world.repository.ensure_branch(BRANCH, world.base_sha)
+    assert await world.repository.advance(BRANCH, new=second.sha, old=world.base_sha)
+    assert not second.empty
+    assert second.parent == first.sha
+    assert world.sh("git", "rev-parse", f"{second.sha}^1", f"{second.sha}^2").split() == [
+        first.sha,
+        second_attempt,
+    ]
+    assert world.files_at(second.sha) == [".gitignore", "app.py", "docs/readme.md", "new.txt"]
+    values = (f"%(trailers:key=Loopwright-{key},valueonly,separator=)" for key in ("Task", "Run"))
+    form = "|".join(("--format=%s", *values))
+    assert world.sh("git", "log", "-1", form, second.sha) == f"feat: land it|{TASK}|run_1"
+
+
+async def test_the_same_merge_gives_the_same_candidate(world: World) -> None:
+    made = await attempt(world, 1, "echo two > app.py")
+    assert await candidate(world, world.base_sha, made) == await candidate(world, world.base_sha, made)
+
+
+async def test_a_merge_that_changes_nothing_is_empty(world: World) -> None:
+    made = await attempt(world, 1, "true")
+    found = await candidate(world, world.base_sha, made)
+    assert found.empty
+    assert found.tree == await world.repository.tree_of(world.base_sha)
+
+
+@pytest.mark.capability("C069")
+async def test_a_conflict_names_the_files_and_shows_both_sides(world: World) -> None:
+    first = await candidate(world, world.base_sha, await attempt(world, 1, "echo ours > app.py"))
+    other = await attempt(world, 2, "echo theirs > app.py; git rm -q docs/readme.md")
+    with pytest.raises(MergeConflict) as caught:
+        await candidate(world, first.sha, other)
+    assert caught.value.paths == ("app.py",)
+    assert "<<<<<<<" in caught.value.detail
+    assert "ours" in caught.value.detail
+    assert "theirs" in caught.value.detail
+
+
+async def test_the_text_of_a_conflict_is_bounded(world: World) -> None:
+    first = await attempt(world, 1, "seq 100000 > app.py; seq 2 > a; seq 2 > b")
+    other = await attempt(world, 2, "seq 100000 200000 > app.py; seq 3 > a; seq 3 > b")
+    with pytest.raises(MergeConflict) as caught:
+        await candidate(world, first, other)
+    assert caught.value.paths == ("a", "app.py", "b")
+    assert len(caught.value.detail) <= 8000
+
+
+# --- finding a landing -------------------------------------------------------------------------------
+
+
+@pytest.mark.capability("C036")
+async def test_a_landing_is_found_by_its_task_and_only_by_it(world: World) -> None:
+    landed = await candidate(
+        world, world.base_sha, await attempt(world, 1, "echo two > app.py"), task="ptask_10"
+    )
+    find = world.repository.landed
+    assert await find(landed.sha, since=world.base_sha, task_id="ptask_10") == landed.sha
+    assert await find(landed.sha, since=world.base_sha, task_id="ptask_1") is None
+    assert await find(world.base_sha, since=world.base_sha, task_id="ptask_10") is None
+    assert await find(landed.sha, since=landed.sha, task_id="ptask_10") is None
+
+
+async def test_a_message_that_only_quotes_a_trailer_is_no_landing(world: World) -> None:
+    write(world.user, {"x": "x"})
+    world.sh("git", "add", "x")
+    message = "quote\n\nLoopwright-Task: ptask_1\nis what the other commit said\n\nMore text.\n"
+    world.sh("git", "commit", "-qm", message)
+    tip = world.sh("git", "rev-parse", "HEAD")
+    assert await world.repository.landed(tip, since=world.base_sha, task_id="ptask_1") is None
+
+
+async def test_an_attempt_beside_the_first_parent_line_is_no_landing(world: World) -> None:
+    """The attempt's own commit carries the same trailer, but only its merge is the landing."""
+    made = await attempt(world, 1, "echo two > app.py")
+    landed = await candidate(world, world.base_sha, made)
+    assert await world.repository.landed(landed.sha, since=world.base_sha, task_id=TASK) == landed.sha
+
+
+# --- moving the branch -------------------------------------------------------------------------------
+
+
+async def test_a_branch_that_moved_is_not_overwritten(world: World) -> None:
+    await world.repository.ensure_branch(BRANCH, world.base_sha)
+    first = await candidate(world, world.base_sha, await attempt(world, 1, "echo two > app.py"))
+    second = await candidate(world, world.base_sha, await attempt(world, 2, "echo new > new.txt"))
+    assert await world.repository.advance(BRANCH, new=first.sha, old=world.base_sha)
+    assert not await world.repository.advance(BRANCH, new=second.sha, old=world.base_sha)
+    assert await world.repository.tip(BRANCH) == first.sha
+
+
+async def test_advancing_again_after_a_crash_is_a_success(world: World) -> None:
+    await world.repository.ensure_branch(BRANCH, world.base_sha)
+    first = await candidate(world, world.base_sha, await attempt(world, 1, "echo two > app.py"))
+    assert await world.repository.advance(BRANCH, new=first.sha, old=world.base_sha)
+    assert await world.another().advance(BRANCH, new=first.sha, old=world.base_sha)
+
+
+async def test_a_branch_that_the_user_has_checked_out_is_left_alone(world: World, tmp_path: Path) -> None:
+    await world.repository.ensure_branch(BRANCH, world.base_sha)
+    world.sh("git", "worktree", "add", "-q", str(tmp_path / "look"), BRANCH)
+    first = await candidate(world, world.base_sha, await attempt(world, 1, "echo two > app.py"))
+    with pytest.raises(GitFailed, match=rf"checked out in {tmp_path}/look"):
+        await world.repository.advance(BRANCH, new=first.sha, old=world.base_sha)
+    assert sh(tmp_path / "look", "git", "status", "--porcelain") == ""
+    sh(tmp_path / "look", "git", "switch", "-q", "--detach")
+    assert await world.repository.advance(BRANCH, new=first.sha, old=world.base_sha)
+
+
+async def land(world: World, repository: GitRepository, task: str, attempt_sha: str) -> str:
+    """Land as an engine does: look and swap on the same snapshot of the branch."""
+    while True:
+        tip = await repository.tip(BRANCH)
+        found = await repository.landed(tip, since=world.base_sha, task_id=task)
+        if found is not None:
+            return found
+        made = await repository.candidate(
+            tip=tip, attempt_sha=attempt_sha, subject=f"land {task}", trailers=trailers(task), at=AT
+        )
+        if await repository.advance(BRANCH, new=made.sha, old=tip):
+            return made.sha
+
+
+async def test_eight_racers_land_four_tasks_exactly_once(world: World) -> None:
+    await world.repository.ensure_branch(BRANCH, world.base_sha)
+    tasks = {f"ptask_{n}": await attempt(world, n, f"echo {n} > file_{n}") for n in (1, 2, 10, 11)}
+    racers = [(world.another(), task, sha) for task, sha in tasks.items() for _ in range(2)]
+    found = await asyncio.gather(*(land(world, repository, task, sha) for repository, task, sha in racers))
+    log = await world.repository.log(BRANCH, world.base_sha)
+    assert sorted(subject for _, subject in log) == sorted(f"land {task}" for task in tasks)
+    assert {sha for sha, _ in log} == set(found)
+    assert [name for name in world.files_at(BRANCH) if name.startswith("file_")] == [
+        "file_1",
+        "file_10",
+        "file_11",
+        "file_2",
+    ]
+    world.sh("git", "fsck", "--strict")
+
+
+@pytest.mark.parametrize("when", ["git.ref.before", "git.ref.after"])
+async def test_a_landing_cut_short_at_the_ref_is_finished_by_the_next_call(world: World, when: str) -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(name: str) -> None:
+        if name == when:
+            raise Killed
+
+    await world.repository.ensure_branch(BRANCH, world.base_sha)
+    made = await attempt(world, 1, "echo two > app.py")
+    first = await candidate(world, world.base_sha, made)
+    with pytest.raises(Killed):
+        await world.another(failpoint=die).advance(BRANCH, new=first.sha, old=world.base_sha)
+    landed = await land(world, world.another(), TASK, made)
+    assert await world.repository.tree_of(landed) == first.tree
+    assert len(await world.repository.log(BRANCH, world.base_sha)) == 1
+
+
+async def test_every_ref_update_passes_both_failpoints(world: World) -> None:
+    seen: list[str] = []
+    world.repository = world.another(failpoint=seen.append)
+    await world.repository.ensure_branch(BRANCH, world.base_sha)
+    assert seen == ["git.ref.before", "git.ref.after"]
+    await attempt(world, 1, "echo two > app.py")
+    assert seen == ["git.ref.before", "git.ref.after"] * 2
+
+
+# --- reading -----------------------------------------------------------------------------------------
+
+
+async def test_history_and_differences_can_be_read(world: World) -> None:
+    made = await attempt(world, 1, "echo two > app.py; printf '\\0\\1' > binary")
+    repository = world.repository
+    assert await repository.is_ancestor(world.base_sha, made)
+    assert not await repository.is_ancestor(made, world.base_sha)
+    assert await repository.tree_of(made) == world.sh("git", "rev-parse", f"{made}^{{tree}}")
+    stat = await repository.diff_stat(world.base_sha, made)
+    assert "app.py" in stat
+    assert "2 files changed" in stat
+    assert await repository.file_at(made, "app.py") == "two\n"
+    assert await repository.file_at(made, "docs/readme.md") == "hello\n"
+    for absent in ("nothing", "docs", "../app.py", "/app.py", "", "a\nb"):
+        assert await repository.file_at(made, absent) is None
+    with pytest.raises(GitFailed, match="is not in"):
+        await repository.tree_of("a" * 40)
+
+
+async def test_anyone_can_compute_the_hash_of_a_change(world: World) -> None:
+    world.sh("git", "config", "diff.noprefix", "true")
+    made = await attempt(
+        world, 1, "echo two > app.py; printf '\\0\\1' > binary; git mv docs/readme.md docs/moved.md"
+    )
+    found = await world.repository.diff_hash(world.base_sha, made)
+    command = DIFF_COMMAND.replace("OLD", world.base_sha).replace("NEW", made)
+    shown = subprocess.run(["sh", "-c", command], cwd=world.user, capture_output=True, text=True).stdout
+    assert shown.split()[0] == found
+    assert found != hashlib.sha256(b"").hexdigest()

@@ -1,0 +1,214 @@
+"""How git itself is run."""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+from tests.integration.git.world import AT, BRANCH, PLAN, TASK, World, trailers, write
+from tests.waiting import eventually_async
+
+from loopwright.adapters.git.environment import own_env, user_env
+from loopwright.adapters.git.runner import Git
+from loopwright.core.errors import GitFailed, UserError
+
+REF = f"refs/loopwright/attempts/{PLAN}/{TASK}/1"
+
+
+async def test_a_machine_without_git_is_told_so(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="git was not found") as caught:
+        await world.repository.base()
+    assert "Install git 2.38" in str(caught.value.hint)
+
+
+async def test_a_git_that_is_too_old_is_told_so(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, {"bin/git": "#!/bin/sh\necho git version 2.37.9\n"})
+    (tmp_path / "bin/git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin")
+    with pytest.raises(UserError, match=r"too old: git version 2\.37\.9") as caught:
+        await world.repository.base()
+    assert "2.38" in str(caught.value.hint)
+
+
+async def test_variables_from_outside_do_not_bend_git(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"):
+        monkeypatch.setenv(name, str(tmp_path / "nowhere"))
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Mallory")
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    await world.repository.make_workspace(world.workspace, world.base_sha)
+    (world.workspace / "app.py").write_text("two")
+    await world.snapshot()
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE"):
+        monkeypatch.delenv(name)
+    assert world.sh("git", "log", "-1", "--format=%an", REF) == "Ada"
+
+
+def test_no_program_is_found_relative_to_where_git_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", os.pathsep.join(["", ".", "bin", "/usr/bin"]))
+    assert user_env()["PATH"] == "/usr/bin"
+    assert own_env(Path("/x"))["PATH"] == "/usr/bin"
+
+
+async def test_hooks_and_monitors_of_the_user_s_repository_do_not_run(world: World, tmp_path: Path) -> None:
+    sprung = tmp_path / "sprung"
+    for hook in ("reference-transaction", "post-index-change", "pre-auto-gc"):
+        write(world.user, {f".git/hooks/{hook}": f"#!/bin/sh\ntouch {sprung}\n"})
+        (world.user / ".git/hooks" / hook).chmod(0o755)
+    world.sh("git", "config", "core.fsmonitor", str(world.user / ".git/hooks/pre-auto-gc"))
+    sprung.unlink(missing_ok=True)
+    await world.repository.base()
+    await world.repository.ensure_branch(BRANCH, world.base_sha)
+    await world.make()
+    (world.workspace / "app.py").write_text("two")
+    await world.snapshot()
+    await world.repository.tripwire()
+    assert not sprung.exists()
+
+
+async def test_git_s_own_words_are_in_the_error(world: World) -> None:
+    with pytest.raises(GitFailed, match=r"read-tree failed in .*: fatal: failed to unpack tree object"):
+        await world.repository.make_workspace(world.workspace, "a" * 40)
+    with pytest.raises(GitFailed, match="not a full commit id"):
+        await world.repository.make_workspace(world.workspace, "HEAD")
+
+
+# --- locks -------------------------------------------------------------------------------------------
+
+
+async def test_a_lock_that_is_let_go_soon_is_waited_for(world: World) -> None:
+    await world.repository.base()
+    lock = world.user / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    making = asyncio.create_task(world.repository.ensure_branch(BRANCH, world.base_sha))
+    await eventually_async(lambda: world.repository.git.processes >= 5)
+    lock.unlink()
+    assert await making == world.base_sha
+
+
+async def test_a_lock_that_stays_is_named(world: World) -> None:
+    await world.make()
+    (world.workspace / "app.py").write_text("two")
+    lock = world.user / ".git" / f"{REF}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    with pytest.raises(GitFailed, match=r"/1\.lock is held by another git.* delete that file"):
+        await world.snapshot()
+    assert lock.exists()
+
+
+async def test_a_lock_on_our_own_ref_that_a_killed_git_left_behind_is_removed(world: World) -> None:
+    await world.make()
+    (world.workspace / "app.py").write_text("two")
+    lock = world.user / ".git" / f"{REF}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    os.utime(lock, (time.time() - 300, time.time() - 300))
+    await world.snapshot()
+    assert not lock.exists()
+
+
+async def test_an_old_lock_of_the_user_s_is_left_alone(world: World) -> None:
+    await world.repository.base()
+    lock = world.user / ".git" / "packed-refs.lock"
+    lock.touch()
+    os.utime(lock, (time.time() - 300, time.time() - 300))
+    await world.make()
+    (world.workspace / "app.py").write_text("two")
+    await world.snapshot()
+    assert lock.exists()
+
+
+# --- ending ------------------------------------------------------------------------------------------
+
+
+async def test_a_cancelled_command_leaves_no_process(world: World) -> None:
+    git = Git()
+    await git.run("version", env=user_env())
+    waiting = asyncio.create_task(
+        git.run("-c", "alias.hang=!sleep 1000", "hang", env=user_env(), cwd=world.user)
+    )
+    mine = psutil.Process()
+
+    def sleeping() -> list[psutil.Process]:
+        return [child for child in mine.children(recursive=True) if child.cmdline()[-1:] == ["1000"]]
+
+    found = await eventually_async(sleeping)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in found)
+
+
+# --- cost --------------------------------------------------------------------------------------------
+
+
+async def test_each_operation_takes_few_processes(world: World, tmp_path: Path) -> None:
+    """The numbers are a budget: raise one only with a reason."""
+    repository = world.repository
+    counts: dict[str, int] = {}
+
+    async def count(name: str, work: Awaitable[object]) -> object:
+        before = repository.git.processes
+        found = await work
+        counts[name] = repository.git.processes - before
+        return found
+
+    await count("first base", repository.base())
+    await count("base", repository.base())
+    await count("ensure_branch", repository.ensure_branch(BRANCH, world.base_sha))
+    await count("make_workspace", world.make())
+    world.agent("echo two > app.py; echo new > new.txt")
+    await count("snapshot", world.snapshot())
+    await count("snapshot again", world.snapshot())
+    snapshot = await world.snapshot()
+    world.agent("git add -A; git commit -qm mine")
+    await count("snapshot with commits of the agent", world.snapshot())
+    made = await repository.candidate(
+        tip=world.base_sha,
+        attempt_sha=snapshot.sha,
+        subject="land",
+        trailers=trailers(),
+        at=AT + timedelta(1),
+    )
+    await count(
+        "candidate",
+        repository.candidate(
+            tip=world.base_sha, attempt_sha=snapshot.sha, subject="land", trailers=trailers(), at=AT
+        ),
+    )
+    await count("checkout", repository.checkout(world.home / "trees" / "g", made.sha))
+    await count("tip", repository.tip(BRANCH))
+    await count("landed", repository.landed(world.base_sha, since=world.base_sha, task_id=TASK))
+    await count("advance", repository.advance(BRANCH, new=made.sha, old=world.base_sha))
+    await count("tripwire", repository.tripwire())
+    await count("proven", repository.proven(snapshot.sha, made.sha))
+    await count("remove_workspace", repository.remove_workspace(world.workspace))
+    assert counts == {
+        "first base": 4,
+        "base": 3,
+        "ensure_branch": 2,
+        "make_workspace": 1,
+        "snapshot": 6,
+        "snapshot again": 4,
+        "snapshot with commits of the agent": 5,
+        "candidate": 3,
+        "checkout": 1,
+        "tip": 1,
+        "landed": 1,
+        "advance": 3,
+        "tripwire": 2,
+        "proven": 1,
+        "remove_workspace": 0,
+    }

@@ -1,0 +1,111 @@
+"""The watch over the user's own checkout."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.integration.git.world import BRANCH, World, sh, write
+
+from loopwright.adapters.git import stray
+
+DEEDS = {
+    "changes a file": ("echo x > app.py", "app.py was changed"),
+    "adds a file": ("mkdir n; echo x > n/new", "n/new was added"),
+    "deletes a file": ("rm app.py", "app.py was changed"),
+    "changes a dirty file": ("echo more >> dirty.txt", "dirty.txt was changed again"),
+    "reverts a dirty file": ("rm dirty.txt", "dirty.txt is no longer changed or untracked"),
+    "stages a file": ("git add dirty.txt", "dirty.txt was changed again"),
+    "commits": ("git commit -q --allow-empty -m x", "HEAD moved from trunk "),
+    "switches": ("git switch -q -c other", "refs/heads/other was created at "),
+    "tags": ("git tag v1", "refs/tags/v1 was created at "),
+    "deletes a branch": ("git branch -D spare", "refs/heads/spare was deleted (it was at "),
+    "moves a branch": (
+        "git branch -f spare $(git commit-tree -m x HEAD^{tree})",
+        "refs/heads/spare moved from ",
+    ),
+    "plants a hook": (
+        "echo x > .git/hooks/pre-commit",
+        "the repository's configuration or hooks were changed",
+    ),
+    "changes the configuration": ("git config a.b c", "the repository's configuration or hooks were changed"),
+    "makes a link": ("ln -s /etc/passwd link", "link was added"),
+}
+
+
+@pytest.mark.parametrize(("script", "words"), DEEDS.values(), ids=DEEDS.keys())
+async def test_whatever_happens_to_the_checkout_is_noticed_and_named(
+    world: World, script: str, words: str
+) -> None:
+    write(world.user, {"dirty.txt": "mine\n"})
+    world.sh("git", "branch", "spare")
+    before = await world.repository.tripwire()
+    world.sh("bash", "-e", "-c", script)
+    found = stray(before, await world.repository.tripwire())
+    assert any(line.startswith(words) for line in found), found
+
+
+async def test_our_own_work_does_not_trip_it(world: World) -> None:
+    write(world.user, {"dirty.txt": "mine\n"})
+    before = await world.repository.tripwire()
+    await world.repository.ensure_branch(BRANCH, world.base_sha)
+    await world.make()
+    world.agent("echo two > app.py; git commit -qam mine")
+    await world.snapshot()
+    write(world.user, {".loopwright/state.json": "{}"})
+    assert stray(before, await world.repository.tripwire()) == ()
+
+
+async def test_a_home_inside_the_checkout_does_not_trip_it(
+    make_world: Callable[..., World], world: World
+) -> None:
+    inner = make_world(world.user)
+    inner.home = world.user / "home"
+    inner.repository = inner.another()
+    inner.workspace = inner.home / "workspaces" / "a"
+    before = await inner.repository.tripwire()
+    await inner.make()
+    assert stray(before, await inner.repository.tripwire()) == ()
+
+
+async def test_taking_it_writes_nothing(world: World) -> None:
+    world.sh("touch", "app.py")
+    index = (world.user / ".git/index").read_bytes()
+    await world.repository.tripwire()
+    assert (world.user / ".git/index").read_bytes() == index
+
+
+async def test_it_is_cheap_with_many_and_large_files(world: World) -> None:
+    write(world.user, {f"many/{n}": str(n) for n in range(3000)})
+    with (world.user / "large").open("wb") as file:
+        file.truncate(4 << 30)
+    await world.repository.base()
+    started = time.process_time()
+    before = await world.repository.tripwire()
+    assert time.process_time() - started < 2
+    assert len(before.status) == 3001
+    with (world.user / "large").open("r+b") as file:
+        file.write(b"x")
+    assert stray(before, await world.repository.tripwire()) == ("large was changed again",)
+
+
+async def test_changes_in_the_checkout_can_be_saved_as_a_patch(world: World, tmp_path: Path) -> None:
+    clean = tmp_path / "clean"
+    sh(tmp_path, "git", "clone", "-q", str(world.user), "clean")
+    assert not await world.repository.stray_patch(tmp_path / "patch")
+    write(
+        world.user, {"app.py": "stray\n", "new/file": "stray\n", ".loopwright/x": "ours", "a.log": "ignored"}
+    )
+    (world.user / "binary").write_bytes(bytes(range(256)))
+    before = await world.repository.tripwire()
+    index = (world.user / ".git/index").read_bytes()
+    objects = set((world.user / ".git/objects").rglob("*"))
+    assert await world.repository.stray_patch(tmp_path / "out" / "patch")
+    assert (world.user / ".git/index").read_bytes() == index
+    assert set((world.user / ".git/objects").rglob("*")) == objects
+    assert await world.repository.tripwire() == before
+    sh(clean, "git", "apply", str(tmp_path / "out" / "patch"))
+    assert (clean / "app.py").read_text() == "stray\n"
+    assert (clean / "new/file").read_text() == "stray\n"
+    assert (clean / "binary").read_bytes() == bytes(range(256))
+    assert not (clean / ".loopwright").exists()

@@ -1,0 +1,269 @@
+BEGIN TRANSACTION;
+CREATE TABLE attempts (
+	id TEXT NOT NULL, 
+	plan_id TEXT NOT NULL, 
+	task_id TEXT NOT NULL, 
+	n BIGINT NOT NULL, 
+	state TEXT NOT NULL, 
+	fence BIGINT NOT NULL, 
+	leg BIGINT NOT NULL, 
+	worker_id TEXT, 
+	host_id TEXT, 
+	agent TEXT NOT NULL, 
+	model TEXT, 
+	note TEXT NOT NULL, 
+	evidence TEXT NOT NULL, 
+	base_sha TEXT, 
+	workspace TEXT, 
+	port_base BIGINT, 
+	run_id TEXT, 
+	tip_sha TEXT, 
+	agent_sha TEXT, 
+	candidate_parent TEXT, 
+	candidate_sha TEXT, 
+	candidate_tree TEXT, 
+	verdict_id TEXT, 
+	failure TEXT, 
+	detail TEXT NOT NULL, 
+	wake_at VARCHAR(27), 
+	wait_reason TEXT NOT NULL, 
+	interrupt TEXT NOT NULL, 
+	cleaned_at VARCHAR(27), 
+	created_at VARCHAR(27) NOT NULL, 
+	updated_at VARCHAR(27) NOT NULL, 
+	ended_at VARCHAR(27), 
+	CONSTRAINT pk_attempts PRIMARY KEY (id), 
+	CONSTRAINT fk_attempts_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED, 
+	CONSTRAINT fk_attempts_task_id FOREIGN KEY(task_id) REFERENCES tasks (id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE TABLE chains (
+	id TEXT NOT NULL, 
+	hash TEXT NOT NULL, 
+	CONSTRAINT pk_chains PRIMARY KEY (id)
+);
+INSERT INTO "chains" VALUES('plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a','a666761eb0c86256e4929cf59991d547abe72c3305ee39705d5ca0a6630a3018');
+CREATE TABLE commands (
+	id TEXT NOT NULL, 
+	actor TEXT NOT NULL, 
+	verb TEXT NOT NULL, 
+	target TEXT NOT NULL, 
+	arguments TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	result TEXT NOT NULL, 
+	created_at VARCHAR(27) NOT NULL, 
+	applied_at VARCHAR(27), 
+	CONSTRAINT pk_commands PRIMARY KEY (id)
+);
+CREATE TABLE counters (
+	id TEXT NOT NULL, 
+	n BIGINT NOT NULL, 
+	CONSTRAINT pk_counters PRIMARY KEY (id)
+);
+INSERT INTO "counters" VALUES('events',3);
+CREATE TABLE cursors (
+	id TEXT NOT NULL, 
+	n BIGINT NOT NULL, 
+	CONSTRAINT pk_cursors PRIMARY KEY (id)
+);
+CREATE TABLE events (
+	n BIGINT NOT NULL, 
+	id TEXT NOT NULL, 
+	project TEXT, 
+	loop TEXT, 
+	"plan" TEXT, 
+	task TEXT, 
+	attempt TEXT, 
+	run TEXT, 
+	type TEXT NOT NULL, 
+	version BIGINT NOT NULL, 
+	at VARCHAR(27) NOT NULL, 
+	actor TEXT NOT NULL, 
+	importance TEXT NOT NULL, 
+	payload TEXT NOT NULL, 
+	prev_hash TEXT NOT NULL, 
+	hash TEXT NOT NULL, 
+	CONSTRAINT pk_events PRIMARY KEY (n)
+);
+INSERT INTO "events" VALUES(1,'evt_aa91750b-7e90-4f10-8f7a-32e59683770a',NULL,NULL,'plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a',NULL,NULL,NULL,'PlanCreated',1,'2026-11-15T21:16:12.041894Z','test','normal','{}','','253f92d6e3255f0e930ae4e2a92ff3863c0f324cf1a68e5657a9e112df9ccfc5');
+INSERT INTO "events" VALUES(2,'evt_d7bb3b39-6206-459f-a205-7834cf3ae10e',NULL,NULL,'plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a',NULL,NULL,NULL,'TaskCreated',1,'2026-11-15T21:16:12.041894Z','test','normal','{}','253f92d6e3255f0e930ae4e2a92ff3863c0f324cf1a68e5657a9e112df9ccfc5','16ba1b276728a78a00a51764e0b412c1d8d448c8f62dfd01389d6b5a8d84a74c');
+INSERT INTO "events" VALUES(3,'evt_996df8a0-f850-459b-8d57-e04345d15ff2',NULL,NULL,'plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-15T21:16:12.041894Z','test','normal','{}','16ba1b276728a78a00a51764e0b412c1d8d448c8f62dfd01389d6b5a8d84a74c','a666761eb0c86256e4929cf59991d547abe72c3305ee39705d5ca0a6630a3018');
+CREATE TABLE loops (
+	id TEXT NOT NULL, 
+	project_id TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	source_kind TEXT NOT NULL, 
+	source_path TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	plan_id TEXT, 
+	priority BIGINT NOT NULL, 
+	reason TEXT NOT NULL, 
+	created_at VARCHAR(27) NOT NULL, 
+	updated_at VARCHAR(27) NOT NULL, 
+	CONSTRAINT pk_loops PRIMARY KEY (id), 
+	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
+);
+INSERT INTO "loops" VALUES('loop_ed0188ea-b09d-40bf-9c54-83ffdea951c0','proj_8936c18b-5d15-4a2e-87ba-b296e3001477','plan.md','markdown','723a0806-42a0-4967-9bfe-2cf8a6a3bc24.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+CREATE TABLE plans (
+	id TEXT NOT NULL, 
+	project_id TEXT NOT NULL, 
+	loop_id TEXT NOT NULL, 
+	title TEXT NOT NULL, 
+	status TEXT NOT NULL, 
+	source_sha256 TEXT NOT NULL, 
+	base_ref TEXT NOT NULL, 
+	base_sha TEXT NOT NULL, 
+	branch TEXT NOT NULL, 
+	policy TEXT NOT NULL, 
+	gates TEXT NOT NULL, 
+	evaluation TEXT NOT NULL, 
+	open_tasks BIGINT NOT NULL, 
+	failed_tasks BIGINT NOT NULL, 
+	verify_n BIGINT NOT NULL, 
+	verify_leg BIGINT NOT NULL, 
+	verify_fence BIGINT NOT NULL, 
+	verify_worker_id TEXT, 
+	verify_run_id TEXT, 
+	call_failures BIGINT NOT NULL, 
+	not_before VARCHAR(27), 
+	spent_micros BIGINT NOT NULL, 
+	unknown_costs BIGINT NOT NULL, 
+	verdict TEXT, 
+	result_sha TEXT, 
+	outcome TEXT, 
+	reason TEXT NOT NULL, 
+	created_at VARCHAR(27) NOT NULL, 
+	updated_at VARCHAR(27) NOT NULL, 
+	executed_at VARCHAR(27), 
+	completed_at VARCHAR(27), 
+	verified_at VARCHAR(27), 
+	CONSTRAINT pk_plans PRIMARY KEY (id), 
+	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
+	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
+);
+INSERT INTO "plans" VALUES('plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a','proj_8936c18b-5d15-4a2e-87ba-b296e3001477','loop_ed0188ea-b09d-40bf-9c54-83ffdea951c0','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"host_lost_after_s":120.0,"agent_options":{}}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+CREATE TABLE projects (
+	id TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	path TEXT NOT NULL, 
+	subfolder TEXT NOT NULL, 
+	created_at VARCHAR(27) NOT NULL, 
+	CONSTRAINT pk_projects PRIMARY KEY (id)
+);
+INSERT INTO "projects" VALUES('proj_8936c18b-5d15-4a2e-87ba-b296e3001477','demo','/somewhere','','2031-05-06T07:08:09.123456Z');
+CREATE TABLE runs (
+	id TEXT NOT NULL, 
+	plan_id TEXT NOT NULL, 
+	task_id TEXT, 
+	attempt_id TEXT, 
+	role TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	label TEXT NOT NULL, 
+	agent TEXT, 
+	model TEXT, 
+	agent_version TEXT, 
+	permission_mode TEXT, 
+	argv TEXT NOT NULL, 
+	prompt_sha256 TEXT, 
+	host_id TEXT, 
+	boot_id TEXT, 
+	session_ref TEXT, 
+	exit_code BIGINT, 
+	ended_by TEXT NOT NULL, 
+	summary TEXT NOT NULL, 
+	failure TEXT, 
+	retry_at VARCHAR(27), 
+	usage TEXT, 
+	cost_micros BIGINT, 
+	output_sha256 TEXT, 
+	output_bytes BIGINT, 
+	verdict TEXT, 
+	created_at VARCHAR(27) NOT NULL, 
+	started_at VARCHAR(27), 
+	ended_at VARCHAR(27), 
+	CONSTRAINT pk_runs PRIMARY KEY (id), 
+	CONSTRAINT fk_runs_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE TABLE schema_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT schema_version_pkc PRIMARY KEY (version_num));
+INSERT INTO "schema_version" VALUES('0001');
+CREATE TABLE tasks (
+	id TEXT NOT NULL, 
+	plan_id TEXT NOT NULL, 
+	"key" TEXT NOT NULL, 
+	title TEXT NOT NULL, 
+	description TEXT NOT NULL, 
+	criteria TEXT NOT NULL, 
+	acceptance TEXT NOT NULL, 
+	depends_on TEXT NOT NULL, 
+	dependents TEXT NOT NULL, 
+	scope TEXT NOT NULL, 
+	priority BIGINT NOT NULL, 
+	position BIGINT NOT NULL, 
+	status TEXT NOT NULL, 
+	unmet BIGINT NOT NULL, 
+	attempts BIGINT NOT NULL, 
+	call_failures BIGINT NOT NULL, 
+	max_attempts BIGINT NOT NULL, 
+	agent TEXT, 
+	model TEXT, 
+	note TEXT NOT NULL, 
+	not_before VARCHAR(27), 
+	attempt_id TEXT, 
+	first_base_sha TEXT, 
+	failure TEXT, 
+	failure_mark TEXT NOT NULL, 
+	reason TEXT NOT NULL, 
+	outcome TEXT, 
+	landed_sha TEXT, 
+	created_at VARCHAR(27) NOT NULL, 
+	updated_at VARCHAR(27) NOT NULL, 
+	completed_at VARCHAR(27), 
+	CONSTRAINT pk_tasks PRIMARY KEY (id), 
+	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
+INSERT INTO "tasks" VALUES('ptask_712f317c-1811-4987-9684-84acb4d56474','plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+CREATE TABLE verdicts (
+	id TEXT NOT NULL, 
+	plan_id TEXT NOT NULL, 
+	tree TEXT NOT NULL, 
+	gate_key TEXT NOT NULL, 
+	run_id TEXT NOT NULL, 
+	verdict TEXT NOT NULL, 
+	created_at VARCHAR(27) NOT NULL, 
+	CONSTRAINT pk_verdicts PRIMARY KEY (id), 
+	CONSTRAINT fk_verdicts_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE TABLE workers (
+	id TEXT NOT NULL, 
+	host_id TEXT NOT NULL, 
+	boot_id TEXT NOT NULL, 
+	pid BIGINT NOT NULL, 
+	hostname TEXT NOT NULL, 
+	slots BIGINT NOT NULL, 
+	version TEXT NOT NULL, 
+	started_at VARCHAR(27) NOT NULL, 
+	lease_until VARCHAR(27) NOT NULL, 
+	controls BOOLEAN NOT NULL, 
+	CONSTRAINT pk_workers PRIMARY KEY (id)
+);
+CREATE INDEX ix_commands_state ON commands (state);
+CREATE INDEX ix_events_run_n ON events (run, n);
+CREATE INDEX ix_events_task_n ON events (task, n);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
+CREATE INDEX ix_loops_state ON loops (state);
+CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
+CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
+CREATE INDEX ix_plans_status ON plans (status);
+CREATE INDEX ix_plans_loop_id ON plans (loop_id);
+CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority ON tasks (plan_id, status, unmet, priority);
+CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_verdicts_tree_gate_key ON verdicts (tree, gate_key);
+CREATE INDEX ix_verdicts_plan_id ON verdicts (plan_id);
+CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
+COMMIT;
