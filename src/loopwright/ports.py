@@ -94,8 +94,12 @@ class Tx(Protocol):
         task: str | None = None,
         run: str | None = None,
         types: Sequence[str] = (),
+        as_stored: bool = False,
     ) -> list[RecordedEvent]:
-        """Return committed events with a number above `after`, in order."""
+        """Return committed events with a number above `after`, in order.
+
+        Old versions are brought up to date, unless `as_stored`: a hash fits only what was written.
+        """
 
     def last_event(self) -> int:
         """Return the highest committed event number, 0 when there is none."""
@@ -181,7 +185,7 @@ class Exit:
 
     code: int | None
     """Exit code; negative for a signal; None when it never started."""
-    ended_by: Literal["itself", "deadline", "idle", "done_hang", "asked", "output", "not_started", "lost"]
+    ended_by: Literal["itself", "deadline", "idle", "done_hang", "asked", "not_started", "lost"]
     started_at: datetime | None
     ended_at: datetime
     output_bytes: int
@@ -446,6 +450,12 @@ class Repository(Protocol):
 
     async def is_ancestor(self, sha: str, of: str) -> bool:
         """Say whether `sha` is contained in `of`."""
+
+    async def proven(self, sha: str, target: str) -> bool:
+        """Say whether the work of `sha` is in `target`: as its ancestor, or change by change after a squash."""
+
+    async def drop_quarantine(self, older_than: datetime) -> Sequence[Any]:
+        """Let go of what was put in quarantine before a moment, and return it."""
 
     async def diff_hash(self, old: str, new: str) -> str:
         """Return the SHA-256 of the full binary diff between two commits."""

@@ -89,19 +89,22 @@ class _Seen:
     log: tuple[str, ...]
     untouched: bool
     """Whether the sample's own checkout is as it was."""
-    receipt: Path | None
-    receipt_verified: bool
+    receipt: Mapping[str, Any] | None
+    receipt_path: str
+    receipt_agrees: bool
+    """Whether everything that the receipt says was found again in the repository."""
     receipt_said: str
     seconds: float
 
     @property
     def code(self) -> ExitCode:
-        """0 only when the plan is verified and its receipt agrees with the repository."""
+        """0 only when the plan is verified, and its receipt says so and agrees with the repository."""
         if self.run_code != ExitCode.VERIFIED:
             # Whatever else stopped it, such as Ctrl-C or a full disk, says so by its own code.
             return next((code for code in ExitCode if code == self.run_code), ExitCode.NOT_VERIFIED)
-        good = self.story is not None and self.story.plan.status == "VERIFIED" and self.receipt_verified
-        return ExitCode.VERIFIED if good and self.untouched else ExitCode.NOT_VERIFIED
+        proven = self.receipt is not None and self.receipt["outcome"] == "verified" and self.receipt_agrees
+        good = self.story is not None and self.story.plan.status == "VERIFIED" and self.untouched
+        return ExitCode.VERIFIED if proven and good else ExitCode.NOT_VERIFIED
 
 
 def demo(*, directory: Path | None = None, keep: bool = False, json: bool = False) -> int:
@@ -179,22 +182,22 @@ def _perform(stage: _Stage, *, as_json: bool) -> _Seen:
     done = stage.call(*asked, *(("--json",) if as_json else ()), capture=as_json)
     story = read_story(stage.home) if (stage.home / "loopwright.db").exists() else None
     log: tuple[str, ...] = ()
-    receipt: Path | None = None
-    verified, said = False, ""
+    receipt, path, agrees, said = None, "", False, ""
     if story is not None:
         log = tuple(stage.git("log", "--oneline", "--graph", "--no-color", story.plan.branch).splitlines())
-        written = stage.shop / ".loopwright" / "receipts" / f"{story.plan.id}.json"
-        if written.exists():
-            receipt = written
-            checked = stage.call("receipt", "verify", str(receipt.relative_to(stage.shop)), capture=True)
-            verified, said = checked.returncode == 0, checked.stdout.rstrip()
+        path = f".loopwright/receipts/{story.plan.id}.json"
+        if (stage.shop / path).exists():
+            receipt = json_format.loads((stage.shop / path).read_text(encoding="utf-8"))
+            checked = stage.call("receipt", "verify", path, capture=True)
+            agrees, said = checked.returncode == 0, checked.stdout.rstrip()
     return _Seen(
         story=story,
         run_code=done.returncode,
         log=log,
         untouched=_fingerprint(stage) == checkout,
         receipt=receipt,
-        receipt_verified=verified,
+        receipt_path=path,
+        receipt_agrees=agrees,
         receipt_said=said,
         seconds=time.monotonic() - began,
     )
@@ -222,9 +225,7 @@ def _conclude(stage: _Stage, seen: _Seen, out: Console, *, kept: bool) -> None:
         for line in seen.log:
             out.print(f"  {escape(line)}")
     if seen.receipt is not None:
-        out.print(
-            f"\n[bold]$ loopwright receipt verify {escape(os.path.relpath(seen.receipt, stage.shop))}[/]"
-        )
+        out.print(f"\n[bold]$ loopwright receipt verify {seen.receipt_path}[/]")
         for line in seen.receipt_said.splitlines():
             out.print(f"  {escape(line)}")
     out.print("\n[bold]What to notice[/]")
@@ -280,7 +281,6 @@ def _sentences(seen: _Seen) -> list[str]:
 
 def _document(stage: _Stage, seen: _Seen, *, kept: bool) -> Mapping[str, Any]:
     story = seen.story
-    receipt = json_format.loads(seen.receipt.read_text(encoding="utf-8")) if seen.receipt else None
     return {
         "verified": seen.code is ExitCode.VERIFIED,
         "agent": "scripted",
@@ -292,6 +292,7 @@ def _document(stage: _Stage, seen: _Seen, *, kept: bool) -> Mapping[str, Any]:
         "side_by_side": story.side_by_side if story else None,
         "checkout_untouched": seen.untouched,
         "log": seen.log,
-        "receipt": {"verified": seen.receipt_verified, "said": seen.receipt_said, "document": receipt},
+        "receipt": seen.receipt,
+        "receipt_agrees": seen.receipt_agrees,
         "exit_code": int(seen.code),
     }

@@ -13,7 +13,7 @@ from loopwright.cli.changes import Change, Changes, diff_command
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.looking import Look, find_target, looking
 from loopwright.cli.output import console, duration, money, print_json
-from loopwright.cli.steps import Step, plan_steps, steps_table
+from loopwright.cli.steps import Step, plan_steps, print_steps
 from loopwright.cli.table import Roomy, one_line, screen, short_id
 from loopwright.cli.task_screen import print_lines, task_screen
 from loopwright.core.errors import NotFound, UserError
@@ -84,7 +84,7 @@ class _Tasks:
         print_lines(out, lines)
         out.print()
         out.print("[bold]to do[/]" if detail.task.status != "COMPLETE" else "[bold]see also[/]")
-        out.print(Roomy(steps_table(steps)))
+        print_steps(out, steps)
         return ExitCode.VERIFIED
 
     def _span(self) -> tuple[str | None, str | None]:
@@ -154,7 +154,7 @@ def _show_run(look: Look, row: Run, *, diff: bool, as_json: bool) -> int:
     steps = [Step(command=f"loopwright logs {short_id(view.id)}", why="what it printed")]
     if view.role == "implementer" and view.tip_sha:
         steps.append(Step(command=diff_command(view.base_sha, view.tip_sha), why="what its attempt changed"))
-    out.print(Roomy(steps_table(steps)))
+    print_steps(out, steps)
     return ExitCode.VERIFIED
 
 
@@ -209,7 +209,7 @@ def _show_plan(look: Look, row: Plan, *, diff: bool, as_json: bool) -> int:
         out.print(f"why: {escape(view.reason)}")
     steps = plan_steps(view, worked=worked)
     steps.append(Step(command=f"loopwright receipt show {short_id(row.id)}", why="the record of it"))
-    out.print(Roomy(steps_table(steps)))
+    print_steps(out, steps)
     return ExitCode.VERIFIED
 
 

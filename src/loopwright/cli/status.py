@@ -14,7 +14,7 @@ from loopwright.adapters import keeping_files
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.looking import Look, WorkerSeen, find_plan, looking, newest_plan, project_here
 from loopwright.cli.output import console, duration, money, print_json
-from loopwright.cli.steps import plan_steps, steps_table
+from loopwright.cli.steps import plan_steps, print_steps
 from loopwright.cli.table import Roomy, counted, one_line, screen, short_id, standing
 from loopwright.cli.table import exit_code as code_of
 from loopwright.core.documents import document, plain
@@ -167,9 +167,7 @@ def _print_plan(out: Console, seen: _Seen) -> None:
             f"[yellow]note[/]: {counted(seen.alive, 'run')} still going "
             "without a worker; whoever goes on takes over what they do"
         )
-    steps = plan_steps(view, worked=bool(seen.workers))
-    if steps:
-        out.print(Roomy(steps_table(steps)))
+    print_steps(out, plan_steps(view, worked=bool(seen.workers)))
 
 
 # --- watch -----------------------------------------------------------------------------------------

@@ -3,10 +3,14 @@
 import shlex
 from dataclasses import dataclass
 
-from rich.table import Table
+from rich.console import Console
+from rich.text import Text
 
-from loopwright.cli.table import one_line, short_id
+from loopwright.cli.table import short_id
 from loopwright.engine.views import PlanView
+
+_ALIGNED = 50
+"""Longer commands do not push the reasons of the others aside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,14 +21,16 @@ class Step:
     why: str
 
 
-def steps_table(steps: list[Step]) -> Table:
-    """Return the commands as a table, each with its reason."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
+def print_steps(out: Console, steps: list[Step]) -> None:
+    """Print the commands one to a line: a reason gives way where there is no room, a command is never cut."""
+    column = max((len(step.command) for step in steps if len(step.command) <= _ALIGNED), default=0)
     for step in steps:
-        table.add_row("  " + step.command, one_line(step.why, "dim"))
-    return table
+        line = (
+            Text("  ").append(step.command.ljust(column), style="bold").append(f"  {step.why}", style="dim")
+        )
+        if out.is_terminal and line.cell_len > out.width:
+            line = Text("  ").append(step.command, style="bold")
+        out.print(line)
 
 
 def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.output import duration, money
+from loopwright.core.failures import RULES, Failure
 from loopwright.engine.overview import PlanSummary
 from loopwright.engine.views import PlanView, TaskView
 
@@ -50,7 +51,9 @@ def remark(task: TaskView) -> str:
         again = f"attempt {task.attempt}" if task.attempt > 1 else ""
         return "  ".join(part for part in (checks, (task.commit or "")[:7], again) if part)
     if task.status == "ERROR":
-        return task.reason.splitlines()[0][:100] if task.reason else ""
+        # The class of failure is on the line already; what its advice says is in `show`.
+        advice = RULES[Failure(task.failure)].advice if task.failure else ""
+        return (task.reason.removeprefix(advice).strip().splitlines() or [""])[0][:200]
     again = f"attempt {task.attempt} of {task.max_attempts}: " if task.attempt > 1 else ""
     return (again + task.doing)[:100]
 

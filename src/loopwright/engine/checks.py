@@ -13,6 +13,7 @@ from loopwright.core.model import (
     Attempt,
     GateCommand,
     Plan,
+    Project,
     Role,
     Run,
     Verdict,
@@ -49,6 +50,7 @@ def exit_facts(exit: Exit) -> dict[str, Any]:
 class Judging:
     """One question: does this tree pass these commands?"""
 
+    project: Project
     plan: Plan
     attempt: Attempt | None
     role: Role
@@ -74,7 +76,8 @@ async def judge(
         return known[0], known[0].verdict
     run = await _gate_run(world, ask)
     tree_path = world.paths.tree(run.id)
-    request = gate_request(world, ask.plan, ask.attempt, run, tree_path, commands)
+    inside = tree_path / ask.project.subfolder
+    request = gate_request(world, ask.plan, ask.attempt, run, inside, commands)
     if world.keepers.look(request.directory).state == "absent":
         await repository.checkout(tree_path, ask.sha, copy_files=ask.plan.policy.copy_files)
     ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt)

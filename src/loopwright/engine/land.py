@@ -124,6 +124,7 @@ async def _judged(
 ) -> tuple[str | None, Verdict]:
     """Gate the candidate; a gate that could not run is asked again, because the agent's work is not at fault."""
     ask = Judging(
+        project=landing.project,
         plan=landing.plan,
         attempt=landing.attempt,
         role=Role.GATE,

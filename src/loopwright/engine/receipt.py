@@ -33,7 +33,7 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
     plan, project, tasks, attempts, runs, verdicts, head = await world.store.read(load)
     git = GitFacts(result_tree=None)
     if Path(project.path).is_dir():
-        git = await _git_facts(world.repository(project), plan, tasks)
+        git = await _git_facts(world.repository(project), plan, tasks, attempts)
     return build_receipt(
         project=project,
         plan=plan,
@@ -54,7 +54,11 @@ def _chain_head(tx: Tx, plan_id: str) -> str | None:
     return head
 
 
-async def _git_facts(repository: Repository, plan: Plan, tasks: list[Task]) -> GitFacts:
+async def _git_facts(
+    repository: Repository, plan: Plan, tasks: list[Task], attempts: list[Attempt]
+) -> GitFacts:
+    # The repository takes full commit ids only, so what a task landed on is told by the attempt that did.
+    parents = {one.candidate_sha: one.candidate_parent or "" for one in attempts if one.candidate_sha}
     try:
         whole = (
             await repository.diff_hash(plan.base_sha, plan.result_sha)
@@ -63,9 +67,9 @@ async def _git_facts(repository: Repository, plan: Plan, tasks: list[Task]) -> G
         )
         tree = await repository.tree_of(plan.result_sha) if plan.result_sha is not None else None
         diffs = {
-            task.id: await repository.diff_hash(f"{task.landed_sha}^1", task.landed_sha)
+            task.id: await repository.diff_hash(parents[task.landed_sha], task.landed_sha)
             for task in tasks
-            if task.landed_sha is not None
+            if task.landed_sha is not None and task.landed_sha in parents
         }
     except GitFailed:
         # Someone removed the commits: the receipt then says what it can, and verifying it shows the rest.

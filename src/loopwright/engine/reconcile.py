@@ -3,6 +3,7 @@
 import logging
 from datetime import datetime, timedelta
 
+from loopwright.core.errors import GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Worker
@@ -14,6 +15,9 @@ from loopwright.engine.world import World
 from loopwright.ports import Tx
 
 log = logging.getLogger(__name__)
+
+QUARANTINE = timedelta(days=30)
+"""How long work is kept that is proven nowhere else and that nobody asked for."""
 
 _DRIVEN = frozenset(
     {AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING}
@@ -45,6 +49,16 @@ async def tidy_leftovers(world: World) -> None:
 
     for project, plan, attempt in await world.store.read(load):
         await tidy_attempt(world, project, plan, attempt)
+    for project in await world.store.read(_active_projects):
+        try:
+            await world.repository(project).drop_quarantine(world.clock.now() - QUARANTINE)
+        except (GitFailed, UserError, OSError) as trouble:
+            log.warning("quarantine not looked at", extra={"project": project.path, "why": str(trouble)})
+
+
+def _active_projects(tx: Tx) -> list[Project]:
+    ids = {loop.project_id for loop in tx.find(Loop, state=LoopState.RUNNING)}
+    return tx.find(Project, id=ids) if ids else []
 
 
 def _idle(tx: Tx, world: World, flying: frozenset[str]) -> list[Attempt | Plan]:

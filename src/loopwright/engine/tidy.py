@@ -44,7 +44,7 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
             )
             tip = saved.sha
         if not await _kept(world, project, plan, attempt, tip):
-            raise GitFailed(f"commit {tip} is not reachable from {plan.branch}")
+            raise GitFailed(f"commit {tip} is not proven to be in {plan.branch}")
         await repository.remove_workspace(path)
     except (GitFailed, OSError) as trouble:
         log.warning("workspace kept", extra={"attempt": attempt.id, "why": str(trouble)})
@@ -58,7 +58,7 @@ async def _kept(world: World, project: Project, plan: Plan, attempt: Attempt, ti
     if attempt.state is not AttemptState.LANDED or attempt.candidate_sha is None or tip is None:
         return True  # `snapshot` pinned it, or nothing was ever made
     repository = world.repository(project)
-    return await repository.is_ancestor(tip, await repository.tip(plan.branch))
+    return await repository.proven(tip, await repository.tip(plan.branch))
 
 
 async def _end(world: World, run: Run) -> None:

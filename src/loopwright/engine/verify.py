@@ -69,6 +69,7 @@ class VerifyLeg:
         sha = await repository.tip(plan.branch)
         acceptance = tuple(command for task in tasks for command in task.acceptance)
         ask = Judging(
+            project=project,
             plan=plan,
             attempt=None,
             role=Role.VERIFY,

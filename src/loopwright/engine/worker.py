@@ -66,6 +66,8 @@ class WorkerLoop:
         self._locks = LandingLocks()
         self._outbox = Outbox(self._world, files)
         self._patience_s = patience_s
+        self._turn = asyncio.Lock()
+        """Held during a pass, and while the worker comes back as a new one: never both at once."""
         self._reconcile_at = 0.0
         self._down_since: float | None = None
 
@@ -78,11 +80,13 @@ class WorkerLoop:
         tidying = asyncio.create_task(tidy_leftovers(world))
         try:
             while True:
-                wait_s = await self._pass_or_trouble()
-                if tidying.done():
-                    tidying.result()
-                if await finished():
-                    break
+                async with self._turn:
+                    for background in (tidying, renewing):
+                        if background.done():
+                            background.result()  # a defect there must not go unnoticed
+                    wait_s = await self._pass_or_trouble()
+                    if await finished():
+                        break
                 await world.store.changed(wait_s)
         finally:
             for task in (renewing, tidying):
@@ -197,10 +201,12 @@ class WorkerLoop:
                 await self.lease.renew()
             except LeaseLost:
                 log.warning("the lease lapsed; starting over as a new worker")
-                await world.engine.close()
-                await self.lease.join()
-                await world.engine.launch(self._execute, worker_id=self.lease.worker.id, slots=world.me.slots)
-                self._reconcile_at = 0.0
+                async with self._turn:
+                    await world.engine.close()
+                    await self.lease.join()
+                    worker_id = self.lease.worker.id
+                    await world.engine.launch(self._execute, worker_id=worker_id, slots=world.me.slots)
+                    self._reconcile_at = 0.0
             except StoreUnavailable as trouble:
                 log.warning("the lease could not be renewed", extra={"why": str(trouble)})
 

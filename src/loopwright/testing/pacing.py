@@ -49,6 +49,7 @@ class Paced:
                 except asyncio.CancelledError as error:
                     # Whoever cancels a task waits for its end, above all a loop that shuts down.
                     self._gate = None
+                    self._free = True
                     thrown = error
             try:
                 awaited = next(steps) if thrown is None else steps.throw(thrown)

@@ -1,15 +1,22 @@
 """`loopwright init` on repositories of several kinds: what it finds, what it tries, what it writes."""
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from tests.acceptance.cli.program import Program, executable, git, repository
+from tests.waiting import eventually
 
 PYTHON_TEST = """\
-import pathlib, unittest
+import pathlib
+import unittest
 class T(unittest.TestCase):
     def test_settings_are_there(self):
         self.assertEqual(pathlib.Path(".env").read_text(), "MODE=test")
@@ -22,7 +29,9 @@ def program(tmp_path: Path) -> Program:
     program = Program(tmp_path)
     folder = program.user / "bin"
     folder.mkdir()
-    for name in ("git", "python3", "make", "cat", "touch", "mkdir"):
+    # Not whatever `python3` means here: it may be a script that needs more programs.
+    (folder / "python3").symlink_to(Path(sys.executable).resolve())
+    for name in ("git", "make", "cat", "touch", "mkdir"):
         found = shutil.which(name)
         assert found, f"these tests need {name}"
         (folder / name).symlink_to(Path(found).resolve())
@@ -210,3 +219,34 @@ def test_an_unknown_agent_is_refused_before_anything_is_run(program: Program, tm
     assert said.code == 2
     assert "there is no agent named 'clod'" in said.err
     assert "known are: claude" in said.err
+
+
+def test_ctrl_c_ends_a_gate_that_is_being_tried(program: Program, tmp_path: Path) -> None:
+    makefile = 'test:\n\techo $$PPID > "$$HOME/pid"\n\tsleep 600\n'
+    (program.user / "bin" / "sleep").symlink_to(shutil.which("sleep") or "")
+    project = repository(tmp_path / "project", {"Makefile": makefile})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "loopwright.cli", "init"],
+        cwd=project,
+        env=program.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    note = program.user / "pid"
+    try:
+        make = int(eventually(lambda: note.exists() and note.read_text().strip(), timeout=30))
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.communicate()
+    still_there = psutil.pid_exists(make)
+    if still_there:
+        os.kill(make, signal.SIGKILL)
+    assert not still_there
+    assert process.returncode == 130, out + err
+    assert "Traceback" not in err
+    assert not (project / "loopwright.toml").exists()
+    assert list(program.home.iterdir()) == [], "the clean clone is gone"

@@ -228,6 +228,60 @@ async def test_a_worker_that_leaves_lets_others_recover_its_legs(
     assert (workers.directory / "leaving.out").read_text() == ""
 
 
+async def test_a_leg_that_was_claimed_and_then_lost_on_the_way_runs_after_all(
+    dbos_engine: Callable[..., Any], legs: Legs, postgres_url: str
+) -> None:
+    engine = dbos_engine()
+    await engine.launch(legs.execute, worker_id="here", slots=1)
+    try:
+        first, lost = legs.new(held=True), legs.new()
+        await engine.start(first)
+        await legs.see_begun(first)
+        await engine.start(lost)
+        with psycopg.connect(postgres_url) as connection:
+            connection.execute(
+                "UPDATE loopwright_dbos.workflow_status SET status = 'PENDING', executor_id = 'here'"
+                " WHERE workflow_uuid = %s",
+                [lost.id],
+            )
+        legs.release(first)
+        await legs.see_ended(lost)
+        await eventually_async(lambda: _empty(engine))
+        assert legs.begun == [first.id, lost.id]
+    finally:
+        await engine.close()
+
+
+async def test_an_outage_of_the_database_loses_no_leg(
+    dbos_engine: Callable[..., Any], legs: Legs, postgres_server: str, postgres_url: str
+) -> None:
+    engine = dbos_engine()
+    await engine.launch(legs.execute, worker_id="here", slots=1)
+    database = postgres_url.rpartition("/")[2].partition("?")[0]
+    try:
+        running, refused = legs.new(held=True), legs.new()
+        await engine.start(running)
+        await legs.see_begun(running)
+        with psycopg.connect(postgres_server, autocommit=True) as admin:
+            admin.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+            admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [database]
+            )
+            with pytest.raises(StoreUnavailable):
+                await engine.start(refused)
+            legs.release(running)
+            await legs.see_ended(running)
+            with pytest.raises(StoreUnavailable):
+                await engine.in_flight()
+            admin.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+        await engine.start(refused)
+        await legs.see_ended(refused)
+        await eventually_async(lambda: _empty(engine), SOON)
+        assert legs.errors == []
+    finally:
+        await engine.close()
+
+
 async def test_legs_of_another_version_are_ended_and_never_run(
     dbos_engine: Callable[..., Any], workers: Workers, legs: Legs
 ) -> None:

@@ -143,6 +143,16 @@ async def test_a_doubled_start_runs_the_leg_twice() -> None:
             assert await made.engines[0].in_flight() == await made.engines[0].owners() == []
 
 
+async def test_the_second_run_of_a_doubled_leg_does_not_bring_the_leg_back() -> None:
+    async with cluster(8, faults=Faults(duplicate=1.0), workers=1, slots=1) as made:
+        [engine], [leg] = made.engines, some_legs(1)
+        await engine.start(leg)
+        while len(made.story) < 6:
+            await engine.step()
+        assert made.ended(leg) == 1
+        assert await engine.in_flight() == await engine.owners() == []
+
+
 @pytest.mark.parametrize("steps", range(1, 9))
 async def test_the_legs_of_a_crashed_worker_run_again_elsewhere_once_recovered(steps: int) -> None:
     async with cluster(steps, workers=2, slots=1) as made:
@@ -181,7 +191,13 @@ async def test_a_thawed_worker_goes_on_with_a_leg_that_was_given_to_another() ->
         assert await other.recover(["w0"]) == [leg.id]
         for _ in range(2):
             await other.step()
+        other.freeze()
         frozen.thaw()
+        await other.run_until_idle()
+        assert made.ended(leg) == 1
+        # The zombie has ended, the leg has not.
+        assert await other.in_flight(["w1"]) == [leg.id]
+        other.thaw()
         await other.run_until_idle()
         assert made.ended(leg) == 2
         assert await other.in_flight() == []
@@ -202,6 +218,19 @@ async def test_cancelling_does_not_reach_a_frozen_worker(legs: Legs) -> None:
     await engine.close()
     await peer.close()
     assert legs.dropped == [leg.id]
+
+
+def test_a_loop_that_shuts_down_is_not_held_up_by_legs_that_are_held_back(legs: Legs) -> None:
+    async def leave_it_running() -> None:
+        engine = SeededEngine(9, on_error=legs.on_error)
+        await engine.launch(legs.execute, worker_id="w", slots=1)
+        await engine.start(legs.new())
+        await engine.step()
+        await engine.step()
+        engine.crash()
+
+    asyncio.run(leave_it_running())
+    assert len(legs.dropped) == 1
 
 
 async def test_a_cluster_that_never_rests_is_said_to_be_busy(legs: Legs) -> None:

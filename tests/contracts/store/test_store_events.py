@@ -147,6 +147,9 @@ async def test_each_plan_has_its_own_chain_and_the_home_has_one(store: Any) -> N
         chain = [one for one in found if one.plan == plan]
         assert [one.prev_hash for one in chain] == ["", *[one.hash for one in chain[:-1]]]
     assert verify_chain(await all_events(store, plan="P1")) is None
+    assert (
+        verify_chain([found[1], found[0]]) == 1
+    )  # each is fine in its own chain, but they did not happen so
     rest = [one for one in found if one.n > 2]
     assert verify_chain(rest) == 4  # P2's first is fine; P1 and the home need their beginnings
     assert verify_chain(rest, start={"P1": found[0].hash, HOME: found[1].hash}) is None

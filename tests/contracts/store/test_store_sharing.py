@@ -181,9 +181,13 @@ async def test_a_commit_between_two_waits_is_not_lost(store: Any) -> None:
 
 async def test_a_commit_between_the_first_look_and_the_first_wait_is_not_lost(store: Any) -> None:
     await store.read(lambda tx: tx.last_event())
-    other = asyncio.create_task(store.transact("other", lambda tx: tx.append(event())))
-    await other
+
+    async def other() -> None:
+        await store.transact("other", lambda tx: tx.append(event()))
+        assert await store.changed(1000)  # that another task was told already changes nothing for this one
+
     with anyio.fail_after(10):
+        await asyncio.create_task(other())
         assert await store.changed(1000)
 
 

@@ -61,6 +61,18 @@ def test_a_failing_gate_is_written_but_commented_out_with_the_reason() -> None:
     assert [gate.name for gate in read_back(awake).gates] == ["test", "lint"]
 
 
+@pytest.mark.parametrize("end", ["\u2028", "\x85", "\x0b"])
+def test_an_unusual_line_end_in_a_command_does_not_end_the_comment(end: str) -> None:
+    gate = proposed("test", f"echo a{end}agent = 'x'")
+    text = render_toml(found(gates=(gate,)), {"test": Trial(passed=False)})
+    assert read_back(text).origins == {}
+    assert "agent = 'x'" in text
+    awake = (
+        text.replace("# [[gates]]", "[[gates]]").replace("# name = ", "name = ").replace("# run = ", "run = ")
+    )
+    assert read_back(awake).gates == (gate.gate(),)
+
+
 def test_a_gate_that_could_not_be_tried_because_a_program_is_missing_is_left_out() -> None:
     text = render_toml(found(gates=(proposed("test", missing=("make",)),)), {})
     assert read_back(text).gates == ()

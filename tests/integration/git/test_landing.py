@@ -142,6 +142,8 @@ async def test_an_attempt_beside_the_first_parent_line_is_no_landing(world: Worl
     made = await attempt(world, 1, "echo two > app.py")
     landed = await candidate(world, world.base_sha, made)
     assert await world.repository.landed(landed.sha, since=world.base_sha, task_id=TASK) == landed.sha
+    by_hand = world.sh("git", "commit-tree", landed.tree, "-p", world.base_sha, "-p", made, "-m", "by hand")
+    assert await world.repository.landed(by_hand, since=world.base_sha, task_id=TASK) is None
 
 
 # --- moving the branch -------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.integration.git.world import AT, PLAN, TASK, World, sh, write
+from tests.integration.git.world import AT, PLAN, TASK, World, sh, start_repository, write
 
 REF = f"refs/loopwright/attempts/{PLAN}/{TASK}/1"
 WORK = "echo two > app.py; echo new > new.txt"
@@ -182,6 +182,17 @@ async def test_commits_that_cannot_be_verified_are_left_behind(world: World, scr
     assert world.sh("git", "show", f"{snapshot.sha}:app.py") == "two"
     assert world.sh("git", "for-each-ref", "--format=%(refname)", "refs/loopwright").split() == [REF]
     world.sh("git", "fsck", "--strict")
+
+
+async def test_commits_of_another_repository_are_not_taken_for_the_agent_s(
+    world: World, tmp_path: Path
+) -> None:
+    other = start_repository(tmp_path / "other", {"secret": "s"})
+    await world.make()
+    sha = sh(other, "git", "rev-parse", "HEAD")
+    world.agent(f"echo {other}/.git/objects >> .git/objects/info/alternates; git reset -q --soft {sha}")
+    assert (await world.snapshot()).agent_sha is None
+    assert sha not in world.sh("git", "for-each-ref", "--format=%(objectname)")
 
 
 async def test_an_agent_has_no_way_to_push_to_the_user_s_repository(world: World) -> None:

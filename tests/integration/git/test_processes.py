@@ -119,14 +119,16 @@ async def test_a_lock_on_our_own_ref_that_a_killed_git_left_behind_is_removed(wo
     assert not lock.exists()
 
 
-async def test_an_old_lock_of_the_user_s_is_left_alone(world: World) -> None:
-    await world.repository.base()
+async def test_an_old_lock_of_the_user_s_is_named_and_left_alone(world: World) -> None:
+    await world.make()
+    (world.workspace / "app.py").write_text("two")
+    ref = "refs/loopwright/quarantine/p/t/1"
+    await world.repository.quarantine(world.workspace, ref=ref, reason="left", at=AT)
     lock = world.user / ".git" / "packed-refs.lock"
     lock.touch()
     os.utime(lock, (time.time() - 300, time.time() - 300))
-    await world.make()
-    (world.workspace / "app.py").write_text("two")
-    await world.snapshot()
+    with pytest.raises(GitFailed, match=r"packed-refs\.lock is held"):
+        await world.repository.drop_quarantine(AT + timedelta(days=1))
     assert lock.exists()
 
 

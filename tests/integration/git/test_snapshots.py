@@ -221,6 +221,16 @@ async def test_work_on_a_moved_base_is_compared_with_that_base(world: World) -> 
     assert again.changed == ()
 
 
+async def test_what_a_later_base_tracks_is_tracked_although_it_is_ignored(world: World) -> None:
+    await world.make()
+    world.agent("echo kept > kept.log")
+    write(world.user, {"kept.log": "kept\n"})
+    world.sh("git", "add", "-f", "kept.log")
+    world.sh("git", "commit", "-qm", "kept")
+    later = world.sh("git", "rev-parse", "HEAD")
+    assert (await world.snapshot(base_sha=later)).changed == ()
+
+
 async def test_the_user_s_checkout_and_index_are_left_alone(world: World) -> None:
     write(world.user, {"app.py": "dirty\n", "untracked": "x"})
     index = (world.user / ".git/index").read_bytes()

@@ -69,7 +69,7 @@ async def test_a_home_inside_the_checkout_does_not_trip_it(
 
 
 async def test_taking_it_writes_nothing(world: World) -> None:
-    world.sh("touch", "app.py")
+    world.sh("touch", "-d", "2001-01-01", "app.py")
     index = (world.user / ".git/index").read_bytes()
     await world.repository.tripwire()
     assert (world.user / ".git/index").read_bytes() == index

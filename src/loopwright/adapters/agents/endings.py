@@ -20,8 +20,6 @@ def ended_by_us(exit: Exit) -> tuple[Failure, str] | None:
             return Failure.TIMEOUT, "it did not finish within its time limit"
         case "idle":
             return Failure.HANG, "it showed no sign of life and was ended"
-        case "output":
-            return Failure.AGENT_ERROR, "it printed more than the output limit allows"
         case "lost":
             return Failure.CRASH, exit.error or "its keeper is gone and left no exit status"
         case _:

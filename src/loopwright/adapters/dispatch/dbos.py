@@ -8,7 +8,6 @@ runs in the loop that called `launch`, where the worker's connections and socket
 """
 
 import asyncio
-import functools
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -33,9 +32,10 @@ WORKFLOW: Final = "loopwright.leg"
 POLL_S: Final = 0.2
 """How often a worker with a free slot looks for a leg: 0.1 s on average before it starts."""
 WATCH_S: Final = 1.0
-"""How often a busy worker looks whether its legs are still its own."""
+"""How often a worker compares the legs that it runs with those recorded as its own."""
 
 IDLE_TRANSACTION_MS: Final = 60_000
+REPEAT_S: Final = 60.0
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -79,7 +79,6 @@ class DbosEngine:
         self._now: _Launched | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._endings = Endings()
-        self._busy = asyncio.Event()
         self._ready: Future[_Launched] = Future()
 
     async def launch(self, execute: Execute, *, worker_id: str, slots: int) -> None:
@@ -164,17 +163,9 @@ class DbosEngine:
         dead = [owner for owner in owners if owner != now.worker_id]
         recovered = []
         for status in await self._list(["PENDING"]):
-            if status.executor_id in dead and status.app_version == self._version:
-                # The public `resume_workflows` does not ask whose leg it is, so it could take a leg away from
-                # a live worker that has just got it from someone else's recovery.
-                give_back = functools.partial(
-                    now.client._sys_db.reenqueue_for_recovery,  # noqa: SLF001
-                    status.workflow_id,
-                    dead,
-                    QUEUE,
-                )
-                if await self._call(give_back):
-                    recovered.append(status.workflow_id)
+            theirs = status.executor_id in dead and status.app_version == self._version
+            if theirs and await self._give_back(status.workflow_id, dead):
+                recovered.append(status.workflow_id)
         await self._end_other_versions(dead)
         return recovered
 
@@ -222,7 +213,6 @@ class DbosEngine:
         if self._now is not now:
             raise asyncio.CancelledError
         self._tasks[leg.id] = task
-        self._busy.set()
         try:
             # DBOS counts a leg against `worker_concurrency` only once its workflow has begun, so under load
             # it can claim one too many; that one waits here.
@@ -237,29 +227,40 @@ class DbosEngine:
             await self._endings.end([task])
 
     async def _watch(self) -> None:
+        doubtful: set[str] = set()
         while True:
-            await self._busy.wait()
             await asyncio.sleep(self._watch_s)
             try:
-                await self._drop_lost()
+                doubtful = await self._look_after_own(doubtful)
             except StoreUnavailable as error:
-                _log.warning("cannot look after running legs, error=%s", error)
-            if not self._tasks:
-                self._busy.clear()
+                _log.warning("cannot look after this worker's legs, error=%s", error)
 
-    async def _drop_lost(self) -> None:
-        """Drop legs that were cancelled elsewhere, or given to another worker while this one was away."""
+    async def _look_after_own(self, doubtful: set[str]) -> set[str]:
+        """Make what runs here and what is recorded as running here the same.
+
+        Legs that were cancelled elsewhere, or given to another worker while this one was away, are dropped.
+        Legs that are recorded but do not run are given back: the connection broke after DBOS claimed them, or
+        before it recorded their end. That takes two looks, for they may be just about to begin or to end;
+        return what is doubtful after this one.
+        """
         now = self._launched()
-        mine = dict(self._tasks)
-        if not mine:
-            return
-        statuses = await self._call(
-            lambda: now.client.list_workflows(workflow_ids=list(mine), load_input=False, load_output=False)
-        )
-        kept = {s.workflow_id for s in statuses if s.status == "PENDING" and s.executor_id == now.worker_id}
-        for leg_id, task in mine.items():
-            if leg_id not in kept and self._tasks.get(leg_id) is task:
+        running = dict(self._tasks)
+        recorded = {s.workflow_id for s in await self._list(["PENDING"]) if s.executor_id == now.worker_id}
+        for leg_id, task in running.items():
+            if leg_id not in recorded and self._tasks.get(leg_id) is task:
                 await self._drop(leg_id)
+        missing = {leg_id for leg_id in recorded if leg_id not in running and leg_id not in self._tasks}
+        for leg_id in missing & doubtful:
+            _log.warning("a leg was recorded as running here and did not run, leg=%s", leg_id)
+            await self._give_back(leg_id, [now.worker_id])
+        return missing - doubtful
+
+    async def _give_back(self, leg_id: str, owners: list[str]) -> bool:
+        """Put a leg of one of these workers on the queue again; say whether it was theirs."""
+        # The public `resume_workflows` does not ask whose leg it is, so it could take a leg away from a live
+        # worker that has just got it from someone else's recovery.
+        reenqueue = self._launched().client._sys_db.reenqueue_for_recovery  # noqa: SLF001
+        return await self._call(lambda: reenqueue(leg_id, owners, QUEUE))
 
     async def _end_other_versions(self, dead: Sequence[str] = ()) -> None:
         """End legs that no worker of this version will take, so that reconcile starts the next ones."""
@@ -280,7 +281,8 @@ class DbosEngine:
         logger = logging.getLogger("dbos")
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
-        logger.addFilter(_worth_saying)
+        if not any(isinstance(known, _Sparing) for known in logger.filters):
+            logger.addFilter(_Sparing())
         # One pool for both, so that its limits hold for the process.
         engine = sa.create_engine(
             self._url,
@@ -313,7 +315,6 @@ class DbosEngine:
             "dbos_system_schema": SCHEMA,
             "application_version": self._version,
             "executor_id": worker_id,
-            "serializer": DBOSPortableJSONSerializer(),
             "log_level": "WARNING",
             "enable_otlp": False,
         }
@@ -372,9 +373,24 @@ class DbosEngine:
         return f"{type(error).__name__}: {error}"
 
 
-def _worth_saying(record: logging.LogRecord) -> bool:
-    """Keep DBOS from warning of what is meant to happen: legs are dropped, and started again after they ended."""
-    return not record.getMessage().startswith(("Asyncio task cancelled", "Workflow already exists in queue"))
+class _Sparing(logging.Filter):
+    """Keeps DBOS from warning of what is meant to happen, and from repeating itself with each poll."""
+
+    _EXPECTED: ClassVar = ("Asyncio task cancelled", "Workflow already exists in queue")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[tuple[str, int], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let a message of each kind through once a minute."""
+        kind = (record.filename, record.lineno)
+        if record.getMessage().startswith(self._EXPECTED):
+            return False
+        if record.created - self._said.get(kind, 0.0) < REPEAT_S:
+            return False
+        self._said[kind] = record.created
+        return True
 
 
 def _bound_transactions(connection: Any, _record: object) -> None:

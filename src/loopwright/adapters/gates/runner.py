@@ -115,7 +115,7 @@ class Output:
         complete, rest = held[:end], held[end:]
         if complete:
             self._take(self._redact(complete))
-        if False:
+        if len(rest) > PIECE + OVERLAP:
             # A secret that stands across the cut is only seen whole with some text in front of it.
             rest = self._redact(rest)
             self._take(rest[:-OVERLAP])

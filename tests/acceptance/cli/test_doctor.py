@@ -1,0 +1,200 @@
+"""`loopwright doctor`: each line says how things are and what to do, and the exit code follows."""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.cli.program import Program, Said, executable, git
+
+from loopwright.adapters.store.sql import SqlStore
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """A machine on which everything is there: its agent is a small program of ours."""
+    program = Program(tmp_path)
+    claude = executable(program.user / "bin" / "claude", "echo '9.8.7 (Claude Code)'")
+    program.env["LOOPWRIGHT_AGENTS__CLAUDE__BINARY"] = str(claude)
+    return program
+
+
+@pytest.fixture
+def home(program: Program) -> Path:
+    program.home.mkdir(mode=0o700)
+    SqlStore.open(program.home / "loopwright.db").close_sync()
+    return program.home
+
+
+def findings(said: Said) -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in said.document["findings"]}
+
+
+def test_a_machine_where_nothing_is_missing_is_fine(program: Program, tmp_path: Path) -> None:
+    said = program("doctor", cwd=tmp_path)
+    assert said.code == 0, said.out
+    assert "9.8.7 (Claude Code)" in said.out
+    assert "log in once by running `claude`, or set ANTHROPIC_API_KEY" in said.out
+    assert " 0 fail" in said.out
+    assert not program.home.exists(), "looking makes nothing"
+
+
+def test_every_line_that_is_not_ok_says_what_to_do(program: Program, home: Path, tmp_path: Path) -> None:
+    home.chmod(0o755)
+    (home / "workspaces" / "att_1").mkdir(parents=True)
+    (home / "trials" / "run_1").mkdir(parents=True)
+    said = program("doctor", "--json", cwd=tmp_path)
+    found = findings(said)
+    assert said.code == said.document["exit_code"] == 0
+    assert {one["status"] for one in found.values()} == {"ok", "warn"}
+    assert [name for name, one in found.items() if one["status"] != "ok" and not one["fix"]] == []
+    assert found["home"]["fix"] == f"chmod 700 {home}"
+    assert found["workspaces"]["text"] == "1 workspace of ended attempts: att_1"
+    assert found["trials"]["text"] == "1 clone that a killed `init` left"
+    assert found["database"]["text"].startswith("SQLite with a write-ahead log, schema ")
+
+
+def test_what_contains_an_agent_is_told_honestly(program: Program, tmp_path: Path) -> None:
+    executable(program.user / "bin" / "bwrap", "exit 0")
+    env = {"PATH": f"{program.user / 'bin'}:{program.env['PATH']}"}
+    sandbox = findings(program("doctor", "--json", cwd=tmp_path, env=env))["sandbox"]
+    assert sandbox["status"] == "warn"
+    assert "in no sandbox" in sandbox["text"]
+    assert "bubblewrap is installed, and this version does not use it" in sandbox["text"]
+
+
+def test_a_missing_agent_in_force_fails_and_one_that_is_not_in_force_does_not(
+    program: Program, tmp_path: Path
+) -> None:
+    nowhere = {"LOOPWRIGHT_AGENTS__CLAUDE__BINARY": "/nowhere/claude"}
+    missing = program("doctor", "--json", cwd=tmp_path, env=nowhere)
+    assert missing.code == 6
+    assert findings(missing)["agent claude"]["status"] == "fail"
+    assert "install Claude Code" in findings(missing)["agent claude"]["fix"]
+    other = program("doctor", "--json", cwd=tmp_path, env={**nowhere, "LOOPWRIGHT_AGENT": "scripted"})
+    assert other.code == 0
+    assert findings(other)["agent claude"]["text"].endswith("not in force, so not needed")
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [("exec sleep 600", "it gave no answer within 5 s"), ("echo no; exit 3", "exit code 3: no")],
+)
+def test_an_agent_that_does_not_answer_fails_in_a_few_seconds(
+    program: Program, tmp_path: Path, script: str, told: str
+) -> None:
+    agent = executable(program.user / "bin" / "broken", script)
+    said = program("doctor", "--json", cwd=tmp_path, env={"LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(agent)})
+    assert said.code == 6
+    assert told in findings(said)["agent claude"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("echo 'git version 2.30.2'", "2.30.2 is too old: 2.38 is the oldest"),
+        ("echo broken >&2; exit 1", "git does not work: exit code 1: broken"),
+    ],
+)
+def test_a_git_that_cannot_be_used_fails(program: Program, tmp_path: Path, script: str, told: str) -> None:
+    executable(program.user / "old" / "git", script)
+    env = {"PATH": f"{program.user / 'old'}:{program.env['PATH']}"}
+    said = program("doctor", "--json", cwd=tmp_path, env=env)
+    assert said.code == 6
+    assert told in findings(said)["git"]["text"]
+    assert "install git 2.38 or newer" in findings(said)["git"]["fix"]
+
+
+def test_a_missing_git_fails_and_an_unknown_committer_is_a_warning(program: Program, tmp_path: Path) -> None:
+    without = program("doctor", "--json", cwd=tmp_path, env={"PATH": str(program.user / "bin")})
+    assert without.code == 6
+    assert findings(without)["git"]["text"] == "git was not found"
+    assert findings(program("doctor", "--json", cwd=tmp_path))["identity"]["status"] == "warn"
+    (program.user / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.invalid\n")
+    known = findings(program("doctor", "--json", cwd=tmp_path))["identity"]
+    assert (known["status"], known["text"]) == ("ok", "commits as Ada <ada@example.invalid>")
+
+
+def test_a_damaged_database_fails_with_what_to_do(program: Program, tmp_path: Path) -> None:
+    program.home.mkdir(mode=0o700)
+    (program.home / "loopwright.db").write_bytes(b"this is no database" * 100)
+    said = program("doctor", "--json", cwd=tmp_path)
+    assert said.code == 6
+    assert "not a database" in findings(said)["database"]["text"]
+
+
+@pytest.mark.capability("C005")
+def test_a_database_of_a_newer_program_fails_and_is_left_alone(
+    program: Program, home: Path, tmp_path: Path
+) -> None:
+    with sqlite3.connect(home / "loopwright.db") as database:
+        database.execute("UPDATE schema_version SET version_num = '9999'")
+    database.close()
+    said = program("doctor", "--json", cwd=tmp_path)
+    assert said.code == 6
+    assert "written by a newer Loopwright" in findings(said)["database"]["text"]
+
+
+def test_a_postgresql_server_is_asked_and_its_password_never_shown(
+    program: Program, tmp_path: Path, postgres_url: str
+) -> None:
+    there = program("doctor", "--json", cwd=tmp_path, env={"LOOPWRIGHT_DATABASE": postgres_url})
+    assert there.code == 0, there.out
+    assert findings(there)["database"]["text"].startswith("reachable, and no database yet")
+    nowhere = {"LOOPWRIGHT_DATABASE": "postgresql://me:hush-hush@127.0.0.1:1/loops"}
+    gone = program("doctor", "--json", cwd=tmp_path, env=nowhere)
+    assert gone.code == 6
+    assert findings(gone)["database"]["status"] == "fail"
+    assert "hush-hush" not in gone.out + gone.err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_home_that_cannot_be_written_fails(program: Program, home: Path, tmp_path: Path) -> None:
+    home.chmod(0o500)
+    try:
+        said = program("doctor", "--json", cwd=tmp_path)
+    finally:
+        home.chmod(0o700)
+    assert said.code == 6
+    assert "is not a folder you can write to" in findings(said)["home"]["text"]
+
+
+def test_a_home_that_is_a_file_fails(program: Program, tmp_path: Path) -> None:
+    program.home.write_text("not a folder")
+    said = program("doctor", "--json", cwd=tmp_path)
+    assert said.code == 6
+    assert "is not a folder you can write to" in findings(said)["home"]["text"]
+
+
+def test_a_broken_setting_is_one_of_the_findings(program: Program, tmp_path: Path) -> None:
+    said = program("doctor", cwd=tmp_path, env={"LOOPWRIGHT_PARALLEL": "many"})
+    assert said.code == 6
+    assert "fail  settings" in said.out
+    assert "LOOPWRIGHT_PARALLEL: expected a whole number" in said.out
+    assert "ok    git" in said.out, "the rest of the machine is looked at all the same"
+
+
+def test_work_in_quarantine_and_projects_that_are_gone_are_named(
+    program: Program, home: Path, tmp_path: Path
+) -> None:
+    from datetime import UTC, datetime
+
+    from loopwright.core.model import Project
+
+    project = tmp_path / "project"
+    project.mkdir()
+    git(project, "init", "-q", "-b", "trunk")
+    git(project, "commit", "-q", "--allow-empty", "-m", "first")
+    git(project, "update-ref", "refs/loopwright/quarantine/replaced/one", "HEAD")
+    now = datetime.now(UTC)
+    store = SqlStore.open(home / "loopwright.db")
+    for number, path in enumerate((project, tmp_path / "gone"), 1):
+        row = Project(
+            id=f"proj_00000000-0000-4000-8000-00000000000{number}", name="p", path=str(path), created_at=now
+        )
+        store.transact_sync("test", lambda tx, row=row: tx.insert(row))
+    store.close_sync()
+    found = findings(program("doctor", "--json", cwd=tmp_path))
+    assert found["quarantine"]["text"] == f"1 piece of work in quarantine in {project}"
+    assert found["projects"]["text"] == f"moved or deleted: {tmp_path / 'gone'}"

@@ -1,0 +1,134 @@
+"""`loopwright receipt`: made from the rows, and verified by someone who has only the repository."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.acceptance.cli.program import Program, git
+from tests.acceptance.sandbox import Sandbox
+
+
+@pytest.fixture
+def receipt(finished: Sandbox, good_plan: str, tmp_path: Path) -> Path:
+    """The receipt of the verified plan, as a file."""
+    path = tmp_path / "receipt.json"
+    said = finished("receipt", "show", good_plan, "--output", str(path))
+    assert said.code == 0
+    assert f"written: {path}" in said.out
+    return path
+
+
+def test_a_receipt_is_shown_in_words(finished: Sandbox, good_plan: str) -> None:
+    out = finished("receipt", "show", good_plan).out
+    assert out.startswith(f"good  {good_plan}")
+    assert "base" in out
+    assert "one is there" not in out
+    assert "no independent reviewer looked at the work" in out
+    assert "2 attempts" in out
+
+
+def test_the_receipt_as_json_is_the_one_in_the_projects_state_directory(
+    finished: Sandbox, good_plan: str
+) -> None:
+    kept = finished.repository / ".loopwright" / "receipts" / f"{good_plan}.json"
+    assert finished("receipt", "show", good_plan, "--json").document == json.loads(kept.read_text())
+
+
+def test_an_untouched_receipt_agrees(finished: Sandbox, receipt: Path) -> None:
+    said = finished("receipt", "verify", str(receipt))
+    assert said.code == 0, said.out
+    assert "AGREES" in said.out
+    assert "not checked here: the chain of events" in said.out
+    assert "outputs of the gates" not in said.out, "its files are in this home"
+
+
+def test_a_stranger_verifies_it_with_a_clone_and_nothing_else(
+    finished: Sandbox, receipt: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "stranger").mkdir()
+    stranger = Program(tmp_path / "stranger")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", str(finished.repository), str(clone))
+    found = stranger("receipt", "verify", str(receipt), "--repository", str(clone), "--json", cwd=tmp_path)
+    assert found.code == 0, found.out
+    assert found.document["agrees"] is True
+    assert any("outputs of the gates" in gap for gap in found.document["unchecked"])
+    assert not stranger.home.exists()
+
+
+def test_a_clone_without_the_branch_differs_and_says_what_to_fetch(
+    finished: Sandbox, receipt: Path, tmp_path: Path
+) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--single-branch", f"file://{finished.repository}", str(clone))
+    said = finished("receipt", "verify", str(receipt), "--repository", str(clone))
+    assert said.code == 1
+    assert "does not exist" in said.out
+    assert "git fetch" in said.out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"key": "one"', '"key": "uno"', "its own hash does not match"),
+        ('"status": "COMPLETE"', '"status": "CANCELLED"', "the facts say"),
+    ],
+)
+def test_a_changed_receipt_differs(finished: Sandbox, receipt: Path, old: str, new: str, told: str) -> None:
+    text = receipt.read_text()
+    assert old in text
+    receipt.write_text(text.replace(old, new))
+    said = finished("receipt", "verify", str(receipt))
+    assert said.code == 1
+    assert told in said.out
+    assert "DIFFERS" in said.out
+
+
+def test_a_changed_gate_output_differs(finished: Sandbox, receipt: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(
+        finished.home / "runs", home / "runs", ignore=shutil.ignore_patterns("sock*", "keeper.sock")
+    )
+    outputs = [path for path in (home / "runs").glob("*/gate/*.out") if path.stat().st_size == 0]
+    assert outputs
+    for path in outputs:
+        path.write_text("forged\n")
+    said = finished("receipt", "verify", str(receipt), env={"LOOPWRIGHT_HOME": str(home)})
+    assert said.code == 1
+    assert "the recorded output of" in said.out
+
+
+def test_another_commit_on_the_branch_does_not_disturb_but_another_history_does(
+    finished: Sandbox, receipt: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    git(tmp_path, "init", "-q", str(other))
+    git(other, "commit", "-q", "--allow-empty", "-m", "unrelated")
+    assert finished("receipt", "verify", str(receipt), "--repository", str(other)).code == 1
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "other"}', "not json"])
+def test_what_is_no_receipt_is_refused_with_a_hint(finished: Sandbox, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(text)
+    said = finished("receipt", "verify", str(path))
+    assert said.code == 2
+    assert "to do" in said.err
+
+
+def test_a_missing_file_and_a_folder_that_is_no_repository_are_user_errors(
+    finished: Sandbox, receipt: Path, tmp_path: Path
+) -> None:
+    assert finished("receipt", "verify", str(tmp_path / "none.json")).code == 2
+    said = finished("receipt", "verify", str(receipt), "--repository", str(tmp_path))
+    assert said.code == 2
+    assert "is not in a git repository" in said.err
+
+
+def test_a_receipt_of_an_unfinished_plan_can_be_shown_and_verified(finished: Sandbox, tmp_path: Path) -> None:
+    path = tmp_path / "unfinished.json"
+    assert finished("receipt", "show", "--output", str(path)).code == 0
+    said = finished("receipt", "verify", str(path))
+    assert said.code == 0, said.out
+    assert "it says: not verified" in said.out

@@ -1,0 +1,72 @@
+"""`loopwright watch`: a plan live, without touching it."""
+
+import json
+
+from tests.acceptance.cli.conftest import Live
+from tests.acceptance.sandbox import Sandbox
+from tests.waiting import eventually
+
+
+def test_watch_of_a_resting_plan_shows_it_and_ends_with_its_exit_code(
+    finished: Sandbox, good_plan: str
+) -> None:
+    said = finished("watch")
+    assert said.code == 1
+    assert "NEEDS YOU" in said.out
+    assert finished("watch", good_plan).code == 0
+
+
+def test_watch_follows_until_the_plan_rests(live: Live) -> None:
+    watcher = live.start("watch")
+    watcher.until("slow  scripted")
+    live.release()
+    assert watcher.end() == 0
+    assert "✔  slow  verified" in watcher.out
+    assert "VERIFIED  1/1 tasks" in watcher.out
+
+
+def test_watch_prints_every_event_as_a_line_of_json_and_the_state_last(live: Live) -> None:
+    watcher = live.start("watch", "--json", "--after", "0")
+    watcher.until('"run_started"')
+    live.release()
+    assert watcher.end() == 0
+    *events, last = [json.loads(line) for line in watcher.out.splitlines()]
+    numbers = [event["n"] for event in events]
+    assert numbers == sorted(set(numbers))
+    types = [event["type"] for event in events]
+    assert types.index("plan_created") < types.index("task_started") < types.index("task_completed")
+    assert types[-2:] == ["plan_verified", "loop_completed"]
+    assert last["type"] == "end"
+    assert last["plan"]["status"] == "VERIFIED"
+    assert last["exit_code"] == 0
+
+
+def test_watch_begins_with_what_comes_unless_told_otherwise(live: Live) -> None:
+    watcher = live.start("watch", "--json")
+    # It has begun once it is seen to listen for changes of the home.
+    eventually(lambda: len(list((live.home / "wake").iterdir())) >= 2)
+    live.release()
+    assert watcher.end() == 0
+    types = [json.loads(line)["type"] for line in watcher.out.splitlines()]
+    assert "plan_created" not in types
+    assert types[-1] == "end"
+
+
+def test_ending_the_watching_leaves_the_plan_alone(live: Live) -> None:
+    watcher = live.start("watch")
+    watcher.until("slow  scripted")
+    watcher.interrupt()
+    assert watcher.end() == 130
+    assert live("status", "--json").document["plan"]["loop_state"] == "RUNNING"
+
+
+def test_on_a_terminal_there_is_a_live_table_and_its_end_stays(live: Live) -> None:
+    live.release()
+    out = live.on_terminal("watch", columns=80, rows=24)
+    assert "✔  slow  verified" in out
+    plan = live.newest_plan()
+    assert f"git merge --ff-only loopwright/{plan}/main" in out, "a command is never cut"
+
+
+def test_a_terminal_without_no_color_gets_colours(finished: Sandbox) -> None:
+    assert "\x1b[32m" in finished.on_terminal("status", color=True)

@@ -1,0 +1,91 @@
+"""The command line starts fast, and loads nothing that the command does not need."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.acceptance.cli.program import Program, repository
+
+from loopwright.adapters.host import new_id
+from loopwright.adapters.store.sql import SqlStore
+from loopwright.core.model import Policy
+from loopwright.engine.submit import Submission, submit
+from loopwright.ports import Base, PlannedTask, PlannedWork
+
+NEVER = frozenset({"fastapi", "dbos"})
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """A program whose home has a plan in it, so that there is something to show."""
+    program = Program(tmp_path)
+    program.home.mkdir(mode=0o700)
+    project = repository(tmp_path / "project", {"a.txt": "a"})
+    tasks = tuple(PlannedTask(key=f"t{number}", title=f"Task {number}") for number in range(50))
+    asked = Submission(
+        root=project,
+        subfolder="",
+        source_kind="yaml",
+        source_path="plan.yaml",
+        work=PlannedWork(title="Fifty tasks", tasks=tasks, sha256="0" * 64),
+        base=Base(ref="trunk", sha="1" * 40),
+        policy=Policy(),
+        gates=(),
+        actor="user:test",
+    )
+    store = SqlStore.open(program.home / "loopwright.db")
+    store.transact_sync("submit", lambda tx: submit(tx, new_id, asked))
+    store.close_sync()
+    return program
+
+
+def processor_time(program: Program, *arguments: str) -> float:
+    """Return the seconds of processor time of one call, user and system together."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "loopwright.cli", *arguments],
+        cwd=program.user.parent / "project",
+        env=program.env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return used.ru_utime + used.ru_stime
+
+
+def loaded(program: Program, *arguments: str) -> set[str]:
+    """Return the names of the packages that one call imports."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "loopwright.cli", *arguments],
+        cwd=program.user.parent / "project",
+        env=program.env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout
+    names = re.findall(r"^import time:\s+\d+ \|\s+\d+ \|\s+(\w+)", done.stderr, re.MULTILINE)
+    assert "loopwright" in names
+    return set(names)
+
+
+@pytest.mark.serial
+@pytest.mark.parametrize(("arguments", "limit_s"), [(("--help",), 0.3), (("status",), 0.5)])
+def test_a_command_that_only_looks_takes_little_processor_time(
+    program: Program, arguments: tuple[str, ...], limit_s: float
+) -> None:
+    assert min(processor_time(program, *arguments) for _ in range(3)) < limit_s
+
+
+@pytest.mark.parametrize(
+    ("arguments", "unwanted"),
+    [(("--help",), {"sqlalchemy", "pydantic", "alembic", "psycopg"}), (("status",), {"alembic", "psycopg"})],
+)
+def test_a_command_loads_only_what_it_needs(
+    program: Program, arguments: tuple[str, ...], unwanted: set[str]
+) -> None:
+    assert loaded(program, *arguments) & (NEVER | unwanted) == set()
