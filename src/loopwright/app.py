@@ -81,6 +81,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         secrets=secret_values,
         workspace_values=workspace_env,
         may_act=lambda: True,
+        caches=settings.values.caches,
         port_first=settings.values.ports.first,
         port_count=settings.values.ports.size,
     )

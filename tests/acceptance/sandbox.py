@@ -33,7 +33,9 @@ def task(key: str, *checks: str, **more: Any) -> dict[str, Any]:
         "id": key,
         "title": f"Make {key}",
         "description": f"Do what {key} needs.",
-        "acceptance": [{"name": f"{key} is right", "run": check} for check in checks],
+        "acceptance": [
+            {"name": f"{key} is right" + f" {n}" * bool(n), "run": check} for n, check in enumerate(checks)
+        ],
         **more,
     }
 

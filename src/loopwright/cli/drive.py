@@ -24,6 +24,9 @@ from loopwright.ports import Tx
 FOLLOW_S = 1.0
 """How often a live picture is refreshed when nothing happens: for the running seconds, not for the news."""
 
+NET_S = 5.0
+"""How long to wait for news at most."""
+
 _RESTING = frozenset({"PAUSED", "STOPPED", "FAILED", "COMPLETED", "IDLE"})
 
 
@@ -79,7 +82,14 @@ class Foreground:
     async def _finished(self, world: World) -> bool:
         if not self._at_rest(await self._view()):
             return False
-        return not await world.engine.in_flight([])
+        # A paused plan lets its agents finish, and someone must be there to take in what they did.
+        subjects = {leg.rpartition("/")[0] for leg in await world.engine.in_flight()}
+        if not subjects:
+            return True
+        if self._plan_id in subjects:
+            return False
+        count = await self._home.store.read(lambda tx: tx.count(Attempt, plan_id=self._plan_id, id=subjects))
+        return count == 0
 
     def _at_rest(self, view: PlanView) -> bool:
         return view.loop_state in _RESTING
@@ -90,7 +100,8 @@ class Foreground:
     async def _keep_showing(self) -> None:
         while True:
             self._display.show(await self._view())
-            await self._home.store.changed(FOLLOW_S)
+            # Without a live picture there are no running seconds to show: then only news count.
+            await self._home.store.changed(FOLLOW_S if self._display.is_live else NET_S)
 
     # --- Ctrl-C and a closed terminal --------------------------------------------------------------
 

@@ -29,6 +29,11 @@ class Display:
             else None
         )
 
+    @property
+    def is_live(self) -> bool:
+        """Whether it is a moving picture, rather than lines."""
+        return self._live is not None
+
     def __enter__(self) -> Self:
         if self._live is not None:
             self._live.__enter__()

@@ -4,9 +4,8 @@ import asyncio
 import json as jsonlib
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 from rich.text import Text
@@ -15,46 +14,16 @@ from loopwright.adapters.host import host_id
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.keeping_files import OutputReader
 from loopwright.cli.exits import ExitCode
+from loopwright.cli.log_runs import NAMES, RoleName, Wish, choose, nothing
 from loopwright.cli.looking import Look, find_target, looking
 from loopwright.cli.output import console, duration, money
 from loopwright.cli.table import short_id
 from loopwright.cli.transcript import Transcript, readable_lines
-from loopwright.core.errors import NotFound
-from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task
-from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, SETTLED_TASK, LoopState
-from loopwright.ports import OutputLine, Tx
+from loopwright.core.model import Run
+from loopwright.core.states import ENDED_RUN
+from loopwright.ports import OutputLine
 
-RoleName = Literal["agent", "gate", "setup", "verify"]
-_ROLES: Final[dict[RoleName, Role]] = {
-    "agent": Role.IMPLEMENTER,
-    "gate": Role.GATE,
-    "setup": Role.SETUP,
-    "verify": Role.VERIFY,
-}
-_NAMES: Final = {role: name for name, role in _ROLES.items()}
 _LOOK_S: Final = 1.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Chosen:
-    """The runs to print, in order, and whether more may come."""
-
-    runs: tuple[Run, ...]
-    attempts: dict[str, int]
-    """The number of each run's attempt, by run id."""
-    more: bool
-    note: str = ""
-    """What people may miss in the output."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wish:
-    """What the user wants to see."""
-
-    target: str
-    role: RoleName | None
-    attempt: int | None
 
 
 def logs(
@@ -84,11 +53,13 @@ def logs(
     json
         Print one JSON document per line for each event, or with --raw for each line.
     """
-    wish = _Wish(target=target, role=role, attempt=attempt)
     with looking() as look:
-        chosen = look.store.read_sync(lambda tx: _choose(tx, wish))
+        # Once, by id: while following, a newer plan may have a task of the same name.
+        found = look.store.read_sync(lambda tx: find_target(tx, target))
+        wish = Wish(target=found.id, role=role, attempt=attempt)
+        chosen = look.store.read_sync(lambda tx: choose(tx, wish))
         if not chosen.runs and not (follow and chosen.more):
-            raise look.store.read_sync(lambda tx: _nothing(tx, wish))
+            raise look.store.read_sync(lambda tx: nothing(tx, wish))
         printer = _Printer(look, raw=raw, as_json=json, following=follow)
         if follow:
             asyncio.run(_follow(look, wish, printer))
@@ -102,11 +73,11 @@ def logs(
     return ExitCode.VERIFIED
 
 
-async def _follow(look: Look, wish: _Wish, printer: "_Printer") -> None:
+async def _follow(look: Look, wish: Wish, printer: "_Printer") -> None:
     """Print run after run as they come, until nothing more will."""
     keepers, printed = ProcessKeepers(), set[str]()
     while True:
-        chosen = await look.store.read(lambda tx: _choose(tx, wish, since=frozenset(printed)))
+        chosen = await look.store.read(lambda tx: choose(tx, wish, since=frozenset(printed)))
         new = [run for run in chosen.runs if run.id not in printed]
         for run in new:
             directory = look.paths.run(run.id)
@@ -152,108 +123,6 @@ def _recorded(directory: Path) -> Iterator[OutputLine]:
             return
 
 
-# --- which runs ------------------------------------------------------------------------------------
-
-
-def _choose(tx: Tx, wish: _Wish, since: frozenset[str] = frozenset()) -> _Chosen:
-    row = find_target(tx, wish.target)
-    attempts: list[Attempt] = []
-    if isinstance(row, Run):
-        runs, plan_id = [row], row.plan_id
-    elif isinstance(row, Task):
-        attempts = _attempts(tx, row, wish, since)
-        runs = tx.find(Run, attempt_id=[one.id for one in attempts], order_by=("created_at",))
-        plan_id = row.plan_id
-    else:
-        runs, plan_id = tx.find(Run, plan_id=row.id, role=Role.VERIFY, order_by=("created_at",))[-1:], row.id
-    wanted = [
-        run
-        for run in runs
-        if run.started_at is not None and (wish.role is None or run.role is _ROLES[wish.role])
-    ]
-    numbers = {one.id: one.n for one in attempts}
-    return _Chosen(
-        runs=tuple(wanted),
-        attempts={run.id: numbers[run.attempt_id] for run in wanted if run.attempt_id in numbers},
-        more=_more(tx, row, plan_id, attempts, runs, wish),
-        note=_note(attempts, wanted) if wish.role is None else "",
-    )
-
-
-def _note(attempts: list[Attempt], runs: list[Run]) -> str:
-    judged = bool(attempts) and attempts[-1].failure in (Failure.GATE, Failure.NO_CHANGE)
-    if judged and not any(run.role is Role.GATE and run.attempt_id == attempts[-1].id for run in runs):
-        return "── the gate was not run again: exactly this tree was judged before (--attempt picks an earlier one)"
-    return ""
-
-
-def _attempts(tx: Tx, task: Task, wish: _Wish, since: frozenset[str]) -> list[Attempt]:
-    """Return the wanted attempt; while following, the later ones too."""
-    every = tx.find(Attempt, task_id=task.id, order_by=("n",))
-    if wish.attempt is not None:
-        return [one for one in every if one.n == wish.attempt]
-    runs = tx.find(Run, task_id=task.id)
-    started = {run.attempt_id for run in runs if run.started_at is not None}
-    begun = [one for one in every if one.id in started]
-    if not since:
-        return begun[-1:]
-    seen = {run.attempt_id for run in runs if run.id in since}
-    first = min((one.n for one in every if one.id in seen), default=0)
-    return [one for one in begun if one.n >= first]
-
-
-def _more(
-    tx: Tx, row: Plan | Task | Run, plan_id: str, attempts: list[Attempt], runs: list[Run], wish: _Wish
-) -> bool:
-    """Say whether output may come that is not there yet."""
-    if any(run.state not in ENDED_RUN and run.started_at is not None for run in runs):
-        return True
-    if isinstance(row, Run):
-        return False
-    plan = tx.get(Plan, plan_id)
-    loop = tx.get(Loop, plan.loop_id) if plan else None
-    if loop is None or loop.plan_id != plan_id or loop.state is not LoopState.RUNNING:
-        return False
-    if isinstance(row, Task):
-        if wish.attempt is not None:
-            return any(one.state in LIVE_ATTEMPT for one in attempts)
-        return row.status not in SETTLED_TASK
-    return True
-
-
-def _nothing(tx: Tx, wish: _Wish) -> NotFound:
-    """Say why there is nothing to print, and what to ask for instead."""
-    row = find_target(tx, wish.target)
-    what = f" {wish.role}" if wish.role else ""
-    if isinstance(row, Run):
-        if row.started_at is None:
-            return NotFound(f"{row.id} has not started yet", hint="--follow waits for it")
-        return NotFound(f"{row.id} is no{what} run but {_NAMES[row.role]}", hint="leave out --role")
-    if isinstance(row, Plan):
-        keys = [task.key for task in tx.find(Task, plan_id=row.id, order_by=("position",), limit=5)]
-        return NotFound(
-            f"the plan {row.title!r} has not been verified yet, so its gate printed nothing",
-            hint=f"name a task: {', '.join(keys)}",
-        )
-    tried = {run.attempt_id: run for run in tx.find(Run, task_id=row.id) if run.started_at is not None}
-    numbers = [one.n for one in tx.find(Attempt, task_id=row.id, order_by=("n",)) if one.id in tried]
-    if wish.attempt is not None and wish.attempt not in numbers:
-        return NotFound(
-            f"there is no attempt {wish.attempt} at {row.key}",
-            hint=f"there are: {', '.join(map(str, numbers)) or 'none yet'}",
-        )
-    if wish.role == "verify":
-        return NotFound("a task has no verification: the plan has", hint=f"loopwright logs {row.plan_id}")
-    if wish.role == "gate" and numbers:
-        return NotFound(
-            f"no gate ran in this attempt at {row.key}: it did not get so far, or exactly this tree was judged before",
-            hint=f"--attempt picks another: {', '.join(map(str, numbers))}",
-        )
-    return NotFound(
-        f"there is no{what} output of {row.key} yet", hint="--follow waits for it, --attempt picks another"
-    )
-
-
 # --- printing --------------------------------------------------------------------------------------
 
 
@@ -273,7 +142,7 @@ class _Printer:
     def head(self, run: Run, attempt: int | None) -> None:
         """Begin a run."""
         self._run, self._transcript, self._lines = run, Transcript(run), 0
-        who = " ".join(filter(None, (_NAMES[run.role], run.agent, run.model)))
+        who = " ".join(filter(None, (NAMES[run.role], run.agent, run.model)))
         tries = f"  attempt {attempt}" if attempt else ""
         self._about(f"── {who}{tries}  {short_id(run.id)}")
 
@@ -291,7 +160,7 @@ class _Printer:
             return
         for shown in self._transcript.take(line):
             if self._json:
-                about = {"run": self._run.id, "role": _NAMES[self._run.role]}
+                about = {"run": self._run.id, "role": NAMES[self._run.role]}
                 self._document({**about, "kind": shown.kind, "text": shown.text, "data": shown.data})
                 continue
             for text, style in readable_lines(shown):

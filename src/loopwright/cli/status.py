@@ -222,26 +222,25 @@ class _Events:
 
     async def run(self) -> int:
         """Print events until the plan rests, then the final state."""
+        if self._after is None:
+            self._after = await self._look.store.read(lambda tx: tx.last_event())
         while True:
-            # The state first: an event that was committed before it was read is then printed before the end.
             events, seen = await self._look.store.read(self._page)
             for event in events:
                 if self._belongs(event, seen.view):
                     _print_line(document(event))
-            if seen.at_rest and not events:
+            if events:
+                self._after = events[-1].n
+            elif seen.at_rest:
                 code = code_of(seen.view)
                 _print_line({"type": "end", "plan": plain(seen.view), "exit_code": int(code)})
                 return code
-            if not events:
+            else:
                 await self._look.store.changed(_REFRESH_S)
 
     def _page(self, tx: Tx) -> tuple[list[RecordedEvent], _Seen]:
-        if self._after is None:
-            self._after = tx.last_event()
-        events = tx.events(after=self._after, limit=_PAGE)
-        if events:
-            self._after = events[-1].n
-        return events, _look_at(tx, self._look, self._plan_id)
+        # Together, in one transaction: a plan that rests without further events has told everything.
+        return tx.events(after=self._after or 0, limit=_PAGE), _look_at(tx, self._look, self._plan_id)
 
     def _belongs(self, event: RecordedEvent, view: PlanView) -> bool:
         return event.plan == self._plan_id or (event.plan is None and event.loop == view.loop_id)

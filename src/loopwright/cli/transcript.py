@@ -77,8 +77,13 @@ def readable_lines(shown: Shown) -> Iterator[tuple[str, str]]:
             tokens = (shown.data.get("input_tokens"), shown.data.get("output_tokens"))
             counts = ["?" if count is None else f"{count:,}" for count in tokens]
             yield f"tokens: {counts[0]} in, {counts[1]} out", "dim"
-        case "Retry" | "RateLimit":
-            yield f"! {shown.kind.lower()}: {lines[0] or 'no reason given'}", "yellow"
+        case "Retry":
+            yield f"! tries again: {lines[0] or 'no reason given'}", "yellow"
+        case "RateLimit" if lines[0] != "allowed":
+            until = f" until {shown.data['resets_at']}" if shown.data.get("resets_at") else ""
+            yield f"! limit of the service: {lines[0]}{until}", "yellow"
+        case "RateLimit":
+            return
         case "Error":
             yield f"✘ {lines[0]}", "red"
             yield from (("  " + line, "red") for line in lines[1:])

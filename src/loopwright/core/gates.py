@@ -1,28 +1,43 @@
 """Which commands judge what."""
 
-from loopwright.core.model import GateCommand, Plan, Task
+from collections.abc import Iterable
+
+from loopwright.core.model import GateCommand, Plan, Policy, Task
+
+Commands = tuple[GateCommand, ...]
 
 
-def task_commands(plan: Plan, task: Task) -> tuple[GateCommand, ...]:
+def task_commands(plan: Plan, task: Task) -> Commands:
     """Return what must pass on a task's candidate: its own acceptance first, then the project's gates."""
-    return _unique((*task.acceptance, *plan.gates))
+    return each_once(task.acceptance, plan.gates)
 
 
-def plan_commands(plan: Plan, acceptance: tuple[GateCommand, ...]) -> tuple[GateCommand, ...]:
+def plan_commands(plan: Plan, acceptance: Commands) -> Commands:
     """Return gate:all: the project's gates, then every acceptance command again on the integrated tree."""
-    return _unique((*plan.gates, *acceptance))
+    return each_once(plan.gates, acceptance)
 
 
-def _unique(commands: tuple[GateCommand, ...]) -> tuple[GateCommand, ...]:
+def each_once(*lists: Iterable[GateCommand]) -> Commands:
+    """Return the commands of several lists in order, none of them twice."""
     seen: dict[str, GateCommand] = {}
-    for command in commands:
-        seen.setdefault(command.command, command)
+    for commands in lists:
+        for command in commands:
+            seen.setdefault(command.command, command)
     return tuple(seen.values())
 
 
-def with_setup(plan: Plan, commands: tuple[GateCommand, ...]) -> tuple[GateCommand, ...]:
+def setup_command(policy: Policy) -> GateCommand | None:
+    """Return the setup command as a gate runs it, None when there is none."""
+    if not policy.setup:
+        return None
+    return GateCommand(name="setup", command=policy.setup, timeout_s=policy.setup_timeout_s)
+
+
+def after_setup(setup: GateCommand | None, commands: Commands) -> Commands:
     """Put the setup command in front: a gate's tree is as bare as a new clone."""
-    policy = plan.policy
-    if not commands or not policy.setup:
-        return commands
-    return (GateCommand(name="setup", command=policy.setup, timeout_s=policy.setup_timeout_s), *commands)
+    return (setup, *commands) if setup is not None and commands else commands
+
+
+def with_setup(plan: Plan, commands: Commands) -> Commands:
+    """Return everything that a gate of this plan runs to check these commands."""
+    return after_setup(setup_command(plan.policy), commands)

@@ -102,10 +102,11 @@ def scopes_overlap(one: Iterable[str], other: Iterable[str]) -> bool:
 
 def _fixed_part(pattern: str) -> tuple[str, ...]:
     parts: list[str] = []
-    for part in pattern.strip("/").split("/"):
-        if any(mark in part for mark in "*?["):
+    for part in pattern.split("/"):
+        if any(mark in part for mark in "*?[{"):
             break
-        parts.append(part)
+        if part not in ("", "."):
+            parts.append(part)
     return tuple(parts)
 
 

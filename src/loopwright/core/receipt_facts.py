@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from loopwright.core.failures import Failure
+from loopwright.core.gates import Commands, after_setup, each_once
 from loopwright.core.model import GateCommand, Usage, VerdictStatus
 from loopwright.core.states import AttemptState, PlanState, TaskState
 from loopwright.core.verdicts import gate_key, plan_outcome, task_outcome
@@ -20,18 +21,19 @@ def derive(body: Mapping[str, Any]) -> Json:
     latest = {(v["tree"], v["gate_key"]): v for v in body["verdicts"]}
     outcomes = {}
     for task in body["tasks"]:
-        commands = task["acceptance"] or plan["gates"]
+        commands = task_asked(plan, task)
         outcomes[task["id"]] = task_outcome(
             status=TaskState(task["status"]),
             landed=task["landed_sha"] is not None,
-            verdict=_found(latest.get((task["tree"], key_of(commands))), commands),
+            verdict=_found(latest.get((task["tree"], gate_key(commands))), commands),
             waits_for_quota=_waits_for_quota(task),
         )
-    final = latest.get((plan["result_tree"], key_of(plan["gates"])))
+    whole = plan_asked(body)
+    final = latest.get((plan["result_tree"], gate_key(whole)))
     spent = [run for run in body["runs"] if run["agent"] is not None and run["started_at"] is not None]
     outcome = plan_outcome(
         tasks=list(outcomes.values()),
-        final=_found(final, plan["gates"]),
+        final=_found(final, whole),
         cancelled=plan["status"] == PlanState.CANCELLED.value,
     )
     return {
@@ -43,14 +45,14 @@ def derive(body: Mapping[str, Any]) -> Json:
     }
 
 
-def _found(entry: Mapping[str, Any] | None, commands: Sequence[Mapping[str, Any]]) -> VerdictStatus | None:
+def _found(entry: Mapping[str, Any] | None, commands: Sequence[GateCommand]) -> VerdictStatus | None:
     """Return what a verdict says, provided that it ran exactly these commands and its own facts agree."""
     if not commands:
         return VerdictStatus.UNVERIFIED
     if entry is None:
         return None
     status = VerdictStatus(entry["status"])
-    asked = [(c["name"], c["command"]) for c in commands]
+    asked = [(c.name, c.command) for c in commands]
     ran = [(c["name"], c["command"]) for c in entry["commands"]]
     counts = entry["checks"]
     clean = all(c["exit_code"] == 0 and not c["timed_out"] for c in entry["commands"])
@@ -58,8 +60,24 @@ def _found(entry: Mapping[str, Any] | None, commands: Sequence[Mapping[str, Any]
     return VerdictStatus.FAILED if status is VerdictStatus.PASSED and not agrees else status
 
 
-def key_of(commands: Sequence[Mapping[str, Any]]) -> str:
-    return gate_key([GateCommand(**command) for command in commands])
+def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
+    """Return the commands that a receipt's task had to pass."""
+    return after_setup(_setup(plan), each_once(_read(task["acceptance"]), _read(plan["gates"])))
+
+
+def plan_asked(body: Mapping[str, Any]) -> Commands:
+    """Return the commands that a receipt's final tree had to pass."""
+    plan = body["plan"]
+    acceptance = [command for task in body["tasks"] for command in task["acceptance"]]
+    return after_setup(_setup(plan), each_once(_read(plan["gates"]), _read(acceptance)))
+
+
+def _setup(plan: Mapping[str, Any]) -> GateCommand | None:
+    return GateCommand(**plan["setup"]) if plan["setup"] else None
+
+
+def _read(commands: Sequence[Mapping[str, Any]]) -> Commands:
+    return tuple(GateCommand(**command) for command in commands)
 
 
 def _waits_for_quota(task: Mapping[str, Any]) -> bool:
@@ -83,9 +101,10 @@ def _gaps(
     """Name in plain words what nobody checked."""
     plan = body["plan"]
     gaps: list[str] = []
-    if not plan["gates"]:
-        gaps.append("the plan has no gate: nothing checked the final tree as a whole")
-    elif _found(final, plan["gates"]) is not VerdictStatus.PASSED:
+    whole = plan_asked(body)
+    if not whole:
+        gaps.append("nothing is configured to check the final tree")
+    elif _found(final, whole) is not VerdictStatus.PASSED:
         gaps.append("gate:all has not passed on exactly the tree of the result")
     elif final and final["checks"]["skipped"]:
         gaps.append(f"{final['checks']['skipped']} checks of gate:all were skipped on the result")

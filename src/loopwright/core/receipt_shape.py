@@ -57,6 +57,13 @@ _COMMAND: Final[dict[str, Any]] = {
     "timeout_s": _number,
     "junit": _maybe(_text),
 }
+
+
+def _command(value: Any) -> bool:
+    named = isinstance(value, dict) and value.keys() == _COMMAND.keys()
+    return named and all(test(value[name]) for name, test in _COMMAND.items())
+
+
 _RAN: Final[dict[str, Any]] = {
     "name": _text,
     "command": _text,
@@ -77,7 +84,7 @@ _RECEIPT: Final[dict[str, Any]] = {
         "result_sha": _maybe(_sha),
         "result_tree": _maybe(_sha),
         "diff_sha256": _maybe(_text),
-        "gate_key": _text,
+        "setup": _maybe(_command),
         "gates": [_COMMAND],
     },
     "tasks": [
@@ -89,7 +96,6 @@ _RECEIPT: Final[dict[str, Any]] = {
             "failure": _maybe(_text),
             "criteria": _count,
             "acceptance": [_COMMAND],
-            "gate_key": _text,
             "landed_sha": _maybe(_sha),
             "tree": _maybe(_sha),
             "parent_sha": _maybe(_sha),

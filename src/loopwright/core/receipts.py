@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from loopwright.core.failures import Failure
+from loopwright.core.gates import setup_command
 from loopwright.core.model import (
     Attempt,
     CheckStatus,
@@ -22,9 +23,9 @@ from loopwright.core.model import (
     Task,
     VerdictRecord,
 )
-from loopwright.core.receipt_facts import USAGE, Json, derive, key_of
+from loopwright.core.receipt_facts import USAGE, Json, derive
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
-from loopwright.core.verdicts import commands_for, gate_key, is_bad
+from loopwright.core.verdicts import is_bad
 
 __all__ = [
     "SCHEMA",
@@ -90,7 +91,7 @@ def build_receipt(
         "project": {"id": project.id, "name": project.name, "subfolder": project.subfolder},
         "plan": _plan(plan, git),
         "tasks": [
-            _task(task, plan, [a for a in attempts if a.task_id == task.id], git)
+            _task(task, [a for a in attempts if a.task_id == task.id], git)
             for task in sorted(tasks, key=lambda t: (t.position, t.id))
         ],
         "verdicts": [_verdict(v) for v in sorted(verdicts, key=lambda v: (v.created_at, v.id))],
@@ -155,8 +156,8 @@ def _plan(plan: Plan, git: GitFacts) -> Json:
         "result_sha": plan.result_sha,
         "result_tree": git.result_tree,
         "diff_sha256": git.diff_sha256,
-        "gates": _commands(plan.gates),
-        "gate_key": gate_key(plan.gates),
+        "setup": _command(setup) if (setup := setup_command(policy)) else None,
+        "gates": [_command(gate) for gate in plan.gates],
         "policy": {
             "agent": policy.agent,
             "model": policy.model,
@@ -168,7 +169,7 @@ def _plan(plan: Plan, git: GitFacts) -> Json:
     }
 
 
-def _task(task: Task, plan: Plan, attempts: Sequence[Attempt], git: GitFacts) -> Json:
+def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
     ordered = sorted(attempts, key=lambda a: (a.n, a.id))
     if task.landed_sha is not None:
         judged = next((a for a in ordered if a.candidate_sha == task.landed_sha), None)
@@ -183,8 +184,7 @@ def _task(task: Task, plan: Plan, attempts: Sequence[Attempt], git: GitFacts) ->
         "reason": task.reason,
         "depends_on": list(task.depends_on),
         "criteria": len(task.criteria),
-        "acceptance": _commands(task.acceptance),
-        "gate_key": gate_key(commands_for(task, plan)),
+        "acceptance": [_command(one) for one in task.acceptance],
         "landed_sha": task.landed_sha,
         "tree": judged.candidate_tree if judged else None,
         "parent_sha": judged.candidate_parent if judged else None,
@@ -249,8 +249,8 @@ def _run(run: Run) -> Json:
     }
 
 
-def _commands(commands: Sequence[GateCommand]) -> list[Json]:
-    return [asdict(command) for command in commands]
+def _command(command: GateCommand) -> Json:
+    return asdict(command)
 
 
 def _value(failure: Failure | None) -> str | None:
@@ -272,15 +272,10 @@ def _derived_differences(receipt: Mapping[str, Any]) -> list[str]:
         for name in ("outcome", "cost", "usage", "not_checked")
         if receipt[name] != derived[name]
     ]
-    plan = receipt["plan"]
-    if plan["gate_key"] != key_of(plan["gates"]):
-        found.append("the plan's gate key does not belong to its gates")
     for task in receipt["tasks"]:
         outcome = derived["outcomes"][task["id"]]
         if task["outcome"] != outcome:
             found.append(f"task {task['key']!r} says {task['outcome']!r}, the facts say {outcome!r}")
-        if task["gate_key"] != key_of(task["acceptance"] or plan["gates"]):
-            found.append(f"the gate key of task {task['key']!r} does not belong to its commands")
     return found
 
 

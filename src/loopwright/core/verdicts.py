@@ -17,8 +17,6 @@ from loopwright.core.model import (
     CommandResult,
     GateCommand,
     Outcome,
-    Plan,
-    Task,
     Verdict,
     VerdictStatus,
 )
@@ -51,11 +49,6 @@ def gate_key(commands: Sequence[GateCommand]) -> str:
     asked = [[c.name, c.command, float(c.timeout_s), c.junit] for c in commands]
     text = json.dumps(["loopwright.gate/1", asked], ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def commands_for(task: Task, plan: Plan) -> tuple[GateCommand, ...]:
-    """Return what checks a task's candidate: its own acceptance, else the plan's gates."""
-    return task.acceptance or plan.gates
 
 
 def is_bad(check: Check) -> bool:

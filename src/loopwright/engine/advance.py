@@ -6,6 +6,7 @@ from typing import assert_never
 
 from loopwright.core import decide as policy
 from loopwright.core.errors import GitFailed, UserError
+from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Task, Worker
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
@@ -113,8 +114,8 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
         case policy.BeginVerify(plan_id=plan_id):
             return begin_verify(tx, need(tx.get(Plan, plan_id), "the plan"))
         case policy.HoldPlan(plan_id=plan_id, reason=reason):
-            plan = need(tx.get(Plan, plan_id), "the plan")
-            tx.update(Plan, plan_id, reason=reason, outcome=Outcome.NEEDS_HUMAN)
+            plan = tx.update(Plan, plan_id, reason=reason, outcome=Outcome.NEEDS_HUMAN)
+            tx.append(happened("plan_held", MACHINE, plan=plan, reason=reason))
             loop = need(tx.get(Loop, plan.loop_id), "the loop")
             move_loop(tx, loop, LoopState.FAILED, "loop_failed", MACHINE, reason)
         case policy.FailPlan(plan_id=plan_id, reason=reason):

@@ -170,7 +170,7 @@ class AttemptLeg:
         if run.state is RunState.COMPLETE:
             return True
         gate = GateCommand(name="setup", command=policy.setup or "", timeout_s=policy.setup_timeout_s)
-        request = gate_request(world, rows.plan, rows.attempt, run, path / rows.project.subfolder, (gate,))
+        request = gate_request(world, rows.project, rows.plan, rows.attempt, run, path, (gate,))
         ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt)
         verdict = world.gate.verdict(request, ended.exit)
         ok = verdict.status == "passed"

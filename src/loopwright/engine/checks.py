@@ -76,8 +76,7 @@ async def judge(
         return known[0], known[0].verdict
     run = await _gate_run(world, ask)
     tree_path = world.paths.tree(run.id)
-    inside = tree_path / ask.project.subfolder
-    request = gate_request(world, ask.plan, ask.attempt, run, inside, commands)
+    request = gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
     if world.keepers.look(request.directory).state == "absent":
         await repository.checkout(tree_path, ask.sha, copy_files=ask.plan.policy.copy_files)
     ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt)
@@ -97,6 +96,7 @@ async def judge(
 
 def gate_request(
     world: World,
+    project: Project,
     plan: Plan,
     attempt: Attempt | None,
     run: Run,
@@ -108,7 +108,7 @@ def gate_request(
     return GateRequest(
         run_id=run.id,
         directory=world.paths.run(run.id),
-        tree=tree,
+        tree=tree / project.subfolder,
         commands=commands,
         env=world.environment(plan, None, values),
     )

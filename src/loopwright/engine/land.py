@@ -107,7 +107,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             told = "nothing is configured to check it; its work is kept but does not land"
             await _reject(landing, Failure.UNVERIFIED, told)
         case _ if candidate.empty:
-            await _nothing_to_land(landing, verdict, record_id)
+            await _nothing_to_land(landing, candidate, verdict, record_id)
         case _:
             return await _approve(landing, candidate, record_id)
     return None
@@ -203,7 +203,9 @@ async def _record_landed(landing: Landing, sha: str) -> None:
     await landing.world.store.transact("attempt.landed", landed)
 
 
-async def _nothing_to_land(landing: Landing, verdict: Verdict, record_id: str | None) -> None:
+async def _nothing_to_land(
+    landing: Landing, candidate: Candidate, verdict: Verdict, record_id: str | None
+) -> None:
     """An empty change is right only when the task's own acceptance proves that nothing was needed."""
     if not landing.task.acceptance or verdict.status is not VerdictStatus.PASSED:
         told = "The agent said that it was done, but it changed nothing."
@@ -212,7 +214,13 @@ async def _nothing_to_land(landing: Landing, verdict: Verdict, record_id: str | 
 
     def proven(tx: Tx) -> None:
         moved = move_attempt(
-            tx, landing.attempt, AttemptState.LANDING, fence=landing.fence, verdict_id=record_id
+            tx,
+            landing.attempt,
+            AttemptState.LANDING,
+            fence=landing.fence,
+            verdict_id=record_id,
+            candidate_parent=candidate.parent,
+            candidate_tree=candidate.tree,
         )
         move_attempt(
             tx, moved, AttemptState.LANDED, fence=landing.fence, detail="nothing had to be changed", about={}

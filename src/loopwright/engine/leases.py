@@ -76,12 +76,13 @@ class Lease:
         """Be, or become, the one worker that applies policy; False when another live one does."""
         if self._membership.exclusive:
             return True
-        return await self._store.transact("worker.controls", self._claim)
+        holder = await self._store.read(_controller)
+        if holder is None:
+            return await self._store.transact("worker.controls", self._claim)
+        return holder.id == self.worker.id
 
     def _claim(self, tx: Tx) -> bool:
-        now = tx.now()
-        workers = tx.find(Worker)
-        holder = next((one for one in workers if one.controls and one.lease_until > now), None)
+        holder = _controller(tx)
         if holder is not None:
             return holder.id == self.worker.id
         turn = tx.get(Cursor, _CONTROLLER)
@@ -104,3 +105,8 @@ class Lease:
                 tx.append(happened("worker_left", MACHINE, worker=self.worker.id))
 
         await self._store.transact("worker.left", leave)
+
+
+def _controller(tx: Tx) -> Worker | None:
+    now = tx.now()
+    return next((one for one in tx.find(Worker, controls=True) if one.lease_until > now), None)

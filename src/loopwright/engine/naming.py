@@ -16,7 +16,7 @@ def plan_branch(plan_id: str) -> str:
 
 def commit_subject(task: Task) -> str:
     """Return the first line of a task's commits."""
-    return f"feat({task.key}): {' '.join(task.title.split())}"[:200]
+    return " ".join(f"feat({task.key}): {task.title}".split())[:200]
 
 
 def trailers(attempt: Attempt, run: Run) -> Trailers:

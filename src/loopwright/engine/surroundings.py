@@ -21,7 +21,9 @@ CACHES: Final[Mapping[str, str]] = {
 
 def attempt_values(world: World, plan: Plan, attempt: Attempt | None) -> dict[str, str]:
     """Return the variables that keep parallel attempts out of each other's way."""
-    values = {name: str(world.paths.cache() / folder) for name, folder in CACHES.items()}
+    values: dict[str, str] = {}
+    if world.caches:
+        values |= {name: str(world.paths.cache() / folder) for name, folder in CACHES.items()}
     values["LOOPWRIGHT_PLAN"] = plan.id
     if attempt is None:
         values["COMPOSE_PROJECT_NAME"] = f"loopwright-{plan.id[-12:]}"

@@ -24,6 +24,7 @@ from loopwright.engine import commands
 from loopwright.engine.advance import advance
 from loopwright.engine.attempt import AttemptLeg
 from loopwright.engine.feed import Outbox
+from loopwright.engine.health import BEAT, beat
 from loopwright.engine.land import LandingLocks
 from loopwright.engine.leases import Lease
 from loopwright.engine.moves import fail_attempt
@@ -64,11 +65,13 @@ class WorkerLoop:
         self._world = replace(world, may_act=self.lease.valid)
         self._interrupts = Interrupts()
         self._locks = LandingLocks()
+        self._files = files
         self._outbox = Outbox(self._world, files)
         self._patience_s = patience_s
         self._turn = asyncio.Lock()
         """Held during a pass, and while the worker comes back as a new one: never both at once."""
         self._reconcile_at = 0.0
+        self._beat_at = 0.0
         self._down_since: float | None = None
 
     async def run(self, finished: Finished) -> None:
@@ -124,6 +127,9 @@ class WorkerLoop:
                 for leg in await reconcile(world):
                     await world.engine.start(leg)
                 self._reconcile_at = self._clock.monotonic() + TICK_S
+            if self._clock.monotonic() >= self._beat_at:
+                await beat(world, self._files)
+                self._beat_at = self._clock.monotonic() + BEAT.total_seconds()
             while True:
                 advanced = await advance(world)
                 for leg in advanced.legs:

@@ -86,5 +86,7 @@ class World:
     """Variables that keep git inside a workspace."""
     may_act: Callable[[], bool]
     """False once this worker's lease has lapsed by its own clock: then nothing outside is changed any more."""
+    caches: bool = True
+    """Whether dependency caches are shared among workspaces."""
     port_first: int = 20000
     port_count: int = 10

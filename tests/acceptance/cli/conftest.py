@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.sandbox import COST, Sandbox, task
+from tests.waiting import eventually
 
 GOOD, BAD = "good", "bad"
 
@@ -90,6 +91,10 @@ class Live(Sandbox):
         )
         self.worker = self.start("run", str(self.plan("live", [task("slow", "test -f s")])))
         self.worker.until("slow  scripted")
+        eventually(self._has_spoken, timeout=30)
+
+    def _has_spoken(self) -> bool:
+        return any("first words" in path.read_text() for path in self.home.glob("runs/*/progress.json"))
 
     def release(self) -> None:
         """Let the agent go on."""

@@ -13,19 +13,19 @@ def test_a_failed_task_is_explained_on_one_screen(finished: Sandbox) -> None:
     parts = [
         "✘  broken  Make broken",
         "not verified (gate) after 2 of 2 attempts: A check failed on the result",
-        "expected",
+        "\nexpected\n",
         "✘ broken is right: cat broken.txt",
         "✔ greeting: grep -q hello greet.txt",
         "· The word right is in the file.",
         "failed: broken is right (exit code 1), last lines",
         "  second try",
         "  expected the word right, but it is not there",
-        "attempts",
+        "\nattempts\n",
         "1  rejected (gate)  scripted",
         "broken.txt  +1 -0",
         "2  rejected (gate)  scripted",
         "broken.txt, more.txt  +2 -0",
-        "to do",
+        "\nto do\n",
         "loopwright retry broken --note",
         "loopwright retry broken --agent",
         "loopwright logs broken",
@@ -88,6 +88,14 @@ def test_a_task_as_json_has_attempts_and_changes(finished: Sandbox) -> None:
     assert found["task"]["criteria"] == ["The word right is in the file."]
 
 
+def test_an_id_that_could_be_many_is_refused_with_their_names(finished: Sandbox) -> None:
+    said = finished("show", "plan_")
+    assert said.code == 2
+    assert "could be any of 2" in said.err
+    assert "(good)" in said.err
+    assert "give more of the id" in said.err
+
+
 def test_diff_and_json_together_are_refused(finished: Sandbox) -> None:
     said = finished("show", "broken", "--diff", "--json")
     assert said.code == 2
@@ -135,7 +143,7 @@ def test_a_very_long_failure_still_fits_one_screen(sandbox: Sandbox) -> None:
         {"long": [[{"write": f"f{n}", "text": "x\n"} for n in range(attempt, 20)] for attempt in range(5)]}
     )
     plan = sandbox.plan("long", [task("long", noise, *checks, criteria=[f"criterion {n}" for n in range(9)])])
-    sandbox.run(plan, "--max-attempts", "5")
+    assert sandbox.run(plan, "--max-attempts", "5").code == 1
     out = sandbox("show", "long").out
     assert len(out.splitlines()) <= 40
     assert "line 300 of a very long story" in out

@@ -103,7 +103,7 @@ def test_a_command_that_cleans_up_on_term_within_its_grace_is_not_killed(desk):
     polite = "trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.05; done"
     verdict, _, _ = desk.run(command(polite, timeout_s=0.3))
     assert verdict.status is FAILED
-    assert verdict.commands[0].tail == "cleaned\n"
+    assert verdict.commands[0].tail.endswith("cleaned\n")
 
 
 def test_what_a_command_leaves_running_is_ended_and_holds_nothing_up(desk):
@@ -118,7 +118,7 @@ def test_what_a_command_leaves_running_may_clean_up(desk):
     left = "trap 'echo bye; exit' TERM; touch ready; while :; do sleep 0.02; done"
     verdict, _, _ = desk.run(command(f"({left}) & while [ ! -f ready ]; do sleep 0.02; done"))
     assert verdict.status is PASSED
-    assert verdict.commands[0].tail == "bye\n"
+    assert verdict.commands[0].tail.endswith("bye\n")
 
 
 def test_a_command_that_closes_its_output_is_still_waited_for(desk):

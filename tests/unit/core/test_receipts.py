@@ -55,6 +55,8 @@ BASE, RESULT, LAND1 = sha("ba5e"), sha("fe11"), sha("1a")
 TREE1, TREE2 = sha("7e1"), sha("7e2")
 GATE = (GateCommand(name="all", command="make all"),)
 OWN = (GateCommand(name="own", command="make own", junit="r.xml"),)
+FIRST, WHOLE = (*OWN, *GATE), (*GATE, *OWN)
+"""What task 1 has to pass, and what the final tree has to."""
 
 
 def verdict_record(n, tree, commands, *, status=VerdictStatus.PASSED, exit_code=0, checks=None, minutes=0):
@@ -80,6 +82,10 @@ def verdict_record(n, tree, commands, *, status=VerdictStatus.PASSED, exit_code=
         verdict=Verdict(status=status, checks=tuple(checks), commands=results),
         created_at=NOW + timedelta(minutes=minutes),
     )
+
+
+JUDGED = (verdict_record(4, TREE1, FIRST), verdict_record(5, TREE2, GATE))
+"""The verdicts on which both tasks landed."""
 
 
 def task(n, **changes):
@@ -166,7 +172,7 @@ def rows(**changes):
             attempt(2, candidate_sha=RESULT, candidate_tree=TREE2, candidate_parent=LAND1),
         ],
         "runs": [run(1), run(2), run(3, role=Role.GATE, agent=None, cost_micros=None, usage=None)],
-        "verdicts": [verdict_record(4, TREE1, OWN), verdict_record(5, TREE2, GATE)],
+        "verdicts": [*JUDGED, verdict_record(6, TREE2, WHOLE)],
         "git": GitFacts(
             result_tree=TREE2,
             diff_sha256="d" * 64,
@@ -272,26 +278,46 @@ def test_skipped_checks_of_the_final_gate_are_a_gap():
         Check(id="a", name="a", status=CheckStatus.PASSED),
         Check(id="b", name="b", status=CheckStatus.SKIPPED),
     )
-    receipt = build(verdicts=[verdict_record(4, TREE1, OWN), verdict_record(5, TREE2, GATE, checks=checks)])
+    receipt = build(verdicts=[*JUDGED, verdict_record(6, TREE2, WHOLE, checks=checks)])
     assert receipt["not_checked"][0] == "1 checks of gate:all were skipped on the result"
     assert receipt["outcome"] == "verified"
 
 
-def test_a_plan_without_gates_is_unverified():
-    own_only = [task(1, landed_sha=LAND1, acceptance=OWN), task(2, landed_sha=RESULT)]
-    receipt = build(plan=replace(PLAN, gates=()), tasks=own_only)
-    assert [t["outcome"] for t in receipt["tasks"]] == ["verified", "unverified"]
+def test_setup_is_part_of_what_was_asked():
+    plan = replace(PLAN, policy=replace(PLAN.policy, setup="make deps"))
+    assert build(plan=plan)["outcome"] == "not_verified"
+    first = GateCommand(name="setup", command="make deps", timeout_s=plan.policy.setup_timeout_s)
+    judged = [
+        verdict_record(4, TREE1, (first, *FIRST)),
+        verdict_record(5, TREE2, (first, *GATE)),
+        verdict_record(6, TREE2, (first, *WHOLE)),
+    ]
+    assert build(plan=plan, verdicts=judged)["outcome"] == "verified"
+
+
+def test_without_gates_the_tasks_own_acceptance_checks_the_final_tree():
+    own = [task(1, landed_sha=RESULT, acceptance=OWN)]
+    tries = [attempt(1, candidate_sha=RESULT, candidate_tree=TREE2, candidate_parent=BASE)]
+    judged = [verdict_record(4, TREE2, OWN)]
+    receipt = build(plan=replace(PLAN, gates=()), tasks=own, attempts=tries, verdicts=judged)
+    assert receipt["outcome"] == "verified"
+
+
+def test_a_plan_without_anything_to_check_it_is_unverified():
+    nothing = [task(1, landed_sha=LAND1), task(2, landed_sha=RESULT)]
+    receipt = build(plan=replace(PLAN, gates=()), tasks=nothing)
+    assert [t["outcome"] for t in receipt["tasks"]] == ["unverified", "unverified"]
     assert receipt["outcome"] == "unverified"
     assert receipt["not_checked"][:2] == [
-        "the plan has no gate: nothing checked the final tree as a whole",
-        "task 't2' has no acceptance command of its own: nothing checked it",
+        "nothing is configured to check the final tree",
+        "task 't1' has no acceptance command of its own: nothing checked it",
     ]
     assert verify_receipt(receipt, FACTS) == []
 
 
 def test_gate_all_must_have_passed_on_exactly_the_tree_of_the_result():
     receipt = build(
-        verdicts=[verdict_record(4, TREE1, OWN), verdict_record(5, sha("0ff"), GATE)],
+        verdicts=[verdict_record(4, TREE1, FIRST), verdict_record(5, sha("0ff"), WHOLE)],
         tasks=[task(1, landed_sha=LAND1, acceptance=OWN)],
     )
     assert receipt["outcome"] == "not_verified"
@@ -299,14 +325,13 @@ def test_gate_all_must_have_passed_on_exactly_the_tree_of_the_result():
 
 
 def test_the_latest_verdict_counts_and_a_contradiction_is_named():
-    failed = verdict_record(9, TREE2, GATE, status=VerdictStatus.FAILED, exit_code=1, minutes=-5)
-    passed = verdict_record(5, TREE2, GATE)
-    receipt = build(verdicts=[passed, verdict_record(4, TREE1, OWN), failed])
+    failed = verdict_record(9, TREE2, WHOLE, status=VerdictStatus.FAILED, exit_code=1, minutes=-5)
+    receipt = build(verdicts=[verdict_record(6, TREE2, WHOLE), *JUDGED, failed])
     assert receipt["outcome"] == "verified"
     assert (
         "1 trees got different verdicts from the same commands: the latest counts" in receipt["not_checked"]
     )
-    assert build(verdicts=[failed, verdict_record(4, TREE1, OWN)])["outcome"] == "not_verified"
+    assert build(verdicts=[failed, *JUDGED])["outcome"] == "not_verified"
 
 
 BAD_CHECK = (Check(id="c", name="c", status=CheckStatus.FAILED, message="why\nmore"),)
@@ -319,14 +344,14 @@ ERRORED = (
 @pytest.mark.parametrize(
     "lying",
     [
-        verdict_record(5, TREE2, GATE, exit_code=1),
-        verdict_record(5, TREE2, GATE, checks=BAD_CHECK),
-        verdict_record(5, TREE2, GATE, checks=ERRORED),
-        replace(verdict_record(5, TREE2, OWN), gate_key=gate_key(GATE)),
+        verdict_record(6, TREE2, WHOLE, exit_code=1),
+        verdict_record(6, TREE2, WHOLE, checks=BAD_CHECK),
+        verdict_record(6, TREE2, WHOLE, checks=ERRORED),
+        replace(verdict_record(6, TREE2, OWN), gate_key=gate_key(WHOLE)),
     ],
 )
 def test_a_verdict_called_passed_whose_facts_disagree_does_not_pass(lying):
-    receipt = build(verdicts=[verdict_record(4, TREE1, OWN), lying])
+    receipt = build(verdicts=[*JUDGED, lying])
     assert receipt["outcome"] == "not_verified"
 
 
@@ -377,14 +402,16 @@ def set_path(value, path, new):
     value[last] = new
 
 
+OTHER = {"name": "setup", "command": "true", "timeout_s": 1.0, "junit": None}
 FORGERIES = [
     (("outcome",), "verified_with_gaps", "outcome does not follow from the facts"),
     (("cost", "total"), 1, "cost does not follow"),
     (("usage", "input_tokens", "total"), 1, "usage does not follow"),
     (("not_checked",), [], "not_checked does not follow"),
     (("tasks", 0, "outcome"), "cancelled", "task 't1' says 'cancelled', the facts say 'verified'"),
-    (("plan", "gate_key"), "0", "the plan's gate key does not belong to its gates"),
-    (("tasks", 0, "gate_key"), "0", "the gate key of task 't1' does not belong"),
+    (("plan", "gates"), [], "outcome does not follow from the facts"),
+    (("plan", "setup"), OTHER, "outcome does not follow from the facts"),
+    (("tasks", 0, "acceptance"), [], "task 't1' says 'verified', the facts say 'not_verified'"),
     (("tasks", 0, "landed_sha"), sha("dead"), f"commit {sha('dead')} does not exist"),
     (("tasks", 0, "landed_sha"), None, f"task 't1' did not land, but {LAND1} carries its trailer"),
     (("tasks", 0, "tree"), TREE2, f"task 't1' landed the tree {TREE1}, but {TREE2} was judged"),
@@ -393,8 +420,8 @@ FORGERIES = [
     (("plan", "base_sha"), sha("dead"), f"commit {sha('dead')} does not exist"),
     (("plan", "result_tree"), TREE1, f"the result's tree is {TREE2}, not {TREE1}"),
     (("plan", "diff_sha256"), "9" * 64, "the diff from base to result is not the one"),
-    (("verdicts", 1, "status"), "failed", "outcome does not follow from the facts"),
-    (("verdicts", 1, "commands"), [], "outcome does not follow from the facts"),
+    (("verdicts", 2, "status"), "failed", "outcome does not follow from the facts"),
+    (("verdicts", 2, "commands"), [], "outcome does not follow from the facts"),
 ]
 
 

@@ -11,13 +11,10 @@ from loopwright.core.model import (
     CommandResult,
     GateCommand,
     Outcome,
-    Plan,
-    Policy,
-    Task,
     Verdict,
     VerdictStatus,
 )
-from loopwright.core.states import PlanState, TaskState
+from loopwright.core.states import TaskState
 from loopwright.core.verdicts import (
     MAX_CHECKS,
     MAX_EVIDENCE,
@@ -26,7 +23,6 @@ from loopwright.core.verdicts import (
     bounded,
     combine,
     command_checks,
-    commands_for,
     evidence,
     gate_key,
     judge,
@@ -333,29 +329,6 @@ TEST = GateCommand(name="test", command="make test", junit="r.xml")
 def test_the_gate_key_is_the_same_only_for_the_same_commands_in_the_same_order(other):
     assert gate_key((LINT, TEST)) == gate_key([LINT, replace(TEST, timeout_s=600)])
     assert gate_key((LINT, TEST)) != gate_key(other)
-
-
-def test_a_task_without_acceptance_of_its_own_is_checked_by_the_plans_gates():
-    plan = Plan(
-        id="p",
-        project_id="r",
-        loop_id="l",
-        title="t",
-        status=PlanState.RUNNING,
-        source_sha256="",
-        base_ref="",
-        base_sha="",
-        branch="",
-        policy=Policy(),
-        gates=(LINT,),
-        created_at=NOW,
-        updated_at=NOW,
-    )
-    task = Task(
-        id="t", plan_id="p", key="k", title="t", status=TaskState.RUNNING, created_at=NOW, updated_at=NOW
-    )
-    assert commands_for(task, plan) == (LINT,)
-    assert commands_for(replace(task, acceptance=(TEST,)), plan) == (TEST,)
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,7 @@ OUTSIDE = (
         ("<testsuite><testcase><skipped/></testcase></testsuite>", "all 1 tests were skipped"),
         (f'<testsuite failures="2" errors="1">{CASE}</testsuite>', "counts 3 failures but lists none"),
         ("<testsuite>" * 100, "nested too deeply"),
+        ("<testsuites><testcase><testcase/><failure/></testcase></testsuites>", "inside another test"),
         (LAUGHS, "document type"),
         (OUTSIDE, "document type"),
         (

@@ -10,7 +10,7 @@ runs in the loop that called `launch`, where the worker's connections and socket
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeVar
@@ -34,6 +34,8 @@ POLL_S: Final = 0.2
 WATCH_S: Final = 1.0
 """How often a worker compares the legs that it runs with those recorded as its own."""
 
+MISSED_S: Final = 2.0
+"""How long a leg may be claimed before DBOS begins it; more, and it got lost on the way."""
 IDLE_TRANSACTION_MS: Final = 60_000
 REPEAT_S: Final = 60.0
 
@@ -227,21 +229,21 @@ class DbosEngine:
             await self._endings.end([task])
 
     async def _watch(self) -> None:
-        doubtful: set[str] = set()
+        missed: dict[str, float] = {}
         while True:
             await asyncio.sleep(self._watch_s)
             try:
-                doubtful = await self._look_after_own(doubtful)
+                missed = await self._look_after_own(missed)
             except StoreUnavailable as error:
                 _log.warning("cannot look after this worker's legs, error=%s", error)
 
-    async def _look_after_own(self, doubtful: set[str]) -> set[str]:
+    async def _look_after_own(self, missed: Mapping[str, float]) -> dict[str, float]:
         """Make what runs here and what is recorded as running here the same.
 
         Legs that were cancelled elsewhere, or given to another worker while this one was away, are dropped.
-        Legs that are recorded but do not run are given back: the connection broke after DBOS claimed them, or
-        before it recorded their end. That takes two looks, for they may be just about to begin or to end;
-        return what is doubtful after this one.
+        Legs that are recorded but do not run are given back after a while: the connection broke after DBOS
+        claimed them, or before it recorded their end. `missed` says since when they do not run; return the same
+        as it is now.
         """
         now = self._launched()
         running = dict(self._tasks)
@@ -249,11 +251,15 @@ class DbosEngine:
         for leg_id, task in running.items():
             if leg_id not in recorded and self._tasks.get(leg_id) is task:
                 await self._drop(leg_id)
-        missing = {leg_id for leg_id in recorded if leg_id not in running and leg_id not in self._tasks}
-        for leg_id in missing & doubtful:
+        # From before a leg begins until its end is recorded, however long that takes.
+        active = {*now.dbos._active_workflows_set.activeList(), *running, *self._tasks}  # noqa: SLF001
+        at = now.loop.time()
+        missing = {leg_id: missed.get(leg_id, at) for leg_id in recorded - active}
+        for leg_id in [leg_id for leg_id, since in missing.items() if at - since >= MISSED_S]:
             _log.warning("a leg was recorded as running here and did not run, leg=%s", leg_id)
             await self._give_back(leg_id, [now.worker_id])
-        return missing - doubtful
+            del missing[leg_id]
+        return missing
 
     async def _give_back(self, leg_id: str, owners: list[str]) -> bool:
         """Put a leg of one of these workers on the queue again; say whether it was theirs."""

@@ -74,10 +74,9 @@ class _Reader:
         elif tag == "testcase":
             self._case = self._opened(attributes)
         elif tag in _OUTCOMES and len(self._path) > 1 and self._path[-2] in ("testcase", "testsuite"):
-            target = self._case or (self._suites[-1] if self._suites else None)
-            if target is not None:
-                target.status = max(target.status, _OUTCOMES[tag], key=_WEIGHT.__getitem__)
-                self._said = [attributes.get("message", ""), "\n"]
+            target = self._case or self._suites[-1]
+            target.status = max(target.status, _OUTCOMES[tag], key=_WEIGHT.__getitem__)
+            self._said = [attributes.get("message", ""), "\n"]
 
     def end(self, tag: str) -> None:
         """Close an element."""
@@ -101,6 +100,8 @@ class _Reader:
             self._said.append(data)
 
     def _opened(self, attributes: Mapping[str, str]) -> _Case:
+        if self._case is not None:
+            raise Unreadable("a test stands inside another test")
         if len(self.checks) >= self._max_tests:
             raise Unreadable(f"it lists more than {self._max_tests} tests")
         name = clean_name(attributes.get("name", "")) or "(no name)"

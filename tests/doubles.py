@@ -1,0 +1,648 @@
+"""A home without disk, processes or git: the engine's own functions over a store in memory.
+
+Only what lies outside is doubled: time, the repository, the keepers and the gate. What a leg would write while an
+agent works is written by `Hand`, through the same moves that a leg uses.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+from loopwright.adapters.membership import LeasedMembership, LockedMembership
+from loopwright.core.errors import UserError
+from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.ids import Kind, make
+from loopwright.core.model import (
+    Attempt,
+    Check,
+    CheckStatus,
+    Command,
+    GateCommand,
+    Leg,
+    Loop,
+    Outcome,
+    Plan,
+    Policy,
+    Project,
+    RecordedEvent,
+    Run,
+    Task,
+    Verdict,
+    VerdictStatus,
+)
+from loopwright.core.retry import Failed
+from loopwright.core.states import MACHINES, AttemptState, RunState, TaskState
+from loopwright.engine import commands
+from loopwright.engine.advance import advance
+from loopwright.engine.attempt import PAUSED
+from loopwright.engine.moves import (
+    cancel_attempt,
+    change_attempt,
+    complete_task,
+    fail_attempt,
+    move_attempt,
+    move_run,
+)
+from loopwright.engine.reconcile import reconcile
+from loopwright.engine.runs import Interrupts
+from loopwright.engine.submit import Submission, submit
+from loopwright.engine.surroundings import free_port_base
+from loopwright.engine.verify import VerifyLeg
+from loopwright.engine.worker import apply_command
+from loopwright.engine.world import HomePaths, Me, World
+from loopwright.ports import (
+    Base,
+    Exit,
+    Failpoint,
+    GateRequest,
+    Membership,
+    OutputLine,
+    PlannedTask,
+    PlannedWork,
+    RunSpec,
+    Sighting,
+    Tx,
+    no_failpoint,
+)
+from loopwright.testing.clock import FakeClock
+from loopwright.testing.memory_store import MemoryStore, MemoryTx
+from loopwright.testing.seeded_engine import SeededEngine
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+GATE = GateCommand(name="tests", command="pytest")
+PASSED = Verdict(
+    status=VerdictStatus.PASSED, checks=(Check(id="1", name="tests", status=CheckStatus.PASSED),)
+)
+FAILED = Verdict(
+    status=VerdictStatus.FAILED,
+    checks=(Check(id="1", name="tests", status=CheckStatus.FAILED, message="1 != 2"),),
+    reason="1 of 1 checks failed",
+)
+BROKEN = Verdict(status=VerdictStatus.BROKEN, reason="no space left")
+
+
+class HandClock(FakeClock):
+    """A clock with a second hand that nobody can set: `advance` moves both, `step` only the wall."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ran = 1000.0
+
+    def monotonic(self) -> float:
+        return self._ran
+
+    def advance(self, seconds: float) -> None:
+        self._ran += seconds
+        super().advance(seconds)
+
+
+class Numbered:
+    """Draws well-formed ids in a fixed order."""
+
+    def __init__(self) -> None:
+        self._n = 0
+
+    def __call__(self, prefix: str) -> str:
+        self._n += 1
+        return make(Kind(prefix), UUID(int=self._n))
+
+
+# --- a store that watches every move -----------------------------------------------------------------
+
+_STATE = {Loop: ("loop", "state"), Plan: ("plan", "status"), Task: ("task", "status")}
+_STATE |= {Attempt: ("attempt", "state"), Run: ("run", "state")}  # type: ignore[dict-item]
+_TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("loop", "RUNNING"): ("loop_started",),
+    ("loop", "PAUSED"): ("loop_paused",),
+    ("loop", "STOPPED"): ("loop_stopped",),
+    ("loop", "COMPLETED"): ("loop_completed",),
+    ("loop", "FAILED"): ("loop_failed",),
+    ("plan", "DISPATCHING"): ("plan_dispatching",),
+    ("plan", "RUNNING"): ("plan_dispatched", "plan_reopened"),
+    ("plan", "VERIFYING"): ("plan_verifying",),
+    ("plan", "VERIFIED"): ("plan_verified",),
+    ("plan", "FAILED"): ("plan_failed",),
+    ("plan", "CANCELLED"): ("plan_cancelled",),
+    ("task", "QUEUED"): ("task_queued", "task_retried"),
+    ("task", "RUNNING"): ("task_started",),
+    ("task", "COMPLETE"): ("task_completed",),
+    ("task", "ERROR"): ("task_failed",),
+    ("task", "CANCELLED"): ("task_cancelled",),
+    ("run", "RUNNING"): ("run_started",),
+    ("run", "COMPLETE"): ("run_ended",),
+    ("run", "ERROR"): ("run_ended",),
+    ("run", "CANCELLED"): ("run_ended",),
+    **{("attempt", one.value): (f"attempt_{one.value.lower()}",) for one in AttemptState},
+}
+"""Which events tell of a move. Each move is told exactly once, in the transaction that makes it."""
+
+
+class WatchfulTx(MemoryTx):
+    """Notes each change of a state, and fails on one that its table does not have."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self.moved: Counter[tuple[str, ...]] = Counter()
+
+    def update(
+        self, kind: type[R], id: str, /, *, expect: Mapping[str, Any] | None = None, **changes: Any
+    ) -> R:
+        before = self.get(kind, id)
+        after = super().update(kind, id, expect=expect, **changes)
+        if kind in _STATE and before is not None:
+            machine, name = _STATE[kind]  # type: ignore[index]
+            source, target = getattr(before, name), getattr(after, name)
+            if source is not target:
+                assert target in MACHINES[machine][source], f"{machine} {id}: {source} -> {target}"
+                self.moved[_TOLD[machine, target.value]] += 1
+        return after
+
+    def check_told(self) -> None:
+        told = Counter(event.type for event in self.appended)
+        for types, count in self.moved.items():
+            assert sum(told[one] for one in types) == count, f"{count} moves should have told {types}"
+        moves = {one for types in self.moved for one in types}
+        silent = {one for types in _TOLD.values() for one in types} - moves
+        assert not silent & set(told), f"told without a move: {silent & set(told)}"
+
+
+class WatchfulStore(MemoryStore):
+    """The store in memory, whose transactions are watched."""
+
+    def _tx(self, *, writable: bool) -> WatchfulTx:
+        return WatchfulTx(
+            self._rows, self._events, now=self._clock.now(), writable=writable, upcasters=self._upcasters
+        )
+
+    def transact_sync(self, name: str, work: Callable[[Tx], T]) -> T:
+        def watched(tx: Tx) -> T:
+            result = work(tx)
+            assert isinstance(tx, WatchfulTx)
+            tx.check_told()
+            return result
+
+        return super().transact_sync(name, watched)
+
+
+# --- what lies outside -------------------------------------------------------------------------------
+
+
+class OneBranch:
+    """A repository in which every branch exists and stands still, unless it is `broken`."""
+
+    def __init__(self) -> None:
+        self.broken: Exception | None = None
+        self.branches: dict[str, str] = {}
+
+    async def ensure_branch(self, branch: str, sha: str) -> str:
+        self._check()
+        return self.branches.setdefault(branch, sha)
+
+    async def tip(self, branch: str) -> str:
+        self._check()
+        return self.branches[branch]
+
+    async def tree_of(self, sha: str) -> str:
+        return f"tree of {sha}"
+
+    async def checkout(self, path: Path, sha: str, *, copy_files: Any = ()) -> None:
+        self._check()
+
+    async def remove_workspace(self, path: Path) -> None:
+        self._check()
+
+    def _check(self) -> None:
+        if self.broken is not None:
+            raise self.broken
+
+
+class InstantKeepers:
+    """Every process ends as soon as it is looked at."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self.started: list[str] = []
+
+    def _exit(self) -> Exit:
+        now = self._clock.now()
+        return Exit(
+            code=0, ended_by="itself", started_at=now, ended_at=now, output_bytes=0, output_sha256="0" * 64
+        )
+
+    async def start(self, spec: RunSpec) -> None:
+        self.started.append(spec.run_id)
+
+    def look(self, directory: Path) -> Sighting:
+        return Sighting(state="absent")
+
+    async def follow(self, directory: Path, offset: int = 0) -> AsyncIterator[OutputLine]:
+        for line in ():
+            yield line
+
+    async def wait(self, directory: Path) -> Exit:
+        return self._exit()
+
+    async def end(self, directory: Path, *, polite: bool = True) -> Exit:
+        return self._exit()
+
+    async def sweep(self, run_id: str) -> int:
+        return 0
+
+
+class Oracle:
+    """A gate that says what it was told to say."""
+
+    def __init__(self) -> None:
+        self.answer = PASSED
+        self.asked: list[tuple[GateCommand, ...]] = []
+
+    def spec(self, request: GateRequest) -> RunSpec:
+        return RunSpec(
+            run_id=request.run_id,
+            directory=request.directory,
+            argv=("true",),
+            cwd=request.tree,
+            env=request.env,
+        )
+
+    def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
+        self.asked.append(request.commands)
+        return self.answer
+
+
+class Untouched:
+    """Stands for a port that must not be used here."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"{name} must not be used here")
+
+
+def agents(*known: str) -> Callable[[str], Any]:
+    """Return a registry that knows these names and no other."""
+
+    def agent(name: str) -> Any:
+        if name not in known:
+            raise UserError(f"there is no agent named {name!r}", hint=f"known are: {', '.join(known)}")
+        return Untouched()
+
+    return agent
+
+
+# --- a home ------------------------------------------------------------------------------------------
+
+
+def planned(key: str, *depends_on: str, **changes: Any) -> PlannedTask:
+    """Return a task as a source gives it."""
+    return PlannedTask(**{"key": key, "title": f"Do {key}", "depends_on": depends_on} | changes)
+
+
+@dataclass(kw_only=True)
+class Home:
+    """One worker's view of a home, with the levers that a test pulls."""
+
+    exclusive: bool = True
+    slots: int = 4
+    host: str = "host-a"
+    clock: HandClock = field(default_factory=HandClock)
+    failpoint: Failpoint = no_failpoint
+    chance: float = 0.5
+    store: MemoryStore = None  # type: ignore[assignment]
+    engine: SeededEngine = None  # type: ignore[assignment]
+    ids: Numbered = field(default_factory=Numbered)
+    repository: OneBranch = field(default_factory=OneBranch)
+    gate: Oracle = field(default_factory=Oracle)
+    agent: Callable[[str], Any] = field(default_factory=lambda: agents("claude", "other"))
+
+    def __post_init__(self) -> None:
+        if self.store is None:
+            self.store = WatchfulStore(self.clock, failpoint=self.failpoint)
+        if self.engine is None:
+            self.engine = SeededEngine(0, on_error=_no_error)
+        self.membership: Membership = (
+            LockedMembership(Path("/nowhere")) if self.exclusive else LeasedMembership()
+        )
+        self.keepers = InstantKeepers(self.clock)
+        self.hand = Hand(self)
+        self.world = World(
+            me=Me(
+                host_id=self.host, boot_id="boot", hostname=self.host, pid=1, slots=self.slots, version="0"
+            ),
+            paths=HomePaths(root=Path("/nowhere")),
+            store=self.store,
+            clock=self.clock,
+            ids=self.ids,
+            chance=lambda: self.chance,
+            keepers=self.keepers,
+            repository=lambda _project: self.repository,  # type: ignore[arg-type, return-value]
+            agent=self.agent,
+            gate=self.gate,
+            engine=self.engine,
+            membership=self.membership,
+            environment=lambda _plan, _invocation, values: dict(values),
+            secrets=lambda _env: (),
+            workspace_values=lambda _path: {},
+            may_act=lambda: True,
+        )
+
+    async def launch(self) -> "Home":
+        """Let the engine take legs; they are never stepped, so each stays in flight until it is ended here."""
+
+        async def execute(leg: Leg) -> None:
+            raise AssertionError(f"nobody steps the engine, but it runs {leg.id}")
+
+        await self.engine.launch(execute, worker_id=f"worker of {self.host}", slots=self.slots)
+        return self
+
+    def beside(self, host: str) -> "Home":
+        """Return another worker's view of the same home, on another host."""
+        return Home(
+            exclusive=self.exclusive,
+            slots=self.slots,
+            host=host,
+            clock=self.clock,
+            store=self.store,
+            engine=self.engine.peer(),
+            ids=self.ids,
+            repository=self.repository,
+            gate=self.gate,
+            agent=self.agent,
+        )
+
+    # --- taking work in ---
+
+    def submission(self, *tasks: PlannedTask, **changes: Any) -> Submission:
+        """Return a submission of these tasks."""
+        policy = changes.pop("policy", Policy())
+        sha256 = changes.pop("sha256", "a" * 64)
+        values: dict[str, Any] = {
+            "root": Path("/somewhere/repo"),
+            "subfolder": "",
+            "source_kind": "yaml",
+            "source_path": "plan.yaml",
+            "work": PlannedWork(title="A plan", tasks=tasks, sha256=sha256),
+            "base": Base(ref="main", sha="1" * 40),
+            "policy": policy,
+            "gates": (GATE,),
+            "actor": "me",
+        }
+        return Submission(**values | changes)
+
+    def submit(self, *tasks: PlannedTask, **changes: Any) -> Plan:
+        """Submit a plan of these tasks."""
+        asked = self.submission(*tasks, **changes)
+        return self.store.transact_sync("submit", lambda tx: submit(tx, self.ids, asked)).plan
+
+    # --- letting time pass ---
+
+    async def turn(self) -> list[Leg]:
+        """Apply policy until it has nothing more to say; start and return the legs."""
+        legs: list[Leg] = []
+        while True:
+            advanced = await advance(self.world)
+            for leg in advanced.legs:
+                await self.engine.start(leg)
+            legs += advanced.legs
+            if not advanced.dispatched:
+                return legs
+
+    async def reconcile(self) -> list[Leg]:
+        """Bring rows and reality together; start and return the legs."""
+        legs = await reconcile(self.world)
+        for leg in legs:
+            await self.engine.start(leg)
+        return list(legs)
+
+    async def ended(self, leg: Leg) -> None:
+        """Take a leg out of flight."""
+        await self.engine.cancel(leg)
+
+    async def verify(
+        self, leg: Leg, answer: Verdict = PASSED, *, interrupts: Interrupts | None = None
+    ) -> None:
+        """Run the verification for real, with the gate saying this."""
+        self.gate.answer = answer
+        await VerifyLeg(self.world, leg, interrupts=interrupts or Interrupts()).run()
+        await self.ended(leg)
+
+    async def command(self, verb: str, target: str, **arguments: Any) -> Command:
+        """Write a command down and carry it out."""
+
+        def ask(tx: Tx) -> Command:
+            return commands.request(tx, self.ids, actor="me", verb=verb, target=target, arguments=arguments)
+
+        command = self.store.transact_sync("request", ask)
+        return await apply_command(self.store, self.ids, command)
+
+    # --- looking ---
+
+    def get(self, kind: type[R], id: str | None) -> R:
+        """Return one row that is there."""
+        row = self.store.read_sync(lambda tx: tx.get(kind, id or ""))
+        assert row is not None, f"no {kind.__name__} {id}"
+        return row
+
+    def all(self, kind: type[R], **where: Any) -> list[R]:
+        """Return the rows that match."""
+        return self.store.read_sync(lambda tx: tx.find(kind, **where))
+
+    def plan(self) -> Plan:
+        """Return the only plan."""
+        [plan] = self.all(Plan)
+        return plan
+
+    def loop(self) -> Loop:
+        """Return the only loop."""
+        [loop] = self.all(Loop)
+        return loop
+
+    def project(self) -> Project:
+        """Return the only project."""
+        [project] = self.all(Project)
+        return project
+
+    def task(self, key: str) -> Task:
+        """Return the task of this key."""
+        [task] = self.all(Task, key=key)
+        return task
+
+    def attempt(self, key: str) -> Attempt:
+        """Return the present attempt at the task of this key."""
+        return self.get(Attempt, self.task(key).attempt_id)
+
+    def events(self, *types: str) -> list[RecordedEvent]:
+        """Return what happened."""
+        return self.store.read_sync(lambda tx: tx.events(types=types, limit=100_000))
+
+    def told(self, *types: str) -> list[str]:
+        """Return the types of what happened, in order."""
+        return [event.type for event in self.events(*types)]
+
+    def everything(self) -> dict[str, Any]:
+        """Return all rows, to see that nothing changed."""
+        return {
+            f"{kind.__name__} {id}": row
+            for kind, rows in self.store._rows.items()
+            for id, row in rows.items()
+        }
+
+
+def _no_error(leg: Leg, error: BaseException) -> None:
+    raise AssertionError(f"leg {leg.id} failed") from error
+
+
+class Hand:
+    """Writes what a leg writes while it carries an attempt on, stage by stage, under the leg's fence."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def _now(self, work: Callable[[Tx], T]) -> T:
+        return self._home.store.transact_sync("leg", work)
+
+    def go_on(self, leg: Leg) -> bool:
+        """Do one stage, or obey an interrupt; say whether the leg has more to do."""
+        attempt = self._home.get(Attempt, leg.subject)
+        if attempt.interrupt and not (
+            attempt.state is AttemptState.LANDING and attempt.interrupt == "cancel"
+        ):
+            self._obey(leg)
+            return False
+        match attempt.state:
+            case AttemptState.PREPARING:
+                self._now(lambda tx: self._prepare(tx, leg))
+            case AttemptState.WORKING:
+                self._now(lambda tx: self._work(tx, leg))
+            case AttemptState.CHECKING:
+                self._now(lambda tx: move_attempt(tx, attempt, AttemptState.LANDING, fence=leg.fence))
+            case AttemptState.LANDING:
+                self._now(lambda tx: self._land(tx, leg))
+                return False
+            case _:
+                return False
+        return True
+
+    def land(self, leg: Leg) -> Task:
+        """Carry the attempt on to its landing."""
+        while self.go_on(leg):
+            pass
+        return self._home.get(Task, self._home.get(Attempt, leg.subject).task_id)
+
+    def until(self, leg: Leg, state: AttemptState) -> Attempt:
+        """Carry the attempt on until it is in this state."""
+        while (attempt := self._home.get(Attempt, leg.subject)).state is not state:
+            assert self.go_on(leg), f"{attempt.state} came to an end before {state}"
+        return attempt
+
+    def fail(
+        self, leg: Leg, failure: Failure, detail: str = "it did not work", *, lasted: float | None = None
+    ) -> Task:
+        """End the attempt with a failure."""
+        failed = Failed(
+            failure=failure, detail=detail, lasted=None if lasted is None else timedelta(seconds=lasted)
+        )
+        counts = RULES[failure].level is Level.ATTEMPT
+
+        def over(tx: Tx) -> Task:
+            attempt = tx.get(Attempt, leg.subject)
+            assert attempt is not None
+            return fail_attempt(
+                tx,
+                self._home.ids,
+                attempt,
+                failed,
+                fence=leg.fence,
+                counts=counts,
+                chance=self._home.chance,
+                evidence=f"evidence of: {detail}",
+            )
+
+        return self._now(over)
+
+    def park(self, leg: Leg, wake_at: datetime | None) -> Attempt:
+        """Let a working attempt wait for the service."""
+        self.until(leg, AttemptState.WORKING)
+
+        def park(tx: Tx) -> Attempt:
+            attempt = tx.get(Attempt, leg.subject)
+            assert attempt is not None
+            run = tx.get(Run, attempt.run_id or "")
+            assert run is not None
+            if run.state is RunState.QUEUED:
+                run = move_run(tx, run, RunState.RUNNING)
+            move_run(tx, run, RunState.ERROR, cost_micros=0)
+            waiting = AttemptState.WAITING
+            return move_attempt(tx, attempt, waiting, fence=leg.fence, wake_at=wake_at, wait_reason="quota")
+
+        return self._now(park)
+
+    def _prepare(self, tx: Tx, leg: Leg) -> None:
+        me = self._home.world.me
+        attempt = change_attempt(
+            tx,
+            leg.subject,
+            leg.fence,
+            base_sha="2" * 40,
+            workspace="/nowhere",
+            host_id=me.host_id,
+            port_base=free_port_base(tx, me.host_id, 20000, 10),
+        )
+        move_attempt(tx, attempt, AttemptState.WORKING, fence=leg.fence)
+
+    def _work(self, tx: Tx, leg: Leg) -> None:
+        attempt = change_attempt(tx, leg.subject, leg.fence)
+        run = tx.get(Run, attempt.run_id or "")
+        assert run is not None
+        if run.state is RunState.QUEUED:
+            move_run(tx, run, RunState.RUNNING, host_id=self._home.world.me.host_id)
+            return
+        move_run(tx, run, RunState.COMPLETE, cost_micros=10)
+        move_attempt(tx, attempt, AttemptState.CHECKING, fence=leg.fence, tip_sha="3" * 40)
+
+    def _land(self, tx: Tx, leg: Leg) -> None:
+        attempt = change_attempt(tx, leg.subject, leg.fence)
+        move_attempt(tx, attempt, AttemptState.LANDED, fence=leg.fence)
+        task = tx.get(Task, attempt.task_id)
+        assert task is not None
+        complete_task(tx, task, outcome=Outcome.VERIFIED, landed_sha="4" * 40)
+
+    def _obey(self, leg: Leg) -> None:
+        """Stop as a leg does: the agent's work is kept, and the attempt is parked, given back, or cancelled."""
+
+        def stop(tx: Tx) -> None:
+            attempt = change_attempt(tx, leg.subject, leg.fence)
+            if attempt.interrupt == "cancel":
+                cancel_attempt(tx, attempt, fence=leg.fence)
+                return
+            run = tx.get(Run, attempt.run_id or "")
+            if attempt.state is AttemptState.WORKING and run is not None and run.state is RunState.RUNNING:
+                move_run(tx, run, RunState.CANCELLED, cost_micros=1)
+                waiting = AttemptState.WAITING
+                move_attempt(tx, attempt, waiting, fence=leg.fence, interrupt="", wait_reason=PAUSED)
+            else:
+                change_attempt(tx, attempt.id, leg.fence, interrupt="", wait_reason=PAUSED)
+
+        self._now(stop)
+
+
+def recount(home: Home) -> dict[str, tuple[int, int]]:
+    """Return (counted, kept) for each count that is kept on a row, by a scan over everything."""
+    counts: dict[str, tuple[int, int]] = {}
+    failing = (TaskState.ERROR, TaskState.CANCELLED)
+    for plan in home.all(Plan):
+        tasks = home.all(Task, plan_id=plan.id)
+        unsettled = [one for one in tasks if one.status not in (*failing, TaskState.COMPLETE)]
+        counts[f"open tasks of {plan.id}"] = (len(unsettled), plan.open_tasks)
+        counts[f"failed tasks of {plan.id}"] = (
+            sum(one.status in failing for one in tasks),
+            plan.failed_tasks,
+        )
+        complete = {one.id for one in tasks if one.status is TaskState.COMPLETE}
+        for task in tasks:
+            counts[f"unmet of {task.key}"] = (len(set(task.depends_on) - complete), task.unmet)
+    return counts

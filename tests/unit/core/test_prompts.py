@@ -1,0 +1,72 @@
+"""What an agent is told: its own task, how it will be judged, and what went wrong before."""
+
+from typing import Any
+
+from tests.contracts.store import rows
+
+from loopwright.core.model import Attempt, GateCommand, Plan, Task
+from loopwright.core.prompts import EVIDENCE_LIMIT, implementer
+
+GATES = (GateCommand(name="tests", command="pytest -q"), GateCommand(name="lint", command="ruff check ."))
+
+
+def told(*, gates: tuple[GateCommand, ...] = GATES, resumed: bool = False, **changes: Any) -> str:
+    plan: Plan = rows.plan(rows.loop(rows.project()), title="Make it fast")
+    of_attempt = {name: changes.pop(name) for name in ("n", "evidence", "note") if name in changes}
+    task: Task = rows.task(plan, key="T-7", title="Cache the answers", **changes)
+    attempt: Attempt = rows.attempt(task, **of_attempt)
+    return implementer(plan, task, attempt, gates=gates, resumed=resumed)
+
+
+def test_a_bare_task_says_what_it_is_and_that_only_checks_count() -> None:
+    text = told(n=2)
+    assert "Task: T-7\nAttempt: 2\nTitle: Cache the answers" in text
+    assert "Make it fast" in text
+    assert "What you say is not believed: only the checks count." in text
+    assert text.endswith("\n")
+    for absent in ("It is done when", "Change only", "previous attempt", "A note from", "interrupted"):
+        assert absent not in text
+
+
+def test_description_criteria_and_scope_are_passed_on() -> None:
+    text = told(
+        description="\n  Keep it small.\n",
+        criteria=("answers in 10 ms", "no stale answer"),
+        scope=("src/cache/**",),
+    )
+    assert "\n\nKeep it small.\n\n" in text
+    assert "It is done when:\n- answers in 10 ms\n- no stale answer" in text
+    assert "Change only these paths:\n- src/cache/**" in text
+
+
+def test_the_commands_that_will_judge_are_named_in_their_order() -> None:
+    assert "all of them must pass:\n- tests: pytest -q\n- lint: ruff check ." in told()
+
+
+def test_without_a_check_the_agent_is_asked_what_it_did_not_verify() -> None:
+    text = told(gates=())
+    assert "No automatic check is configured" in text
+    assert "must pass" not in text
+
+
+def test_what_the_last_attempt_failed_on_is_shown_indented_and_bounded() -> None:
+    text = told(evidence="\n" + "E" * 3 + "\nassert 1 == 2\n")
+    assert "You start again from a clean tree. What was found:\n\n    EEE\n    assert 1 == 2\n\n" in text
+    assert told(evidence="y" * (EVIDENCE_LIMIT + 500)).count("y" * EVIDENCE_LIMIT) == 1
+    assert "y" * (EVIDENCE_LIMIT + 1) not in told(evidence="y" * (EVIDENCE_LIMIT + 500))
+
+
+def test_a_persons_note_is_set_apart_from_the_machines_words() -> None:
+    assert "A note from the person in charge:\n\n    Use the old index.\n    Please.\n\n" in told(
+        note="Use the old index.\nPlease."
+    )
+
+
+def test_an_agent_that_was_interrupted_is_told_to_carry_on() -> None:
+    text = told(resumed=True, description="The work.")
+    assert text.index("You were interrupted.") < text.index("The work.")
+
+
+def test_the_same_rows_give_the_same_words() -> None:
+    changes = {"description": "d", "criteria": ("c",), "scope": ("s",), "evidence": "e", "note": "n"}
+    assert told(**changes) == told(**changes)

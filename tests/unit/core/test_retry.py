@@ -1,0 +1,117 @@
+"""What follows from a failed attempt: two counters, one limit for each, and no third try at a hopeless thing."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.contracts.store import rows
+
+from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.model import Policy, Task
+from loopwright.core.retry import INSTANT, Again, Failed, GiveUp, after_failure, backoff
+
+POLICY = Policy(max_call_retries=2)
+LONG = timedelta(minutes=5)
+AT_ONCE = timedelta(seconds=1)
+
+
+def task(**changes: Any) -> Task:
+    return rows.task(rows.plan(rows.loop(rows.project())), **changes)
+
+
+def after(failure: Failure, given: Task | None = None, **known: Any) -> Again | GiveUp:
+    failed = Failed(failure=failure, detail=known.pop("detail", "it did not work"), **known)
+    return after_failure(given or task(), failed, POLICY, now=rows.AT)
+
+
+def of_level(level: Level) -> list[Failure]:
+    return [failure for failure, rule in RULES.items() if rule.level is level]
+
+
+@pytest.mark.capability("C083")
+@pytest.mark.parametrize("failure", of_level(Level.ATTEMPT))
+def test_work_that_was_found_wanting_is_tried_again_at_once_until_its_limit(failure: Failure) -> None:
+    assert after(failure, task(attempts=1)) == Again(at=rows.AT, attempts=2, call_failures=0)
+    last = after(failure, task(attempts=2, max_attempts=3))
+    assert last == GiveUp(
+        reason=f"{RULES[failure].advice} That was attempt 3 of 3.", attempts=3, call_failures=0
+    )
+
+
+@pytest.mark.parametrize("failure", of_level(Level.CALL))
+def test_a_failed_service_or_machine_uses_up_no_attempt(failure: Failure) -> None:
+    again = after(failure, task(attempts=2, call_failures=1))
+    assert isinstance(again, Again)
+    assert (again.attempts, again.call_failures) == (2, 2)
+    assert again.at > rows.AT
+
+
+@pytest.mark.parametrize("failure", of_level(Level.CALL))
+def test_calls_have_a_limit_of_their_own(failure: Failure) -> None:
+    over = after(failure, task(call_failures=2))
+    assert over == GiveUp(
+        reason=f"{RULES[failure].advice} Tried 3 times in a row.", attempts=0, call_failures=3
+    )
+
+
+@pytest.mark.parametrize("failure", of_level(Level.NONE))
+def test_what_no_second_try_can_mend_is_given_up_with_the_advice(failure: Failure) -> None:
+    given_up = after(failure, task(attempts=1, call_failures=2))
+    assert given_up == GiveUp(reason=RULES[failure].advice, attempts=1, call_failures=0)
+
+
+def test_a_judged_attempt_ends_the_row_of_failed_calls() -> None:
+    """`in a row` means since the work was last judged."""
+    judged = after(Failure.GATE, task(call_failures=2))
+    assert judged.call_failures == 0
+
+
+def test_a_service_that_names_a_time_is_asked_again_then() -> None:
+    later = rows.AT + timedelta(hours=3)
+    again = after(Failure.RATE_LIMIT, retry_at=later)
+    assert isinstance(again, Again)
+    assert again.at == later
+
+
+@pytest.mark.parametrize("failure", [Failure.AGENT_ERROR, Failure.CRASH])
+def test_the_same_failure_at_once_twice_is_hopeless(failure: Failure) -> None:
+    first = Failed(failure=failure, detail="no such model", lasted=AT_ONCE)
+    assert isinstance(after_failure(task(), first, POLICY, now=rows.AT), Again)
+    second = after_failure(task(failure_mark=first.mark), first, POLICY, now=rows.AT)
+    assert isinstance(second, GiveUp)
+    assert "twice in exactly the same way" in second.reason
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"detail": "another message", "lasted": AT_ONCE},
+        {"detail": "no such model", "lasted": LONG},
+        {"detail": "no such model", "lasted": INSTANT},
+        {"detail": "no such model", "lasted": None},
+    ],
+)
+def test_a_failure_that_differs_or_took_its_time_is_not_hopeless(known: dict[str, Any]) -> None:
+    mark = Failed(failure=Failure.AGENT_ERROR, detail="no such model").mark
+    assert isinstance(after(Failure.AGENT_ERROR, task(failure_mark=mark), **known), Again)
+
+
+def test_a_gate_that_fails_fast_twice_is_still_the_agents_to_mend() -> None:
+    """A quick agent may fail the same check twice and pass the third time."""
+    mark = Failed(failure=Failure.GATE, detail="pytest failed").mark
+    again = after(Failure.GATE, task(failure_mark=mark), detail="pytest failed", lasted=AT_ONCE)
+    assert isinstance(again, Again)
+
+
+def test_a_long_message_is_marked_by_its_beginning() -> None:
+    one = Failed(failure=Failure.CRASH, detail="x" * 500 + "tail one")
+    other = Failed(failure=Failure.CRASH, detail="x" * 500 + "tail two")
+    assert one.mark == other.mark
+    assert one.mark != Failed(failure=Failure.AGENT_ERROR, detail=one.detail).mark
+
+
+def test_the_pause_doubles_up_to_its_bound_and_is_spread_by_a_fifth() -> None:
+    assert [backoff(n).total_seconds() for n in (0, 1, 2, 3, 6, 7, 8, 1000)] == [1, 1, 2, 4, 32, 60, 60, 60]
+    assert backoff(7, chance=0.0).total_seconds() == pytest.approx(48)
+    assert backoff(7, chance=1.0).total_seconds() == pytest.approx(72)
+    assert backoff(2, first_s=5.0, limit_s=300.0).total_seconds() == 10
