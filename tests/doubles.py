@@ -486,9 +486,9 @@ class Home:
     def everything(self) -> dict[str, Any]:
         """Return all rows, to see that nothing changed."""
         return {
-            f"{kind.__name__} {id}": row
+            f"{kind.__name__} {key}": row
             for kind, rows in self.store._rows.items()
-            for id, row in rows.items()
+            for key, row in rows.items()
         }
 
 

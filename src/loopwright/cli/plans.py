@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from loopwright.adapters import registry
-from loopwright.cli.context import Place, here, project_text, settings_for
+from loopwright.cli.context import Place, here, settings_for
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.glance import glance_at
 from loopwright.cli.lines import columns, counted, listed, one_line
 from loopwright.cli.output import console, print_json
 from loopwright.cli.probes import FoundAgent, find_agent
-from loopwright.config.layers import PROJECT_FILE
+from loopwright.cli.starting import read_plan, settings_in_checkout, settings_text
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
 from loopwright.core.errors import BadConfig, BadPlan, NotARepository
@@ -25,8 +25,6 @@ from loopwright.engine.submit import evaluate
 from loopwright.ports import PlannedTask, PlannedWork
 
 app = App(name="plan", help="Check a plan before any money is spent.", help_format="plaintext")
-
-_ENDINGS = {".yaml": "yaml", ".yml": "yaml", ".json": "yaml"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,13 +87,7 @@ def _refuse(name: str, problems: tuple[str, ...], *, as_json: bool) -> int:
 
 
 def _examine(path: Path) -> _Report:
-    kind = _ENDINGS.get(path.suffix.lower())
-    if not path.exists():
-        raise BadPlan(str(path), ("there is no such file",))
-    if kind is None:
-        ending = path.suffix or "a file without an ending"
-        raise BadPlan(str(path), (f"{ending} is not a plan: use .yaml or .json",))
-    work = registry.source(kind).read(path)
+    _, work = read_plan(path)
     evaluate(work, str(path))
     place = here()
     text, notes = asyncio.run(_project_text(place)) if place else (None, _outside())
@@ -121,17 +113,10 @@ async def _project_text(place: Place) -> tuple[str | None, tuple[str, ...]]:
         try:
             start = await repository.base()
         except NotARepository as not_yet:
-            return _in_checkout(place), (f"it cannot be run here yet: {not_yet}",)
+            return settings_in_checkout(place), (f"it cannot be run here yet: {not_yet}",)
         dirty = (f"not committed, so not part of the work: {listed(start.dirty)}",) if start.dirty else ()
-        for folder in dict.fromkeys((place.subfolder, "")):
-            text = await repository.file_at(start.sha, str(Path(folder) / PROJECT_FILE))
-            if text is not None:
-                return text, dirty
-    return _in_checkout(place), dirty
-
-
-def _in_checkout(place: Place) -> str | None:
-    return project_text(place.root / place.subfolder) or project_text(place.root)
+        text, _ = await settings_text(repository, start.sha, place)
+    return text, dirty
 
 
 def _outside() -> tuple[str, ...]:

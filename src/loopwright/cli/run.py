@@ -12,25 +12,24 @@ from cyclopts import Parameter
 from rich.markup import escape
 
 from loopwright.adapters import registry
-from loopwright.adapters.git import GitRepository
 from loopwright.adapters.host import new_id
 from loopwright.app import Home, catch_up_state_files, make_worker, make_world, open_home
-from loopwright.cli.context import Place, actor, here, look_settings, project_text, settings_for
+from loopwright.cli.context import Place, actor, look_settings, settings_for
 from loopwright.cli.drive import Foreground, log_to
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
+from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.output import complain, console, print_json
+from loopwright.cli.starting import read_plan, settings_text
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.resolve import Settings
-from loopwright.core.errors import BadPlan, Held, NotARepository, Refused, UserError
+from loopwright.core.errors import Held, Refused, UserError
 from loopwright.core.states import ENDED_PLAN, LoopState
 from loopwright.engine.submit import Submission, Submitted, submit
 from loopwright.engine.views import PlanView, live_workers, plan_view
 from loopwright.engine.world import HomePaths
-from loopwright.ports import Base, PlannedWork
-
-_SOURCES = {".yaml": "yaml", ".yml": "yaml", ".json": "yaml"}
+from loopwright.ports import PlannedWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,29 +121,14 @@ async def _run(path: Path, flags: dict[str, Any], *, base: str | None, new: bool
 
 
 async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: bool, quiet: bool) -> _Asked:
-    kind = _SOURCES.get(path.suffix.lower())
-    if not path.exists():
-        raise BadPlan(str(path), ("there is no such file",))
-    if kind is None:
-        raise BadPlan(
-            str(path), (f"{path.suffix or 'a file without an ending'} is not a plan: use .yaml or .json",)
-        )
-    place = here()
-    if place is None:
-        raise NotARepository(
-            f"{Path.cwd()} is not in a git repository",
-            hint="change into your project, or `git init` and commit something first",
-        )
-    work = registry.source(kind).read(path)
-    first = settings_for(flags=flags, plan=work, plan_name=path.name)
-    repository = GitRepository(place.root, project_id="looking", home=first.home)
-    start = await repository.base(base)
-    settings = settings_for(
-        flags=flags,
-        plan=work,
-        plan_name=path.name,
-        project_text=await _project_text(repository, start, place, quiet=quiet),
-    )
+    kind, work = read_plan(path)
+    place = needed_place()
+    with glance_at(place.root) as repository:
+        start = await repository.base(base)
+        text, committed = await settings_text(repository, start.sha, place)
+    if text is not None and not committed and not quiet:
+        console().print(f"[yellow]note[/]: {PROJECT_FILE} is not committed; using the one in your checkout")
+    settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=text)
     if start.dirty and not quiet:
         names = ", ".join(start.dirty[:5]) + (" …" if len(start.dirty) > 5 else "")
         console().print(f"[yellow]note[/]: not included, because not committed: {escape(names)}")
@@ -163,18 +147,6 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
         new=new,
     )
     return _Asked(place=place, settings=settings, submission=submission)
-
-
-async def _project_text(repository: GitRepository, start: Base, place: Place, *, quiet: bool) -> str | None:
-    """Return the project's settings at the commit that the plan starts from, as the record will have them."""
-    for folder in dict.fromkeys((place.subfolder, "")):
-        text = await repository.file_at(start.sha, str(Path(folder) / PROJECT_FILE))
-        if text is not None:
-            return text
-    found = project_text(place.root / place.subfolder) or project_text(place.root)
-    if found is not None and not quiet:
-        console().print(f"[yellow]note[/]: {PROJECT_FILE} is not committed; using the one in your checkout")
-    return found
 
 
 def _check_agents(settings: Settings, work: PlannedWork) -> None:

@@ -209,9 +209,6 @@ class Values(_Frozen):
         ),
         MACHINE,
     ] = Field(default=None, description="The URL of a PostgreSQL database; SQLite in the home when empty.")
-    color: Annotated[Literal["auto", "always", "never"], choice("auto", "always", "never"), MACHINE] = Field(
-        default="auto", description="Whether output is coloured; auto looks at the terminal."
-    )
     caches: Annotated[bool, SWITCH, MACHINE] = Field(
         default=True, description="Shares download caches of package managers between workspaces."
     )

@@ -21,6 +21,7 @@ from loopwright.engine.moves import (
     new_attempt,
     new_run,
 )
+from loopwright.engine.reconcile import DRIVEN, living_hosts
 from loopwright.engine.world import World
 from loopwright.ports import Tx
 
@@ -60,15 +61,20 @@ async def advance(world: World) -> Advanced:
 def _frontier(tx: Tx, world: World) -> policy.Frontier:
     slots = _slots(tx, world)
     fronts = []
-    verifying = 0
     for loop in tx.find(Loop, state=LoopState.RUNNING, order_by=("priority",)):
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
         if plan is None:
             continue
-        verifying += plan.status is PlanState.VERIFYING
         fronts.append(_front(tx, loop, plan, slots))
-    busy = verifying + sum(len(front.working) for front in fronts)
-    return policy.Frontier(fronts=tuple(fronts), slots=slots, busy=busy)
+    return policy.Frontier(fronts=tuple(fronts), slots=slots, busy=_busy(tx, world))
+
+
+def _busy(tx: Tx, world: World) -> int:
+    """Count what holds a slot, in paused and stopped loops too: what was asked to end has not ended yet."""
+    hosts = living_hosts(tx, world)
+    # One that was stopped between two stages keeps its state, but nobody drives it.
+    driven = tx.find(Attempt, state=DRIVEN, wait_reason="")
+    return tx.count(Plan, status=PlanState.VERIFYING) + sum(one.host_id in hosts for one in driven)
 
 
 def _slots(tx: Tx, world: World) -> int:

@@ -19,9 +19,10 @@ log = logging.getLogger(__name__)
 QUARANTINE = timedelta(days=30)
 """How long work is kept that is proven nowhere else and that nobody asked for."""
 
-_DRIVEN = frozenset(
+DRIVEN = frozenset(
     {AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING}
 )
+"""States in which a leg carries an attempt on."""
 _OVER = frozenset({AttemptState.LANDED, AttemptState.REJECTED, AttemptState.BROKEN, AttemptState.CANCELLED})
 
 
@@ -62,10 +63,10 @@ def _active_projects(tx: Tx) -> list[Project]:
 
 
 def _idle(tx: Tx, world: World, flying: frozenset[str]) -> list[Attempt | Plan]:
-    alive = _living_hosts(tx, world)
+    alive = living_hosts(tx, world)
     found: list[Attempt | Plan] = []
     loops: dict[str, Loop] = {}
-    for attempt in tx.find(Attempt, state=_DRIVEN):
+    for attempt in tx.find(Attempt, state=DRIVEN):
         if f"{attempt.id}/{attempt.leg}" in flying or attempt.host_id not in alive:
             continue
         loop = loops.get(attempt.plan_id) or _loop_of(tx, attempt.plan_id)
@@ -108,8 +109,8 @@ def _loop_of(tx: Tx, plan_id: str) -> Loop:
     return loop
 
 
-def _living_hosts(tx: Tx, world: World) -> frozenset[str | None]:
-    """Hosts with a live worker, and None for attempts that no host has yet."""
+def living_hosts(tx: Tx, world: World) -> frozenset[str | None]:
+    """Return the hosts with a live worker, and None for attempts that no host has yet."""
     if world.membership.exclusive:
         return frozenset({None, world.me.host_id})
     now = tx.now()
@@ -161,7 +162,7 @@ def _attempts_of_lost_hosts(tx: Tx) -> list[Attempt]:
     for worker in tx.find(Worker):
         last_seen[worker.host_id] = max(worker.lease_until, last_seen.get(worker.host_id, worker.lease_until))
     lost = []
-    for attempt in tx.find(Attempt, state=_DRIVEN | {AttemptState.WAITING}):
+    for attempt in tx.find(Attempt, state=DRIVEN | {AttemptState.WAITING}):
         if attempt.host_id is None:
             continue
         # A worker that left in good order has no row any more: then the attempt's own last change counts.

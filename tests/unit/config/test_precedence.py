@@ -32,7 +32,6 @@ SAMPLES: dict[str, list[object]] = {
     "lease": ["1s", "2s", "3s", "4s", "5s", "6s"],
     "home": ["/h1", "/h2", "/h3", "/h4", "/h5", "/h6"],
     "database": [f"postgresql://h{n}/d" for n in range(6)],
-    "color": ["never", "always", "never", "always", "never", "always"],
     "caches": [False, True, False, True, False, True],
     "limits.hard": ["1m", "2m", "off", "4m", "5m", "off"],
     "limits.idle": ["1m", "2m", "off", "4m", "5m", "off"],

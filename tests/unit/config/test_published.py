@@ -48,7 +48,7 @@ def test_the_schema_accepts_what_the_program_accepts(key: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        'agnt = "x"', 'home = "/x"', "parallel = 0", '[limits]\nhard = "soon"', '[limits]\nhrd = 1', 'color = "red"',
+        'agnt = "x"', 'home = "/x"', "parallel = 0", '[limits]\nhard = "soon"', '[limits]\nhrd = 1', 'caches = "red"',
         '[[gates]]\nname = "x"', 'gates = [{run = "x", tmeout = 3}]', 'environment = ["A B"]', "max_cost = -1",
     ],
 )  # fmt: skip

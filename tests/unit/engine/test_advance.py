@@ -9,7 +9,7 @@ from tests.doubles import BROKEN, FAILED, GATE, Home, planned, recount
 
 from loopwright.core.errors import GitFailed
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, GateCommand, Outcome, Plan, Policy, Role, Run, Task
+from loopwright.core.model import Attempt, GateCommand, Outcome, Plan, Policy, Role, Run, Task, Worker
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
 
 UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -106,7 +106,7 @@ class Killed(Exception):
 @pytest.mark.capability("C051")
 @pytest.mark.parametrize("nth", range(1, 13))
 async def test_a_dispatch_that_is_killed_at_any_commit_is_carried_on_from_there(nth: int) -> None:
-    """Two full batches, and a kill right before and right after each transaction."""
+    """More than one batch, and a kill right before and right after each transaction."""
     reached = 0
 
     def failpoint(name: str) -> None:
@@ -117,14 +117,14 @@ async def test_a_dispatch_that_is_killed_at_any_commit_is_carried_on_from_there(
                 raise Killed(name)
 
     home = await Home(slots=1, failpoint=failpoint).launch()
-    home.submit(*(planned(str(n)) for n in range(401)))
+    home.submit(*(planned(str(n)) for n in range(201)))
     with pytest.raises(Killed):
         await home.turn()
     legs = [*await home.turn(), *await home.reconcile()]
     assert len(legs) == 1
-    assert [home.told(type).count(type) for type in ("plan_dispatching", "plan_dispatched")] == [1, 1]
-    assert len(home.told("task_queued")) == 401
-    assert len(home.all(Attempt)) == len(home.all(Run)) == 401
+    assert home.told("plan_dispatching", "plan_dispatched") == ["plan_dispatching", "plan_dispatched"]
+    assert len(home.told("task_queued")) == 201
+    assert len(home.all(Attempt)) == len(home.all(Run)) == 201
     assert {one.n for one in home.all(Attempt)} == {1}
 
 
@@ -188,8 +188,6 @@ async def test_a_task_that_backs_off_starts_again_when_it_is_due() -> None:
 @pytest.mark.capability("C074")
 async def test_slots_of_all_living_workers_are_shared_and_never_exceeded() -> None:
     """A leased home counts the slots of every worker whose lease stands."""
-    from loopwright.core.model import Worker
-
     home = await Home(exclusive=False).launch()
     now = home.clock.now()
     worker = Worker(
