@@ -4,6 +4,7 @@ Only what lies outside is doubled: time, the repository, the keepers and the gat
 agent works is written by `Hand`, through the same moves that a leg uses.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from loopwright.core.model import (
     Policy,
     Project,
     RecordedEvent,
+    Role,
     Run,
     Task,
     Verdict,
@@ -223,11 +225,12 @@ class OneBranch:
 
 
 class InstantKeepers:
-    """Every process ends as soon as it is looked at."""
+    """Every process ends as soon as it is waited for; while `busy`, only when it is told to."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
         self.started: list[str] = []
+        self.busy = False
 
     def _exit(self) -> Exit:
         now = self._clock.now()
@@ -246,9 +249,12 @@ class InstantKeepers:
             yield line
 
     async def wait(self, directory: Path) -> Exit:
+        while self.busy:
+            await asyncio.sleep(0)
         return self._exit()
 
     async def end(self, directory: Path, *, polite: bool = True) -> Exit:
+        self.busy = False
         return self._exit()
 
     async def sweep(self, run_id: str) -> int:
@@ -563,6 +569,25 @@ class Hand:
             )
 
         return self._now(over)
+
+    def judge(self, leg: Leg, verdict: Verdict) -> Run:
+        """Record a gate run on the attempt's candidate."""
+
+        def judged(tx: Tx) -> Run:
+            attempt = change_attempt(tx, leg.subject, leg.fence)
+            run = Run(
+                id=self._home.ids(Kind.RUN),
+                plan_id=attempt.plan_id,
+                task_id=attempt.task_id,
+                attempt_id=attempt.id,
+                role=Role.GATE,
+                state=RunState.QUEUED,
+                created_at=tx.now(),
+            )
+            tx.insert(run)
+            return move_run(tx, move_run(tx, run, RunState.RUNNING), RunState.COMPLETE, verdict=verdict)
+
+        return self._now(judged)
 
     def park(self, leg: Leg, wake_at: datetime | None) -> Attempt:
         """Let a working attempt wait for the service."""

@@ -87,9 +87,9 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
     )
 
 
-def make_worker(world: World) -> WorkerLoop:
-    """Return a worker over these ports."""
-    return WorkerLoop(world, ProjectStateFiles())
+def make_worker(world: World, *, only_end: bool = False) -> WorkerLoop:
+    """Return a worker over these ports, or one that only sees to the end of what a person wants ended."""
+    return WorkerLoop(world, ProjectStateFiles(), only_end=only_end)
 
 
 async def catch_up_state_files(world: World) -> None:

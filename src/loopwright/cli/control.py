@@ -2,8 +2,9 @@
 
 import asyncio
 import os
-from typing import Any
+from typing import Annotated, Any
 
+from cyclopts import Parameter
 from rich.markup import escape
 
 from loopwright.adapters.host import new_id
@@ -69,7 +70,7 @@ def retry(
     task: str,
     /,
     *,
-    note: str | None = None,
+    note: Annotated[str | None, Parameter(help="What to tell the agent.")] = None,
     agent: str | None = None,
     model: str | None = None,
     json: bool = False,
@@ -80,9 +81,6 @@ def retry(
     ----------
     task
         Which task.
-
-    Note:
-        What to tell the agent.
     agent
         Let another agent try.
     model
@@ -90,6 +88,10 @@ def retry(
     json
         Print the answer as JSON.
     """
+    if agent is not None:
+        from loopwright.adapters import registry
+
+        registry.agent(agent)  # says which ones there are, before anything is queued
     arguments = {"note": note, "agent": agent, "model": model}
     return asyncio.run(_control("retry", task, arguments, as_json=json, carry_on=True))
 
@@ -201,12 +203,9 @@ async def _someone_works(home: Home) -> bool:
 async def _let_agents_stop(home: Home, settings: Settings) -> None:
     """Agents outlive their worker: when none is there, end what was asked to end ourselves."""
     from loopwright.app import make_worker, make_world
-    from loopwright.core.model import Attempt
+    from loopwright.engine.reconcile import to_be_ended
 
-    def asked(tx: Tx) -> int:
-        return tx.count(Attempt, interrupt=("pause", "cancel"))
-
-    if not await home.store.read(asked) or not home.membership.acquire(
+    if not await home.store.read(to_be_ended) or not home.membership.acquire(
         {"pid": os.getpid(), "command": "stop"}
     ):
         return
@@ -214,9 +213,9 @@ async def _let_agents_stop(home: Home, settings: Settings) -> None:
         world = make_world(home, settings, os.environ, slots=settings.values.parallel)
 
         async def finished() -> bool:
-            return not await home.store.read(asked) and not await world.engine.in_flight()
+            return not await home.store.read(to_be_ended) and not await world.engine.in_flight()
 
-        await make_worker(world).run(finished)
+        await make_worker(world, only_end=True).run(finished)
     finally:
         home.membership.release()
 

@@ -9,23 +9,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
+
 from loopwright.app import Home, make_worker, make_world
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
 from loopwright.cli.table import exit_code
 from loopwright.config.resolve import Settings
 from loopwright.core.model import Attempt, Run
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, RunState
+from loopwright.core.states import RunState
 from loopwright.engine import commands
 from loopwright.engine.views import PlanView, plan_view
 from loopwright.engine.world import HomePaths, World
-from loopwright.ports import Tx
 
 FOLLOW_S = 1.0
 """How often a live picture is refreshed when nothing happens: for the running seconds, not for the news."""
 
 NET_S = 5.0
 """How long to wait for news at most."""
+
+STOP_S = 10.0
+"""How long a second Ctrl-C waits for ended agents to be written down; without that they are found ended later."""
 
 _RESTING = frozenset({"PAUSED", "STOPPED", "FAILED", "COMPLETED", "IDLE"})
 
@@ -42,10 +46,14 @@ class Foreground:
         self._paths = HomePaths(root=home.root)
         self._signals = 0
         self._hard = asyncio.Event()
+        self._pausing: asyncio.Task[None] | None = None
+        self._terminals = [fd for fd in (1, 2) if os.isatty(fd)]
 
     async def run(self) -> ExitCode:
         """Drive or follow the plan until it rests; return what the exit code says."""
         self._catch_signals()
+        notes = _Notes(self._display)
+        logging.getLogger("loopwright").addHandler(notes)
         with self._display:
             showing = asyncio.create_task(self._keep_showing())
             try:
@@ -57,8 +65,11 @@ class Foreground:
                     if self._hard.is_set():
                         return ExitCode.INTERRUPTED
             finally:
+                if self._pausing is not None:
+                    await self._pausing
                 showing.cancel()
                 self._home.membership.release()
+                logging.getLogger("loopwright").removeHandler(notes)
             view = await self._view()
             self._display.show(view)
         return exit_code(view)
@@ -71,13 +82,23 @@ class Foreground:
         await asyncio.wait({worker, hard}, return_when=asyncio.FIRST_COMPLETED)
         hard.cancel()
         if not worker.done():
-            await end_agents(world, self._plan_id)
-            worker.cancel()
+            await self._stop_at_once(world, worker)
         try:
             await worker
         except asyncio.CancelledError:
             if not self._hard.is_set():
                 raise
+
+    async def _stop_at_once(self, world: World, worker: asyncio.Task[None]) -> None:
+        """End every agent without asking; the worker, which pauses already, writes down what it was doing."""
+        try:
+            async with asyncio.timeout(STOP_S):
+                while not worker.done():
+                    # Again and again: one may be starting this very moment.
+                    await end_agents(world, self._plan_id)
+                    await asyncio.wait({worker}, timeout=0.1)
+        except TimeoutError:
+            worker.cancel()
 
     async def _finished(self, world: World) -> bool:
         if not self._at_rest(await self._view()):
@@ -114,11 +135,20 @@ class Foreground:
         self._signals += 1
         if self._signals == 1:
             told = "\nPausing: running agents are asked to stop, their work is kept. Ctrl-C again stops at once.\n"
-            if number != signal.SIGHUP:
+            if number == signal.SIGHUP:
+                self._leave_terminal()
+            else:
                 sys.stderr.write(told)
             self._pausing = asyncio.get_running_loop().create_task(self._ask_to_pause())
         else:
             self._hard.set()
+
+    def _leave_terminal(self) -> None:
+        """The terminal was closed: write to nowhere, so that a word too many does not cut the pausing short."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for fd in self._terminals:
+            os.dup2(nowhere, fd)
+        os.close(nowhere)
 
     async def _ask_to_pause(self) -> None:
         await self._home.store.transact(
@@ -145,21 +175,59 @@ def _ids(kind: str) -> str:
 
 async def end_agents(world: World, plan_id: str) -> None:
     """End every agent and gate of a plan on this host at once: for the second Ctrl-C."""
-
-    def load(tx: Tx) -> list[Run]:
-        live = LIVE_ATTEMPT - {AttemptState.QUEUED}
-        attempts = [one.id for one in tx.find(Attempt, plan_id=plan_id, state=live)]
-        return tx.find(Run, attempt_id=attempts, state=RunState.RUNNING) if attempts else []
-
-    runs = await world.store.read(load)
-    ending = [world.keepers.end(world.paths.run(run.id), polite=False) for run in runs]
-    await asyncio.gather(*ending)
+    runs = await world.store.read(
+        lambda tx: tx.find(Run, plan_id=plan_id, host_id=world.me.host_id, state=RunState.RUNNING)
+    )
+    folders = [world.paths.run(run.id) for run in runs]
+    started = [folder for folder in folders if world.keepers.look(folder).state != "absent"]
+    await asyncio.gather(*(world.keepers.end(folder, polite=False) for folder in started))
 
 
 def log_to(home: Path) -> None:
     """Send what the engine logs to a file in the home: a terminal is for people."""
-    handler = logging.FileHandler(home / "loopwright.log", delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler = _LogFile(home / "loopwright.log", delay=True)
+    handler.setFormatter(_WithFacts("%(asctime)s %(levelname)s %(name)s %(message)s"))
     root = logging.getLogger("loopwright")
     root.addHandler(handler)
     root.setLevel(logging.INFO)
+
+
+class _WithFacts(logging.Formatter):
+    """Writes what a message is about behind it: which leg, and why."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
+        return " ".join([super().formatMessage(record), *_facts(record)])
+
+
+def _facts(record: logging.LogRecord) -> list[str]:
+    return [f"{name}={value}" for name, value in vars(record).items() if name not in _BARE]
+
+
+_BARE = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime"})
+
+
+class _LogFile(logging.FileHandler):
+    """A log that a full disk does not turn into a flood of tracebacks on the terminal."""
+
+    _told = False
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - the name is logging's
+        if not self._told:
+            self._told = True
+            sys.stderr.write(f"note: {self.baseFilename} cannot be written: {sys.exc_info()[1]}\n")
+
+
+class _Notes(logging.Handler):
+    """Tells the person at the terminal, once, what goes wrong behind the picture; the log has the rest."""
+
+    def __init__(self, display: Display) -> None:
+        super().__init__(logging.WARNING)
+        self._display = display
+        self._told: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if text not in self._told:
+            self._told.add(text)
+            why = getattr(record, "why", "")
+            self._display.say(f"[yellow]note[/]: {escape(text)}" + (f": {escape(str(why))}" if why else ""))

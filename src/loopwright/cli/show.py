@@ -77,7 +77,7 @@ class _Tasks:
             print_json({"task": detail, "changes": changed, "landed": changes.get(0)})
             return ExitCode.VERIFIED
         out = console()
-        height = min(_FILE_LINES, max(24, out.size.height - 1)) if out.is_terminal else _FILE_LINES
+        height = min(_FILE_LINES, max(23, out.size.height - 1)) if out.is_terminal else _FILE_LINES
         lines, steps = task_screen(
             detail, changes, handle=self._handle, blockers=self._blockers, height=height
         )

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from rich.console import Console
@@ -16,11 +17,11 @@ from loopwright.core.failures import RULES, Failure
 from loopwright.core.model import Check, CommandResult
 from loopwright.engine.views import AttemptView, TaskDetail
 
-_COMMANDS: Final = 6
-_CRITERIA: Final = 3
-_ATTEMPTS: Final = 3
-_LEAST: Final = 4
+_LEAST: Final = 3
 _MOST: Final = 14
+_FRAME: Final = 4
+"""Lines around what failed and around the commands to type."""
+
 _SIGNS: Final = {
     "passed": ("✔", "green"),
     "failed": ("✘", "red"),
@@ -29,6 +30,22 @@ _SIGNS: Final = {
 }
 
 Lines = list[Text]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Level:
+    """How much is shown when there is so much room."""
+
+    commands: int
+    criteria: int
+    attempts: int
+
+
+_LEVELS: Final = (
+    _Level(commands=6, criteria=3, attempts=3),
+    _Level(commands=4, criteria=2, attempts=2),
+    _Level(commands=2, criteria=1, attempts=1),
+)
 
 
 def task_screen(
@@ -43,9 +60,16 @@ def task_screen(
     steps = task_steps(detail, handle, blockers)
     if detail.task.status == "COMPLETE":
         return [*_head(detail), *_landed(detail, changes)], steps
-    upper = [*_head(detail), Text(), *_expected(detail)]
-    lower = [Text(), *_attempts(detail, changes)] if detail.attempts else []
-    room = height - len(upper) - len(lower) - len(steps) - 3
+    head, room = _head(detail), 0
+    for level in _LEVELS:
+        upper = [*head, Text(), *_expected(detail, level)]
+        lower = [Text(), *_attempts(detail, changes, level.attempts)] if detail.attempts else []
+        if level is _LEVELS[-1]:
+            # The attempts above name the same diff.
+            steps = [step for step in steps if not step.command.startswith("git diff")]
+        room = height - len(upper) - len(lower) - len(steps) - _FRAME
+        if room >= _LEAST:
+            break
     return [*upper, *_failing(detail, max(_LEAST, min(_MOST, room))), *lower], steps
 
 
@@ -68,9 +92,7 @@ def _head(detail: TaskDetail) -> Lines:
     plan = Text(f"task {short_id(task.id)} of {detail.plan_title} ({short_id(detail.plan_id)})", style="dim")
     lines = [first, plan]
     if task.status == "ERROR":
-        lines.append(
-            Text(f"not verified ({word(task)}) after {_tries(detail)}: {_advice(detail)}", style="red")
-        )
+        lines.append(Text(f"{word(task)}: {_advice(detail)} ({_tries(detail)})", style="red"))
     elif task.status == "CANCELLED":
         lines.append(Text(f"cancelled after {_tries(detail)}; its work stays pinned", style="yellow"))
     elif task.status != "COMPLETE":
@@ -92,11 +114,11 @@ def _advice(detail: TaskDetail) -> str:
     return RULES[Failure(failure)].advice if failure else _flat(detail.task.reason)
 
 
-def _expected(detail: TaskDetail) -> Lines:
+def _expected(detail: TaskDetail, level: _Level) -> Lines:
     judged = _judged(detail)
     results = {one.command: one for one in judged.commands} if judged else {}
     lines = [_title("expected")]
-    for command in detail.commands[:_COMMANDS]:
+    for command in detail.commands[: level.commands]:
         sign, style = _signed(results.get(command.command))
         lines.append(
             Text("  ")
@@ -104,13 +126,13 @@ def _expected(detail: TaskDetail) -> Lines:
             .append(f" {command.name}: ")
             .append(_flat(command.command), "dim")
         )
-    if len(detail.commands) > _COMMANDS:
-        lines.append(Text(f"  and {len(detail.commands) - _COMMANDS} more commands", style="dim"))
+    if len(detail.commands) > level.commands:
+        lines.append(Text(f"  and {len(detail.commands) - level.commands} more commands", style="dim"))
     if not detail.commands:
         lines.append(Text("  nothing checks this task: add acceptance commands or a gate", style="yellow"))
-    lines += [Text(f"  · {_flat(text)}") for text in detail.criteria[:_CRITERIA]]
-    if len(detail.criteria) > _CRITERIA:
-        lines.append(Text(f"  and {len(detail.criteria) - _CRITERIA} more criteria", style="dim"))
+    lines += [Text(f"  · {_flat(text)}") for text in detail.criteria[: level.criteria]]
+    if len(detail.criteria) > level.criteria:
+        lines.append(Text(f"  and {len(detail.criteria) - level.criteria} more criteria", style="dim"))
     return lines
 
 
@@ -164,8 +186,8 @@ def _checks(checks: Sequence[Check], room: int) -> Lines:
     return lines
 
 
-def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
-    shown = detail.attempts[-_ATTEMPTS:]
+def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: int) -> Lines:
+    shown = detail.attempts[-most:]
     earlier = len(detail.attempts) - len(shown)
     lines = [_title("attempts" + (f" (and {earlier} earlier)" if earlier else ""))]
     for one in shown:
@@ -210,7 +232,7 @@ def _landed(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
         lines.append(Text("  none: it landed without proof", style="yellow"))
     elif len(last.checks) > _MOST:
         lines.append(Text(f"  and {len(last.checks) - _MOST} more", style="dim"))
-    return [*lines, Text(), *_attempts(detail, changes)]
+    return [*lines, Text(), *_attempts(detail, changes, _LEVELS[0].attempts)]
 
 
 def task_steps(detail: TaskDetail, handle: str, blockers: Sequence[str]) -> list[Step]:

@@ -5,9 +5,11 @@ from typing import Any, Final
 
 from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserError
 from loopwright.core.events import happened
+from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind
-from loopwright.core.model import Attempt, Command, CommandState, Loop, Outcome, Plan, Task
+from loopwright.core.model import Attempt, Command, CommandState, Loop, Outcome, Plan, Role, Run, Task
 from loopwright.core.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.verdicts import evidence
 from loopwright.engine.moves import cancel_attempt, move_loop, move_plan, move_task, need, new_attempt
 from loopwright.ports import Ids, Tx
 
@@ -65,8 +67,10 @@ def _plan(tx: Tx, command: Command) -> tuple[Plan, Loop]:
 
 
 def _live(tx: Tx, plan: Plan) -> list[Attempt]:
+    """Return the attempts that a leg carries on; a cancelled one is past pausing and resuming."""
     states = LIVE_ATTEMPT - {AttemptState.QUEUED, AttemptState.WAITING}
-    return tx.find(Attempt, plan_id=plan.id, state=states)
+    found = tx.find(Attempt, plan_id=plan.id, state=states)
+    return [attempt for attempt in found if attempt.interrupt != "cancel"]
 
 
 def _interrupt(tx: Tx, plan: Plan, how: str) -> int:
@@ -104,6 +108,17 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
     for attempt in _live(tx, plan):
         tx.update(Attempt, attempt.id, interrupt="", wait_reason="")
     return "resumed"
+
+
+def is_to_be_ended(tx: Tx, plan: Plan, loop: Loop) -> bool:
+    """Say whether a person wants the plan's verification ended rather than waited for."""
+    if loop.state is not LoopState.PAUSED:
+        return loop.state is LoopState.STOPPED
+    asked = tx.find(Command, verb="pause", target=plan.id, state=CommandState.APPLIED)
+    # Asked for since this verification began: the plan's last move.
+    return any(
+        one.arguments.get("now") and (one.applied_at or plan.created_at) >= plan.updated_at for one in asked
+    )
 
 
 def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
@@ -195,7 +210,7 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
         **steer,
     )
     numbers = [attempt.n for attempt in tx.find(Attempt, task_id=task.id)]
-    told = _evidence(last)
+    told = _evidence(tx, last)
     attempt = new_attempt(tx, ids, plan, task, n=max(numbers, default=0) + 1, evidence=told)
     about = {"n": attempt.n, **steer}
     move_task(tx, task, TaskState.QUEUED, "task_retried", command.actor, about=about, attempt_id=attempt.id)
@@ -203,10 +218,17 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
     return f"attempt {attempt.n} is queued"
 
 
-def _evidence(last: Attempt | None) -> str:
-    if last is None or last.failure is None:
-        return last.evidence if last else ""
-    return last.evidence or last.detail
+def _evidence(tx: Tx, last: Attempt | None) -> str:
+    """Return what the last attempt failed on; if it was never judged, what the one before it failed on."""
+    if last is None:
+        return ""
+    if last.state is not AttemptState.REJECTED:
+        return last.evidence or last.detail
+    if last.failure is Failure.GATE:
+        gates = tx.find(Run, attempt_id=last.id, role=Role.GATE, order_by=("-created_at",), limit=1)
+        if gates and gates[0].verdict is not None:
+            return evidence(gates[0].verdict)
+    return last.detail
 
 
 def _reopen(tx: Tx, plan_id: str, actor: str) -> None:

@@ -1,7 +1,7 @@
 """Carries the rows of a project into its state directory: a durable outbox with its cursor in the database."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -27,23 +27,39 @@ class Outbox:
 
     async def catch_up(self) -> None:
         """Bring every project's state directory up to date."""
+        owed = await self._world.store.read(_owed)
+        owed = {project_id: n for project_id, n in owed.items() if not await self._pay(project_id, n)}
         while True:
             done, events = await self._world.store.read(self._next_page)
             if not events:
                 return
-            for project_id in dict.fromkeys(event.project for event in events if event.project):
-                await self._export(project_id, [one for one in events if one.project == project_id])
+            for project_id in _distinct(event.project for event in events):
+                mine = [one for one in events if one.project == project_id]
+                # In order or not at all: later events in the file would hide that earlier ones are missing.
+                if project_id not in owed and not await self._export(project_id, mine):
+                    owed[project_id] = mine[0].n - 1
             last = events[-1].n
-            await self._world.store.transact("outbox", partial(_move, done=done, last=last))
+            await self._world.store.transact("outbox", partial(_move, done=done, last=last, owed=dict(owed)))
+
+    async def _pay(self, project_id: str, since: int) -> bool:
+        """Write what could not be written before; one project in trouble never holds up the others."""
+        while events := await self._world.store.read(partial(_after, since=since)):
+            mine = [one for one in events if one.project == project_id]
+            if mine and not await self._export(project_id, mine):
+                return False
+            since = events[-1].n
+        await self._world.store.transact("outbox.paid", lambda tx: tx.delete(Cursor, _debt(project_id)))
+        return True
 
     def _next_page(self, tx: Tx) -> tuple[int | None, list[RecordedEvent]]:
         cursor = tx.get(Cursor, _CURSOR)
         return (cursor.n if cursor else None), tx.events(after=cursor.n if cursor else 0, limit=_PAGE)
 
-    async def _export(self, project_id: str, events: list[RecordedEvent]) -> None:
+    async def _export(self, project_id: str, events: list[RecordedEvent]) -> bool:
+        """Write what these events changed; False when the disk or the folder did not let us."""
         project = await self._world.store.read(lambda tx: tx.get(Project, project_id))
         if project is None or not Path(project.path).is_dir():
-            return  # the repository was moved or is on another machine: the rows are the truth anyway
+            return True  # the repository was moved or is on another machine: the rows are the truth anyway
         where = Path(project.path)
         try:
             self._files.append_events(where, events)
@@ -54,8 +70,10 @@ class Outbox:
                 if run is not None:
                     self._files.put(where, "runs", run.id, document(run))
         except OSError as trouble:
-            # The user's disk is full or the checkout read-only: work goes on, and the next page tries again.
+            # The user's disk is full or the checkout read-only: work goes on, and the next time tries again.
             log.warning("state files not written", extra={"project": project.path, "why": str(trouble)})
+            return False
+        return True
 
     async def _export_plan(self, where: Path, plan_id: str) -> None:
         def load(tx: Tx) -> tuple[Plan, Loop | None, list[Task], list[Attempt]] | None:
@@ -85,7 +103,23 @@ def _run(tx: Tx, *, run_id: str) -> Run | None:
     return tx.get(Run, run_id)
 
 
-def _move(tx: Tx, *, done: int | None, last: int) -> None:
+def _after(tx: Tx, *, since: int) -> list[RecordedEvent]:
+    return tx.events(after=since, limit=_PAGE)
+
+
+def _debt(project_id: str) -> str:
+    return f"{_CURSOR}:{project_id}"
+
+
+def _owed(tx: Tx) -> dict[str, int]:
+    """Return the projects whose files are behind, with the number of the last event that they have."""
+    start = _debt("")
+    return {one.id.removeprefix(start): one.n for one in tx.find(Cursor) if one.id.startswith(start)}
+
+
+def _move(tx: Tx, *, done: int | None, last: int, owed: Mapping[str, int]) -> None:
+    for project_id in owed.keys() - _owed(tx).keys():
+        tx.insert(Cursor(id=_debt(project_id), n=owed[project_id]))
     if done is None:
         tx.insert(Cursor(id=_CURSOR, n=last))
     else:

@@ -85,6 +85,9 @@ class Lease:
         holder = _controller(tx)
         if holder is not None:
             return holder.id == self.worker.id
+        mine = tx.get(Worker, self.worker.id)
+        if mine is None or mine.lease_until <= tx.now() or mine.slots == 0:
+            return False  # it lapsed while we slept: others may take over at any moment
         turn = tx.get(Cursor, _CONTROLLER)
         if turn is None:
             turn = Cursor(id=_CONTROLLER, n=0)

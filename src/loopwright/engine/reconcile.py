@@ -9,8 +9,10 @@ from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Worker
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, PlanState
+from loopwright.engine.commands import is_to_be_ended
 from loopwright.engine.moves import MACHINE, commit_leg, fail_attempt, need
 from loopwright.engine.tidy import tidy_attempt
+from loopwright.engine.verify import gates_of_cancelled
 from loopwright.engine.world import World
 from loopwright.ports import Tx
 
@@ -26,15 +28,33 @@ DRIVEN = frozenset(
 _OVER = frozenset({AttemptState.LANDED, AttemptState.REJECTED, AttemptState.BROKEN, AttemptState.CANCELLED})
 
 
-async def reconcile(world: World) -> tuple[Leg, ...]:
-    """Commit to a new leg for everything that should be moving and that nobody moves."""
+async def reconcile(world: World, *, only_end: bool = False) -> tuple[Leg, ...]:
+    """Commit to a new leg for everything that should be moving and that nobody moves.
+
+    With `only_end`, for nothing but what a person asked to end.
+    """
     await _bury_dead_workers(world)
     await _give_up_lost_hosts(world)
     flying = frozenset(await world.engine.in_flight())
-    idle = await world.store.read(lambda tx: _idle(tx, world, flying))
+    idle = await world.store.read(lambda tx: _idle(tx, world, flying, only_end=only_end))
     if not idle:
         return ()
-    return await world.store.transact("reconcile", lambda tx: _restart(tx, world, flying))
+    return await world.store.transact("reconcile", lambda tx: _restart(tx, world, flying, only_end=only_end))
+
+
+def to_be_ended(tx: Tx) -> list[Attempt | Plan]:
+    """Return what a person asked to end and what has not ended yet."""
+    plans = tx.find(Plan, status=PlanState.VERIFYING)
+    return [
+        *tx.find(Attempt, interrupt=("pause", "cancel"), state=DRIVEN),
+        *(plan for plan in plans if is_to_be_ended(tx, plan, _loop_of(tx, plan.id))),
+        *_cancelled_at_the_gate(tx),
+    ]
+
+
+def _cancelled_at_the_gate(tx: Tx) -> list[Plan]:
+    ids = {run.plan_id for run in gates_of_cancelled(tx)}
+    return tx.find(Plan, id=ids) if ids else []
 
 
 async def tidy_leftovers(world: World) -> None:
@@ -62,7 +82,7 @@ def _active_projects(tx: Tx) -> list[Project]:
     return tx.find(Project, id=ids) if ids else []
 
 
-def _idle(tx: Tx, world: World, flying: frozenset[str]) -> list[Attempt | Plan]:
+def _idle(tx: Tx, world: World, flying: frozenset[str], *, only_end: bool) -> list[Attempt | Plan]:
     alive = living_hosts(tx, world)
     found: list[Attempt | Plan] = []
     loops: dict[str, Loop] = {}
@@ -73,8 +93,12 @@ def _idle(tx: Tx, world: World, flying: frozenset[str]) -> list[Attempt | Plan]:
         loops[attempt.plan_id] = loop
         if _should_move(loop, attempt):
             found.append(attempt)
-    verifying = tx.find(Plan, status=PlanState.VERIFYING)
-    return [*found, *(plan for plan in verifying if f"{plan.id}/{plan.verify_leg}" not in flying)]
+    verifying = [*tx.find(Plan, status=PlanState.VERIFYING), *_cancelled_at_the_gate(tx)]
+    found += [plan for plan in verifying if f"{plan.id}/{plan.verify_leg}" not in flying]
+    if only_end:
+        wanted = {row.id for row in to_be_ended(tx)}
+        return [row for row in found if row.id in wanted]
+    return found
 
 
 def _should_move(loop: Loop, attempt: Attempt) -> bool:
@@ -86,9 +110,9 @@ def _should_move(loop: Loop, attempt: Attempt) -> bool:
     return loop.state is LoopState.PAUSED and not attempt.wait_reason
 
 
-def _restart(tx: Tx, world: World, flying: frozenset[str]) -> tuple[Leg, ...]:
+def _restart(tx: Tx, world: World, flying: frozenset[str], *, only_end: bool) -> tuple[Leg, ...]:
     legs: list[Leg] = []
-    for row in _idle(tx, world, flying):
+    for row in _idle(tx, world, flying, only_end=only_end):
         if isinstance(row, Plan):
             moved = tx.update(
                 Plan,
@@ -131,8 +155,10 @@ async def _bury_dead_workers(world: World) -> None:
 
     def bury(tx: Tx) -> None:
         for worker in dead:
+            if tx.get(Worker, worker.id) != worker:
+                continue  # it left by itself, or someone else noticed first
             # The row stays: it tells since when its host is silent. No slots means that it was noticed.
-            tx.update(Worker, worker.id, expect={"lease_until": worker.lease_until}, slots=0, controls=False)
+            tx.update(Worker, worker.id, slots=0, controls=False)
             tx.append(
                 happened("worker_lost", MACHINE, worker=worker.id, hostname=worker.hostname, pid=worker.pid)
             )
@@ -167,7 +193,10 @@ def _attempts_of_lost_hosts(tx: Tx) -> list[Attempt]:
             continue
         # A worker that left in good order has no row any more: then the attempt's own last change counts.
         seen = last_seen.get(attempt.host_id, attempt.updated_at)
-        if seen > now or _loop_of(tx, attempt.plan_id).state is not LoopState.RUNNING:
+        if seen > now:
+            continue
+        # In a loop that does not run, work waits for its host; but nobody waits for what was cancelled.
+        if attempt.interrupt != "cancel" and _loop_of(tx, attempt.plan_id).state is not LoopState.RUNNING:
             continue
         plan = need(tx.get(Plan, attempt.plan_id), "the plan")
         if now - seen > timedelta(seconds=plan.policy.host_lost_after_s):

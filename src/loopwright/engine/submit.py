@@ -91,7 +91,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
         if current.status not in ENDED_PLAN:
             raise Refused(
                 f"{asked.source_path} changed while its plan {current.id} is unfinished",
-                hint=f"finish it, or `loopwright cancel {current.id}`, or run with --new to start over",
+                hint=f"finish it, or `loopwright cancel {current.id}` and run it again",
             )
     if current is not None and current.status not in ENDED_PLAN:
         raise Refused(

@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-from loopwright.core.errors import GitFailed
+from loopwright.core.errors import CannotRun, GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Plan, Project, Run, Task
 from loopwright.core.states import AttemptState
@@ -27,11 +27,11 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
     task, runs = await world.store.read(
         lambda tx: (need(tx.get(Task, attempt.task_id), "the task"), tx.find(Run, attempt_id=attempt.id))
     )
-    for run in runs:
-        if run.host_id == world.me.host_id:
-            await _end(world, run)
     tip = attempt.tip_sha
     try:
+        for run in runs:
+            if run.host_id == world.me.host_id:
+                await _end(world, run)
         if tip is None and path.exists() and attempt.base_sha is not None:
             run = next((one for one in runs if one.id == attempt.run_id), runs[0])
             saved = await repository.snapshot(
@@ -46,7 +46,8 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
         if not await _kept(world, project, plan, attempt, tip):
             raise GitFailed(f"commit {tip} is not proven to be in {plan.branch}")
         await repository.remove_workspace(path)
-    except (GitFailed, OSError) as trouble:
+    except (CannotRun, GitFailed, UserError, OSError) as trouble:
+        # One attempt that cannot be tidied, of a repository that is gone perhaps, must not hold up all others.
         log.warning("workspace kept", extra={"attempt": attempt.id, "why": str(trouble)})
         await _quarantine(world, plan, attempt, str(trouble))
         return

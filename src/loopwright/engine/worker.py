@@ -19,7 +19,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind, is_id
 from loopwright.core.model import Attempt, Command, Leg, Loop, Plan, Worker
 from loopwright.core.retry import Failed
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState
+from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState
 from loopwright.engine import commands
 from loopwright.engine.advance import advance
 from loopwright.engine.attempt import AttemptLeg
@@ -27,7 +27,7 @@ from loopwright.engine.feed import Outbox
 from loopwright.engine.health import BEAT, beat
 from loopwright.engine.land import LandingLocks
 from loopwright.engine.leases import Lease
-from loopwright.engine.moves import fail_attempt
+from loopwright.engine.moves import fail_attempt, need
 from loopwright.engine.reconcile import reconcile, tidy_leftovers
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.verify import VerifyLeg
@@ -45,7 +45,11 @@ Finished = Callable[[], Awaitable[bool]]
 class WorkerLoop:
     """One worker process. Everything it knows is in the rows, so it may be killed at any moment."""
 
-    def __init__(self, world: World, files: StateFiles, *, patience_s: float = 120.0) -> None:
+    def __init__(
+        self, world: World, files: StateFiles, *, patience_s: float = 120.0, only_end: bool = False
+    ) -> None:
+        """Take part with these ports; `only_end` moves nothing but what a person asked to end."""
+        self._only_end = only_end
         self._clock = world.clock
         me = world.me
         blank = Worker(
@@ -124,13 +128,13 @@ class WorkerLoop:
         if await self.lease.controls():
             applied = await self._apply_commands()
             if applied or self._clock.monotonic() >= self._reconcile_at:
-                for leg in await reconcile(world):
+                for leg in await reconcile(world, only_end=self._only_end):
                     await world.engine.start(leg)
                 self._reconcile_at = self._clock.monotonic() + TICK_S
             if self._clock.monotonic() >= self._beat_at:
                 await beat(world, self._files)
                 self._beat_at = self._clock.monotonic() + BEAT.total_seconds()
-            while True:
+            while not self._only_end:
                 advanced = await advance(world)
                 for leg in advanced.legs:
                     await world.engine.start(leg)
@@ -157,8 +161,8 @@ class WorkerLoop:
         def load(tx: Tx) -> list[str]:
             found = [row.id for row in tx.find(Attempt, id=mine) if row.interrupt]
             for plan in tx.find(Plan, id=mine):
-                loop = tx.get(Loop, plan.loop_id)
-                if plan.status is not PlanState.VERIFYING or (loop and loop.state is LoopState.STOPPED):
+                loop = need(tx.get(Loop, plan.loop_id), "the loop")
+                if plan.status is not PlanState.VERIFYING or commands.is_to_be_ended(tx, plan, loop):
                     found.append(plan.id)
             return found
 
@@ -180,14 +184,16 @@ class WorkerLoop:
             log.warning("leg dropped: the lease lapsed", extra={"leg": leg.id})
         except Exception as defect:  # the boundary: one leg's defect must not take the others down
             log.exception("leg failed", extra={"leg": leg.id})
+            detail = f"internal error: {type(defect).__name__}: {defect}"
             with suppress(LoopwrightError):
-                await self._crashed(leg, defect)
+                if isinstance(runner, VerifyLeg):
+                    await runner.break_off(detail)
+                else:
+                    await self._crashed(leg, detail)
         finally:
             self._reconcile_at = 0.0
 
-    async def _crashed(self, leg: Leg, defect: Exception) -> None:
-        detail = f"internal error: {type(defect).__name__}: {defect}"
-
+    async def _crashed(self, leg: Leg, detail: str) -> None:
         def over(tx: Tx) -> None:
             attempt = tx.get(Attempt, leg.subject)
             if attempt is None or attempt.state not in LIVE_ATTEMPT - {AttemptState.QUEUED}:

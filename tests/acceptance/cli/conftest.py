@@ -74,9 +74,10 @@ def sandbox(tmp_path: Path) -> Sandbox:
 class Live(Sandbox):
     """A sandbox with a plan that is being worked on, until it is let go."""
 
-    def begin(self) -> None:
+    def begin(self, *flags: str) -> None:
         """Start the plan and wait until its agent has said its first words."""
         self.go = self.place / "go"
+        self.go.unlink(missing_ok=True)
         self.play(
             {
                 "slow": [
@@ -89,7 +90,7 @@ class Live(Sandbox):
                 ]
             }
         )
-        self.worker = self.start("run", str(self.plan("live", [task("slow", "test -f s")])))
+        self.worker = self.start("run", str(self.plan("live", [task("slow", "test -f s")])), *flags)
         self.worker.until("slow  scripted")
         eventually(self._has_spoken, timeout=30)
 

@@ -60,6 +60,15 @@ def test_ending_the_watching_leaves_the_plan_alone(live: Live) -> None:
     assert live("status", "--json").document["plan"]["loop_state"] == "RUNNING"
 
 
+def test_a_plan_that_ended_rests_although_its_source_runs_anew(live: Live) -> None:
+    live.release()
+    assert live.worker.end() == 0
+    ended = live.newest_plan()
+    live.begin("--new")
+    assert live.newest_plan() != ended
+    assert live("watch", ended).code == 0
+
+
 def test_on_a_terminal_there_is_a_live_table_and_its_end_stays(live: Live) -> None:
     live.release()
     out = live.on_terminal("watch", columns=80, rows=24)

@@ -121,7 +121,7 @@ class Workshop(Sandbox):
         keys = {row.id: row.key for row in self.rows(Task, plan_id=plan.id)}
         trailer = "--format=%(trailers:key=Loopwright-Task,valueonly,separator=%x2C)"
         ids = self.git("log", "--first-parent", "--reverse", trailer, f"{plan.base_sha}..{plan.branch}")
-        return [keys[id] for id in ids.split()]
+        return [keys[task_id] for task_id in ids.split()]
 
     def pinned(self, attempt: Attempt, path: str) -> str:
         """Return a file as the attempt's pinned work has it."""

@@ -11,6 +11,9 @@ from tests.acceptance.cli.program import Said, executable
 from tests.acceptance.faults.record import Record
 from tests.acceptance.sandbox import COST, Sandbox, task
 
+ESCAPE = "../../../$(touch pwned)"
+"""A task's id that would do harm as a path or as a part of a command."""
+
 RAW = """
 task=$(sed -n 's/^Task: //p')
 case "$task" in
@@ -124,7 +127,7 @@ def hung(tmp_path_factory: pytest.TempPathFactory) -> Record:
 
 
 def _hang(sandbox: Sandbox) -> Said:
-    keys = ("crashes", "busy", "silent", "lingers", "spawns")
+    keys = ("crashes", "busy", "silent", "lingers")
     busy = "while :; do date > beat; sleep 0.1; done"
     pid_file = sandbox.place / "spawned.pid"
     sandbox.play(
@@ -133,10 +136,11 @@ def _hang(sandbox: Sandbox) -> Said:
             "busy": [[_right("busy"), {"run": busy}], [_right("busy")]],
             "silent": [[_right("silent"), {"hang": 600, "stubborn": True}], [_right("silent")]],
             "lingers": [[_right("lingers"), {"claim": "done, but I stay"}, {"hang": 600}]],
-            "spawns": [[{"spawn": "sleep 600", "pid_file": str(pid_file)}, _right("spawns")]],
+            ESCAPE: [[{"spawn": "sleep 600", "pid_file": str(pid_file)}, _right("spawns")]],
         }
     )
     limits = {"hard": "6s", "idle": "3s", "done_grace": "500ms", "term_grace": "300ms"}
     tasks = [task(key, f"grep -q right {key}.txt") for key in keys]
+    tasks.append(task(ESCAPE, "grep -q right spawns.txt"))
     plan = sandbox.plan("hung", tasks, settings={"parallel": 5, "limits": limits})
     return sandbox.run(plan)

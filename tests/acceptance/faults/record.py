@@ -1,6 +1,9 @@
 """What a project's own state files say about a plan: the product's record, read the way a stranger would."""
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -83,6 +86,23 @@ class Record:
     def git(self, *arguments: str) -> str:
         """Run git in the project's repository."""
         return git(self.repository, *arguments)
+
+    def call(self, *arguments: str) -> Said:
+        """Call the program in the project, to look at something."""
+        done = subprocess.run(
+            [sys.executable, "-m", "loopwright.cli", *arguments],
+            cwd=self.repository,
+            env={
+                "PATH": os.environ["PATH"],
+                "LOOPWRIGHT_HOME": str(self.home),
+                "NO_COLOR": "1",
+                "LANG": "C.UTF-8",
+            },
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        return Said(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def check_nothing_was_touched(self) -> None:
         """Hold the user's own checkout and branch against how they were."""

@@ -1,0 +1,174 @@
+"""Ctrl-C, a closed terminal, and being told to end: each leaves a state to go on from."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+from tests.acceptance.control.workshop import Workshop, send
+from tests.acceptance.sandbox import Background, task
+from tests.waiting import eventually
+
+from loopwright.core.model import Loop, Plan, Run
+
+STUBBORN = [
+    {
+        "expect_prompt": "You were interrupted",
+        "otherwise": [{"write": "half", "text": "half of it\n"}, {"hang": 90, "stubborn": True}],
+    },
+    {"run": "cp half whole"},
+]
+"""An agent that is deaf to polite words."""
+
+
+def _consistent(shop: Workshop) -> None:
+    """Nothing runs, nothing is said to run, and the rows say what to go on with."""
+    eventually(lambda: not shop.processes())
+    assert shop.row(Loop).state == "PAUSED"
+    assert shop.row(Loop).reason == "paused from the terminal"
+    assert shop.row(Plan).status == "RUNNING"
+    assert shop.rows(Run, state="RUNNING") == []
+    (attempt,) = shop.attempts("half")
+    assert attempt.state == "WAITING"
+    assert shop.pinned(attempt, "half") == "half of it\n"
+
+
+def _resumed(shop: Workshop) -> None:
+    said = shop("resume", timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert shop.started() == [("half", 1), ("half", 1)]
+    assert shop.landed() == ["half"]
+    shop.untouched()
+
+
+@pytest.mark.capability("C060")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
+def test_one_signal_pauses_cleanly_and_says_how_to_go_on(shop: Workshop, number: signal.Signals) -> None:
+    run = shop.start("run", str(shop.half()))
+    shop.until_half()
+    before = run.until("Ctrl-C")
+    assert "Ctrl-C pauses cleanly; closing this terminal does the same." in before, "it is said beforehand"
+    send(run, number)
+    assert run.end() == 3, run.out
+    assert f"go on:  loopwright resume {shop.row(Plan).id}" in run.out
+    _consistent(shop)
+    _resumed(shop)
+
+
+@pytest.mark.capability("C060")
+def test_a_second_ctrl_c_stops_at_once_even_an_agent_that_does_not_listen(shop: Workshop) -> None:
+    shop.play({"half": [STUBBORN]})
+    run = shop.start("run", str(shop.plan("half", [task("half", "test -s whole")])))
+    shop.until_half()
+    run.interrupt()
+    run.until("Ctrl-C again stops at once")
+    assert run.process.poll() is None
+    run.interrupt()
+    assert run.end(timeout=20) == 130, run.out
+    _consistent(shop)
+    _resumed(shop)
+
+
+def test_two_ctrl_c_in_the_same_instant_start_nothing_and_leave_nothing(shop: Workshop) -> None:
+    run = shop.start("run", str(shop.half()))
+    shop.until_half()
+    run.interrupt()
+    run.interrupt()
+    # Signals of one kind that come together may be seen as one.
+    assert run.end(timeout=20) in (3, 130), run.out
+    _consistent(shop)
+    _resumed(shop)
+
+
+def test_a_second_ctrl_c_ends_the_complete_gate_too(shop: Workshop) -> None:
+    gate = shop.gate("gate")
+    last = {"name": "last", "run": f'trap "" INT TERM; test -n "$LOOPWRIGHT_ATTEMPT" || {{ {gate.shell}; }}'}
+    run = shop.start("run", str(shop.chain("one", gates=[last])))
+    gate.until_reached()
+    run.interrupt()
+    run.until("Ctrl-C again")
+    run.interrupt()
+    assert run.end(timeout=20) == 130, run.out
+    eventually(lambda: not shop.processes())
+    assert (shop.row(Loop).state, shop.row(Plan).status) == ("PAUSED", "RUNNING")
+    gate.let_go()
+    assert shop("resume", timeout=90).code == 0
+    assert shop.landed() == ["one"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs setsid --ctty")
+def test_closing_the_terminal_pauses_like_ctrl_c(shop: Workshop) -> None:
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        ["setsid", "--ctty", sys.executable, "-m", "loopwright.cli", "run", str(shop.half())],
+        cwd=shop.repository,
+        env={**shop.program.env, "TERM": "xterm-256color"},
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+    )
+    os.close(follower)
+    try:
+        shop.until_half()
+        os.close(leader)
+        assert process.wait(timeout=60) == 3
+    finally:
+        process.kill()
+        process.wait()
+    _consistent(shop)
+    _resumed(shop)
+
+
+def test_ctrl_c_in_one_that_only_follows_pauses_the_plan_and_leaves_the_worker(shop: Workshop) -> None:
+    worker = shop.start("worker")
+    worker.until("working in")
+    run = shop.start("run", str(shop.half()))
+    shop.until_half()
+    run.interrupt()
+    assert run.end() == 3, run.out
+    eventually(lambda: shop.attempts("half")[0].state == "WAITING")
+    assert shop.row(Loop).state == "PAUSED"
+    assert worker.process.poll() is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda one: one.name)
+def test_a_worker_that_is_told_to_end_leaves_its_agents_at_work(
+    shop: Workshop, number: signal.Signals
+) -> None:
+    agent = shop.gate("agent")
+    steps = {"one": [[agent.step, {"write": "one", "text": "1\n"}]]}
+    worker = shop.start("worker")
+    worker.until("Ctrl-C leaves, agents go on")
+    run = shop.start("run", str(shop.chain("one", steps=steps)))
+    shop.until_started("one")
+    send(worker, number)
+    assert worker.end() == 0, worker.out
+    (line,) = shop.journal()
+    assert psutil.pid_exists(line.pid)
+    agent.let_go()
+    assert run.end() == 0, "who followed takes over"
+    assert shop.started() == [("one", 1)]
+
+
+def _ended(run: Background) -> bool:
+    return run.process.poll() is not None
+
+
+@pytest.mark.capability("C060")
+@pytest.mark.parametrize("moment", ["store.attempt.accepted", "keeper.start", "store.gate.start", "git.ref"])
+def test_ctrl_c_at_any_stage_of_an_attempt_leaves_a_state_to_go_on_from(shop: Workshop, moment: str) -> None:
+    trace = shop.place / "trace"
+    shop.program.env["LOOPWRIGHT_FAILPOINT_TRACE"] = str(trace)
+    run = shop.start("run", str(shop.chain("one", "two")))
+    eventually(lambda: _ended(run) or (trace.exists() and f"{moment}.after" in trace.read_text()), timeout=60)
+    run.interrupt()
+    code = run.end()
+    assert code == 3, run.out
+    eventually(lambda: not shop.processes())
+    assert shop.rows(Run, state="RUNNING") == []
+    assert shop("resume", timeout=90).code == 0
+    assert shop.landed() == ["one", "two"]
+    assert len(shop.attempts("one")) == len(shop.attempts("two")) == 1

@@ -1,0 +1,123 @@
+"""`cancel` and `retry`: giving up for good, and trying again with better words."""
+
+from tests.acceptance.control.workshop import HALF_DONE, Workshop, kill, refused
+from tests.acceptance.sandbox import task
+from tests.waiting import eventually
+
+from loopwright.core.model import Loop, Plan, Role, Run
+
+
+def test_a_cancelled_task_keeps_its_work_and_its_dependents_wait(shop: Workshop) -> None:
+    run = shop.start("run", str(shop.chain("half", "after", steps={"half": [HALF_DONE]})))
+    shop.until_half()
+    said = shop("cancel", "half")
+    assert (said.code, said.out) == (0, "cancelled\n")
+    assert run.end() == 1, run.out
+    eventually(lambda: not shop.processes())
+    (attempt,) = shop.attempts("half")
+    assert attempt.state == "CANCELLED"
+    assert shop.pinned(attempt, "half") == "half of it\n"
+    assert (shop.task("half").status, shop.task("after").status) == ("CANCELLED", "QUEUED")
+    assert shop.landed() == []
+    assert shop.started() == [("half", 1)]
+    assert "NEEDS YOU" in run.out
+
+
+def test_a_cancelled_task_can_be_tried_again_and_the_plan_goes_on(shop: Workshop) -> None:
+    steps = {"half": [HALF_DONE, [{"write": "half", "text": "all of it\n"}]]}
+    run = shop.start("run", str(shop.chain("half", "after", steps=steps)))
+    shop.until_half()
+    assert shop("cancel", "half").code == 0
+    assert run.end() == 1, run.out
+    said = shop("retry", "half", timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert shop.started() == [("half", 1), ("half", 2), ("after", 1)]
+    assert shop.landed() == ["half", "after"]
+
+
+def test_a_cancelled_plan_ends_its_agents_and_is_over(shop: Workshop) -> None:
+    run = shop.start("run", str(shop.chain("one", "half", "after", steps={"half": [HALF_DONE]})))
+    shop.until_half()
+    said = shop("cancel", shop.row(Plan).id)
+    assert said.code == 0
+    assert "what was landed stays on the plan branch, every attempt's work stays pinned" in said.out
+    assert run.end() == 3, run.out
+    eventually(lambda: not shop.processes())
+    plan, loop = shop.row(Plan), shop.row(Loop)
+    assert (plan.status, plan.outcome, loop.state) == ("CANCELLED", "cancelled", "STOPPED")
+    assert shop.landed() == ["one"]
+    (attempt,) = shop.attempts("half")
+    assert (attempt.state, shop.pinned(attempt, "half")) == ("CANCELLED", "half of it\n")
+    refused(shop("resume"), 2, "the plan is CANCELLED")
+    refused(shop("retry", "half"), 2, "its plan was cancelled")
+    assert shop("cancel", plan.id).out == "already cancelled\n"
+
+
+def test_cancelling_a_plan_ends_its_complete_gate(shop: Workshop) -> None:
+    gate = shop.gate("gate")
+    last = {"name": "last", "run": f'test -n "$LOOPWRIGHT_ATTEMPT" || {{ {gate.shell}; }}'}
+    run = shop.start("run", str(shop.chain("one", gates=[last])))
+    gate.until_reached()
+    assert shop("cancel", shop.row(Plan).id).code == 0
+    assert run.end() == 3, run.out
+    eventually(lambda: not shop.processes())
+    assert shop.row(Plan).status == "CANCELLED"
+    assert shop.rows(Run, state="RUNNING") == []
+
+
+def test_retry_carries_a_note_and_another_model_to_the_next_attempt(shop: Workshop) -> None:
+    """Only an agent that was told the secret can write it down."""
+    knowing = [
+        {"expect_prompt": "the word is swordfish", "otherwise": [{"write": "word", "text": "no idea\n"}]},
+        {"write": "word", "text": "swordfish\n"},
+    ]
+    shop.play({"guess": [knowing]})
+    plan = shop.plan("guess", [task("guess", "grep -q swordfish word")])
+    assert shop.run(plan, "--max-attempts", "1").code == 1
+    said = shop("retry", "guess", "--note", "the word is swordfish", "--model", "big-one", timeout=90)
+    assert said.code == 0, said.out + said.err
+    first, second = shop.attempts("guess")
+    assert (first.state, first.note, first.model) == ("REJECTED", "", None)
+    assert (second.state, second.note, second.model) == ("LANDED", "the word is swordfish", "big-one")
+    run = shop.rows(Run, attempt_id=second.id, role=Role.IMPLEMENTER)[0]
+    assert run.model == "big-one"
+    assert run.argv[run.argv.index("--model") + 1] == "big-one"
+    detail = shop("show", "guess", "--json").document["task"]
+    assert detail["note"] == "the word is swordfish"
+    assert "expected" in detail
+
+
+def test_retry_with_another_agent_lets_that_one_try(shop: Workshop) -> None:
+    shop.play({"job": [[{"write": "job", "text": "wrong\n"}]]})
+    shop.program.env["LOOPWRIGHT_AGENTS__COMMAND__COMMAND"] = "echo right > job"
+    plan = shop.plan("job", [task("job", "grep -q right job")])
+    assert shop.run(plan, "--max-attempts", "1").code == 1
+    said = shop("retry", "job", "--agent", "command", timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert [attempt.agent for attempt in shop.attempts("job")] == ["scripted", "command"]
+
+
+def test_an_agent_that_does_not_exist_is_refused_before_anything_is_queued(shop: Workshop) -> None:
+    shop.play({"job": [[{"write": "job", "text": "wrong\n"}]]})
+    assert shop.run(shop.plan("job", [task("job", "grep -q right job")]), "--max-attempts", "1").code == 1
+    refused(shop("retry", "job", "--agent", "clod"), 2, "clod")
+    assert len(shop.attempts("job")) == 1
+
+
+def test_only_what_failed_or_was_cancelled_can_be_tried_again(shop: Workshop) -> None:
+    assert shop.run(shop.chain("one")).code == 0
+    refused(shop("retry", "one"), 2, "the task is COMPLETE")
+    refused(shop("cancel", shop.row(Plan).id), 2, "the plan is VERIFIED")
+    refused(shop("cancel", "nobody"), 2, "nothing here is called 'nobody'")
+
+
+def test_cancelling_without_a_worker_ends_the_complete_gate_that_one_left(shop: Workshop) -> None:
+    gate = shop.gate("gate")
+    last = {"name": "last", "run": f'test -n "$LOOPWRIGHT_ATTEMPT" || {{ {gate.shell}; }}'}
+    run = shop.start("run", str(shop.chain("one", gates=[last])))
+    gate.until_reached()
+    kill(run)
+    said = shop("cancel", shop.row(Plan).id)
+    assert said.code == 0, said.out + said.err
+    eventually(lambda: not shop.processes())
+    assert shop.rows(Run, state="RUNNING") == []

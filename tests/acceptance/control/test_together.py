@@ -1,0 +1,137 @@
+"""Several plans, several processes, one home."""
+
+import json
+
+import pytest
+from tests.acceptance.cli.program import repository
+from tests.acceptance.control.workshop import Workshop, kill, refused
+from tests.acceptance.sandbox import FILES, task
+from tests.waiting import eventually
+
+from loopwright.core.model import Attempt, Loop, Plan
+
+
+def test_a_plan_that_is_being_worked_on_names_who_does_and_offers_to_watch(shop: Workshop) -> None:
+    agent = shop.gate("agent")
+    plan = shop.chain("one", steps={"one": [[agent.step, {"write": "one", "text": "1\n"}]]})
+    run = shop.start("run", str(plan))
+    shop.until_started("one")
+    said = shop.run(plan)
+    plan_id = shop.row(Plan).id
+    refused(said, 5, f"process {run.process.pid}", f"`loopwright watch {plan_id}`", "pause")
+    assert json.loads(shop.run(plan, "--json").out)["exit_code"] == 5
+    agent.let_go()
+    assert run.end() == 0, run.out
+    assert shop.started() == [("one", 1)]
+
+
+def test_another_plan_is_picked_up_by_the_worker_that_is_there_and_followed(shop: Workshop) -> None:
+    agent = shop.gate("agent")
+    shop.play(
+        {
+            "slow": [[agent.step, {"write": "slow", "text": "x\n"}]],
+            "quick": [[{"write": "quick", "text": "x\n"}]],
+        }
+    )
+    first = shop.start("run", str(shop.plan("first", [task("slow", "test -s slow")])))
+    shop.until_started("slow")
+    said = shop.run(shop.plan("second", [task("quick", "test -s quick")]))
+    assert said.code == 0, said.out + said.err
+    assert "VERIFIED  1/1 tasks" in said.out
+    assert first.process.poll() is None
+    joined = [event.payload["pid"] for event in shop.events("worker_joined")]
+    assert joined == [first.process.pid], "one process worked for both"
+    agent.let_go()
+    assert first.end() == 0, first.out
+
+
+def test_whoever_follows_takes_over_when_the_worker_is_killed(shop: Workshop) -> None:
+    agent = shop.gate("agent")
+    shop.play(
+        {
+            "slow": [[agent.step, {"write": "slow", "text": "x\n"}]],
+            "also": [[agent.step, {"write": "also", "text": "x\n"}]],
+        }
+    )
+    first = shop.start("run", str(shop.plan("first", [task("slow", "test -s slow")])))
+    shop.until_started("slow")
+    second = shop.start("run", str(shop.plan("second", [task("also", "test -s also")])))
+    shop.until_started("also")
+    kill(first)
+    agent.let_go()
+    assert second.end() == 0, second.out
+    assert shop.started() == [("slow", 1), ("also", 1)], "nothing was done twice"
+
+
+def test_a_second_worker_stands_by_and_takes_over_from_a_killed_one(shop: Workshop) -> None:
+    agent = shop.gate("agent")
+    first = shop.start("worker")
+    first.until("working in")
+    second = shop.start("worker", "--until-idle")
+    out = second.until("standing by")
+    assert f"process {first.process.pid} works here; this one takes over when it ends" in out
+    run = shop.start(
+        "run", str(shop.chain("one", "two", steps={"one": [[agent.step, {"write": "one", "text": "1\n"}]]}))
+    )
+    shop.until_started("one")
+    kill(run)
+    kill(first)
+    second.until("working in")
+    agent.let_go()
+    assert second.end() == 0, second.out
+    assert shop.row(Plan).status == "VERIFIED"
+    assert shop.started() == [("one", 1), ("two", 1)]
+    assert shop.landed() == ["one", "two"]
+
+
+def test_a_verified_plan_is_not_done_twice_but_can_be_started_over(shop: Workshop) -> None:
+    plan = shop.chain("one")
+    assert shop.run(plan).code == 0
+    again = shop.run(plan)
+    assert again.code == 0
+    assert "This plan was already run; --new starts it over." in again.out
+    assert "git merge --ff-only" in again.out
+    assert len(shop.rows(Attempt)) == 1
+    assert shop.run(plan, "--new").code == 0
+    first, second = shop.rows(Plan)
+    assert (first.status, second.status) == ("VERIFIED", "VERIFIED")
+    assert first.branch != second.branch
+    assert [attempt.n for attempt in shop.rows(Attempt)] == [1, 1]
+    assert len(shop.rows(Loop)) == 1
+
+
+def test_a_plan_that_changed_is_a_new_one_only_once_the_old_one_is_over(shop: Workshop) -> None:
+    run = shop.start("run", str(shop.half()))
+    shop.until_half()
+    assert shop("pause", "--now").code == 0
+    assert run.end() == 3
+    shop.plan("half", [task("half", "test -s whole"), task("more", "true")])
+    refused(shop.run(shop.place / "half.yaml"), 2, "changed while its plan", "loopwright cancel")
+
+
+@pytest.mark.capability("C077")
+def test_one_worker_finishes_the_loops_of_three_projects_and_leaves(shop: Workshop) -> None:
+    agent = shop.gate("agent")
+    names = ("first", "second", "third")
+    shop.play({name: [[agent.step, {"write": name, "text": "x\n"}]] for name in names})
+    runs = []
+    for name in names:
+        shop.repository = repository(shop.place / name, FILES)
+        runs.append(
+            shop.start("run", str(shop.plan(name, [task(name, f"test -s {name}")])), "--parallel", "3")
+        )
+        shop.until_started(name)
+    for run in reversed(runs):
+        kill(run)
+    agent.let_go()
+    said = shop("worker", "--until-idle", "--slots", "3", cwd=shop.place, timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert [loop.state for loop in shop.rows(Loop)] == ["COMPLETED"] * 3
+    assert [plan.status for plan in shop.rows(Plan)] == ["VERIFIED"] * 3
+    assert sorted(shop.started()) == sorted((name, 1) for name in names)
+    eventually(lambda: not shop.processes())
+
+
+def test_a_worker_with_nothing_to_do_leaves_when_idle_is_asked_for(shop: Workshop) -> None:
+    said = shop("worker", "--until-idle")
+    assert said.code == 0, said.out + said.err

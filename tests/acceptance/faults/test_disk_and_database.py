@@ -1,0 +1,159 @@
+"""A full disk, a locked or damaged database, a read-only repository: told in a sentence, and nothing is lost."""
+
+import os
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.acceptance.faults.record import Record
+from tests.acceptance.sandbox import Sandbox, task
+
+from loopwright.adapters.store.sql import SqlStore
+
+
+@contextmanager
+def mounted(place: Path, *arguments: str) -> Iterator[None]:
+    """Mount something on a folder, or skip the test where that is not permitted."""
+    done = subprocess.run(["mount", *arguments, str(place)], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"mounting is not permitted here: {done.stderr.strip()}")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(folder: Path) -> Path:
+    """Take all the space that is left."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                continue
+    return filler
+
+
+def _plan(sandbox: Sandbox, **more: object) -> Path:
+    sandbox.play(
+        {"a": [[{"write": "a.txt", "text": "right\n"}]], "b": [[{"write": "b.txt", "text": "right\n"}]]}
+    )
+    tasks = [task("a", "grep -q right a.txt"), task("b", "grep -q right b.txt", depends_on=["a"])]
+    return sandbox.plan("disk", tasks, **more)
+
+
+def test_a_disk_that_is_full_is_waited_for_and_told_and_nothing_is_lost(sandbox: Sandbox) -> None:
+    plan, go = _plan(sandbox), sandbox.place / "go"
+    sandbox.play(
+        {
+            "a": [[{"write": "a.txt", "text": "right\n"}, {"wait_for": str(go)}]],
+            "b": [[{"write": "b.txt", "text": "right\n"}]],
+        }
+    )
+    sandbox.home.mkdir()
+    with mounted(sandbox.home, "-t", "tmpfs", "-o", "size=8m", "tmpfs"):
+        worker = sandbox.start("run", str(plan))
+        try:
+            worker.until("a  scripted")
+            filler = fill(sandbox.home)
+            go.touch()
+            told = worker.until("the disk is full")
+            assert "free some space" in told
+            worker.process.kill()
+            worker.process.wait()
+
+            said = sandbox.run(plan)
+            assert said.code == 6
+            assert "the disk is full. Nothing was lost; free some space and try again" in said.err
+
+            worker = sandbox.start("run", str(plan))
+            filler.unlink()
+            assert worker.end() == 0, worker.out
+        finally:
+            worker.kill()
+        record = Record(sandbox.repository, home=sandbox.home)
+        assert record.plan["status"] == "VERIFIED"
+        assert record.landings() == {"a": 1, "b": 1}
+        with sqlite3.connect(sandbox.home / "loopwright.db") as database:
+            assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        database.close()
+        assert (
+            sandbox("receipt", "verify", str(record.folder / "receipts" / f"{record.plan['id']}.json")).code
+            == 0
+        )
+
+
+def test_a_database_that_someone_else_holds_for_a_while_is_waited_for(sandbox: Sandbox) -> None:
+    plan, held = _plan(sandbox), sandbox.place / "held"
+    sandbox.play(
+        {
+            "a": [[{"write": "a.txt", "text": "right\n"}, {"wait_for": str(held)}, {"say": "on"}]],
+            "b": [[{"write": "b.txt", "text": "right\n"}]],
+        }
+    )
+    worker = sandbox.start("run", str(plan))
+    try:
+        worker.until("a  scripted")
+        database = sqlite3.connect(sandbox.home / "loopwright.db", isolation_level=None)
+        database.execute("BEGIN IMMEDIATE")
+        held.touch()
+        with pytest.raises(subprocess.TimeoutExpired):
+            worker.process.wait(timeout=2)
+        database.execute("ROLLBACK")
+        database.close()
+        assert worker.end() == 0, worker.out
+    finally:
+        worker.kill()
+    record = Record(sandbox.repository, home=sandbox.home)
+    assert record.failures("a") == record.failures("b") == [None]
+
+
+def test_a_damaged_database_is_told_and_left_as_it_is(sandbox: Sandbox) -> None:
+    plan, path = _plan(sandbox), sandbox.home / "loopwright.db"
+    sandbox.home.mkdir()
+    SqlStore.open(path).close_sync()
+    whole = path.read_bytes()
+    for damaged, expected in (
+        (os.urandom(len(whole)), "the file is not a database"),
+        (whole[:8192] + os.urandom(len(whole) - 8192), "the file is damaged"),
+    ):
+        path.write_bytes(damaged)
+        said = sandbox("run", str(plan), "--json")
+        assert said.code == 6
+        assert said.document["error"]["code"] == "store_unavailable"
+        assert expected in said.document["error"]["message"]
+        assert str(path) in said.document["error"]["message"]
+        assert path.read_bytes() == damaged
+
+
+def test_a_repository_that_cannot_be_written_is_refused_before_anything_is_made(sandbox: Sandbox) -> None:
+    plan, folder = _plan(sandbox), sandbox.repository
+    with mounted(folder, "--bind", str(folder)):
+        subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
+        said = sandbox("run", str(plan))
+    assert said.code == 2
+    assert "the repository cannot be written" in said.err
+    assert "to do: Make it writable" in said.err
+    assert not (sandbox.home / "loopwright.db").exists()
+
+
+def test_state_files_that_could_not_be_written_are_written_later(sandbox: Sandbox) -> None:
+    plan = _plan(sandbox)
+    in_the_way = sandbox.repository / ".loopwright"
+    in_the_way.write_text("a file, where a folder should be")
+    said = sandbox.run(plan)
+    assert said.code == 0, "the work goes on\n" + said.out
+    assert "note: state files not written" in said.out
+    in_the_way.unlink()
+    assert sandbox.run(plan).code == 0
+    record = Record(sandbox.repository, home=sandbox.home)
+    assert record.plan["status"] == "VERIFIED"
+    assert (record.folder / "receipts" / f"{record.plan['id']}.json").exists()
+    told = [event["type"] for event in record.events()]
+    assert told.index("plan_created") < told.index("task_completed") < told.index("plan_verified")
+    assert len(record.runs()) == 5, "two agents, two gates and the verification"

@@ -1,0 +1,80 @@
+"""A used-up window and a used-up budget: the first is waited for, the second stops everything with its reason."""
+
+import json
+import time
+
+import pytest
+from tests.acceptance.faults.record import Record
+from tests.acceptance.sandbox import COST, Sandbox, task
+
+WINDOW_S = 5
+
+
+@pytest.mark.capability("C104")
+def test_a_used_up_window_parks_the_attempt_which_goes_on_by_itself_when_it_opens(sandbox: Sandbox) -> None:
+    limit = {"usage_limit": WINDOW_S}
+    sandbox.play(
+        {
+            "a": [
+                [
+                    {
+                        "expect_prompt": "You were interrupted",
+                        "otherwise": [{"write": "half.txt", "text": "half"}, limit],
+                    },
+                    {"run": "mv half.txt whole.txt"},
+                ]
+            ]
+        }
+    )
+    plan = sandbox.plan("window", [task("a", "grep -q half whole.txt")], settings={"max_attempts": 1})
+    worker = sandbox.start("run", str(plan))
+    try:
+        worker.until("parked until")
+        seen = sandbox("status", "--json").document
+        (waiting,) = seen["plan"]["tasks"]
+        assert waiting["stage"] == "WAITING"
+        assert "usage limit reached" in waiting["doing"]
+        assert [one["pid"] for one in seen["workers"]] == [worker.process.pid]
+        (health,) = (sandbox.repository / ".loopwright" / "health").glob("loop_*.json")
+        assert json.loads(health.read_text())["pid"] == worker.process.pid
+        assert time.time() - health.stat().st_mtime < 15
+        assert worker.end() == 0, worker.out
+    finally:
+        worker.kill()
+    record = Record(sandbox.repository, home=sandbox.home)
+    (attempt,) = record.attempts("a")
+    assert (attempt["n"], attempt["state"]) == (1, "LANDED")
+    assert (record.task("a")["attempts"], record.task("a")["call_failures"]) == (0, 0), (
+        "waiting is no failure"
+    )
+    first, second = record.runs("a", "implementer")
+    assert (first["failure"], second["state"]) == ("usage_limit", "COMPLETE")
+    assert second["started_at"] >= first["retry_at"], "not asked again before the window opened"
+    assert record.plan["outcome"] == "verified"
+
+
+def test_a_used_up_budget_pauses_the_loop_and_says_so(sandbox: Sandbox) -> None:
+    sandbox.play(
+        {"a": [[{"write": "a.txt", "text": "a"}, COST]], "b": [[{"write": "b.txt", "text": "b"}, COST]]}
+    )
+    plan = sandbox.plan("dear", [task("a", "test -f a.txt"), task("b", "test -f b.txt", depends_on=["a"])])
+    said = sandbox.run(plan, "--max-cost", "0.01", "--parallel", "1")
+    assert said.code == 0, "0.9 cents each: b may start, for only what is spent is known\n" + said.out
+    said = sandbox.run(plan, "--max-cost", "0.009", "--new")
+    assert said.code == 3, said.out
+    assert "why: the budget is used up" in said.out
+    assert "loopwright resume" in said.out
+    record = Record(sandbox.repository, home=sandbox.home)
+    assert record.plan["loop"]["state"] == "PAUSED"
+    assert record.task("a")["status"] == "COMPLETE", "what was done stays done"
+    assert record.attempts("b")[0]["state"] == "QUEUED", "nothing more was started"
+
+
+def test_unverified_work_lands_when_that_is_allowed_but_the_exit_code_is_not_0(sandbox: Sandbox) -> None:
+    sandbox.play({"a": [[{"write": "a.txt", "text": "a"}]]})
+    said = sandbox.run(sandbox.plan("unchecked", [task("a")], gates=[]), "--allow-unverified", "--json")
+    assert said.code == said.document["exit_code"] == 4
+    record = Record(sandbox.repository, home=sandbox.home)
+    assert (record.task("a")["status"], record.task("a")["outcome"]) == ("COMPLETE", "unverified")
+    assert record.plan["outcome"] == "unverified"
+    assert record.on_branch("a.txt") == "a"
