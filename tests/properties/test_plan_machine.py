@@ -37,7 +37,7 @@ from loopwright.core.states import (
 from loopwright.engine.reconcile import DRIVEN
 
 KEYS = "abcde"
-NEEDS_A_PERSON = (LoopState.FAILED, LoopState.PAUSED, LoopState.STOPPED)
+LONGEST_WAIT_MINUTES = 20
 AGENT_FAILURES = (
     Failure.GATE,
     Failure.NO_CHANGE,
@@ -161,7 +161,7 @@ class PlanMachine(RuleBasedStateMachine):
         self._end(leg)
 
     @precondition(lambda self: self._attempt_legs(AttemptState.PREPARING, AttemptState.WORKING))
-    @rule(data=st.data(), minutes=st.integers(0, 20))
+    @rule(data=st.data(), minutes=st.integers(0, LONGEST_WAIT_MINUTES))
     def an_agent_waits_for_its_quota(self, data: st.DataObject, minutes: int) -> None:
         leg = data.draw(st.sampled_from(self._attempt_legs(AttemptState.PREPARING, AttemptState.WORKING)))
         if self.home.get(Attempt, leg.subject).interrupt:
@@ -297,6 +297,7 @@ class PlanMachine(RuleBasedStateMachine):
         home = self.home
         self.fuse.left = None
         for _ in range(200):
+            home.clock.advance(LONGEST_WAIT_MINUTES * 60)
             moved = self._everything_that_can_move()
             plan, loop = home.plan(), home.loop()
             if (
@@ -310,7 +311,6 @@ class PlanMachine(RuleBasedStateMachine):
                 moved = True
             if not moved:
                 break
-            home.clock.advance(1200)
         else:
             raise AssertionError("it goes round and round")
         self._is_over(plan)

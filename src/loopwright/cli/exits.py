@@ -22,4 +22,4 @@ class ExitCode(IntEnum):
     UNVERIFIED = 4, "It landed without proof, because you allowed unverified work."
     HELD = 5, "Another process holds what was asked for."
     ENVIRONMENT = 6, "The environment got in the way: disk, database, git, or a missing agent."
-    INTERRUPTED = 130, "Stopped at once by a second Ctrl-C."
+    INTERRUPTED = 130, "Stopped at once by Ctrl-C; nothing that was recorded is lost."

@@ -43,6 +43,8 @@ class Outbox:
 
     async def _pay(self, project_id: str, since: int) -> bool:
         """Write what could not be written before; one project in trouble never holds up the others."""
+        if await self._where(project_id) is None:
+            return False
         while events := await self._world.store.read(partial(_after, since=since)):
             mine = [one for one in events if one.project == project_id]
             if mine and not await self._export(project_id, mine):
@@ -55,12 +57,15 @@ class Outbox:
         cursor = tx.get(Cursor, _CURSOR)
         return (cursor.n if cursor else None), tx.events(after=cursor.n if cursor else 0, limit=_PAGE)
 
+    async def _where(self, project_id: str) -> Path | None:
+        project = await self._world.store.read(lambda tx: tx.get(Project, project_id))
+        return Path(project.path) if project is not None and Path(project.path).is_dir() else None
+
     async def _export(self, project_id: str, events: list[RecordedEvent]) -> bool:
         """Write what these events changed; False when the disk or the folder did not let us."""
-        project = await self._world.store.read(lambda tx: tx.get(Project, project_id))
-        if project is None or not Path(project.path).is_dir():
-            return True  # the repository was moved or is on another machine: the rows are the truth anyway
-        where = Path(project.path)
+        where = await self._where(project_id)
+        if where is None:
+            return False  # the repository was moved or is on another machine: the rows are the truth anyway
         try:
             self._files.append_events(where, events)
             for plan_id in _distinct(event.plan for event in events):
@@ -71,7 +76,7 @@ class Outbox:
                     self._files.put(where, "runs", run.id, document(run))
         except OSError as trouble:
             # The user's disk is full or the checkout read-only: work goes on, and the next time tries again.
-            log.warning("state files not written", extra={"project": project.path, "why": str(trouble)})
+            log.warning("state files not written", extra={"project": str(where), "why": str(trouble)})
             return False
         return True
 

@@ -4,6 +4,7 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from loopwright.core.errors import FenceLost, LeaseLost, MergeConflict
 from loopwright.core.failures import Failure
@@ -95,14 +96,19 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         await _reject(landing, Failure.CONFLICT, told, evidence=f"{told}\n{conflict.detail}")
         return None
     record_id, verdict = await _judged(landing, candidate, interrupt)
+    judged: dict[str, Any] = {
+        "verdict_id": record_id,
+        "candidate_parent": tip,
+        "candidate_tree": candidate.tree,
+    }
     match verdict.status:
         case VerdictStatus.BROKEN:
             await _reject(landing, Failure.GATE_BROKEN, verdict.reason, counts=False)
         case VerdictStatus.FAILED if candidate.empty:
             told = "The agent said that it was done, but it changed nothing, and the checks do not pass."
-            await _reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}")
+            await _reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}", **judged)
         case VerdictStatus.FAILED:
-            await _reject(landing, Failure.GATE, _first_line(verdict), evidence=evidence(verdict))
+            await _reject(landing, Failure.GATE, _first_line(verdict), evidence=evidence(verdict), **judged)
         case VerdictStatus.UNVERIFIED if not landing.plan.policy.allow_unverified:
             told = "nothing is configured to check it; its work is kept but does not land"
             await _reject(landing, Failure.UNVERIFIED, told)
@@ -232,7 +238,13 @@ async def _nothing_to_land(
 
 
 async def _reject(
-    landing: Landing, failure: Failure, detail: str, *, evidence: str = "", counts: bool = True
+    landing: Landing,
+    failure: Failure,
+    detail: str,
+    *,
+    evidence: str = "",
+    counts: bool = True,
+    **judged: Any,
 ) -> None:
     def reject(tx: Tx) -> None:
         fail_attempt(
@@ -244,6 +256,7 @@ async def _reject(
             counts=counts,
             chance=landing.world.chance(),
             evidence=evidence,
+            **judged,
         )
 
     await landing.world.store.transact("attempt.rejected", reject)

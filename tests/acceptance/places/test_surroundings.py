@@ -1,0 +1,109 @@
+"""What agents and gates find around them, and what of it never reaches anyone else."""
+
+import pytest
+from tests.acceptance.control.workshop import Workshop
+from tests.acceptance.sandbox import task
+
+from loopwright.core.model import Attempt, Plan, Role, Run
+
+
+def test_setup_and_copied_files_are_there_for_agent_and_gates_and_never_committed(shop: Workshop) -> None:
+    (shop.repository / ".gitignore").write_text(".env\nvendor/\n.loopwright/\n")
+    shop.git("commit", "-qam", "ignore")
+    (shop.repository / ".env").write_text("WORD=swordfish\n")
+    settings = {
+        "setup": "mkdir -p vendor && echo lib > vendor/lib && echo loose > loose",
+        "copy_files": [".env"],
+    }
+    shop.play({"one": [[{"run": "cat .env vendor/lib > one && echo changed >> .env"}]]})
+    check = "grep -q swordfish one && grep -q lib one && grep -qx WORD=swordfish .env && test -f vendor/lib"
+    said = shop.run(shop.plan("set up", [task("one", check)], settings=settings))
+    assert said.code == 0, said.out + said.err
+    plan = shop.row(Plan)
+    changed = shop.git("diff", "--name-only", plan.base_sha, plan.branch).split()
+    assert ".env" not in changed
+    assert "vendor/lib" not in changed
+    assert (shop.repository / ".env").read_text() == "WORD=swordfish\n", "yours is not the one they wrote to"
+    assert shop.rows(Run, role=Role.SETUP)[0].state == "COMPLETE"
+    assert "swordfish" not in "".join(str(event.payload) for event in shop.events())
+
+
+def test_a_setup_that_fails_says_so_and_starts_no_agent(shop: Workshop) -> None:
+    settings = {"setup": "echo no such registry >&2; exit 3", "max_call_retries": 0}
+    said = shop.run(shop.chain("one", settings=settings))
+    assert said.code == 1, said.out + said.err
+    assert shop.started() == []
+    assert "no such registry" in shop("show", "one").out
+
+
+def test_attempts_at_the_same_time_have_ports_and_names_of_their_own(shop: Workshop) -> None:
+    names = ("COMPOSE_PROJECT_NAME", "LOOPWRIGHT_PORT_BASE", "LOOPWRIGHT_ATTEMPT", "TMPDIR")
+    told = " ".join(f"${name}" for name in names)
+    both = [f"{shop.place}/{key}.arrived" for key in ("one", "two")]
+    steps = {
+        key: [
+            [
+                {"run": f"echo {told} > {key}; touch {shop.place}/{key}.arrived"},
+                *({"wait_for": path, "timeout": 60} for path in both),
+            ]
+        ]
+        for key in ("one", "two")
+    }
+    shop.play(steps)
+    check = f'test "$(cut -d" " -f1-3 {{key}})" = "{" ".join(f"${name}" for name in names[:3])}"'
+    tasks = [task(key, check.replace("{key}", key)) for key in ("one", "two")]
+    said = shop.run(shop.plan("ports", tasks), "--parallel", "2")
+    assert said.code == 0, said.out + said.err
+    branch = shop.row(Plan).branch
+    one, two = (shop.git("show", f"{branch}:{key}").split() for key in ("one", "two"))
+    assert all(mine != other for mine, other in zip(one, two, strict=True)), (one, two)
+    assert abs(int(one[1]) - int(two[1])) >= 10
+    assert {one[2], two[2]} == {attempt.id for attempt in shop.rows(Attempt)}
+
+
+def test_agents_and_gates_see_only_the_variables_that_are_meant_for_them(shop: Workshop) -> None:
+    shop.program.env |= {"PRIVATE_THING": "do not tell", "SHARED_THING": "fine", "GIT_DIR": "/nowhere"}
+    shop.play({"one": [[{"run": "env > one"}]]})
+    check = (
+        'test -z "$PRIVATE_THING" && test -z "$GIT_DIR" && test "$SHARED_THING" = fine && test "$CI" = true'
+    )
+    settings = {"environment": ["SHARED_THING"]}
+    said = shop.run(shop.plan("env", [task("one", check)], settings=settings))
+    assert said.code == 0, said.out + said.err
+    seen = shop.git("show", f"{shop.row(Plan).branch}:one")
+    assert "SHARED_THING=fine" in seen
+    assert "do not tell" not in seen
+    assert "GIT_DIR=" not in seen
+
+
+def test_our_own_folder_never_shows_even_when_the_agent_writes_into_it(shop: Workshop) -> None:
+    (shop.repository / ".gitignore").write_text("nothing of it\n")
+    shop.git("commit", "-qam", "do not ignore it")
+    shop.play({"one": [[{"write": ".loopwright/config", "text": "x\n"}, {"write": "one", "text": "1\n"}]]})
+    said = shop.run(shop.plan("folder", [task("one", "test -s one")]))
+    assert said.code == 0, said.out + said.err
+    assert list((shop.repository / ".loopwright").iterdir())
+    assert shop.git("status", "--porcelain", "--untracked-files=all") == ""
+    plan = shop.row(Plan)
+    assert shop.git("diff", "--name-only", plan.base_sha, plan.branch).split() == ["one"]
+
+
+@pytest.mark.parametrize("way", ["edits", "commits"])
+def test_an_agent_that_reaches_into_your_checkout_is_noticed(shop: Workshop, way: str) -> None:
+    theirs = shop.repository / "greet.txt"
+    stray = [{"write": str(theirs), "text": "hello from outside\n"}]
+    if way == "commits":
+        stray.append({"run": f"git -C {shop.repository} -c user.name=a -c user.email=a@b commit -qam stray"})
+    shop.play({"one": [[*stray, {"write": "one", "text": "1\n"}]]})
+    head = shop.git("rev-parse", "HEAD").strip()
+    said = shop.run(shop.plan("stray", [task("one", "test -s one")]))
+    assert said.code == 0, said.out + said.err
+    (event,) = shop.events("checkout_changed")
+    assert event.importance == "high"
+    if way == "edits":
+        assert event.payload["changes"] == ["greet.txt was changed"]
+        patch = (shop.home / event.payload["patch"]).read_text()
+        assert "+hello from outside" in patch
+    else:
+        assert any(head in change for change in event.payload["changes"]), event.payload
+    assert "your checkout changed" in said.out.lower(), "the person at the terminal is told"
