@@ -76,12 +76,14 @@ def test_a_task_that_always_fails_is_given_up(policy: Policy, max_attempts: int,
 
 @LAW
 @given(
-    failed=FAILURES.filter(lambda one: one.failure in (Failure.AGENT_ERROR, Failure.CRASH)),
+    anyhow=FAILURES,
+    failure=st.sampled_from([Failure.AGENT_ERROR, Failure.CRASH]),
     attempts=st.integers(0, 5),
 )
 def test_an_instant_failure_that_is_identical_is_fatal_and_any_other_is_not(
-    failed: Failed, attempts: int
+    anyhow: Failed, failure: Failure, attempts: int
 ) -> None:
+    failed = replace(anyhow, failure=failure)
     plenty = replace(fresh(99), attempts=attempts)
     again = after_failure(plenty, failed, Policy(), now=rows.AT)
     assert isinstance(again, Again)

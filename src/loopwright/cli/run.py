@@ -12,6 +12,8 @@ from cyclopts import Parameter
 from rich.markup import escape
 
 from loopwright.adapters import registry
+from loopwright.adapters.git import GitRepository
+from loopwright.adapters.git.environment import user_env
 from loopwright.adapters.host import new_id
 from loopwright.app import Home, catch_up_state_files, make_worker, make_world, open_home
 from loopwright.cli.context import Place, actor, look_settings, settings_for
@@ -29,7 +31,7 @@ from loopwright.core.states import ENDED_PLAN, LoopState
 from loopwright.engine.submit import Submission, Submitted, submit
 from loopwright.engine.views import PlanView, live_workers, plan_view
 from loopwright.engine.world import HomePaths
-from loopwright.ports import PlannedWork
+from loopwright.ports import Base, PlannedWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +127,7 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
     place = needed_place()
     with glance_at(place.root) as repository:
         start = await repository.base(base)
+        await _check_folder(repository, start, place)
         text, committed = await settings_text(repository, start.sha, place)
     if text is not None and not committed and not quiet:
         console().print(f"[yellow]note[/]: {PROJECT_FILE} is not committed; using the one in your checkout")
@@ -147,6 +150,19 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
         new=new,
     )
     return _Asked(place=place, settings=settings, submission=submission)
+
+
+async def _check_folder(repository: GitRepository, start: Base, place: Place) -> None:
+    """Refuse a sub-folder that the starting commit does not have: nothing could run there."""
+    if not place.subfolder:
+        return
+    name = f"{start.sha}:{place.subfolder}"
+    found = await repository.git.run("cat-file", "-t", name, env=user_env(), cwd=place.root, ok=(0, 128))
+    if found.text != "tree":
+        raise Refused(
+            f"the folder {place.subfolder} is not in {start.sha[:7]}, the commit that the plan would start from",
+            hint="commit what is in it first, or run from the top of the repository",
+        )
 
 
 def _check_agents(settings: Settings, work: PlannedWork) -> None:

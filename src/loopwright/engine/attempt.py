@@ -32,7 +32,7 @@ from loopwright.engine.moves import (
 )
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent, drive_command
-from loopwright.engine.surroundings import attempt_values, free_port_base
+from loopwright.engine.surroundings import attempt_values, files_to_copy, free_port_base
 from loopwright.engine.tidy import tidy_attempt
 from loopwright.engine.tripwire import look_again
 from loopwright.engine.world import World
@@ -154,7 +154,7 @@ class AttemptLeg:
         attempt, policy = rows.attempt, rows.plan.policy
         path, base = Path(need(attempt.workspace, "a workspace")), need(attempt.base_sha, "a base")
         await self._repository(rows).make_workspace(
-            path, base, copy_files=policy.copy_files, marker=attempt.id
+            path, base, copy_files=files_to_copy(rows.project, rows.plan), marker=attempt.id
         )
         if policy.setup and not await self._set_up(rows, path, interrupt):
             return

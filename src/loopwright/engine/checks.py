@@ -24,7 +24,7 @@ from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
 from loopwright.engine.moves import MACHINE, move_run
 from loopwright.engine.runs import drive_command
-from loopwright.engine.surroundings import attempt_values
+from loopwright.engine.surroundings import attempt_values, files_to_copy
 from loopwright.engine.world import World
 from loopwright.ports import Exit, GateRequest, Repository, Tx
 
@@ -78,7 +78,7 @@ async def judge(
     tree_path = world.paths.tree(run.id)
     request = gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
     if world.keepers.look(request.directory).state == "absent":
-        await repository.checkout(tree_path, ask.sha, copy_files=ask.plan.policy.copy_files)
+        await repository.checkout(tree_path, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
     ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt)
     if ended.exit.ended_by == "lost":
         await world.keepers.sweep(run.id)

@@ -1,9 +1,11 @@
 """What a process of ours finds around it: its ports, its names, its caches."""
 
+import re
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Final
 
-from loopwright.core.model import Attempt, Plan
+from loopwright.core.model import Attempt, Plan, Project
 from loopwright.core.states import LIVE_ATTEMPT
 from loopwright.engine.world import World
 from loopwright.ports import Tx
@@ -35,6 +37,13 @@ def attempt_values(world: World, plan: Plan, attempt: Attempt | None) -> dict[st
         values["LOOPWRIGHT_PORT_BASE"] = str(attempt.port_base)
         values["LOOPWRIGHT_PORT_COUNT"] = str(world.port_count)
     return values
+
+
+def files_to_copy(project: Project, plan: Plan) -> tuple[str, ...]:
+    """Return the patterns of untracked files that the plan needs, as seen from the top of the repository."""
+    # The folder is meant literally, whatever characters it has.
+    folder = re.sub(r"([*?\[\\])", r"\\\1", project.subfolder)
+    return tuple(str(PurePosixPath(folder) / pattern) for pattern in plan.policy.copy_files)
 
 
 def free_port_base(tx: Tx, host_id: str, first: int, count: int) -> int:

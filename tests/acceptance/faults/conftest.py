@@ -107,6 +107,7 @@ def _misbehave(sandbox: Sandbox) -> Said:
         task("raw", "grep -q right raw.txt", agent="command"),
         task("exits", "true", agent="command"),
         task("nobody", "true", agent="nobody"),
+        task("unbuilt", "true", agent="claude"),
         task("after-nobody", "true", depends_on=["nobody"]),
         task("fails", "cat fails.txt"),
         task("slow", agent="scripted"),
@@ -115,7 +116,12 @@ def _misbehave(sandbox: Sandbox) -> Said:
         {"name": "in time", "run": "grep -q right slow.txt || sleep 60", "timeout": "1s"}
     ]
     plan = sandbox.plan(
-        "misbehaved", tasks, settings={"parallel": 4, "agents": {"command": {"command": [str(agent)]}}}
+        "misbehaved",
+        tasks,
+        settings={
+            "parallel": 4,
+            "agents": {"command": {"command": [str(agent)]}, "claude": {"binary": "no-such-claude"}},
+        },
     )
     return sandbox.run(plan, "--json")
 

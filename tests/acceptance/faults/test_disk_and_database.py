@@ -64,6 +64,7 @@ def test_a_disk_that_is_full_is_waited_for_and_told_and_nothing_is_lost(sandbox:
             go.touch()
             told = worker.until("the disk is full")
             assert "free some space" in told
+            assert "Traceback" not in told
             worker.process.kill()
             worker.process.wait()
 

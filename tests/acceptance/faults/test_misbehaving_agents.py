@@ -82,6 +82,14 @@ def test_an_agent_that_fails_at_once_in_the_same_way_is_not_tried_for_ever(misbe
     assert [run["exit_code"] for run in misbehaved.runs("exits", "implementer")] == [3, 3]
 
 
+@pytest.mark.capability("C029")
+def test_a_missing_program_fails_its_task_at_once_and_is_named(misbehaved: Record) -> None:
+    assert misbehaved.failures("unbuilt") == ["cannot_start"], (
+        "one attempt: the program will not appear by itself"
+    )
+    assert "no-such-claude" in misbehaved.task("unbuilt")["reason"]
+
+
 @pytest.mark.capability("C041", "C072")
 def test_a_task_whose_agent_does_not_exist_fails_alone_and_the_others_go_on(misbehaved: Record) -> None:
     task = misbehaved.task("nobody")
@@ -89,7 +97,9 @@ def test_a_task_whose_agent_does_not_exist_fails_alone_and_the_others_go_on(misb
     assert "'nobody'" in task["reason"]
     assert misbehaved.task("after-nobody")["status"] == "QUEUED"
     landed = [one for one in misbehaved.plan["tasks"] if one["status"] == "COMPLETE"]
-    assert len(landed) == len(misbehaved.plan["tasks"]) - 3, "all but nobody, what waits for it, and exits"
+    assert len(landed) == len(misbehaved.plan["tasks"]) - 4, (
+        "all but nobody, what waits for it, unbuilt, and exits"
+    )
     assert misbehaved.plan["status"] == "RUNNING", "partial, not failed: a person can mend it"
     assert misbehaved.said.code == 1
-    assert misbehaved.said.document["plan"]["reason"] == "2 tasks need you; 1 more wait for them"
+    assert misbehaved.said.document["plan"]["reason"] == "3 tasks need you; 1 more wait for them"

@@ -9,6 +9,8 @@ from tests.acceptance.faults.record import Record
 from tests.acceptance.sandbox import COST, Sandbox, task
 from tests.waiting import eventually
 
+from loopwright.testing.scripted import write_script
+
 WINDOW_S = 2
 
 
@@ -24,7 +26,9 @@ def test_a_used_up_window_parks_the_attempt_which_goes_on_by_itself_when_it_open
         assert [one["pid"] for one in seen["workers"]] == [worker.process.pid]
         (health,) = (sandbox.repository / ".loopwright" / "health").glob("loop_*.json")
         assert json.loads(health.read_text())["pid"] == worker.process.pid
-        sandbox.play({"a": [[{"expect_prompt": "You were interrupted"}, {"run": "mv half.txt whole.txt"}]]})
+        steps = [{"expect_prompt": "You were interrupted"}, {"run": "mv half.txt whole.txt"}]
+        # In one go: an agent may be reading the script this very moment.
+        write_script(sandbox.place / "next.json", {"tasks": {"a": [steps]}}).replace(sandbox.script)
         assert worker.end() == 0, worker.out
     finally:
         worker.kill()

@@ -221,7 +221,6 @@ def test_a_conversation_that_never_began_cannot_be_gone_on_with() -> None:
         ("asked", Failure.CANCELLED),
         ("deadline", Failure.TIMEOUT),
         ("idle", Failure.HANG),
-        ("output", Failure.AGENT_ERROR),
         ("lost", Failure.CRASH),
     ],
 )

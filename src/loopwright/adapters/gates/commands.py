@@ -26,7 +26,6 @@ _ENDED: Final = {
     "idle": "the gate was ended because it showed no sign of life",
     "done_hang": "the gate was ended because it did not exit",
     "asked": "the gate was stopped before it was finished",
-    "output": "the gate was ended because it printed too much",
     "not_started": "the gate could not be started",
     "lost": "the gate's process was lost",
 }

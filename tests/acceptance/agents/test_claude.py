@@ -1,0 +1,139 @@
+"""The real Claude Code program, driven by `loopwright run` against a model server on this machine."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.acceptance.control.workshop import Workshop
+from tests.acceptance.sandbox import task
+
+from loopwright.core.model import Plan, Role, Run
+from loopwright.testing import scenarios
+from loopwright.testing.claude_binary import bundled_claude
+from loopwright.testing.model_server import ModelServer, Scenario, ToolCall
+from loopwright.testing.model_server import Reply as Says
+
+PROGRAM = bundled_claude()
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the claude-agent-sdk wheel is not installed")
+
+KEY = "sk-ant-no-real-key-0123456789"
+
+
+@contextmanager
+def _model(shop: Workshop, scenario: Scenario) -> Iterator[ModelServer]:
+    """Let the program talk to a model that follows a script, and to nobody else."""
+    with ModelServer(scenario) as server:
+        shop.program.env |= {
+            "LOOPWRIGHT_AGENT": "claude",
+            "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(PROGRAM),
+            "LOOPWRIGHT_AGENTS__CLAUDE__MAX_RETRIES": "0",
+            "ANTHROPIC_BASE_URL": server.url,
+            "ANTHROPIC_API_KEY": KEY,
+            "NO_PROXY": "127.0.0.1",
+            # As if an agent had started us: its markers must not reach the agents that we start.
+            "CLAUDECODE": "1",
+            "CLAUDE_CODE_ENTRYPOINT": "cli",
+        }
+        yield server
+
+
+def _wrapper(shop: Workshop) -> Path:
+    """Put a program in front that notes the environment that the agent really gets."""
+    noted = shop.place / "environment.txt"
+    wrapper = shop.place / "claude"
+    wrapper.write_text(f'#!/bin/sh\nenv > {noted}\nexec {PROGRAM} "$@"\n')
+    wrapper.chmod(0o755)
+    shop.program.env["LOOPWRIGHT_AGENTS__CLAUDE__BINARY"] = str(wrapper)
+    return noted
+
+
+@pytest.mark.capability("C025", "C034")
+def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(shop: Workshop) -> None:
+    scenario = scenarios.edit_file("greet.txt", old="hello", new="hello, loop", summary="Greeted.")
+    with _model(shop, scenario) as server:
+        noted = _wrapper(shop)
+        said = shop.run(shop.plan("greeting", [task("greet", "grep -qx 'hello, loop' greet.txt")]))
+        asked = server.asked
+    assert said.code == 0, said.out + said.err
+    plan = shop.row(Plan)
+    assert (plan.status, plan.outcome) == ("VERIFIED", "verified")
+    assert shop.git("show", f"{plan.branch}:greet.txt") == "hello, loop\n"
+    shop.untouched()
+
+    (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert run.state == "COMPLETE"
+    assert run.summary == "Greeted."
+    assert run.cost_micros is not None
+    assert run.cost_micros > 0
+    assert plan.spent_micros == run.cost_micros
+    assert run.usage is not None
+    assert run.usage.output_tokens == 75, "three turns of the model"
+    assert run.agent_version
+    assert run.session_ref
+
+    assert "Task: greet" in asked[0].prompt
+    assert "grep -qx 'hello, loop' greet.txt" in asked[0].prompt, "it is told what will be checked"
+    assert not any("Make greet" in word for word in run.argv), "the prompt is in no process list"
+    assert run.permission_mode == "edit"
+    assert run.argv[run.argv.index("--permission-mode") + 1] == "acceptEdits", "never bypass by default"
+    assert not any("dangerously" in word for word in run.argv)
+
+    environment = noted.read_text()
+    assert "CLAUDECODE=" not in environment
+    assert "CLAUDE_CODE_ENTRYPOINT=cli" not in environment
+    stored = "".join(
+        path.read_text(errors="replace") for path in shop.home.rglob("output/*") if path.is_file()
+    )
+    assert stored, "what it printed is kept"
+    assert KEY not in stored
+    assert '"tool_use"' in stored
+    receipt = shop("receipt", "verify", f".loopwright/receipts/{plan.id}.json")
+    assert receipt.code == 0, receipt.out + receipt.err
+
+
+def test_a_gate_that_the_real_program_does_not_pass_sends_it_back_with_what_failed(shop: Workshop) -> None:
+    """The model gets it right only once the prompt says what went wrong."""
+    wrong = scenarios.edit_file("greet.txt", old="hello", new="hello wrold").turns
+    right = scenarios.edit_file("greet.txt", old="hello", new="hello world").turns
+    scenario = Scenario(turns=wrong, by_prompt={"the greeting is misspelt": right})
+    check = "grep -q world greet.txt || { printf 'the greeting is %s' misspelt; exit 1; }"
+    with _model(shop, scenario):
+        said = shop.run(shop.plan("spelling", [task("greet", check)]))
+    assert said.code == 0, said.out + said.err
+    assert [attempt.state for attempt in shop.attempts("greet")] == ["REJECTED", "LANDED"]
+    assert shop.git("show", f"{shop.row(Plan).branch}:greet.txt") == "hello world\n"
+
+
+def test_what_the_permission_mode_forbids_does_not_happen(shop: Workshop) -> None:
+    scenario = Scenario(
+        turns=(
+            Says(tools=(ToolCall(name="Bash", input={"command": "python3 -c 'print(1)' > made"}),)),
+            Says(text="Done."),
+        )
+    )
+    with _model(shop, scenario):
+        said = shop.run(shop.plan("forbidden", [task("greet", "test -f made")]), "--max-attempts", "1")
+    assert said.code == 1, said.out + said.err
+    assert shop.attempts("greet")[0].failure == "no_change"
+
+
+def test_a_wrong_key_is_the_users_to_mend_and_uses_up_no_attempt(shop: Workshop) -> None:
+    with _model(shop, scenarios.bad_key()) as server:
+        said = shop.run(shop.plan("locked out", [task("greet", "true")]))
+        assert len(server.asked) >= 1
+    assert said.code == 1, said.out + said.err
+    assert "auth" in said.out
+    (attempt,) = shop.attempts("greet")
+    assert (attempt.state, attempt.failure) == ("BROKEN", "auth")
+    assert shop.task("greet").attempts == 0
+
+
+def test_a_program_that_is_not_there_is_said_before_anything_starts(shop: Workshop) -> None:
+    with _model(shop, scenarios.answer()):
+        shop.program.env["LOOPWRIGHT_AGENTS__CLAUDE__BINARY"] = "/nowhere/claude"
+        said = shop.run(shop.plan("missing", [task("greet", "true")]))
+    assert said.code == 2
+    assert "/nowhere/claude" in said.err
+    assert "loopwright doctor" in said.err
+    assert shop.rows(Run) == []
