@@ -10,6 +10,7 @@ runs in the loop that called `launch`, where the worker's connections and socket
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ MISSED_S: Final = 2.0
 """How long a leg may be claimed before DBOS begins it; more, and it got lost on the way."""
 IDLE_TRANSACTION_MS: Final = 60_000
 REPEAT_S: Final = 60.0
+SETTLE_S: Final = 5.0
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -52,7 +54,7 @@ class _Launched:
     slots: asyncio.Semaphore
     loop: asyncio.AbstractEventLoop
     threads: ThreadPoolExecutor
-    engine: sa.Engine
+    pool: sa.QueuePool
     dbos: DBOS
     client: DBOSClient
     watcher: asyncio.Task[None]
@@ -93,7 +95,7 @@ class DbosEngine:
         threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="dispatch")
         loop = asyncio.get_running_loop()
         try:
-            engine, dbos, client = await loop.run_in_executor(threads, self._open, worker_id, slots)
+            pool, dbos, client = await loop.run_in_executor(threads, self._open, worker_id, slots)
         except BaseException:
             threads.shutdown(wait=False)
             DbosEngine._holder = None
@@ -104,7 +106,7 @@ class DbosEngine:
             slots=asyncio.Semaphore(slots),
             loop=loop,
             threads=threads,
-            engine=engine,
+            pool=pool,
             dbos=dbos,
             client=client,
             watcher=asyncio.create_task(self._watch(), name="watch legs"),
@@ -182,9 +184,8 @@ class DbosEngine:
             # In this order: a leg that is claimed while DBOS's loop stops would be started nowhere.
             await now.loop.run_in_executor(now.threads, self._stop_claiming, now)
             await self._endings.end(self._tasks.values())
-            await now.loop.run_in_executor(now.threads, self._shut, now)
+            await now.loop.run_in_executor(None, self._shut, now)
         finally:
-            now.threads.shutdown(wait=False)
             DbosEngine._holder = None
 
     # --- in the worker's loop ---------------------------------------------------------------------
@@ -282,7 +283,7 @@ class DbosEngine:
 
     # --- in threads -------------------------------------------------------------------------------
 
-    def _open(self, worker_id: str, slots: int) -> tuple[sa.Engine, DBOS, DBOSClient]:
+    def _open(self, worker_id: str, slots: int) -> tuple[sa.QueuePool, DBOS, DBOSClient]:
         # With a handler of its own, DBOS does not print to the console: what it says goes to our log.
         logger = logging.getLogger("dbos")
         if not logger.handlers:
@@ -312,7 +313,8 @@ class DbosEngine:
         except sa.exc.OperationalError as error:
             engine.dispose()
             raise StoreUnavailable(f"the dispatch database cannot be reached: {error}") from error
-        return engine, dbos, client
+        assert isinstance(engine.pool, sa.QueuePool)
+        return engine.pool, dbos, client
 
     def _launch_dbos(self, engine: sa.Engine, worker_id: str, slots: int) -> DBOS:
         config: DBOSConfig = {
@@ -323,6 +325,10 @@ class DbosEngine:
             "executor_id": worker_id,
             "log_level": "WARNING",
             "enable_otlp": False,
+            # Nothing here sends messages to workflows; listening would cost a connection and wake up often.
+            "use_listen_notify": False,
+            # The thread that would listen then only sleeps, and `close` waits for it.
+            "notification_listener_polling_interval_sec": 0.2,
         }
         dbos = DBOS(config=config)
         # How often a leg may be recovered is for the policy to say, not for DBOS.
@@ -348,8 +354,14 @@ class DbosEngine:
 
     def _shut(self, now: _Launched) -> None:
         DBOS.destroy(destroy_registry=True)
+        # A call whose caller was cancelled goes on in its thread, here and in DBOS. A connection that comes
+        # back to the pool after its end would stay open.
+        now.threads.shutdown(wait=True)
+        until = time.monotonic() + SETTLE_S
+        while now.pool.checkedout() and time.monotonic() < until:
+            time.sleep(0.01)
         now.client.destroy()
-        now.engine.dispose()
+        now.pool.dispose()
 
     # --- in DBOS's loop ---------------------------------------------------------------------------
 
