@@ -17,9 +17,12 @@ class ExitCode(IntEnum):
 
     VERIFIED = 0, "Everything that was asked for was done and verified."
     NOT_VERIFIED = 1, "It finished but is not verified: a check failed, a task failed, or a receipt differs."
-    USER_ERROR = 2, "Your plan, configuration or arguments need mending; the message says what to do."
+    USER_ERROR = (
+        2,
+        "Mend your plan, configuration or arguments, or install the agent; the message says what to do.",
+    )
     UNFINISHED = 3, "Unfinished: paused, stopped, or waiting for something."
     UNVERIFIED = 4, "It landed without proof, because you allowed unverified work."
     HELD = 5, "Another process holds what was asked for."
-    ENVIRONMENT = 6, "The environment got in the way: disk, database, git, or a missing agent."
+    ENVIRONMENT = 6, "The environment got in the way: disk, database or git."
     INTERRUPTED = 130, "Stopped at once by Ctrl-C; nothing that was recorded is lost."

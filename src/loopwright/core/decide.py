@@ -176,13 +176,17 @@ def _failed_reason(plan: Plan) -> str:
     return failed if not held_up else f"{failed}; {held_up} more wait for them"
 
 
+def _dollars(micros: int) -> str:
+    """Return a sum in dollars, to the cent unless that would hide a small one."""
+    return f"${micros / 1e6:.2f}" if micros % 10_000 == 0 else f"${micros / 1e6:.6f}".rstrip("0")
+
+
 def _over_budget(plan: Plan) -> str:
     limit = plan.policy.max_cost_micros
     if limit is None:
         return ""
     if plan.spent_micros >= limit:
-        spent, allowed = plan.spent_micros / 1e6, limit / 1e6
-        return f"the budget is used up: ${spent:.2f} of ${allowed:.2f}"
+        return f"the budget is used up: {_dollars(plan.spent_micros)} of {_dollars(limit)}"
     if plan.unknown_costs:
         return "a cost limit is set, but the agent does not report what a run costs; raise or remove max_cost"
     return ""

@@ -51,7 +51,8 @@ class BadPlan(UserError):
     code = "bad_plan"
 
     def __init__(self, source: str, problems: tuple[str, ...]) -> None:
-        super().__init__(f"{source}: " + "; ".join(problems))
+        # A located problem names the file already.
+        super().__init__("; ".join(one if one.startswith(source) else f"{source}: {one}" for one in problems))
         self.source = source
         self.problems = problems
 

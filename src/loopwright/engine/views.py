@@ -157,6 +157,8 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         attempt = attempts.get(task.attempt_id or "")
         verdict = verdicts.get(attempt.verdict_id or "") if attempt else None
         waiting_for = [keys[one] for one in task.depends_on if statuses[one] is not TaskState.COMPLETE]
+        if not waiting_for and loop is not None and loop.state in (LoopState.PAUSED, LoopState.STOPPED):
+            waiting_for = ["the plan to be resumed"]
         return _task_view(task, attempt, by_task.get(task.id, []), verdict, waiting_for, now, paths, keys)
 
     views = tuple(view(task) for task in tasks)

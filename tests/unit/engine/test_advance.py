@@ -251,7 +251,7 @@ async def test_a_plan_that_has_spent_its_budget_pauses_its_loop_and_says_why() -
     assert await home.turn() == []
     assert (home.loop().state, home.loop().reason) == (
         LoopState.PAUSED,
-        "the budget is used up: $0.00 of $0.00",
+        "the budget is used up: $0.00001 of $0.00001",
     )
 
 
