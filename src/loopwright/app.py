@@ -124,7 +124,9 @@ def _engine(home: Home) -> Engine:
     # DBOS takes a while to import: only homes that are shared among machines pay for it.
     from loopwright.adapters.dispatch.dbos import DbosEngine
 
-    return DbosEngine(str(home.database), version=PIPELINE_VERSION, on_error=_report)
+    return DbosEngine(
+        str(home.database), version=PIPELINE_VERSION, on_error=_report, host_id=host_id(home.root)
+    )
 
 
 def _report(leg: Leg, error: BaseException) -> None:

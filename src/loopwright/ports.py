@@ -145,6 +145,12 @@ class Engine(Protocol):
     async def in_flight(self, owners: Sequence[str] | None = None) -> list[str]:
         """Return the ids of legs that are waiting or running, all or those owned by these workers."""
 
+    async def owners(self) -> list[str]:
+        """Return the workers that have legs.
+
+        Read the leases after this, not before: then one that is missing among them is dead, and not just new.
+        """
+
     async def recover(self, owners: Sequence[str]) -> list[str]:
         """Make legs of dead workers run again elsewhere; return their ids."""
 

@@ -43,6 +43,9 @@ log = logging.getLogger(__name__)
 PAUSED = "paused by a person"
 """Why an attempt is parked that nobody but a person wakes."""
 
+_REPEATS = 2
+"""How often a leg does a stage again that the machine got in the way of, before its attempt is given up."""
+
 _PARKED_WITHOUT_COUNTING = Failure.USAGE_LIMIT
 _PARKED = frozenset({Failure.USAGE_LIMIT, Failure.RATE_LIMIT, Failure.OVERLOADED})
 
@@ -65,6 +68,7 @@ class AttemptLeg:
         self._leg = leg
         self._interrupts = interrupts
         self._locks = locks
+        self._troubles = 0
 
     async def run(self) -> None:
         """Carry on from whatever stage the rows tell."""
@@ -123,9 +127,23 @@ class AttemptLeg:
                     await tidy_attempt(self._world, rows.project, rows.plan, rows.attempt)
                     return False
         except (CannotRun, GitFailed, OSError) as trouble:
-            await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)), counts=False)
+            if not await self._may_repeat(trouble):
+                await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)), counts=False)
         except UserError as wrong:
             await self._fail(rows, Failed(failure=Failure.CANNOT_START, detail=str(wrong)), counts=False)
+        return True
+
+    async def _may_repeat(self, trouble: Exception) -> bool:
+        """Say whether to do the stage once more after a moment: the work so far is not at fault.
+
+        A Ctrl-C, for one, also reaches a git that is only just being started.
+        """
+        self._troubles += 1
+        if self._troubles > _REPEATS:
+            return False
+        log.info("stage repeated", extra={"leg": self._leg.id, "why": str(trouble)})
+        pause = backoff(self._troubles, first_s=0.1, limit_s=5.0, chance=self._world.chance())
+        await self._world.clock.sleep(pause.total_seconds())
         return True
 
     # --- PREPARING -> WORKING ----------------------------------------------------------------------

@@ -8,9 +8,25 @@ from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Command, CommandState, Loop, Outcome, Plan, Role, Run, Task
-from loopwright.core.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.states import (
+    ENDED_PLAN,
+    LIVE_ATTEMPT,
+    AttemptState,
+    LoopState,
+    PlanState,
+    RunState,
+    TaskState,
+)
 from loopwright.core.verdicts import evidence
-from loopwright.engine.moves import cancel_attempt, move_loop, move_plan, move_task, need, new_attempt
+from loopwright.engine.moves import (
+    cancel_attempt,
+    move_loop,
+    move_plan,
+    move_run,
+    move_task,
+    need,
+    new_attempt,
+)
 from loopwright.ports import Ids, Tx
 
 Apply = Callable[[Tx, Ids, Command], str]
@@ -141,6 +157,8 @@ def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
     for open_task in tx.find(Task, plan_id=plan.id):
         if open_task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
             _cancel_task(tx, command, open_task)
+    for run in tx.find(Run, plan_id=plan.id, role=Role.VERIFY, state=RunState.RUNNING):
+        move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the plan was cancelled")
     plan = need(tx.get(Plan, plan.id), "the plan")
     about = {"reason": "cancelled by a person"}
     move_plan(

@@ -143,15 +143,23 @@ def living_hosts(tx: Tx, world: World) -> frozenset[str | None]:
 
 async def _bury_dead_workers(world: World) -> None:
     """Say once of each worker that it is gone, and let its legs run elsewhere."""
+    if world.membership.exclusive:
+        return
+    # Asked before the leases are read: who is missing among them is dead then, and not just new.
+    owners = await world.engine.owners()
 
-    def lapsed(tx: Tx) -> list[Worker]:
+    def look(tx: Tx) -> tuple[list[Worker], list[str]]:
         now = tx.now()
-        return [one for one in tx.find(Worker) if one.lease_until <= now and one.slots > 0]
+        workers = tx.find(Worker)
+        alive = {one.id for one in workers if one.lease_until > now}
+        unburied = [one for one in workers if one.lease_until <= now and one.slots > 0]
+        return unburied, [one for one in owners if one not in alive]
 
-    dead = [] if world.membership.exclusive else await world.store.read(lapsed)
+    dead, ownerless = await world.store.read(look)
+    if dead or ownerless:
+        await world.engine.recover(sorted({*(worker.id for worker in dead), *ownerless}))
     if not dead:
         return
-    await world.engine.recover([worker.id for worker in dead])
 
     def bury(tx: Tx) -> None:
         for worker in dead:

@@ -23,8 +23,15 @@ def dbos_engine(legs: Legs, postgres_url: str) -> Callable[..., Any]:
     """Return a maker of DBOS engines that look often, so that tests are short."""
     from loopwright.adapters.dispatch.dbos import DbosEngine
 
-    def make(*, version: str = VERSION) -> DbosEngine:
-        return DbosEngine(postgres_url, version=version, on_error=legs.on_error, poll_s=0.03, watch_s=0.05)
+    def make(*, version: str = VERSION, host_id: str | None = None) -> DbosEngine:
+        return DbosEngine(
+            postgres_url,
+            version=version,
+            on_error=legs.on_error,
+            host_id=host_id,
+            poll_s=0.03,
+            watch_s=0.05,
+        )
 
     return make
 

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -353,3 +354,20 @@ def test_the_dbos_engine_is_loaded_only_when_it_is_asked_for() -> None:
         "assert not {'dbos', 'sqlalchemy', 'psycopg'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+async def test_a_leg_that_is_tied_to_a_host_runs_there_and_nowhere_else(
+    dbos_engine: Callable[..., Any], legs: Legs
+) -> None:
+    engine = dbos_engine(host_id="here")
+    await engine.launch(legs.execute, worker_id="w", slots=2)
+    try:
+        elsewhere = replace(legs.new(), host_id="elsewhere")
+        mine = replace(legs.new(), host_id="here")
+        await engine.start(elsewhere)
+        await engine.start(mine)
+        await eventually_async(lambda: mine.id in legs.ended, SOON)
+        assert elsewhere.id not in legs.begun
+        assert await engine.in_flight() == [elsewhere.id]
+    finally:
+        await engine.close()

@@ -1,10 +1,12 @@
 """What a person may ask for: pause, resume, stop, cancel, retry, reverify, and what is refused."""
 
+import asyncio
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from tests.doubles import FAILED, Home, planned, recount
+from tests.waiting import eventually_async
 
 from loopwright.core.errors import NotFound
 from loopwright.core.failures import Failure
@@ -304,6 +306,38 @@ async def test_a_cancel_takes_the_verification_from_whoever_runs_it() -> None:
 
 
 @pytest.mark.capability("C113")
+async def test_a_cancel_in_the_middle_of_the_gate_ends_its_run_and_what_it_says_no_longer_counts() -> None:
+    home, leg = await at_verify()
+    home.keepers.busy = True
+    interrupts = Interrupts()
+    verifying = asyncio.create_task(home.verify(leg, interrupts=interrupts))
+    await eventually_async(lambda: home.keepers.started, every=0)
+    await home.command("cancel", home.plan().id)
+    [run] = home.all(Run, role=Role.VERIFY)
+    assert (run.state, run.ended_by) == (RunState.CANCELLED, "asked")
+    interrupts.raise_for(leg.subject)
+    await verifying
+    assert home.plan().status is PlanState.CANCELLED
+    assert home.plan().verdict is None
+    assert home.told("run_ended").count("run_ended") == 2
+
+
+@pytest.mark.capability("C113")
+async def test_a_cancel_right_before_the_gate_keeps_it_from_starting() -> None:
+    home, leg = await at_verify()
+    inner = home.repository.tip
+
+    async def tip(branch: str) -> str:
+        await home.command("cancel", home.plan().id)
+        return await inner(branch)
+
+    home.repository.tip = tip  # type: ignore[method-assign]
+    await home.verify(leg)
+    assert home.all(Run, role=Role.VERIFY) == []
+    assert home.keepers.started == []
+
+
+@pytest.mark.capability("C113")
 async def test_a_failed_plan_can_be_cancelled_and_a_held_one_too() -> None:
     home, verify = await at_verify()
     await home.verify(verify, FAILED)
@@ -463,6 +497,7 @@ async def test_a_cancelled_task_is_retried_only_when_its_agent_has_stopped() -> 
     await home.command("retry", home.task("a").id)
     [again] = await home.turn()
     assert home.attempt("a").n == 2
+    assert home.task("a").max_attempts == 3  # what was never judged used nothing up
     assert home.hand.land(again).reason == ""
     assert balanced(home)
 

@@ -32,6 +32,8 @@ WORKFLOW: Final = "loopwright.leg"
 
 POLL_S: Final = 0.2
 """How often a worker with a free slot looks for a leg: 0.1 s on average before it starts."""
+OWN_POLL_S: Final = 1.0
+"""How often it looks for a leg that only its own host can carry on."""
 WATCH_S: Final = 1.0
 """How often a worker compares the legs that it runs with those recorded as its own."""
 
@@ -67,9 +69,19 @@ class DbosEngine:
     _holder: ClassVar["DbosEngine | None"] = None
 
     def __init__(
-        self, url: str, *, version: str, on_error: OnError, poll_s: float = POLL_S, watch_s: float = WATCH_S
+        self,
+        url: str,
+        *,
+        version: str,
+        on_error: OnError,
+        host_id: str | None = None,
+        poll_s: float = POLL_S,
+        watch_s: float = WATCH_S,
     ) -> None:
-        """Keep the settings; `version` names the pipeline, and only legs of the same version run here."""
+        """Keep the settings; `version` names the pipeline, and only legs of the same version run here.
+
+        With a `host_id` the worker also takes the legs that are tied to this host.
+        """
         if not sa.make_url(url).drivername.startswith("postgres"):
             raise BadConfig(
                 "sharing legs among machines needs a PostgreSQL database",
@@ -78,6 +90,7 @@ class DbosEngine:
         self._url = sa.make_url(url).set(drivername="postgresql+psycopg")
         self._version = version
         self._on_error = on_error
+        self._host_id = host_id
         self._poll_s = poll_s
         self._watch_s = watch_s
         self._now: _Launched | None = None
@@ -119,13 +132,17 @@ class DbosEngine:
         self._ready.set_result(self._now)
 
     async def start(self, leg: Leg) -> None:
-        """Put the leg on the shared queue; do nothing when its id was ever there."""
+        """Put the leg on the shared queue, or on that of the one host that can carry it on.
+
+        Nothing happens when its id was ever there.
+        """
         client = self._launched().client
+        queue = QUEUE if leg.host_id is None else _queue_of(leg.host_id)
         await self._call(
             lambda: client.enqueue(
                 {
                     "workflow_name": WORKFLOW,
-                    "queue_name": QUEUE,
+                    "queue_name": queue,
                     "workflow_id": leg.id,
                     "app_version": self._version,
                 },
@@ -338,6 +355,11 @@ class DbosEngine:
         dbos._registry._register_internal_queue(  # noqa: SLF001
             QUEUE, worker_concurrency=slots, polling_interval_sec=self._poll_s
         )
+        if self._host_id is not None:
+            # Legs come here only when they go on after a wait or a crash: that may take a little longer.
+            dbos._registry._register_internal_queue(  # noqa: SLF001
+                _queue_of(self._host_id), worker_concurrency=slots, polling_interval_sec=OWN_POLL_S
+            )
         try:
             DBOS.launch()
         except BaseException:
@@ -349,7 +371,7 @@ class DbosEngine:
         for event in now.dbos.background_thread_stop_events:
             event.set()
         for thread in threading.enumerate():
-            if thread.name == f"queue-worker-{QUEUE}" and thread.is_alive():
+            if thread.name.startswith(f"queue-worker-{QUEUE}") and thread.is_alive():
                 thread.join(timeout=10.0)
 
     def _shut(self, now: _Launched) -> None:
@@ -409,6 +431,10 @@ class _Sparing(logging.Filter):
             return False
         self._said[kind] = record.created
         return True
+
+
+def _queue_of(host_id: str) -> str:
+    return f"{QUEUE}@{host_id}"
 
 
 def _bound_transactions(connection: Any, _record: object) -> None:
