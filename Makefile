@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check format docs capabilities wheel clean system-packages
+.PHONY: help demo test test-long coverage check format docs capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,6 +25,12 @@ test: $(DEV) system-packages ## Run all tests but the long ones
 
 test-long: $(DEV) system-packages ## Run the long tests: hours of crashes and random walks
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -rs -m long --timeout 3600 $(ARGS)
+
+coverage: $(DEV) ## Show what the tests of the core leave out: anything at all fails
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run --branch -m pytest tests/unit/core tests/properties -p no:randomly $(ARGS)
+	@$(BIN)/coverage combine -q
+	@$(BIN)/coverage report --include='src/loopwright/core/*' --show-missing --skip-covered --fail-under=100
 
 check: $(DEV) ## Check format, lint, types, layers and generated pages
 	@$(BIN)/ruff format --check .
