@@ -11,8 +11,8 @@ from typing import Any
 
 from tests.contracts.store.rows import event, family, task
 
-from loopwright.adapters.store.schema import HEAD
 from loopwright.adapters.store.sql import SqlStore
+from loopwright.adapters.store.tables import HEAD
 
 
 def _fill(tx: Any) -> None:

@@ -3,7 +3,7 @@
     python tests/migrations/render.py 0002 "What changed." > v0002_what.py
 
 Then read it, put it into the store's `migrations/versions`, run `ruff format` on it, and add the revision to
-`schema.REVISIONS`. For revision 0001, which may be
+`tables.REVISIONS`. For revision 0001, which may be
 rendered anew until the first release, everything is new.
 """
 
@@ -16,9 +16,10 @@ from typing import Any
 from alembic.autogenerate.api import produce_migrations, render_python_code
 from alembic.migration import MigrationContext
 
-from loopwright.adapters.store.schema import REVISIONS, TEXT, Moment, metadata
+from loopwright.adapters.store.schema import TEXT, Moment, metadata
 from loopwright.adapters.store.sqlite import SqliteBackend
-from loopwright.adapters.store.upgrade import HISTORY, VERSION_TABLE, migrate
+from loopwright.adapters.store.tables import REVISIONS, VERSION_TABLE
+from loopwright.adapters.store.upgrade import HISTORY, migrate
 
 
 def _render_type(kind: str, item: Any, _context: Any) -> str | bool:

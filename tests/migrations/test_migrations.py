@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from loopwright.adapters.store.schema import HEAD, REVISIONS, metadata
+from loopwright.adapters.store.schema import metadata
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.adapters.store.upgrade import HISTORY, VERSION_TABLE, History, migrate
+from loopwright.adapters.store.tables import HEAD, REVISIONS, VERSION_TABLE
+from loopwright.adapters.store.upgrade import HISTORY, History, migrate
 from loopwright.core.errors import StoreUnavailable
 from loopwright.core.model import Cursor, Event, Project
 

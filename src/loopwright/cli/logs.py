@@ -73,7 +73,7 @@ def logs(
     return ExitCode.VERIFIED
 
 
-async def _follow(look: Look, wish: Wish, printer: "_Printer") -> None:
+async def _follow(look: Look[Any], wish: Wish, printer: "_Printer") -> None:
     """Print run after run as they come, until nothing more will."""
     keepers, printed = ProcessKeepers(), set[str]()
     while True:
@@ -93,7 +93,7 @@ async def _follow(look: Look, wish: Wish, printer: "_Printer") -> None:
             await look.store.changed(_LOOK_S)
 
 
-async def _until_started(look: Look, keepers: ProcessKeepers, run: Run) -> None:
+async def _until_started(look: Look[Any], keepers: ProcessKeepers, run: Run) -> None:
     """A run's row is written before its process is there."""
     while keepers.look(look.paths.run(run.id)).state == "absent":
         row = await look.store.read(lambda tx: tx.get(Run, run.id))
@@ -102,7 +102,7 @@ async def _until_started(look: Look, keepers: ProcessKeepers, run: Run) -> None:
         await look.store.changed(_LOOK_S)
 
 
-async def _settled(look: Look, run: Run) -> Run:
+async def _settled(look: Look[Any], run: Run) -> Run:
     """Give the worker a moment to write down how a run ended that has just ended."""
     row: Run | None = run
     for _ in range(3):
@@ -129,7 +129,7 @@ def _recorded(directory: Path) -> Iterator[OutputLine]:
 class _Printer:
     """Prints one run after the other; what is only about a run, not of it, is dim and never in `--raw`."""
 
-    def __init__(self, look: Look, *, raw: bool, as_json: bool, following: bool) -> None:
+    def __init__(self, look: Look[Any], *, raw: bool, as_json: bool, following: bool) -> None:
         self._look = look
         self._console = console()
         self._raw = raw

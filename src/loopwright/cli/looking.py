@@ -3,14 +3,14 @@
 import os
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from loopwright.adapters.membership import LockedMembership
-from loopwright.adapters.store.sql import SqlStore
+from loopwright.adapters.store.glimpse import Glimpse
 from loopwright.config.home import default_home, expand, user_file
 from loopwright.core.errors import NotFound
 from loopwright.core.model import Loop, Plan, Run, Task
@@ -18,6 +18,13 @@ from loopwright.engine.views import live_workers, recent_plans, resolve_target
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
 
+if TYPE_CHECKING:
+    from loopwright.adapters.store.sql import SqlStore
+
+DATABASE: Final = "loopwright.db"
+"""The file of a home that has no database elsewhere."""
+
+T = TypeVar("T")
 _POSTGRES: Final = ("postgresql://", "postgres://", "postgresql+", "postgres+")
 
 
@@ -31,12 +38,25 @@ class WorkerSeen:
     plan: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Reads(Protocol):
+    """What a look needs of a store."""
+
+    def read_sync(self, work: Callable[[Tx], T]) -> T:
+        """Run `work` on one state of the home."""
+
+    def close_sync(self) -> None:
+        """Let go of the home."""
+
+
+S = TypeVar("S", bound=Reads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look(Generic[S]):
     """An open home that is only read."""
 
     root: Path
-    store: SqlStore
+    store: S
     shared: bool
     """Whether many workers may be there, known by their leases, or one, known by its lock."""
 
@@ -73,14 +93,40 @@ def _command(text: str) -> str:
 
 
 @contextmanager
-def looking() -> Iterator[Look]:
-    """Open the home that is there, and let go of it afterwards."""
+def looking() -> Iterator["Look[SqlStore]"]:
+    """Open the home that is there to follow what happens in it, and let go of it afterwards."""
+    root, database = _present_home()
+    with _open(root, database, _store(root, database)) as look:
+        yield look
+
+
+@contextmanager
+def glancing() -> Iterator["Look[Glimpse] | Look[SqlStore]"]:
+    """Open the home that is there for one quick look, and let go of it afterwards."""
+    root, database = _present_home()
+    glimpse = None if database else Glimpse.open(root / DATABASE)
+    store = glimpse if glimpse is not None else _store(root, database)
+    with _open(root, database, store) as look:
+        yield look  # type: ignore[misc] # one of the two, as the store is
+
+
+def _present_home() -> tuple[Path, str | None]:
     root, database = whereabouts(os.environ, sys.platform)
-    if not database and not (root / "loopwright.db").exists():
+    if not database and not (root / DATABASE).exists():
         raise NotFound(
             "nothing has run here yet", hint="`loopwright run plan.yaml`, or `loopwright demo` to see it"
         )
-    store = SqlStore.open(database or root / "loopwright.db", create=False)
+    return root, database
+
+
+def _store(root: Path, database: str | None) -> "SqlStore":
+    from loopwright.adapters.store.sql import SqlStore
+
+    return SqlStore.open(database or root / DATABASE, create=False)
+
+
+@contextmanager
+def _open(root: Path, database: str | None, store: S) -> Iterator[Look[S]]:
     try:
         yield Look(root=root, store=store, shared=bool(database))
     finally:

@@ -52,12 +52,12 @@ def show(target: str, /, *, diff: bool = False, json: bool = False) -> int:
 class _Tasks:
     """Shows one task."""
 
-    def __init__(self, look: Look, row: Task) -> None:
+    def __init__(self, look: Look[Any], row: Task) -> None:
         self._detail, self._handle, self._blockers = look.store.read_sync(
             lambda tx: self._load(tx, look, row)
         )
 
-    def _load(self, tx: Tx, look: Look, row: Task) -> tuple[TaskDetail, str, tuple[str, ...]]:
+    def _load(self, tx: Tx, look: Look[Any], row: Task) -> tuple[TaskDetail, str, tuple[str, ...]]:
         # Its name is enough where it means this very task; an older plan may have one of the same name.
         try:
             by_name = find_target(tx, row.key)
@@ -134,7 +134,7 @@ def _project_path(tx: Tx, plan_id: str) -> str:
 # --- runs ------------------------------------------------------------------------------------------
 
 
-def _show_run(look: Look, row: Run, *, diff: bool, as_json: bool) -> int:
+def _show_run(look: Look[Any], row: Run, *, diff: bool, as_json: bool) -> int:
     view = look.store.read_sync(lambda tx: run_view(tx, row, look.paths))
     if diff:
         path = look.store.read_sync(lambda tx: _project_path(tx, row.plan_id))
@@ -185,7 +185,7 @@ def _run_facts(view: RunView) -> list[tuple[str, str]]:
 # --- plans -----------------------------------------------------------------------------------------
 
 
-def _show_plan(look: Look, row: Plan, *, diff: bool, as_json: bool) -> int:
+def _show_plan(look: Look[Any], row: Plan, *, diff: bool, as_json: bool) -> int:
     def load(tx: Tx) -> tuple[PlanView, bool, str]:
         return plan_view(tx, row.id, look.paths), bool(look.workers(tx)), _project_path(tx, row.id)
 

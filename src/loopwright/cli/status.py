@@ -4,7 +4,7 @@ import asyncio
 import json as jsonlib
 import sys
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -12,7 +12,7 @@ from rich.table import Table
 
 from loopwright.adapters import keeping_files
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.looking import Look, WorkerSeen, find_plan, looking, newest_plan, project_here
+from loopwright.cli.looking import Look, WorkerSeen, find_plan, glancing, looking, newest_plan, project_here
 from loopwright.cli.output import console, duration, money, print_json
 from loopwright.cli.steps import plan_steps, print_steps
 from loopwright.cli.table import Roomy, counted, one_line, screen, short_id, standing
@@ -70,7 +70,7 @@ def status(
     json
         Print the status as JSON.
     """
-    with looking() as look:
+    with glancing() as look:
         seen, plans, total, workers = look.store.read_sync(lambda tx: _read(tx, look, plan, everywhere=all))
     code = code_of(seen.view) if exit_code and seen else ExitCode.VERIFIED
     if json:
@@ -96,7 +96,7 @@ def status(
 
 
 def _read(
-    tx: Tx, look: Look, plan: str | None, *, everywhere: bool
+    tx: Tx, look: Look[Any], plan: str | None, *, everywhere: bool
 ) -> tuple[_Seen | None, list[PlanSummary], int, tuple[WorkerSeen, ...]]:
     row = find_plan(tx, plan) if plan is not None else newest_plan(tx)
     project = None if everywhere else project_here()
@@ -105,7 +105,7 @@ def _read(
     return (_look_at(tx, look, row.id) if row else None), plans, total, look.workers(tx)
 
 
-def _look_at(tx: Tx, look: Look, plan_id: str) -> _Seen:
+def _look_at(tx: Tx, look: Look[Any], plan_id: str) -> _Seen:
     runs = open_runs(tx, plan_id)
     return _Seen(
         view=plan_view(tx, plan_id, look.paths),
@@ -115,7 +115,7 @@ def _look_at(tx: Tx, look: Look, plan_id: str) -> _Seen:
     )
 
 
-def _workers_line(workers: tuple[WorkerSeen, ...], look: Look) -> str:
+def _workers_line(workers: tuple[WorkerSeen, ...], look: Look[Any]) -> str:
     home = f"[dim]home {escape(str(look.root))}[/]"
     if not workers:
         return f"nobody works here now  {home}"
@@ -191,7 +191,7 @@ def watch(plan: str | None = None, /, *, after: int | None = None, json: bool = 
         return asyncio.run(follow)
 
 
-async def _live(look: Look, plan_id: str) -> int:
+async def _live(look: Look[Any], plan_id: str) -> int:
     from loopwright.cli.follow import Display
 
     with Display(footer="Ctrl-C ends the watching; the plan goes on.") as display:
@@ -215,7 +215,7 @@ async def _live(look: Look, plan_id: str) -> int:
 class _Events:
     """A plan's events as lines of JSON, as they come."""
 
-    def __init__(self, look: Look, plan_id: str, after: int | None) -> None:
+    def __init__(self, look: Look[Any], plan_id: str, after: int | None) -> None:
         self._look = look
         self._plan_id = plan_id
         self._after = after

@@ -2,12 +2,14 @@
 
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
 
 import psutil
 import pytest
+from tests.acceptance.cli.program import executable
 from tests.acceptance.control.workshop import Workshop, send
 from tests.acceptance.sandbox import Background, task
 from tests.waiting import eventually
@@ -155,7 +157,7 @@ def _ended(run: Background) -> bool:
 
 
 @pytest.mark.capability("C060")
-@pytest.mark.parametrize("moment", ["store.attempt.accepted", "keeper.start", "store.gate.start"])
+@pytest.mark.parametrize("moment", ["store.attempt.accepted", "store.gate.start"])
 def test_ctrl_c_at_any_stage_of_an_attempt_leaves_a_state_to_go_on_from(shop: Workshop, moment: str) -> None:
     trace = shop.place / "trace"
     shop.program.env["LOOPWRIGHT_FAILPOINT_TRACE"] = str(trace)
@@ -169,3 +171,18 @@ def test_ctrl_c_at_any_stage_of_an_attempt_leaves_a_state_to_go_on_from(shop: Wo
     assert shop("resume", timeout=90).code == 0
     assert shop.landed() == ["one", "two"]
     assert len(shop.attempts("one")) == len(shop.attempts("two")) == 1
+
+
+def test_a_git_that_ctrl_c_reached_too_costs_no_agents_work(shop: Workshop) -> None:
+    """The terminal sends it to the whole group: a git that is only just starting is still part of that."""
+    once = shop.place / "once"
+    real = shutil.which("git", path=shop.program.env["PATH"])
+    # The first tree that is made for a gate.
+    hit = f'case "$PWD $*" in */trees/*read-tree*) test -e {once} || {{ touch {once}; kill -INT $$; }};; esac'
+    executable(shop.place / "bin" / "git", f'{hit}; exec {real} "$@"')
+    shop.program.env["PATH"] = f"{shop.place / 'bin'}:{shop.program.env['PATH']}"
+    said = shop.run(shop.chain("one"))
+    assert said.code == 0, said.out + said.err
+    assert once.exists()
+    assert [attempt.state for attempt in shop.attempts("one")] == ["LANDED"]
+    assert shop.started() == [("one", 1)]

@@ -45,24 +45,6 @@ def test_another_plan_is_picked_up_by_the_worker_that_is_there_and_followed(shop
     assert first.end() == 0, first.out
 
 
-def test_whoever_follows_takes_over_when_the_worker_is_killed(shop: Workshop) -> None:
-    agent = shop.gate("agent")
-    shop.play(
-        {
-            "slow": [[agent.step, {"write": "slow", "text": "x\n"}]],
-            "also": [[agent.step, {"write": "also", "text": "x\n"}]],
-        }
-    )
-    first = shop.start("run", str(shop.plan("first", [task("slow", "test -s slow")])))
-    shop.until_started("slow")
-    second = shop.start("run", str(shop.plan("second", [task("also", "test -s also")])))
-    shop.until_started("also")
-    kill(first)
-    agent.let_go()
-    assert second.end() == 0, second.out
-    assert shop.started() == [("slow", 1), ("also", 1)], "nothing was done twice"
-
-
 def test_a_second_worker_stands_by_and_takes_over_from_a_killed_one(shop: Workshop) -> None:
     agent = shop.gate("agent")
     first = shop.start("worker")
@@ -92,6 +74,8 @@ def test_a_verified_plan_is_not_done_twice_but_can_be_started_over(shop: Worksho
     assert "This plan was already run; --new starts it over." in again.out
     assert "git merge --ff-only" in again.out
     assert len(shop.rows(Attempt)) == 1
+    refused(shop("retry", "one"), 2, "the task is COMPLETE")
+    refused(shop("cancel", shop.row(Plan).id), 2, "the plan is VERIFIED")
     assert shop.run(plan, "--new").code == 0
     first, second = shop.rows(Plan)
     assert (first.status, second.status) == ("VERIFIED", "VERIFIED")

@@ -109,10 +109,10 @@ class Workshop(Sandbox):
             try:
                 words = " ".join(process.cmdline())
                 inside = str(self.place) in words or str(self.place) in process.cwd()
+                if inside and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(words)
             except (psutil.Error, OSError):
                 continue
-            if inside and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(words)
         return found
 
     def landed(self) -> list[str]:
@@ -174,8 +174,9 @@ class Gateway:
         self.step = {"wait_for": str(self._go), "timeout": 90}
 
     def until_reached(self) -> None:
-        """Wait until the shell command is there."""
+        """Wait until the shell command is there, and forget that it was."""
         eventually(self._here.exists, timeout=60)
+        self._here.unlink()
 
     def let_go(self) -> None:
         """Let everyone through."""

@@ -1,6 +1,5 @@
 """What agents and gates find around them, and what of it never reaches anyone else."""
 
-import pytest
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 
@@ -88,22 +87,18 @@ def test_our_own_folder_never_shows_even_when_the_agent_writes_into_it(shop: Wor
     assert shop.git("diff", "--name-only", plan.base_sha, plan.branch).split() == ["one"]
 
 
-@pytest.mark.parametrize("way", ["edits", "commits"])
-def test_an_agent_that_reaches_into_your_checkout_is_noticed(shop: Workshop, way: str) -> None:
-    theirs = shop.repository / "greet.txt"
-    stray = [{"write": str(theirs), "text": "hello from outside\n"}]
-    if way == "commits":
-        stray.append({"run": f"git -C {shop.repository} -c user.name=a -c user.email=a@b commit -qam stray"})
+def test_an_agent_that_reaches_into_your_checkout_is_noticed(shop: Workshop) -> None:
+    stray = [
+        {"write": str(shop.repository / "greet.txt"), "text": "hello from outside\n"},
+        {"run": f"git -C {shop.repository} branch stray"},
+    ]
     shop.play({"one": [[*stray, {"write": "one", "text": "1\n"}]]})
-    head = shop.git("rev-parse", "HEAD").strip()
     said = shop.run(shop.plan("stray", [task("one", "test -s one")]))
     assert said.code == 0, said.out + said.err
     (event,) = shop.events("checkout_changed")
     assert event.importance == "high"
-    if way == "edits":
-        assert event.payload["changes"] == ["greet.txt was changed"]
-        patch = (shop.home / event.payload["patch"]).read_text()
-        assert "+hello from outside" in patch
-    else:
-        assert any(head in change for change in event.payload["changes"]), event.payload
-    assert "your checkout changed" in said.out.lower(), "the person at the terminal is told"
+    branch, file = event.payload["changes"]
+    assert branch.startswith("refs/heads/stray was created")
+    assert file == "greet.txt was changed"
+    assert "+hello from outside" in (shop.home / event.payload["patch"]).read_text()
+    assert "note: your checkout changed while an agent was running" in said.out

@@ -22,12 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from loopwright.adapters.store.chain import moment_text
-from loopwright.core import model
-
-REVISIONS: Final = ("0001",)
-"""Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
-
-HEAD: Final = REVISIONS[-1]
+from loopwright.adapters.store.tables import NAMES, name_of
 
 metadata: Final = MetaData(
     naming_convention={
@@ -360,27 +355,13 @@ chains: Final = Table("chains", metadata, _id(), _text("hash"))
 """The last hash of each plan's chain of events."""
 
 TABLES: Final[Mapping[type[Any], Table]] = MappingProxyType(
-    {
-        model.Project: projects,
-        model.Loop: loops,
-        model.Plan: plans,
-        model.Task: tasks,
-        model.Attempt: attempts,
-        model.Run: runs,
-        model.VerdictRecord: verdicts,
-        model.Command: commands,
-        model.Worker: workers,
-        model.Cursor: cursors,
-    }
+    {kind: metadata.tables[name] for kind, name in NAMES.items()}
 )
 
 
 def table_of(kind: type[Any]) -> Table:
     """Return the table of a row type; anything else is a defect."""
-    try:
-        return TABLES[kind]
-    except KeyError:
-        raise TypeError(f"{kind!r} is not a row of a home") from None
+    return metadata.tables[name_of(kind)]
 
 
 def unique_keys(table: Table) -> tuple[tuple[str, ...], ...]:

@@ -11,10 +11,9 @@ from typing import Final
 from sqlalchemy import Connection, insert, text
 
 from loopwright.adapters.store.backend import Backend
-from loopwright.adapters.store.schema import REVISIONS, counters, metadata
+from loopwright.adapters.store.schema import counters, metadata
+from loopwright.adapters.store.tables import REVISIONS, VERSION_TABLE
 from loopwright.core.errors import NewerDatabase, NotFound, StoreUnavailable
-
-VERSION_TABLE: Final = "schema_version"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

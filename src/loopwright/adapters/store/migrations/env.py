@@ -4,7 +4,7 @@ from alembic import context
 from sqlalchemy import Connection
 
 from loopwright.adapters.store.schema import metadata
-from loopwright.adapters.store.upgrade import VERSION_TABLE
+from loopwright.adapters.store.tables import VERSION_TABLE
 
 connection = context.config.attributes["connection"]
 assert isinstance(connection, Connection)

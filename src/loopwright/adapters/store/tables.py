@@ -1,0 +1,37 @@
+"""The names of a home's tables and the history of their shape: all that can be known without a database library."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from loopwright.core import model
+
+REVISIONS: Final = ("0001",)
+"""Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
+
+HEAD: Final = REVISIONS[-1]
+
+VERSION_TABLE: Final = "schema_version"
+
+NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
+    {
+        model.Project: "projects",
+        model.Loop: "loops",
+        model.Plan: "plans",
+        model.Task: "tasks",
+        model.Attempt: "attempts",
+        model.Run: "runs",
+        model.VerdictRecord: "verdicts",
+        model.Command: "commands",
+        model.Worker: "workers",
+        model.Cursor: "cursors",
+    }
+)
+
+
+def name_of(kind: type[Any]) -> str:
+    """Return the table of a row type; anything else is a defect."""
+    try:
+        return NAMES[kind]
+    except KeyError:
+        raise TypeError(f"{kind!r} is not a row of a home") from None
