@@ -42,10 +42,15 @@ def program(tmp_path: Path) -> Program:
     return program
 
 
+YARDSTICK = ("-c", "import sqlalchemy")
+USUAL_S = 0.18
+"""What the yardstick takes on a machine of our own with nothing else to do."""
+
+
 def processor_time(program: Program, *arguments: str) -> float:
-    """Return the seconds of processor time of one call, user and system together."""
+    """Return the seconds of processor time of one call of Python, user and system together."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "loopwright.cli", *arguments],
+        [sys.executable, *arguments],
         cwd=program.user.parent / "project",
         env=program.env,
         stdout=subprocess.DEVNULL,
@@ -78,12 +83,18 @@ def loaded(program: Program, *arguments: str) -> set[str]:
 def test_a_command_that_only_looks_takes_little_processor_time(
     program: Program, arguments: tuple[str, ...], limit_s: float
 ) -> None:
-    assert min(processor_time(program, *arguments) for _ in range(3)) < limit_s
+    # Where others use the same cores and caches, a second of the processor does less: so both are measured now.
+    slower = max(1.0, min(processor_time(program, *YARDSTICK) for _ in range(3)) / USUAL_S)
+    used = min(processor_time(program, "-m", "loopwright.cli", *arguments) for _ in range(3))
+    assert used < limit_s * slower
 
 
 @pytest.mark.parametrize(
     ("arguments", "unwanted"),
-    [(("--help",), {"sqlalchemy", "pydantic", "alembic", "psycopg"}), (("status",), {"alembic", "psycopg"})],
+    [
+        (("--help",), {"sqlalchemy", "pydantic", "alembic", "psycopg"}),
+        (("status",), {"sqlalchemy", "pydantic", "asyncio"}),
+    ],
 )
 def test_a_command_loads_only_what_it_needs(
     program: Program, arguments: tuple[str, ...], unwanted: set[str]

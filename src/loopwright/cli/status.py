@@ -1,6 +1,5 @@
 """`status` and `watch`: what is going on, once or live. Both only look."""
 
-import asyncio
 import json as jsonlib
 import sys
 from dataclasses import dataclass
@@ -185,6 +184,8 @@ def watch(plan: str | None = None, /, *, after: int | None = None, json: bool = 
     json
         Print one JSON document per line for each event, and the final state as the last line.
     """
+    import asyncio  # `status` in this module has no use for it
+
     with looking() as look:
         plan_id = look.store.read_sync(lambda tx: find_plan(tx, plan)).id
         follow = _Events(look, plan_id, after).run() if json else _live(look, plan_id)
