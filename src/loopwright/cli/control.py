@@ -204,13 +204,15 @@ async def _let_agents_stop(home: Home, settings: Settings) -> None:
     """Agents outlive their worker: when none is there, end what was asked to end ourselves."""
     from loopwright.app import make_worker, make_world
     from loopwright.engine.reconcile import to_be_ended
+    from loopwright.engine.tidy import end_cancelled_gates
 
+    world = make_world(home, settings, os.environ, slots=settings.values.parallel)
+    await end_cancelled_gates(world)
     if not await home.store.read(to_be_ended) or not home.membership.acquire(
         {"pid": os.getpid(), "command": "stop"}
     ):
         return
     try:
-        world = make_world(home, settings, os.environ, slots=settings.values.parallel)
 
         async def finished() -> bool:
             return not await home.store.read(to_be_ended) and not await world.engine.in_flight()

@@ -5,20 +5,16 @@ repeated, and then moves the row under the leg's fence; so a kill between the tw
 """
 
 import asyncio
-import hashlib
 import logging
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from loopwright.core import prompts
 from loopwright.core.errors import CannotRun, FenceLost, GitFailed, IllegalTransition, StaleVersion, UserError
 from loopwright.core.failures import RULES, Failure, Level
-from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, GateCommand, Leg, Plan, Project, Role, Run, Task
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, RunState
+from loopwright.engine.agent_runs import Rows, end_run, failure_of, start_run
 from loopwright.engine.checks import Interrupted, exit_facts, gate_request
 from loopwright.engine.land import Landing, LandingLocks, check_and_land
 from loopwright.engine.moves import (
@@ -32,11 +28,11 @@ from loopwright.engine.moves import (
 )
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent, drive_command
-from loopwright.engine.surroundings import attempt_values, files_to_copy, free_port_base
+from loopwright.engine.surroundings import files_to_copy, free_port_base
 from loopwright.engine.tidy import tidy_attempt
 from loopwright.engine.tripwire import look_again
 from loopwright.engine.world import World
-from loopwright.ports import AgentRequest, AgentResult, Repository, RunSpec, Tx
+from loopwright.ports import Repository, Tx
 
 log = logging.getLogger(__name__)
 
@@ -48,16 +44,6 @@ _REPEATS = 2
 
 _PARKED_WITHOUT_COUNTING = Failure.USAGE_LIMIT
 _PARKED = frozenset({Failure.USAGE_LIMIT, Failure.RATE_LIMIT, Failure.OVERLOADED})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
-    """The rows that a leg works on, as last read."""
-
-    project: Project
-    plan: Plan
-    task: Task
-    attempt: Attempt
 
 
 class AttemptLeg:
@@ -244,7 +230,7 @@ class AttemptLeg:
         if interrupt.is_set() and run.state is RunState.QUEUED:
             raise Interrupted
         agent = world.agent(run.agent or attempt.agent)
-        spec, run, spent_before = await self._start_run(rows, run)
+        spec, run, spent_before = await start_run(world, rows, run, fence=self._leg.fence)
         repository = self._repository(rows)
         before = await repository.tripwire()
         ended = await drive_agent(
@@ -268,72 +254,6 @@ class AttemptLeg:
             return run
 
         return await self._world.store.transact("run.next", create)
-
-    async def _start_run(self, rows: Rows, run: Run) -> tuple[RunSpec, Run, int]:
-        """Start the run, or find it; return it with what its conversation had cost before it."""
-        world, attempt, plan = self._world, rows.attempt, rows.plan
-        workspace = Path(need(attempt.workspace, "a workspace"))
-        earlier = await world.store.read(
-            lambda tx: tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",))
-        )
-        earlier = [one for one in earlier if one.id != run.id and one.started_at]
-        before = earlier[0] if earlier else None
-        agent = world.agent(run.agent or attempt.agent)
-        prompt = prompts.implementer(
-            plan, rows.task, attempt, gates=task_commands(plan, rows.task), resumed=before is not None
-        )
-        directory = world.paths.run(run.id)
-        invocation = agent.invocation(
-            AgentRequest(
-                prompt=prompt,
-                workspace=workspace,
-                run_directory=directory,
-                model=run.model,
-                permission_mode=plan.policy.permission_mode,
-                session_ref=before.session_ref if before and "resume" in agent.capabilities else None,
-                options=plan.policy.agent_options.get(agent.name, {}),
-            )
-        )
-        values = {**world.workspace_values(workspace), **attempt_values(world, plan, attempt)}
-        env = world.environment(plan, invocation, values)
-        spec = RunSpec(
-            run_id=run.id,
-            directory=directory,
-            argv=invocation.argv,
-            cwd=workspace / rows.project.subfolder,
-            env=env,
-            stdin=invocation.stdin,
-            stdin_data=invocation.stdin_data,
-            limits=plan.policy.limits,
-            done_pattern=invocation.done_pattern,
-            interrupt=invocation.interrupt,
-            activity_paths=(workspace,),
-            secrets=world.secrets(env),
-        )
-        if run.state is RunState.QUEUED:
-
-            def started(tx: Tx) -> Run:
-                change_attempt(tx, attempt.id, self._leg.fence)
-                return move_run(
-                    tx,
-                    run,
-                    RunState.RUNNING,
-                    argv=invocation.argv,
-                    host_id=world.me.host_id,
-                    boot_id=world.me.boot_id,
-                    prompt_sha256=hashlib.sha256(prompt.encode()).hexdigest(),
-                    session_ref=invocation.session_ref,
-                )
-
-            run = await world.store.transact("run.start", started)
-        if world.keepers.look(directory).state == "absent":
-            directory.mkdir(parents=True, exist_ok=True)
-            for name, text in {"prompt.md": prompt, **invocation.files}.items():
-                (directory / name).write_text(text)
-        same = [
-            one.cost_micros or 0 for one in earlier if one.session_ref and one.session_ref == run.session_ref
-        ]
-        return spec, run, sum(same)
 
     async def _after_agent(self, rows: Rows, run: Run, ended: Ended, strays: tuple[str, ...]) -> bool:
         """Save the work whatever happened, then decide which way the attempt goes."""
@@ -362,11 +282,11 @@ class AttemptLeg:
                     about={"strays": len(strays)},
                     **saved,
                 )
-                _end_run(tx, run, RunState.COMPLETE, ended)
+                end_run(tx, run, RunState.COMPLETE, ended)
 
             await self._world.store.transact("attempt.checking", checking)
             return True
-        failed = _failure_of(result, run, ended, at)
+        failed = failure_of(result, run, ended, at)
         if failed.failure in _PARKED and await self._park(rows, run, ended, failed, saved):
             return False
         counts = RULES[failed.failure].level is Level.ATTEMPT
@@ -377,7 +297,7 @@ class AttemptLeg:
         """Keep the work and park the attempt, or end it when it was cancelled; say whether to go on."""
 
         def park(tx: Tx) -> bool:
-            _end_run(tx, run, RunState.CANCELLED, ended)
+            end_run(tx, run, RunState.CANCELLED, ended)
             asked = need(tx.get(Attempt, rows.attempt.id), "the attempt").interrupt
             if asked == "cancel":
                 cancel_attempt(tx, rows.attempt, fence=self._leg.fence, **saved)
@@ -405,7 +325,7 @@ class AttemptLeg:
             return False
 
         def park(tx: Tx) -> None:
-            _end_run(tx, run, RunState.ERROR, ended, failure=failed.failure, retry_at=failed.retry_at)
+            end_run(tx, run, RunState.ERROR, ended, failure=failed.failure, retry_at=failed.retry_at)
             wake_at = failed.retry_at or tx.now() + backoff(
                 calls, first_s=5.0, limit_s=300.0, chance=self._world.chance()
             )
@@ -456,7 +376,7 @@ class AttemptLeg:
 
         def over(tx: Tx) -> None:
             if run is not None and ended is not None:
-                _end_run(tx, run, RunState.ERROR, ended, failure=failed.failure, retry_at=failed.retry_at)
+                end_run(tx, run, RunState.ERROR, ended, failure=failed.failure, retry_at=failed.retry_at)
             fail_attempt(
                 tx,
                 world.ids,
@@ -488,41 +408,3 @@ class AttemptLeg:
             attempt=rows.attempt,
             fence=self._leg.fence,
         )
-
-
-def _end_run(
-    tx: Tx,
-    run: Run,
-    state: RunState,
-    ended: Ended,
-    *,
-    failure: Failure | None = None,
-    retry_at: datetime | None = None,
-) -> None:
-    result = ended.result or AgentResult(claimed=False, failure=failure)
-    move_run(
-        tx,
-        run,
-        state,
-        failure=failure,
-        retry_at=retry_at,
-        summary=(result.summary or result.detail)[:4000],
-        usage=result.usage,
-        cost_micros=result.cost_micros,
-        # What the agent says wins, also when it says that no conversation began.
-        session_ref=result.session_ref if ended.result else run.session_ref,
-        model=result.model or run.model,
-        agent_version=result.version,
-        **exit_facts(ended.exit),
-    )
-
-
-def _failure_of(result: AgentResult | None, run: Run, ended: Ended, at: datetime) -> Failed:
-    started = ended.exit.started_at or run.started_at
-    lasted = at - started if started else None
-    if result is None:
-        return Failed(failure=Failure.CRASH, detail="the keeper of the run was lost", lasted=None)
-    detail = "\n".join(text for text in (result.detail, result.summary) if text)
-    return Failed(
-        failure=result.failure or Failure.AGENT_ERROR, detail=detail, lasted=lasted, retry_at=result.retry_at
-    )

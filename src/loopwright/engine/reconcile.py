@@ -11,8 +11,7 @@ from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, PlanState
 from loopwright.engine.commands import is_to_be_ended
 from loopwright.engine.moves import MACHINE, commit_leg, fail_attempt, need
-from loopwright.engine.tidy import tidy_attempt
-from loopwright.engine.verify import gates_of_cancelled
+from loopwright.engine.tidy import end_cancelled_gates, tidy_attempt
 from loopwright.engine.world import World
 from loopwright.ports import Tx
 
@@ -48,13 +47,7 @@ def to_be_ended(tx: Tx) -> list[Attempt | Plan]:
     return [
         *tx.find(Attempt, interrupt=("pause", "cancel"), state=DRIVEN),
         *(plan for plan in plans if is_to_be_ended(tx, plan, _loop_of(tx, plan.id))),
-        *_cancelled_at_the_gate(tx),
     ]
-
-
-def _cancelled_at_the_gate(tx: Tx) -> list[Plan]:
-    ids = {run.plan_id for run in gates_of_cancelled(tx)}
-    return tx.find(Plan, id=ids) if ids else []
 
 
 async def tidy_leftovers(world: World) -> None:
@@ -70,6 +63,7 @@ async def tidy_leftovers(world: World) -> None:
 
     for project, plan, attempt in await world.store.read(load):
         await tidy_attempt(world, project, plan, attempt)
+    await end_cancelled_gates(world)
     for project in await world.store.read(_active_projects):
         try:
             await world.repository(project).drop_quarantine(world.clock.now() - QUARANTINE)
@@ -93,7 +87,7 @@ def _idle(tx: Tx, world: World, flying: frozenset[str], *, only_end: bool) -> li
         loops[attempt.plan_id] = loop
         if _should_move(loop, attempt):
             found.append(attempt)
-    verifying = [*tx.find(Plan, status=PlanState.VERIFYING), *_cancelled_at_the_gate(tx)]
+    verifying = tx.find(Plan, status=PlanState.VERIFYING)
     found += [plan for plan in verifying if f"{plan.id}/{plan.verify_leg}" not in flying]
     if only_end:
         wanted = {row.id for row in to_be_ended(tx)}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from loopwright.core.errors import CannotRun, GitFailed, UserError
 from loopwright.core.events import happened
-from loopwright.core.model import Attempt, Plan, Project, Run, Task
-from loopwright.core.states import AttemptState
+from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task
+from loopwright.core.states import AttemptState, RunState
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.world import World
@@ -60,6 +60,17 @@ async def _kept(world: World, project: Project, plan: Plan, attempt: Attempt, ti
         return True  # `snapshot` pinned it, or nothing was ever made
     repository = world.repository(project)
     return await repository.proven(tip, await repository.tip(plan.branch))
+
+
+async def end_cancelled_gates(world: World) -> None:
+    """End complete gates that still run here although their plan was cancelled: nobody waits for them."""
+    host = world.me.host_id
+    runs = await world.store.read(
+        lambda tx: tx.find(Run, role=Role.VERIFY, state=RunState.CANCELLED, host_id=host)
+    )
+    for run in runs:
+        if world.keepers.look(world.paths.run(run.id)).state == "alive":
+            await world.keepers.end(world.paths.run(run.id), polite=False)
 
 
 async def _end(world: World, run: Run) -> None:

@@ -6,25 +6,17 @@ from typing import Any
 
 from loopwright.core.errors import CannotRun, FenceLost, GitFailed, StaleVersion, UserError
 from loopwright.core.gates import plan_commands
-from loopwright.core.model import Leg, Loop, Outcome, Plan, Project, Role, Run, Task, Verdict, VerdictStatus
+from loopwright.core.model import Leg, Loop, Outcome, Plan, Project, Role, Task, Verdict, VerdictStatus
 from loopwright.core.retry import backoff
-from loopwright.core.states import LoopState, PlanState, RunState
+from loopwright.core.states import LoopState, PlanState
 from loopwright.core.verdicts import plan_outcome
 from loopwright.engine.checks import Interrupted, Judging, judge
-from loopwright.engine.moves import MACHINE, move_loop, move_plan, move_run, need
+from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.world import World
 from loopwright.ports import Tx
 
 log = logging.getLogger(__name__)
-
-
-def gates_of_cancelled(tx: Tx, plan_id: str | None = None) -> list[Run]:
-    """Return the complete gates that run although their plan was cancelled: of one plan, or of all."""
-    found = tx.find(Run, state=RunState.RUNNING, role=Role.VERIFY)
-    plans = {run.plan_id for run in found if plan_id in (None, run.plan_id)}
-    over = {plan.id for plan in tx.find(Plan, id=plans, status=PlanState.CANCELLED)} if plans else set()
-    return [run for run in found if run.plan_id in over]
 
 
 class VerifyLeg:
@@ -52,26 +44,6 @@ class VerifyLeg:
             await self.break_off(str(trouble))
         finally:
             self._interrupts.forget(self._leg.subject)
-        await self._end_cancelled()
-
-    async def _end_cancelled(self) -> None:
-        """See to it that a cancelled plan leaves no gate running, and none that is said to run."""
-        world = self._world
-
-        def mine(tx: Tx) -> list[Run]:
-            found = gates_of_cancelled(tx, self._leg.subject)
-            return [run for run in found if run.host_id == world.me.host_id]
-
-        def over(tx: Tx) -> None:
-            for run in mine(tx):
-                move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="its plan was cancelled")
-
-        left = await world.store.read(mine)
-        for run in left:
-            if world.keepers.look(world.paths.run(run.id)).state in ("alive", "lost"):
-                await world.keepers.end(world.paths.run(run.id), polite=False)
-        if left:
-            await world.store.transact("verify.cancelled", over)
 
     async def break_off(self, reason: str) -> None:
         """Give the plan back because it could not be verified now: again later, a bounded number of times."""

@@ -1,0 +1,134 @@
+"""One run of an agent: what it is told, how it is started, and what is written down of its end."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from loopwright.core import prompts
+from loopwright.core.failures import Failure
+from loopwright.core.gates import task_commands
+from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task
+from loopwright.core.retry import Failed
+from loopwright.core.states import RunState
+from loopwright.engine.checks import exit_facts
+from loopwright.engine.moves import change_attempt, move_run, need
+from loopwright.engine.runs import Ended
+from loopwright.engine.surroundings import attempt_values
+from loopwright.engine.world import World
+from loopwright.ports import AgentRequest, AgentResult, RunSpec, Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows that a leg works on, as last read."""
+
+    project: Project
+    plan: Plan
+    task: Task
+    attempt: Attempt
+
+
+async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> tuple[RunSpec, Run, int]:
+    """Start the run, or find it; return it with what its conversation had cost before it."""
+    attempt, plan = rows.attempt, rows.plan
+    workspace = Path(need(attempt.workspace, "a workspace"))
+    earlier = await world.store.read(
+        lambda tx: tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",))
+    )
+    earlier = [one for one in earlier if one.id != run.id and one.started_at]
+    before = earlier[0] if earlier else None
+    agent = world.agent(run.agent or attempt.agent)
+    prompt = prompts.implementer(
+        plan, rows.task, attempt, gates=task_commands(plan, rows.task), resumed=before is not None
+    )
+    directory = world.paths.run(run.id)
+    invocation = agent.invocation(
+        AgentRequest(
+            prompt=prompt,
+            workspace=workspace,
+            run_directory=directory,
+            model=run.model,
+            permission_mode=plan.policy.permission_mode,
+            session_ref=before.session_ref if before and "resume" in agent.capabilities else None,
+            options=plan.policy.agent_options.get(agent.name, {}),
+        )
+    )
+    values = {**world.workspace_values(workspace), **attempt_values(world, plan, attempt)}
+    env = world.environment(plan, invocation, values)
+    spec = RunSpec(
+        run_id=run.id,
+        directory=directory,
+        argv=invocation.argv,
+        cwd=workspace / rows.project.subfolder,
+        env=env,
+        stdin=invocation.stdin,
+        stdin_data=invocation.stdin_data,
+        limits=plan.policy.limits,
+        done_pattern=invocation.done_pattern,
+        interrupt=invocation.interrupt,
+        activity_paths=(workspace,),
+        secrets=world.secrets(env),
+    )
+    if run.state is RunState.QUEUED:
+
+        def started(tx: Tx) -> Run:
+            change_attempt(tx, attempt.id, fence)
+            return move_run(
+                tx,
+                run,
+                RunState.RUNNING,
+                argv=invocation.argv,
+                host_id=world.me.host_id,
+                boot_id=world.me.boot_id,
+                prompt_sha256=hashlib.sha256(prompt.encode()).hexdigest(),
+                session_ref=invocation.session_ref,
+            )
+
+        run = await world.store.transact("run.start", started)
+    if world.keepers.look(directory).state == "absent":
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, text in {"prompt.md": prompt, **invocation.files}.items():
+            (directory / name).write_text(text)
+    same = [one.cost_micros or 0 for one in earlier if one.session_ref and one.session_ref == run.session_ref]
+    return spec, run, sum(same)
+
+
+def end_run(
+    tx: Tx,
+    run: Run,
+    state: RunState,
+    ended: Ended,
+    *,
+    failure: Failure | None = None,
+    retry_at: datetime | None = None,
+) -> None:
+    """Write down how an agent's run ended and what it cost."""
+    result = ended.result or AgentResult(claimed=False, failure=failure)
+    move_run(
+        tx,
+        run,
+        state,
+        failure=failure,
+        retry_at=retry_at,
+        summary=(result.summary or result.detail)[:4000],
+        usage=result.usage,
+        cost_micros=result.cost_micros,
+        # What the agent says wins, also when it says that no conversation began.
+        session_ref=result.session_ref if ended.result else run.session_ref,
+        model=result.model or run.model,
+        agent_version=result.version,
+        **exit_facts(ended.exit),
+    )
+
+
+def failure_of(result: AgentResult | None, run: Run, ended: Ended, at: datetime) -> Failed:
+    """Say what kept a run from being claimed as done."""
+    started = ended.exit.started_at or run.started_at
+    lasted = at - started if started else None
+    if result is None:
+        return Failed(failure=Failure.CRASH, detail="the keeper of the run was lost", lasted=None)
+    detail = "\n".join(text for text in (result.detail, result.summary) if text)
+    return Failed(
+        failure=result.failure or Failure.AGENT_ERROR, detail=detail, lasted=lasted, retry_at=result.retry_at
+    )
