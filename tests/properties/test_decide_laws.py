@@ -25,27 +25,28 @@ from loopwright.core.model import Policy
 from loopwright.core.states import LoopState, PlanState
 
 NOW = rows.AT
-LAW = settings(max_examples=40, deadline=None)
+LAW = settings(max_examples=60, deadline=None)
 MOMENTS = st.none() | st.integers(-2, 5).map(lambda minutes: NOW + timedelta(minutes=minutes))
 SCOPES = st.sampled_from([(), ("src",), ("src/api",), ("docs/**",)])
 POLICIES = st.builds(
     Policy,
     parallel=st.integers(1, 4),
     on_task_error=st.sampled_from(["hold", "fail"]),
-    max_cost_micros=st.none() | st.just(100),
+    max_cost_micros=st.sampled_from([None, None, None, 100]),
 )
 
 
 @st.composite
 def fronts(draw: st.DrawFn, number: int) -> Front:
     """One plan with anything that may stand on its rows, its counts at least as large as what is seen."""
-    state = draw(st.sampled_from([LoopState.RUNNING, LoopState.RUNNING, *LoopState]))
+    state = draw(st.sampled_from([LoopState.RUNNING] * 20 + list(LoopState)))
     loop = rows.loop(rows.project(), id=f"loop_{number}", state=state, priority=draw(st.integers(1, 3)))
-    status = draw(st.sampled_from([PlanState.RUNNING] * 5 + list(PlanState)))
+    status = draw(st.sampled_from([PlanState.RUNNING] * 20 + list(PlanState)))
     blank = rows.plan(loop)
+    busy = status is PlanState.RUNNING and draw(st.sampled_from([True, True, False]))
 
     def tasks(kind: str, limit: int) -> tuple[Any, ...]:
-        count = draw(st.integers(0, limit)) if status is PlanState.RUNNING else 0
+        count = draw(st.integers(0, limit)) if busy else 0
         return tuple(
             rows.task(blank, id=f"{kind}_{number}_{n}", scope=draw(SCOPES), not_before=draw(MOMENTS))
             for n in range(count)
@@ -60,8 +61,8 @@ def fronts(draw: st.DrawFn, number: int) -> Front:
         id=f"plan_{number}",
         status=status,
         policy=draw(POLICIES),
-        open_tasks=len(ready) + len(working) + len(waiting) + draw(st.integers(0, 2)),
-        failed_tasks=draw(st.integers(0, 2)),
+        open_tasks=len(ready) + len(working) + len(waiting) + draw(st.sampled_from([0, 0, 2])),
+        failed_tasks=draw(st.sampled_from([0, 0, 1, 2])),
         not_before=draw(MOMENTS),
         spent_micros=draw(st.sampled_from([0, 99, 100])),
         unknown_costs=draw(st.integers(0, 1)),
@@ -73,7 +74,7 @@ def fronts(draw: st.DrawFn, number: int) -> Front:
 def frontiers(draw: st.DrawFn) -> Frontier:
     found = tuple(draw(fronts(number)) for number in range(draw(st.integers(0, 3))))
     busy = sum(len(front.working) + (front.plan.status is PlanState.VERIFYING) for front in found)
-    return Frontier(fronts=found, slots=draw(st.integers(0, 6)), busy=busy + draw(st.integers(0, 1)))
+    return Frontier(fronts=found, slots=max(0, busy + draw(st.integers(-1, 3))), busy=busy)
 
 
 def of(decided: Decided, front: Front) -> list[Any]:

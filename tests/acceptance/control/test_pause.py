@@ -53,7 +53,7 @@ def test_pause_now_interrupts_the_agent_and_resume_goes_on_where_it_was(shop: Wo
     assert run.end() == 3, run.out
     _paused(shop)
     assert (workspace / "half").exists()
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
     assert shop("pause").out == "already paused\n"
     said = shop("resume", timeout=90)
     assert said.code == 0, said.out + said.err
@@ -88,7 +88,7 @@ def test_pause_now_ends_the_agents_that_a_killed_worker_left(shop: Workshop) -> 
     assert shop.processes(), "agents outlive the worker"
     said = shop("pause", "--now")
     assert said.code == 0, said.out + said.err
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
     _paused(shop)
     assert shop("resume", timeout=90).code == 0
     _carried_on(shop, str(workspace))
@@ -107,7 +107,7 @@ def test_pausing_one_plan_without_a_worker_starts_no_agent_of_another(shop: Work
     half = shop.rows(Plan)[0]
     said = shop("pause", half.id, "--now")
     assert said.code == 0, said.out + said.err
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
     assert shop.started() == [("half", 1)]
 
 
@@ -121,7 +121,7 @@ def test_a_stopped_plan_goes_on_with_the_gate_that_was_interrupted(shop: Worksho
     assert run.end() == 3, run.out
     assert shop.row(Loop).state == "STOPPED"
     assert shop.attempts("one")[0].state == "CHECKING"
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
     gate.let_go()
     assert shop("resume", timeout=90).code == 0
     assert shop.started() == [("one", 1)], "no agent was asked again for work that only had to be checked"
@@ -137,7 +137,7 @@ def test_a_verification_that_was_stopped_or_paused_is_begun_anew(shop: Workshop)
         gate.until_reached()
         assert shop(*verb).code == 0
         assert run.end() == 3, run.out
-        eventually(lambda: not shop.processes())
+        shop.until_quiet()
         run = shop.start("resume")
     gate.until_reached()
     gate.let_go()

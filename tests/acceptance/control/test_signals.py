@@ -28,7 +28,7 @@ STUBBORN = [
 
 def _consistent(shop: Workshop) -> None:
     """Nothing runs, nothing is said to run, and the rows say what to go on with."""
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
     assert shop.row(Loop).state == "PAUSED"
     assert shop.row(Loop).reason == "paused from the terminal"
     assert shop.row(Plan).status == "RUNNING"
@@ -95,7 +95,7 @@ def test_a_second_ctrl_c_ends_the_complete_gate_too(shop: Workshop) -> None:
     run.until("Ctrl-C again")
     run.interrupt()
     assert run.end(timeout=20) == 130, run.out
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
     assert (shop.row(Loop).state, shop.row(Plan).status) == ("PAUSED", "RUNNING")
     gate.let_go()
     assert shop("resume", timeout=90).code == 0
@@ -166,7 +166,7 @@ def test_ctrl_c_at_any_stage_of_an_attempt_leaves_a_state_to_go_on_from(shop: Wo
     run.interrupt()
     code = run.end()
     assert code == 3, run.out
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
     assert shop.rows(Run, state="RUNNING") == []
     assert shop("resume", timeout=90).code == 0
     assert shop.landed() == ["one", "two"]

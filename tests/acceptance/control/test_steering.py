@@ -2,7 +2,6 @@
 
 from tests.acceptance.control.workshop import HALF_DONE, Workshop, kill, refused
 from tests.acceptance.sandbox import task
-from tests.waiting import eventually
 
 from loopwright.core.model import Loop, Plan, Role, Run
 
@@ -13,7 +12,7 @@ def test_a_cancelled_task_keeps_its_work_and_its_dependents_wait(shop: Workshop)
     said = shop("cancel", "half")
     assert (said.code, said.out) == (0, "cancelled\n")
     assert run.end() == 1, run.out
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
     (attempt,) = shop.attempts("half")
     assert attempt.state == "CANCELLED"
     assert shop.pinned(attempt, "half") == "half of it\n"
@@ -42,7 +41,7 @@ def test_a_cancelled_plan_ends_its_agents_and_is_over(shop: Workshop) -> None:
     assert said.code == 0
     assert "what was landed stays on the plan branch, every attempt's work stays pinned" in said.out
     assert run.end() == 3, run.out
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
     plan, loop = shop.row(Plan), shop.row(Loop)
     assert (plan.status, plan.outcome, loop.state) == ("CANCELLED", "cancelled", "STOPPED")
     assert shop.landed() == ["one"]
@@ -60,7 +59,7 @@ def test_cancelling_a_plan_ends_its_complete_gate(shop: Workshop) -> None:
     gate.until_reached()
     assert shop("cancel", shop.row(Plan).id).code == 0
     assert run.end() == 3, run.out
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
     assert shop.row(Plan).status == "CANCELLED"
     assert shop.rows(Run, state="RUNNING") == []
 
@@ -95,7 +94,7 @@ def test_cancelling_without_a_worker_ends_the_complete_gate_that_one_left(shop: 
     kill(run)
     said = shop("cancel", shop.row(Plan).id)
     assert said.code == 0, said.out + said.err
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
     assert shop.rows(Run, state="RUNNING") == []
 
 

@@ -6,7 +6,6 @@ import pytest
 from tests.acceptance.cli.program import repository
 from tests.acceptance.control.workshop import Workshop, kill, refused
 from tests.acceptance.sandbox import FILES, task
-from tests.waiting import eventually
 
 from loopwright.core.model import Attempt, Loop, Plan
 
@@ -113,7 +112,7 @@ def test_one_worker_finishes_the_loops_of_three_projects_and_leaves(shop: Worksh
     assert [loop.state for loop in shop.rows(Loop)] == ["COMPLETED"] * 3
     assert [plan.status for plan in shop.rows(Plan)] == ["VERIFIED"] * 3
     assert sorted(shop.started()) == sorted((name, 1) for name in names)
-    eventually(lambda: not shop.processes())
+    shop.until_quiet()
 
 
 def test_a_worker_with_nothing_to_do_leaves_when_idle_is_asked_for(shop: Workshop) -> None:

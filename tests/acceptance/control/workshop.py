@@ -2,8 +2,7 @@
 
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +12,7 @@ from tests.waiting import eventually
 
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.model import Attempt, Plan, RecordedEvent, Task
+from loopwright.ports import Tx
 from loopwright.testing.scripted import JournalLine, read_journal
 
 R = TypeVar("R")
@@ -34,6 +34,7 @@ class Workshop(Sandbox):
     def __init__(self, place: Path) -> None:
         super().__init__(place)
         self.going: list[Background] = []
+        self._store: SqlStore | None = None
 
     def start(self, *arguments: str) -> Background:
         """Start the program and let it run; what is left at the end of the test is ended."""
@@ -47,20 +48,16 @@ class Workshop(Sandbox):
 
     # --- what can be seen ----------------------------------------------------------------------------
 
-    @contextmanager
-    def _store(self) -> Iterator[SqlStore]:
-        store = SqlStore.open(self.home / "loopwright.db", create=False)
-        try:
-            yield store
-        finally:
-            store.close_sync()
+    def _read(self, work: Callable[[Tx], R]) -> R:
+        if self._store is None:
+            self._store = SqlStore.open(self.home / "loopwright.db", create=False)
+        return self._store.read_sync(work)
 
     def rows(self, kind: type[R], **where: Any) -> list[R]:
         """Return rows of the home, oldest first."""
         if not (self.home / "loopwright.db").exists():
             return []
-        with self._store() as store:
-            return store.read_sync(lambda tx: tx.find(kind, order_by=("created_at",), **where))
+        return self._read(lambda tx: tx.find(kind, order_by=("created_at",), **where))
 
     def row(self, kind: type[R], **where: Any) -> R:
         """Return the one row that there is."""
@@ -79,8 +76,7 @@ class Workshop(Sandbox):
 
     def events(self, *types: str) -> list[RecordedEvent]:
         """Return what happened, in order."""
-        with self._store() as store:
-            return store.read_sync(lambda tx: tx.events(types=types))
+        return self._read(lambda tx: tx.events(types=types))
 
     def journal(self, what: str = "start") -> list[JournalLine]:
         """Return which agents started (or ended), as they noted it themselves."""
@@ -101,6 +97,11 @@ class Workshop(Sandbox):
             return list((self.home / "workspaces").glob("*/half")) if self.home.exists() else []
 
         return eventually(found, timeout=60)[0].parent
+
+    def until_quiet(self) -> None:
+        """Wait until nothing of this place runs any more."""
+        # Looking at every process of the machine is expensive: not too often.
+        eventually(lambda: not self.processes(), timeout=20, every=0.2)
 
     def processes(self) -> list[str]:
         """Return the command lines of everything that runs in this place: keepers, agents, gates, the program."""
@@ -154,6 +155,8 @@ class Workshop(Sandbox):
 
     def clean_up(self) -> None:
         """End what the test started and what it left running."""
+        if self._store is not None:
+            self._store.close_sync()
         for one in self.going:
             one.kill()
         for process in psutil.process_iter():
