@@ -4,11 +4,17 @@ import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Final
+from zlib import crc32
 
 from loopwright.core.model import Attempt, Plan, Project
 from loopwright.core.states import LIVE_ATTEMPT
 from loopwright.engine.world import World
 from loopwright.ports import Tx
+
+_ATTEMPT_RANGES: Final = 500
+"""More than ever live on one host: the ranges above belong to the gates of whole plans."""
+_HIGHEST_PORT: Final = 32_000
+"""Below the ports that systems hand out by themselves."""
 
 CACHES: Final[Mapping[str, str]] = {
     "PIP_CACHE_DIR": "pip",
@@ -29,14 +35,23 @@ def attempt_values(world: World, plan: Plan, attempt: Attempt | None) -> dict[st
     values["LOOPWRIGHT_PLAN"] = plan.id
     if attempt is None:
         values["COMPOSE_PROJECT_NAME"] = f"loopwright-{plan.id[-12:]}"
-        return values
-    values["LOOPWRIGHT_TASK"] = attempt.task_id
-    values["LOOPWRIGHT_ATTEMPT"] = attempt.id
-    values["COMPOSE_PROJECT_NAME"] = f"loopwright-{attempt.id[-12:]}"
-    if attempt.port_base is not None:
-        values["LOOPWRIGHT_PORT_BASE"] = str(attempt.port_base)
+        port_base: int | None = _plan_port_base(plan, world.port_first, world.port_count)
+    else:
+        values["LOOPWRIGHT_TASK"] = attempt.task_id
+        values["LOOPWRIGHT_ATTEMPT"] = attempt.id
+        values["COMPOSE_PROJECT_NAME"] = f"loopwright-{attempt.id[-12:]}"
+        port_base = attempt.port_base
+    if port_base is not None:
+        values["LOOPWRIGHT_PORT_BASE"] = str(port_base)
         values["LOOPWRIGHT_PORT_COUNT"] = str(world.port_count)
     return values
+
+
+def _plan_port_base(plan: Plan, first: int, count: int) -> int:
+    """Return the ports of a plan's own gate: far above those of attempts, and most likely no other plan's."""
+    lowest = min(first + _ATTEMPT_RANGES * count, _HIGHEST_PORT - count)
+    ranges = max(1, (_HIGHEST_PORT - lowest) // count)
+    return lowest + crc32(plan.id.encode()) % ranges * count
 
 
 def files_to_copy(project: Project, plan: Plan) -> tuple[str, ...]:

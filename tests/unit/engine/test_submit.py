@@ -202,3 +202,13 @@ def test_an_attempt_without_ports_yet_is_told_of_none() -> None:
     plan = home.submit(planned("a"))
     values = attempt_values(home.world, plan, rows.attempt(home.task("a")))
     assert not [name for name in values if "PORT" in name]
+
+
+def test_the_gate_of_a_whole_plan_has_ports_too_and_no_attempts_ones() -> None:
+    home = Home()
+    plan = home.submit(planned("a"))
+    values = attempt_values(home.world, plan, None)
+    base = int(values["LOOPWRIGHT_PORT_BASE"])
+    assert 25_000 <= base < 32_000
+    assert base % 10 == 0
+    assert attempt_values(home.world, plan, None) == values
