@@ -500,6 +500,8 @@ class GateRequest:
     tree: Path
     commands: tuple[GateCommand, ...]
     env: Mapping[str, str]
+    secrets: tuple[str, ...] = ()
+    """Exact values to redact from the output, besides well-known shapes."""
 
 
 class Gate(Protocol):

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from loopwright.adapters.host import new_id
 from loopwright.app import Home
-from loopwright.cli.context import actor, here, look_settings, open_existing
+from loopwright.cli.context import actor, here, look_settings, open_existing, settings_for
 from loopwright.cli.drive import Foreground, log_to
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
@@ -96,17 +96,22 @@ def retry(
     return asyncio.run(_control("retry", task, arguments, as_json=json, carry_on=True))
 
 
-def resume(plan: str | None = None, /, *, json: bool = False) -> int:
+def resume(plan: str | None = None, /, *, max_cost: str | None = None, json: bool = False) -> int:
     """Go on with a paused or stopped plan, here in the foreground unless a worker is there.
 
     Parameters
     ----------
     plan
         Which plan (default: the newest of this repository).
+    max_cost
+        Let the plan cost up to this many dollars in all, or "off" for no limit; for one that used its budget up.
     json
         Print the answer as JSON.
     """
-    return asyncio.run(_control("resume", plan, {}, as_json=json, carry_on=True))
+    arguments: dict[str, Any] = {}
+    if max_cost is not None:
+        arguments["max_cost_micros"] = settings_for(flags={"max_cost": max_cost}).policy().max_cost_micros
+    return asyncio.run(_control("resume", plan, arguments, as_json=json, carry_on=True))
 
 
 def reverify(plan: str | None = None, /, *, json: bool = False) -> int:

@@ -24,5 +24,8 @@ class ExitCode(IntEnum):
     UNFINISHED = 3, "Unfinished: paused, stopped, or waiting for something."
     UNVERIFIED = 4, "It landed without proof, because you allowed unverified work."
     HELD = 5, "Another process holds what was asked for."
-    ENVIRONMENT = 6, "The environment got in the way: disk, database or git."
+    ENVIRONMENT = (
+        6,
+        "The environment got in the way: disk, database, git, or something that `doctor` found missing.",
+    )
     INTERRUPTED = 130, "Stopped at once by Ctrl-C; nothing that was recorded is lost."

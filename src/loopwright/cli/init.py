@@ -239,7 +239,7 @@ def _print(report: _Report, out: Console) -> None:
         for (word, _), line in zip(results, columns(rows), strict=True):
             out.print(escape(line).replace(word, f"[{_STYLES[word]}]{word}[/]", 1))
     if not detected.has_tests:
-        out.print(f"\n[bold yellow]no tests[/]: {_NO_TESTS}")
+        out.print(f"\n[bold yellow]no tests[/]: {escape(_NO_TESTS)}")
     for note in _notes(report):
         if not note.startswith("No tests were found"):
             out.print(f"[yellow]note[/]: {escape(note)}")

@@ -1,5 +1,6 @@
 """The command table. Commands are loaded when they are called, so that `--help` costs next to nothing."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -60,6 +61,9 @@ def call(arguments: Sequence[str]) -> int:
     from loopwright.core.errors import Held, LoopwrightError, UserError
 
     as_json = "--json" in arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an old terminal shows a question mark, never a traceback
     try:
         result = build()(list(arguments))
     except CycloptsError as mistake:

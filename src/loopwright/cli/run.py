@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 from dataclasses import dataclass
@@ -248,10 +249,13 @@ def closing(view: PlanView, *, as_json: bool) -> None:
         out.print(f"receipt: {escape(os.path.relpath(receipt))}")
     if view.status == "VERIFIED":
         out.print(f"merge it:  git merge --ff-only {view.branch}")
+        out.print("[dim](without --ff-only if your branch has moved on since)[/]")
+        return
+    if view.status == "CANCELLED":
         return
     for task in view.tasks:
-        if task.status == "ERROR":
-            out.print(f"look at it:  loopwright show {escape(task.key)}")
+        if task.status in ("ERROR", "CANCELLED"):
+            out.print(f"look at it:  loopwright show {escape(shlex.quote(task.key))}")
     if view.loop_state in ("PAUSED", "STOPPED"):
         out.print(f"go on:  loopwright resume {view.id}")
 

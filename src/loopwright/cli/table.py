@@ -137,7 +137,7 @@ def summary(view: PlanView) -> str:
     """Return what is below the table: how it stands, in one line, and where the result is."""
     state, style = standing(view)
     gate = f"gate:all {view.gate_passed}/{view.gate_total}  " if view.gate_total else ""
-    cost = money(view.cost_micros)
+    cost = money(view.cost_micros) if view.cost_micros is not None else "cost unknown"
     if view.cost_micros is not None and not view.cost_complete:
         cost = f"at least {cost}"
     return (

@@ -154,7 +154,7 @@ def _failing(detail: TaskDetail, room: int) -> Lines:
     latest, judged = detail.attempts[-1], _judged(detail)
     over = [one for one in detail.attempts if one.failure]
     latest = over[-1] if over else latest
-    if judged is not None and latest.failure in ("gate", "no_change", "setup", "gate_broken"):
+    if judged is not None and latest.failure in ("gate", "no_change", "setup"):
         bad = next((one for one in judged.commands if one.exit_code != 0 or one.timed_out), None)
         if bad is not None:
             how = "ran out of time" if bad.timed_out else f"exit code {bad.exit_code}"

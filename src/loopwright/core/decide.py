@@ -186,7 +186,8 @@ def _over_budget(plan: Plan) -> str:
     if limit is None:
         return ""
     if plan.spent_micros >= limit:
-        return f"the budget is used up: {_dollars(plan.spent_micros)} of {_dollars(limit)}"
+        spent = f"{_dollars(plan.spent_micros)} of {_dollars(limit)}"
+        return f"the budget is used up: {spent}; `resume --max-cost` sets another"
     if plan.unknown_costs:
-        return "a cost limit is set, but the agent does not report what a run costs; raise or remove max_cost"
+        return "a cost limit is set, but nobody knows what a run has cost; `resume --max-cost` sets another, or off"
     return ""

@@ -30,7 +30,6 @@ class Failure(StrEnum):
     SETUP = "setup"
     HOST_LOST = "host_lost"
     CRASH = "crash"
-    GATE_BROKEN = "gate_broken"
     ENVIRONMENT = "environment"
     CANCELLED = "cancelled"
 
@@ -73,7 +72,6 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.SETUP: Rule(Level.NONE, "The setup command failed in a clean workspace."),
         Failure.HOST_LOST: Rule(Level.CALL, "The machine that ran it went away."),
         Failure.CRASH: Rule(Level.CALL, "The run died without saying how."),
-        Failure.GATE_BROKEN: Rule(Level.CALL, "The gate itself could not run."),
         Failure.ENVIRONMENT: Rule(Level.CALL, "This machine got in the way (disk, permissions)."),
         Failure.CANCELLED: Rule(Level.NONE, "It was cancelled."),
     }

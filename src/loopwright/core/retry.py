@@ -10,7 +10,7 @@ from loopwright.core.model import Policy, Task
 INSTANT: Final = timedelta(seconds=5)
 """A run that fails faster than this did no work: the same failure again would only burn money."""
 
-_HOPELESS_WHEN_REPEATED: Final = frozenset({Failure.AGENT_ERROR, Failure.CRASH, Failure.GATE_BROKEN})
+_HOPELESS_WHEN_REPEATED: Final = frozenset({Failure.AGENT_ERROR, Failure.CRASH})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

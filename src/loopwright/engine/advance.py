@@ -170,6 +170,7 @@ def begin_verify(tx: Tx, plan: Plan) -> Leg:
         verify_n=plan.verify_n + 1,
         verify_leg=plan.verify_leg + 1,
         verify_fence=plan.verify_fence + 1,
+        verify_run_id=None,
         not_before=None,
     )
     return Leg(subject=plan.id, n=moved.verify_leg, fence=moved.verify_fence)
@@ -181,8 +182,14 @@ async def _dispatch(world: World, plan_id: str) -> None:
     try:
         await world.repository(project).ensure_branch(plan.branch, plan.base_sha)
     except (GitFailed, UserError, OSError) as trouble:
+        # The machine or the repository is at fault, not the plan: a person mends it and resumes.
         reason = f"the plan branch could not be created: {trouble}"
-        await world.store.transact("dispatch.failed", lambda tx: fail_plan(tx, _current(tx, plan_id), reason))
+
+        def pause(tx: Tx) -> None:
+            loop = need(tx.get(Loop, _current(tx, plan_id).loop_id), "the loop")
+            move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
+
+        await world.store.transact("dispatch.paused", pause)
         return
     if plan.status is PlanState.DRAFT:
 

@@ -11,17 +11,19 @@ from typing import Any
 
 from loopwright.core.errors import CannotRun, FenceLost, GitFailed, IllegalTransition, StaleVersion, UserError
 from loopwright.core.failures import RULES, Failure, Level
-from loopwright.core.model import Attempt, GateCommand, Leg, Plan, Project, Role, Run, Task
+from loopwright.core.model import Attempt, GateCommand, Leg, Loop, Plan, Project, Role, Run, Task
 from loopwright.core.retry import Failed, backoff
-from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, RunState
+from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
 from loopwright.engine.agent_runs import Rows, end_run, failure_of, start_run
 from loopwright.engine.checks import Interrupted, exit_facts, gate_request
 from loopwright.engine.land import Landing, LandingLocks, check_and_land
 from loopwright.engine.moves import (
+    MACHINE,
     cancel_attempt,
     change_attempt,
     fail_attempt,
     move_attempt,
+    move_loop,
     move_run,
     need,
     new_run,
@@ -68,6 +70,11 @@ class AttemptLeg:
                     return
         except (FenceLost, StaleVersion) as lost:
             log.info("leg dropped", extra={"leg": self._leg.id, "why": str(lost)})
+        except IllegalTransition as moved:
+            # The same leg runs a second time somewhere and was quicker: what it did stands.
+            if moved.subject != self._leg.subject:
+                raise
+            log.warning("leg dropped", extra={"leg": self._leg.id, "why": str(moved)})
         except Interrupted:
             await self._stopped_between_stages()
         finally:
@@ -113,11 +120,30 @@ class AttemptLeg:
                     await tidy_attempt(self._world, rows.project, rows.plan, rows.attempt)
                     return False
         except (CannotRun, GitFailed, OSError) as trouble:
-            if not await self._may_repeat(trouble):
-                await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)), counts=False)
+            if await self._may_repeat(trouble):
+                return True
+            if attempt.state in (AttemptState.CHECKING, AttemptState.LANDING):
+                await self._hold(rows, str(trouble))
+                return False
+            await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)), counts=False)
         except UserError as wrong:
             await self._fail(rows, Failed(failure=Failure.CANNOT_START, detail=str(wrong)), counts=False)
         return True
+
+    async def _hold(self, rows: Rows, trouble: str) -> None:
+        """Pause the loop because the machine keeps finished work from being judged or landed.
+
+        Another attempt would only pay for the same work again and meet the same trouble.
+        """
+        reason = f"{rows.task.key} is done but cannot be checked or landed: {trouble}"
+
+        def hold(tx: Tx) -> None:
+            change_attempt(tx, rows.attempt.id, self._leg.fence, wait_reason=reason[:500])
+            loop = need(tx.get(Loop, rows.plan.loop_id), "the loop")
+            if loop.state is LoopState.RUNNING:
+                move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
+
+        await self._world.store.transact("attempt.held", hold)
 
     async def _may_repeat(self, trouble: Exception) -> bool:
         """Say whether to do the stage once more after a moment: the work so far is not at fault.
@@ -185,8 +211,10 @@ class AttemptLeg:
             move_run(tx, run, state, verdict=verdict, **exit_facts(ended.exit))
 
         await world.store.transact("setup.over", over)
-        if ended.interrupted:
+        if ended.interrupted or (verdict.status == "broken" and ended.exit.ended_by == "asked"):
             raise Interrupted
+        if verdict.status == "broken":
+            raise CannotRun(f"the setup command was not run to its end: {verdict.reason}")
         if not ok:
             shown = verdict.commands[-1].tail if verdict.commands else verdict.reason
             await self._fail(rows, Failed(failure=Failure.SETUP, detail=shown[-2000:]), counts=False)
@@ -287,8 +315,10 @@ class AttemptLeg:
             await self._world.store.transact("attempt.checking", checking)
             return True
         failed = failure_of(result, run, ended, at)
-        if failed.failure in _PARKED and await self._park(rows, run, ended, failed, saved):
-            return False
+        if failed.failure in _PARKED:
+            goes_on = await self._park(rows, run, ended, failed, saved)
+            if goes_on is not None:
+                return goes_on
         counts = RULES[failed.failure].level is Level.ATTEMPT
         await self._fail(rows, failed, counts=counts, run=run, ended=ended, **saved)
         return True
@@ -317,18 +347,28 @@ class AttemptLeg:
 
         return await self._world.store.transact("attempt.interrupted", park)
 
-    async def _park(self, rows: Rows, run: Run, ended: Ended, failed: Failed, saved: dict[str, Any]) -> bool:
-        """Let the attempt wait for the service; False when it has waited often enough."""
-        counted = not (failed.failure is _PARKED_WITHOUT_COUNTING and failed.retry_at)
+    async def _park(
+        self, rows: Rows, run: Run, ended: Ended, failed: Failed, saved: dict[str, Any]
+    ) -> bool | None:
+        """Let the attempt wait for the service, or end it when it was cancelled meanwhile.
+
+        Return whether there is more to do now; None when it has waited often enough.
+        """
+        now = await self._world.store.read(lambda tx: tx.now())
+        # A reset time in the past is no reset time: believed, it would buy run after run without an end.
+        reset_at = failed.retry_at if failed.retry_at and failed.retry_at > now else None
+        counted = not (failed.failure is _PARKED_WITHOUT_COUNTING and reset_at)
         calls = rows.task.call_failures + counted
         if calls > rows.plan.policy.max_call_retries:
-            return False
+            return None
 
-        def park(tx: Tx) -> None:
+        def park(tx: Tx) -> bool:
             end_run(tx, run, RunState.ERROR, ended, failure=failed.failure, retry_at=failed.retry_at)
-            wake_at = failed.retry_at or tx.now() + backoff(
-                calls, first_s=5.0, limit_s=300.0, chance=self._world.chance()
-            )
+            if need(tx.get(Attempt, rows.attempt.id), "the attempt").interrupt == "cancel":
+                cancel_attempt(tx, rows.attempt, fence=self._leg.fence, **saved)
+                return True
+            pause = backoff(calls, first_s=5.0, limit_s=300.0, chance=self._world.chance())
+            wake_at = reset_at or tx.now() + pause
             tx.update(Task, rows.task.id, call_failures=calls)
             move_attempt(
                 tx,
@@ -340,9 +380,9 @@ class AttemptLeg:
                 wait_reason=failed.detail[:500] or RULES[failed.failure].advice,
                 **saved,
             )
+            return False
 
-        await self._world.store.transact("attempt.waiting", park)
-        return True
+        return await self._world.store.transact("attempt.waiting", park)
 
     async def _stopped_between_stages(self) -> None:
         """A person stopped us while no agent ran: give the attempt back, or end it."""
@@ -389,11 +429,7 @@ class AttemptLeg:
                 **saved,
             )
 
-        try:
-            await world.store.transact("attempt.failed", over)
-        except IllegalTransition:
-            log.exception("could not end the attempt", extra={"leg": self._leg.id})
-            raise
+        await world.store.transact("attempt.failed", over)
 
     def _repository(self, rows: Rows) -> Repository:
         return self._world.repository(rows.project)

@@ -1,11 +1,13 @@
 """Running a gate on a tree under a keeper, once for each tree and list of commands."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loopwright.core.errors import GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.gates import with_setup
 from loopwright.core.ids import Kind
@@ -27,6 +29,8 @@ from loopwright.engine.runs import drive_command
 from loopwright.engine.surroundings import attempt_values, files_to_copy
 from loopwright.engine.world import World
 from loopwright.ports import Exit, GateRequest, Repository, Tx
+
+log = logging.getLogger(__name__)
 
 _JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
 
@@ -70,10 +74,12 @@ async def judge(
         return None, Verdict(status=VerdictStatus.UNVERIFIED, reason="nothing is configured to check this")
     key = gate_key(commands)
     known = await world.store.read(
-        lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key, limit=1)
+        lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
     )
-    if known and ask.role is not Role.VERIFY:
-        return known[0], known[0].verdict
+    # A verification asks anew, but only once: what its own run found before a crash still counts.
+    mine = [one for one in known if ask.role is not Role.VERIFY or one.run_id == ask.plan.verify_run_id]
+    if mine:
+        return mine[0], mine[0].verdict
     run = await _gate_run(world, ask)
     tree_path = world.paths.tree(run.id)
     request = gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
@@ -88,7 +94,11 @@ async def judge(
     record = await world.store.transact(
         f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, ended.exit)
     )
-    await repository.remove_workspace(tree_path)
+    try:
+        await repository.remove_workspace(tree_path)
+    except (GitFailed, UserError, OSError) as trouble:
+        # The verdict stands whatever the gate left behind (files of another user, for example).
+        log.warning("tree of a gate kept", extra={"run": run.id, "why": str(trouble)})
     if ended.interrupted:
         raise Interrupted
     return record, verdict
@@ -110,7 +120,8 @@ def gate_request(
         directory=world.paths.run(run.id),
         tree=tree / project.subfolder,
         commands=commands,
-        env=world.environment(plan, None, values),
+        env=(env := world.environment(plan, None, values)),
+        secrets=world.secrets(env),
     )
 
 
@@ -118,13 +129,14 @@ async def _gate_run(world: World, ask: Judging) -> Run:
     """Find the gate run of exactly this tree that a dead worker left, or create it."""
     attempt_id = ask.attempt.id if ask.attempt else None
     label = f"verify_{ask.plan.id}" if ask.role is Role.VERIFY else ask.tree
+    about = f"judges {ask.tree}"
 
     def create(tx: Tx) -> tuple[Run, list[Run]]:
         ask.still_mine(tx)
         open_runs = tx.find(
             Run, plan_id=ask.plan.id, attempt_id=attempt_id, role=ask.role, state=RunState.RUNNING
         )
-        same = [run for run in open_runs if run.label == label and run.host_id == world.me.host_id]
+        same = [run for run in open_runs if run.summary == about and run.host_id == world.me.host_id]
         stale = [run for run in open_runs if run not in same[:1]]
         for run in stale:
             move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the tree to judge changed")
@@ -138,6 +150,7 @@ async def _gate_run(world: World, ask: Judging) -> Run:
             role=ask.role,
             state=RunState.QUEUED,
             label=label,
+            summary=about,
             host_id=world.me.host_id,
             boot_id=world.me.boot_id,
             created_at=tx.now(),

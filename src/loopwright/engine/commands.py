@@ -1,6 +1,7 @@
 """What a person may ask of a loop, a plan or a task. Each command is a row, applied once, acknowledged by an event."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserError
@@ -82,6 +83,26 @@ def _plan(tx: Tx, command: Command) -> tuple[Plan, Loop]:
     return plan, need(tx.get(Loop, plan.loop_id), "the loop")
 
 
+def _current(tx: Tx, command: Command) -> tuple[Plan, Loop]:
+    plan, loop = _plan(tx, command)
+    _refuse_superseded(plan, loop)
+    return plan, loop
+
+
+def _refuse_superseded(plan: Plan, loop: Loop) -> None:
+    """A loop drives one plan; what was asked of an older one would move nothing, or the wrong thing."""
+    if loop.plan_id != plan.id:
+        raise Refused(
+            f"{plan.id} is not the current plan of its loop", hint=f"the current one is {loop.plan_id}"
+        )
+
+
+def _refuse_at_rest(plan: Plan, loop: Loop) -> None:
+    if loop.state not in (LoopState.RUNNING, LoopState.PAUSED):
+        words = "needs you" if loop.state is LoopState.FAILED else f"is {plan.status.value}"
+        raise Refused(f"nothing is running in this plan: it {words}", hint="`loopwright status` shows more")
+
+
 def _live(tx: Tx, plan: Plan) -> list[Attempt]:
     """Return the attempts that a leg carries on; a cancelled one is past pausing and resuming."""
     states = LIVE_ATTEMPT - {AttemptState.QUEUED, AttemptState.WAITING}
@@ -98,7 +119,8 @@ def _interrupt(tx: Tx, plan: Plan, how: str) -> int:
 
 
 def _pause(tx: Tx, _ids: Ids, command: Command) -> str:
-    plan, loop = _plan(tx, command)
+    plan, loop = _current(tx, command)
+    _refuse_at_rest(plan, loop)
     if loop.state is LoopState.PAUSED and not command.arguments.get("now"):
         return "already paused"
     if loop.state is not LoopState.PAUSED:
@@ -111,11 +133,18 @@ def _pause(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
-    plan, loop = _plan(tx, command)
-    if loop.plan_id != plan.id:
-        raise Refused(f"{plan.id} is not the current plan of its loop")
+    plan, loop = _current(tx, command)
     if plan.status in ENDED_PLAN:
-        raise Refused(f"the plan is {plan.status.value}", hint="`retry` a task, or `run` it again")
+        hints = {
+            PlanState.VERIFIED: "there is nothing left to do",
+            PlanState.CANCELLED: "`run` it again with --new",
+        }
+        hint = hints.get(plan.status, "`retry` a failed task, or `reverify` the plan")
+        raise Refused(f"the plan is {plan.status.value}", hint=hint)
+    if "max_cost_micros" in command.arguments:
+        # Whoever names a new limit knows what was spent, and that some of it nobody knows.
+        limit = command.arguments["max_cost_micros"]
+        tx.update(Plan, plan.id, policy=replace(plan.policy, max_cost_micros=limit), unknown_costs=0)
     if loop.state is not LoopState.RUNNING:
         move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
     woken = tx.find(Attempt, plan_id=plan.id, state=AttemptState.WAITING, wake_at=None)
@@ -138,9 +167,11 @@ def is_to_be_ended(tx: Tx, plan: Plan, loop: Loop) -> bool:
 
 
 def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
-    plan, loop = _plan(tx, command)
-    if loop.state is not LoopState.STOPPED:
-        move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", command.actor, "stopped by a person")
+    plan, loop = _current(tx, command)
+    if loop.state is LoopState.STOPPED:
+        return "already stopped"
+    _refuse_at_rest(plan, loop)
+    move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", command.actor, "stopped by a person")
     count = _interrupt(tx, plan, "pause")
     return f"stopped; {count} running attempts are asked to stop, their work is kept"
 
@@ -209,6 +240,7 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
             hint="cancel it first if it is running",
         )
     plan = need(tx.get(Plan, task.plan_id), "the plan")
+    _refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
     if plan.status is PlanState.CANCELLED:
         raise Refused("its plan was cancelled", hint="run the plan again")
     last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
@@ -265,7 +297,7 @@ def _reopen(tx: Tx, plan_id: str, actor: str) -> None:
 
 def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
     """Run gate:all again: only ever because a person asked."""
-    plan, loop = _plan(tx, command)
+    plan, loop = _current(tx, command)
     if plan.status is not PlanState.FAILED or plan.open_tasks or plan.failed_tasks:
         raise Refused(
             "only a plan that FAILED its verification, with every task landed, can be verified again"

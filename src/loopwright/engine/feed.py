@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from loopwright.core.documents import document
+from loopwright.core.errors import LoopwrightError, StoreUnavailable
 from loopwright.core.model import Attempt, Cursor, Loop, Plan, Project, RecordedEvent, Run, Task
 from loopwright.core.states import ENDED_PLAN
 from loopwright.engine.receipt import plan_receipt
@@ -74,8 +75,11 @@ class Outbox:
                 run = await self._world.store.read(partial(_run, run_id=run_id))
                 if run is not None:
                     self._files.put(where, "runs", run.id, document(run))
-        except OSError as trouble:
-            # The user's disk is full or the checkout read-only: work goes on, and the next time tries again.
+        except StoreUnavailable:
+            raise
+        except (LoopwrightError, OSError, ValueError, KeyError) as trouble:
+            # The user's disk is full, the checkout read-only or no repository any more, or a file was damaged:
+            # work goes on, and the next time tries again.
             log.warning("state files not written", extra={"project": str(where), "why": str(trouble)})
             return False
         return True

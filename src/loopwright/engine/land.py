@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from loopwright.core.errors import FenceLost, LeaseLost, MergeConflict
+from loopwright.core.errors import CannotRun, FenceLost, LeaseLost, MergeConflict
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
 from loopwright.core.model import (
@@ -103,7 +103,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
     }
     match verdict.status:
         case VerdictStatus.BROKEN:
-            await _reject(landing, Failure.GATE_BROKEN, verdict.reason, counts=False)
+            raise CannotRun(f"the gate could not run: {verdict.reason}")
         case VerdictStatus.FAILED if candidate.empty:
             told = "The agent said that it was done, but it changed nothing, and the checks do not pass."
             await _reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}", **judged)

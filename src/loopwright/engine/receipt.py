@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from loopwright.core.errors import GitFailed, NotFound
+from loopwright.core.errors import GitFailed, NotFound, UserError
 from loopwright.core.model import Attempt, Plan, Project, Run, Task, VerdictRecord
 from loopwright.core.receipts import GitFacts, build_receipt
 from loopwright.engine.moves import need
@@ -71,7 +71,7 @@ async def _git_facts(
             for task in tasks
             if task.landed_sha is not None and task.landed_sha in parents
         }
-    except GitFailed:
+    except (GitFailed, UserError):
         # Someone removed the commits: the receipt then says what it can, and verifying it shows the rest.
         return GitFacts(result_tree=None)
     return GitFacts(result_tree=tree, diff_sha256=whole, task_diff_sha256=diffs)

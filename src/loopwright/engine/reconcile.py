@@ -1,6 +1,7 @@
 """Brings rows and reality together: on start, and on every tick as the net under everything else."""
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from loopwright.core.errors import GitFailed, UserError
@@ -50,8 +51,8 @@ def to_be_ended(tx: Tx) -> list[Attempt | Plan]:
     ]
 
 
-async def tidy_leftovers(world: World) -> None:
-    """Clean up after attempts that ended while nobody was there to do it."""
+async def tidy_leftovers(world: World, is_busy: Callable[[str], bool]) -> None:
+    """Clean up after attempts that ended while nobody was there to do it; a leg that is busy does it itself."""
 
     def load(tx: Tx) -> list[tuple[Project, Plan, Attempt]]:
         left = tx.find(Attempt, host_id=world.me.host_id, cleaned_at=None, state=_OVER)
@@ -62,8 +63,13 @@ async def tidy_leftovers(world: World) -> None:
         return rows
 
     for project, plan, attempt in await world.store.read(load):
-        await tidy_attempt(world, project, plan, attempt)
+        if not is_busy(attempt.id):
+            await tidy_attempt(world, project, plan, attempt)
     await end_cancelled_gates(world)
+
+
+async def drop_old_quarantine(world: World) -> None:
+    """Let go of what was kept long enough, in the projects that are being worked on."""
     for project in await world.store.read(_active_projects):
         try:
             await world.repository(project).drop_quarantine(world.clock.now() - QUARANTINE)

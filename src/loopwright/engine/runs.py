@@ -40,6 +40,10 @@ class Interrupts:
         """Return whose legs run in this process."""
         return list(self._events)
 
+    def knows(self, subject: str) -> bool:
+        """Say whether a leg of this subject runs in this process."""
+        return subject in self._events
+
     def raise_for(self, subject: str) -> None:
         """Wake the leg, if it runs here."""
         if subject in self._events:

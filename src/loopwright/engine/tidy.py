@@ -32,7 +32,10 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
         for run in runs:
             if run.host_id == world.me.host_id:
                 await _end(world, run)
-        if tip is None and path.exists() and attempt.base_sha is not None:
+        # Once more, also after an earlier snapshot: a leg that woke up may have worked on since. Where no agent
+        # ever ran there is nothing of anyone's, and perhaps only half a workspace.
+        worked = any(one.role is Role.IMPLEMENTER and one.started_at for one in runs)
+        if worked and attempt.state is not AttemptState.LANDED and path.exists() and attempt.base_sha:
             run = next((one for one in runs if one.id == attempt.run_id), runs[0])
             saved = await repository.snapshot(
                 path,

@@ -85,6 +85,10 @@ class VerifyLeg:
         if verdict.status is VerdictStatus.BROKEN:
             await self.break_off(verdict.reason)
             return
+        if await repository.tip(plan.branch) != sha:
+            # Someone committed to the branch meanwhile: this verdict is about another tree.
+            await self.break_off("the plan branch moved while gate:all ran")
+            return
         outcome = plan_outcome(
             tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks], final=verdict.status
         )

@@ -28,7 +28,7 @@ from loopwright.engine.health import BEAT, beat
 from loopwright.engine.land import LandingLocks
 from loopwright.engine.leases import Lease
 from loopwright.engine.moves import fail_attempt, need
-from loopwright.engine.reconcile import reconcile, tidy_leftovers
+from loopwright.engine.reconcile import drop_old_quarantine, reconcile, tidy_leftovers
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.verify import VerifyLeg
 from loopwright.engine.world import World
@@ -76,6 +76,7 @@ class WorkerLoop:
         """Held during a pass, and while the worker comes back as a new one: never both at once."""
         self._reconcile_at = 0.0
         self._beat_at = 0.0
+        self._tidying: asyncio.Task[None] | None = None
         self._down_since: float | None = None
 
     async def run(self, finished: Finished) -> None:
@@ -84,31 +85,36 @@ class WorkerLoop:
         await self.lease.join()
         await world.engine.launch(self._execute, worker_id=self.lease.worker.id, slots=world.me.slots)
         renewing = asyncio.create_task(self._keep_lease())
-        tidying = asyncio.create_task(tidy_leftovers(world))
         try:
             while True:
                 async with self._turn:
-                    for background in (tidying, renewing):
-                        if background.done():
-                            background.result()  # a defect there must not go unnoticed
-                    wait_s = await self._pass_or_trouble()
-                    if await finished():
+                    if renewing.done():
+                        renewing.result()  # a defect there must not go unnoticed
+                    done, wait_s = await self._pass_or_trouble(finished)
+                    if done:
                         break
                 await world.store.changed(wait_s)
         finally:
-            for task in (renewing, tidying):
+            for task in filter(None, (renewing, self._tidying)):
                 task.cancel()
-                with suppress(asyncio.CancelledError):
+                with suppress(asyncio.CancelledError, StoreUnavailable):
                     await task
             await world.engine.close()
             with suppress(StoreUnavailable):
                 await self._outbox.catch_up()
                 await self.lease.leave()
 
-    async def _pass_or_trouble(self) -> float:
+    async def _pass_or_trouble(self, finished: Finished) -> tuple[bool, float]:
+        """Make a pass and ask whether that was the last; wait out a database that is away for a while."""
         try:
             due = await self._pass()
+            done = await finished()
             self._down_since = None
+        except (StaleVersion, IllegalTransition) as moved:
+            # Another controller was quicker, for example while a lease changes hands: look again.
+            log.info("pass repeated", extra={"why": str(moved)})
+            await self._clock.sleep(0.1)
+            return False, 0.0
         except StoreUnavailable as trouble:
             now = self._clock.monotonic()
             self._down_since = self._down_since if self._down_since is not None else now
@@ -116,10 +122,10 @@ class WorkerLoop:
             if now - self._down_since > self._patience_s:
                 raise
             await self._clock.sleep(1.0)
-            return 0.0
+            return False, 0.0
         if due is None:
-            return TICK_S
-        return min(TICK_S, max(0.0, (due - self._clock.now()).total_seconds()))
+            return done, TICK_S
+        return done, min(TICK_S, max(0.0, (due - self._clock.now()).total_seconds()))
 
     async def _pass(self) -> datetime | None:
         """Do everything that is due; return when to look again at the latest."""
@@ -131,6 +137,7 @@ class WorkerLoop:
                 for leg in await reconcile(world, only_end=self._only_end):
                     await world.engine.start(leg)
                 self._reconcile_at = self._clock.monotonic() + TICK_S
+                self._tidy()
             if self._clock.monotonic() >= self._beat_at:
                 await beat(world, self._files)
                 self._beat_at = self._clock.monotonic() + BEAT.total_seconds()
@@ -144,6 +151,22 @@ class WorkerLoop:
             await self._outbox.catch_up()
         await self._pass_on_interrupts()
         return due
+
+    def _tidy(self) -> None:
+        """Clean up behind what ended without its leg, beside the work; one after the other."""
+        if self._tidying is not None:
+            if not self._tidying.done():
+                return
+            trouble = self._tidying.exception()
+            if trouble is not None:
+                log.warning("tidying was cut short", extra={"why": str(trouble)})
+            self._tidying = asyncio.create_task(tidy_leftovers(self._world, self._interrupts.knows))
+        else:
+            self._tidying = asyncio.create_task(self._first_tidying())
+
+    async def _first_tidying(self) -> None:
+        await tidy_leftovers(self._world, self._interrupts.knows)
+        await drop_old_quarantine(self._world)
 
     async def _apply_commands(self) -> int:
         world = self._world
@@ -194,6 +217,9 @@ class WorkerLoop:
             self._reconcile_at = 0.0
 
     async def _crashed(self, leg: Leg, detail: str) -> None:
+        if not self._world.may_act():
+            return  # whoever took over knows better
+
         def over(tx: Tx) -> None:
             attempt = tx.get(Attempt, leg.subject)
             if attempt is None or attempt.state not in LIVE_ATTEMPT - {AttemptState.QUEUED}:

@@ -227,7 +227,6 @@ def test_results_that_a_command_wrote_itself_are_overwritten(desk):
         (ended(None, "not_started", "no such file"), "could not be started: no such file"),
         (ended(-9, "deadline"), "hard limit"),
         (ended(-15, "asked"), "stopped before"),
-        (ended(-15, "output"), "printed too much"),
         (ended(-15, "idle"), "no sign of life"),
         (ended(-15, "done_hang"), "did not exit"),
         (ended(-11), "runner died (exit code -11)"),

@@ -191,7 +191,10 @@ def test_a_loop_whose_budget_is_used_up_is_paused_before_the_next_start() -> Non
     policy = Policy(max_cost_micros=2 * MICROS)
     spent = front(ready=(task(),), policy=policy, spent_micros=2 * MICROS)
     assert decided(spent).decisions == (
-        PauseLoop(loop_id=spent.loop.id, reason="the budget is used up: $2.00 of $2.00"),
+        PauseLoop(
+            loop_id=spent.loop.id,
+            reason="the budget is used up: $2.00 of $2.00; `resume --max-cost` sets another",
+        ),
     )
     parked_only = front(waiting=(parked(wake_at=NOW),), policy=policy, spent_micros=3 * MICROS)
     assert isinstance(decided(parked_only).decisions[0], PauseLoop)
@@ -206,7 +209,7 @@ def test_a_budget_that_cannot_be_counted_pauses_the_loop_and_says_so() -> None:
     scene = front(ready=(task(),), policy=Policy(max_cost_micros=MICROS), unknown_costs=1)
     made = decided(scene).decisions[0]
     assert isinstance(made, PauseLoop)
-    assert "does not report what a run costs" in made.reason
+    assert "nobody knows what a run has cost" in made.reason
 
 
 def test_a_used_up_budget_stops_neither_what_runs_nor_the_verification() -> None:

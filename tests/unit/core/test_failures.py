@@ -21,7 +21,7 @@ def test_the_rules_cannot_be_changed_by_accident() -> None:
 
 
 @pytest.mark.parametrize(
-    "failure", [Failure.RATE_LIMIT, Failure.OVERLOADED, Failure.CRASH, Failure.HOST_LOST, Failure.GATE_BROKEN]
+    "failure", [Failure.RATE_LIMIT, Failure.OVERLOADED, Failure.CRASH, Failure.HOST_LOST]
 )
 def test_what_was_never_judged_does_not_use_up_an_attempt(failure: Failure) -> None:
     assert RULES[failure].level is Level.CALL

@@ -88,15 +88,20 @@ async def test_a_plan_of_which_no_run_can_be_created_is_held() -> None:
     assert home.loop().state is LoopState.FAILED
 
 
-async def test_a_plan_branch_that_cannot_be_made_fails_the_plan_with_gits_words() -> None:
+async def test_a_plan_branch_that_cannot_be_made_pauses_the_loop_with_gits_words_until_it_is_mended() -> None:
     home = await Home().launch()
     home.repository.broken = GitFailed("cannot lock ref")
     home.submit(planned("a"))
     assert await home.turn() == []
-    assert home.plan().status is PlanState.FAILED
-    assert home.plan().reason == "the plan branch could not be created: cannot lock ref"
-    assert home.loop().state is LoopState.FAILED
-    assert home.told("plan_failed", "loop_failed") == ["plan_failed", "loop_failed"]
+    assert home.plan().status is PlanState.DRAFT
+    assert (home.loop().state, home.loop().reason) == (
+        LoopState.PAUSED,
+        "the plan branch could not be created: cannot lock ref",
+    )
+    assert home.told("loop_paused", "plan_dispatching") == ["loop_paused"]
+    home.repository.broken = None
+    await home.command("resume", home.plan().id)
+    assert len(await home.turn()) == 1
 
 
 class Killed(Exception):
@@ -251,7 +256,7 @@ async def test_a_plan_that_has_spent_its_budget_pauses_its_loop_and_says_why() -
     assert await home.turn() == []
     assert (home.loop().state, home.loop().reason) == (
         LoopState.PAUSED,
-        "the budget is used up: $0.00001 of $0.00001",
+        "the budget is used up: $0.00001 of $0.00001; `resume --max-cost` sets another",
     )
 
 

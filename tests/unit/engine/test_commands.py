@@ -13,6 +13,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Command, CommandState, Leg, Outcome, Policy, Role, Run, Task
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine import commands
+from loopwright.engine.moves import move_task
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.worker import apply_command
 
@@ -185,13 +186,34 @@ async def test_a_resume_does_not_wake_what_waits_for_its_quota() -> None:
     assert await home.turn() == []
 
 
-async def test_only_the_current_plan_of_a_loop_can_be_resumed() -> None:
-    home, _ = await running(planned("a"))
+@pytest.mark.parametrize("verb", ["pause", "resume", "stop", "retry", "reverify"])
+async def test_a_plan_that_its_loop_has_left_behind_is_not_commanded_any_more(verb: str) -> None:
+    """What was asked of it would move its successor, or nothing."""
+    home, verify = await at_verify()
+    await home.verify(verify, FAILED)
     old = home.plan().id
-    await home.command("cancel", old)
-    home.submit(planned("a"), sha256="b" * 64)
-    refused = await home.command("resume", old)
-    assert refused.result == f"{old} is not the current plan of its loop"
+    task = home.task("a")
+    home.store.transact_sync("fail", lambda tx: move_task(tx, task, TaskState.QUEUED, "task_queued"))
+    home.store.transact_sync("fail", lambda tx: move_task(tx, home.task("a"), TaskState.ERROR, "task_failed"))
+    current = home.submit(planned("b"), sha256="b" * 64).id
+    before = home.loop()
+    refused = await home.command(verb, task.id if verb == "retry" else old)
+    assert refused.result == f"{old} is not the current plan of its loop (the current one is {current})"
+    assert home.loop() == before
+
+
+@pytest.mark.capability("C075")
+@pytest.mark.parametrize("limit", [100, None])
+async def test_a_resume_may_bring_a_new_budget(limit: int | None) -> None:
+    home, [leg] = await running(planned("a"), planned("b", "a"), policy=Policy(max_cost_micros=5))
+    home.hand.land(leg)
+    assert await home.turn() == []
+    assert home.loop().state is LoopState.PAUSED
+    await home.command("resume", home.plan().id)
+    assert await home.turn() == []  # the old limit still holds
+    await home.command("resume", home.plan().id, max_cost_micros=limit)
+    assert home.plan().policy.max_cost_micros == limit
+    assert len(await home.turn()) == 1
 
 
 async def test_an_ended_plan_is_not_resumed_but_says_what_helps() -> None:

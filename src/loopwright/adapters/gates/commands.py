@@ -58,6 +58,7 @@ class CommandGate:
 
     def spec(self, request: GateRequest) -> RunSpec:
         """Write the runner's job into the run's directory, and say how to run it under a keeper."""
+        secrets = (*self._secrets, *request.secrets)
         folder = folder_of(request.directory)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         job = {
@@ -69,7 +70,7 @@ class CommandGate:
             "redact": {
                 "program": redact.__file__,
                 # By name, not by value: the runner finds the values in its environment, so no file holds them.
-                "variables": sorted(name for name, value in request.env.items() if value in self._secrets),
+                "variables": sorted(name for name, value in request.env.items() if value in secrets),
             },
         }
         draft = folder / "job.tmp"
@@ -92,7 +93,7 @@ class CommandGate:
                 output_bytes=max(Limits().output_bytes, (kept + 64 * 1024) * count),
                 term_grace_s=self._term_grace_s + 2.0,
             ),
-            secrets=self._secrets,
+            secrets=secrets,
         )
 
     def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
