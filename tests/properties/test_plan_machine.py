@@ -307,7 +307,8 @@ class PlanMachine(RuleBasedStateMachine):
                 and loop.state in (LoopState.PAUSED, LoopState.STOPPED)
                 and plan.status not in ENDED_PLAN
             ):
-                if plan.policy.max_cost_micros is not None and "budget" in loop.reason:
+                # Only a person who names another limit gets it further.
+                if plan.policy.max_cost_micros is not None and "resume --max-cost" in loop.reason:
                     return
                 self.do(home.command("resume", plan.id))
                 moved = True

@@ -59,11 +59,12 @@ def test_the_schema_refuses_what_the_program_refuses(text: str) -> None:
         jsonschema.validate(tree, configuration_schema(machine=False), jsonschema.Draft202012Validator)
 
 
-def test_the_example_in_the_documentation_works() -> None:
+def test_the_examples_in_the_documentation_work() -> None:
     examples = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "configuration.md").read_text(), re.DOTALL)
     assert examples
-    for example in examples:
-        assert resolve([from_toml(example, "loopwright.toml", Level.PROJECT)]).gates
+    settings = [resolve([from_toml(example, "loopwright.toml", Level.PROJECT)]) for example in examples]
+    assert any(one.gates for one in settings)
+    assert any(one.values.agent == "command" for one in settings)
 
 
 def test_every_default_of_the_commented_file_is_the_default() -> None:

@@ -220,7 +220,7 @@ async def test_an_ended_plan_is_not_resumed_but_says_what_helps() -> None:
     home, verify = await at_verify()
     await home.verify(verify, FAILED)
     refused = await home.command("resume", home.plan().id)
-    assert refused.result == "the plan is FAILED (`retry` a task, or `run` it again)"
+    assert refused.result == "the plan is FAILED (`retry` a failed task, or `reverify` the plan)"
 
 
 # --- stop --------------------------------------------------------------------------------------------
@@ -611,3 +611,13 @@ async def test_a_pause_during_the_verification_outlives_it_and_reverify_ends_it(
     assert (home.plan().status, home.loop().state) == (PlanState.FAILED, LoopState.PAUSED)
     await home.command("reverify", home.plan().id)
     assert home.loop().state is LoopState.RUNNING
+
+
+async def test_resuming_with_another_cost_limit_is_the_way_out_of_a_used_up_budget() -> None:
+    home, [leg] = await running(planned("a"), planned("b"), policy=Policy(parallel=1, max_cost_micros=10))
+    home.hand.land(leg)
+    assert await home.turn() == []
+    assert home.loop().state is LoopState.PAUSED
+    await home.command("resume", home.plan().id, max_cost_micros=1_000_000)
+    assert home.plan().policy.max_cost_micros == 1_000_000
+    assert len(await home.turn()) == 1
