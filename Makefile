@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long coverage check format docs capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long coverage check format docs capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -22,6 +22,10 @@ demo: $(RUNTIME) ## See it work on a sample repository, without an agent account
 
 test: $(DEV) system-packages ## Run all tests but the long ones
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -rs $(ARGS)
+
+test-failed: $(DEV) ## Run what failed the last time once more, one test at a time
+	@test -s .failed-tests || { echo "nothing is written down in .failed-tests"; exit 1; }
+	@tr '\n' '\0' < .failed-tests | xargs -0 $(BIN)/pytest -n 0 -rs
 
 test-long: $(DEV) system-packages ## Run the long tests: hours of crashes and random walks
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -rs -m long --timeout 3600 $(ARGS)

@@ -223,6 +223,9 @@ async def _already(home: Home, settings: Settings, submitted: Submitted, *, as_j
             f"this plan is already being worked on by {who}",
             hint=f"`loopwright watch {plan.id}` follows it; `loopwright pause {plan.id}` pauses it",
         )
+    if not as_json:
+        begun = f"begun from {escape(plan.base_ref)} ({plan.base_sha[:7]}) with the settings of that time"
+        console().print(f"carrying on plan {plan.id[:13]}, {begun}")
     if loop.state is not LoopState.RUNNING:
         from loopwright.cli.control import ask
 

@@ -42,7 +42,9 @@ def _opening(plan: Plan, task: Task, attempt: Attempt) -> str:
 def _checks(gates: tuple[GateCommand, ...]) -> str:
     if not gates:
         return "No automatic check is configured for this task; say plainly what you did and did not verify."
-    commands = [f"{gate.name}: {gate.command}" for gate in gates]
+    commands = [
+        gate.command if gate.name == gate.command else f"{gate.name}: {gate.command}" for gate in gates
+    ]
     return _listed("Afterwards these commands are run on your result, and all of them must pass", commands)
 
 
