@@ -2,7 +2,12 @@
 
 import pytest
 
-pytest_plugins = ["tests.capabilities_plugin", "tests.failures_plugin", "tests.postgres", "tests.serial_plugin"]
+pytest_plugins = [
+    "tests.capabilities_plugin",
+    "tests.failures_plugin",
+    "tests.postgres",
+    "tests.serial_plugin",
+]
 
 
 @pytest.fixture(scope="session")

@@ -89,21 +89,6 @@ FAILED = Verdict(
 BROKEN = Verdict(status=VerdictStatus.BROKEN, reason="no space left")
 
 
-class HandClock(FakeClock):
-    """A clock with a second hand that nobody can set: `advance` moves both, `step` only the wall."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._ran = 1000.0
-
-    def monotonic(self) -> float:
-        return self._ran
-
-    def advance(self, seconds: float) -> None:
-        self._ran += seconds
-        super().advance(seconds)
-
-
 class Numbered:
     """Draws well-formed ids in a fixed order."""
 
@@ -315,7 +300,7 @@ class Home:
     exclusive: bool = True
     slots: int = 4
     host: str = "host-a"
-    clock: HandClock = field(default_factory=HandClock)
+    clock: FakeClock = field(default_factory=FakeClock)
     failpoint: Failpoint = no_failpoint
     chance: float = 0.5
     store: MemoryStore = None  # type: ignore[assignment]

@@ -2,12 +2,13 @@
 
 import asyncio
 import os
+from functools import partial
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.markup import escape
 
-from loopwright.adapters.host import new_id
+from loopwright.adapters.host import host_id, new_id
 from loopwright.app import Home
 from loopwright.cli.context import actor, here, look_settings, open_existing, settings_for
 from loopwright.cli.drive import Foreground, log_to
@@ -213,16 +214,20 @@ async def _let_agents_stop(home: Home, settings: Settings) -> None:
 
     world = make_world(home, settings, os.environ, slots=settings.values.parallel)
     await end_cancelled_gates(world)
-    if not await home.store.read(to_be_ended) or not home.membership.acquire(
+    # What runs on other machines ends when one of their workers sees it; waiting for a dead one would never end.
+    asked = partial(to_be_ended, host_id=None if home.membership.exclusive else host_id(home.root))
+    if not await home.store.read(asked) or not home.membership.acquire(
         {"pid": os.getpid(), "command": "stop"}
     ):
         return
+    worker = make_worker(world, only_end=True)
+
+    async def finished() -> bool:
+        mine = [worker.lease.worker.id]
+        return not await home.store.read(asked) and not await world.engine.in_flight(mine)
+
     try:
-
-        async def finished() -> bool:
-            return not await home.store.read(to_be_ended) and not await world.engine.in_flight()
-
-        await make_worker(world, only_end=True).run(finished)
+        await worker.run(finished)
     finally:
         home.membership.release()
 

@@ -111,7 +111,8 @@ class AttemptLeg:
                 case AttemptState.WORKING:
                     return await self._work(rows, interrupt)
                 case AttemptState.CHECKING | AttemptState.LANDING:
-                    if interrupt.is_set():
+                    # What was judged lands at once: a person who stops it would only leave it half way.
+                    if interrupt.is_set() and attempt.state is AttemptState.CHECKING:
                         raise Interrupted
                     await check_and_land(self._landing(rows), self._locks, interrupt)
                 case AttemptState.WAITING:

@@ -209,6 +209,8 @@ def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
+    if task.status is TaskState.CANCELLED:
+        return "already cancelled"
     move_task(
         tx,
         task,
@@ -221,7 +223,10 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
     attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if attempt is not None and attempt.state in LIVE_ATTEMPT:
         if attempt.state is AttemptState.LANDING:
-            raise Refused(f"task {task.key} is landing this very moment", hint="try again in a moment")
+            raise Refused(
+                f"task {task.key} is landing this very moment",
+                hint="`stop` lets it finish that, if nobody works here",
+            )
         if attempt.state in (AttemptState.QUEUED, AttemptState.WAITING):
             cancel_attempt(tx, attempt, fence=None, actor=command.actor)
         else:
@@ -252,9 +257,12 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
     task = tx.update(
         Task,
         task.id,
-        max_attempts=task.attempts + plan.policy.max_attempts,
+        # As many more as it had to begin with: what was used up before is not given twice.
+        max_attempts=max(task.max_attempts, task.attempts + min(task.max_attempts, plan.policy.max_attempts)),
         call_failures=0,
         failure_mark="",
+        failure=None,
+        reason="",
         not_before=None,
         outcome=None,
         **steer,

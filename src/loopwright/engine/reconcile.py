@@ -42,11 +42,12 @@ async def reconcile(world: World, *, only_end: bool = False) -> tuple[Leg, ...]:
     return await world.store.transact("reconcile", lambda tx: _restart(tx, world, flying, only_end=only_end))
 
 
-def to_be_ended(tx: Tx) -> list[Attempt | Plan]:
-    """Return what a person asked to end and what has not ended yet."""
+def to_be_ended(tx: Tx, *, host_id: str | None = None) -> list[Attempt | Plan]:
+    """Return what a person asked to end and what has not ended yet; with a host, only what it can end itself."""
     plans = tx.find(Plan, status=PlanState.VERIFYING)
+    attempts = tx.find(Attempt, interrupt=("pause", "cancel"), state=DRIVEN)
     return [
-        *tx.find(Attempt, interrupt=("pause", "cancel"), state=DRIVEN),
+        *(one for one in attempts if host_id is None or one.host_id in (None, host_id)),
         *(plan for plan in plans if is_to_be_ended(tx, plan, _loop_of(tx, plan.id))),
     ]
 

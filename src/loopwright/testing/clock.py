@@ -12,12 +12,17 @@ class FakeClock:
 
     def __init__(self, start: datetime = START) -> None:
         self._now = start
+        self._ran = 0.0
         self._sleepers: list[tuple[datetime, int, asyncio.Future[None]]] = []
         self._drawn = 0
 
     def now(self) -> datetime:
         """Return the present moment of this clock."""
         return self._now
+
+    def monotonic(self) -> float:
+        """Return the seconds that were advanced: nobody who sets the date changes them."""
+        return self._ran
 
     @property
     def sleepers(self) -> int:
@@ -33,6 +38,7 @@ class FakeClock:
         """Move time forward and wake everyone who is due, the earliest first."""
         if seconds < 0:
             raise ValueError("time does not run backwards; use `step` for a clock that was set")
+        self._ran += seconds
         self._now += timedelta(seconds=seconds)
         due = sorted(sleeper for sleeper in self._sleepers if sleeper[0] <= self._now)
         for _, _, woken in due:

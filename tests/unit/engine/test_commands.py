@@ -392,7 +392,10 @@ async def test_a_task_that_is_landing_this_moment_is_not_cancelled_and_neither_i
     before = home.task("a")
     for target in (home.task("a").id, home.plan().id):
         refused = await home.command("cancel", target)
-        assert refused.result == "task a is landing this very moment (try again in a moment)"
+        assert (
+            refused.result
+            == "task a is landing this very moment (`stop` lets it finish that, if nobody works here)"
+        )
     assert home.task("a") == before
     assert home.hand.land(leg).status is TaskState.COMPLETE
 
