@@ -205,7 +205,8 @@ async def test_every_waiting_task_is_woken_by_each_commit(store: Any) -> None:
                 group.start_soon(wait, n)
             for commits in range(1, 4):
                 await store.transact("write", lambda tx: tx.append(event()))
-                await eventually_async(lambda commits=commits: len(woken) == 3 * commits)
+                # At least: a listener that connected anew says so too, because it may have missed something.
+                await eventually_async(lambda commits=commits: len(woken) >= 3 * commits)
     assert sorted(woken) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
