@@ -143,7 +143,7 @@ def test_no_path_of_any_machine_is_written_in_the_project() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['open("/home/ann/x")', "see /root/.config", "cd /work/main", "'/Users/ann'", "--dir=/root"]
+    "text", ['open("/home/ann/x")', "see /root/.config", "cd /work/project", "'/Users/ann'", "--dir=/root"]
 )
 def test_the_search_for_machine_paths_finds_them(text: str) -> None:
     assert MACHINE_PATH.search(text)
