@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long coverage check format docs capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long simulate simulate-bugs coverage check format docs capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,6 +11,9 @@ RUNTIME := $(VENV)/.runtime-$(HERE)
 DEV := $(VENV)/.dev-$(HERE)
 # How many tests run at once: a number, or one per processor.
 JOBS ?= logical
+# How many seeds a simulation plays, and from which on.
+SEEDS ?= 300
+FIRST ?= 0
 # More arguments for pytest, for example ARGS="-k receipts".
 ARGS ?=
 
@@ -29,6 +32,12 @@ test-failed: $(DEV) ## Run what failed the last time once more, one test at a ti
 
 test-long: $(DEV) system-packages ## Run the long tests: hours of crashes and random walks
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -rs -m long --timeout 3600 $(ARGS)
+
+simulate: $(DEV) ## Play random crashes and faults in simulated time: SEEDS=20000, SEED=7 for one
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
+
+simulate-bugs: $(DEV) ## Show that the simulation finds every planted bug within 2,000 seeds
+	@$(BIN)/python -m tests.simulation --bugs --seeds 2000 $(if $(RECORD),--record)
 
 coverage: $(DEV) ## Show what the tests of the core leave out: anything at all fails
 	@$(BIN)/coverage erase

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from loopwright.adapters.membership import LeasedMembership, LockedMembership
@@ -162,7 +162,9 @@ class WatchfulTx(MemoryTx):
 class WatchfulStore(MemoryStore):
     """The store in memory, whose transactions are watched."""
 
-    def _tx(self, *, writable: bool) -> WatchfulTx:
+    def _tx(self, *, writable: bool) -> MemoryTx:
+        if not writable:
+            return super()._tx(writable=False)
         return WatchfulTx(
             self._rows, self._events, now=self._clock.now(), writable=writable, upcasters=self._upcasters
         )
@@ -216,15 +218,18 @@ class InstantKeepers:
         self._clock = clock
         self.started: list[str] = []
         self.busy = False
+        self._asked = False
 
     def _exit(self) -> Exit:
         now = self._clock.now()
+        ended_by: Literal["asked", "itself"] = "asked" if self._asked else "itself"
         return Exit(
-            code=0, ended_by="itself", started_at=now, ended_at=now, output_bytes=0, output_sha256="0" * 64
+            code=0, ended_by=ended_by, started_at=now, ended_at=now, output_bytes=0, output_sha256="0" * 64
         )
 
     async def start(self, spec: RunSpec) -> None:
         self.started.append(spec.run_id)
+        self._asked = False
 
     def look(self, directory: Path) -> Sighting:
         return Sighting(state="absent")
@@ -239,7 +244,7 @@ class InstantKeepers:
         return self._exit()
 
     async def end(self, directory: Path, *, polite: bool = True) -> Exit:
-        self.busy = False
+        self._asked, self.busy = self.busy, False
         return self._exit()
 
     async def sweep(self, run_id: str) -> int:
@@ -342,10 +347,10 @@ class Home:
         )
 
     async def launch(self) -> "Home":
-        """Let the engine take legs; they are never stepped, so each stays in flight until it is ended here."""
+        """Let the engine take legs; each stays in flight until it is ended here."""
 
         async def execute(leg: Leg) -> None:
-            raise AssertionError(f"nobody steps the engine, but it runs {leg.id}")
+            await asyncio.Event().wait()
 
         await self.engine.launch(execute, worker_id=f"worker of {self.host}", slots=self.slots)
         return self

@@ -183,6 +183,8 @@ class RunSpec:
     """Directories whose changes count as a sign of life."""
     secrets: tuple[str, ...] = ()
     """Exact values to redact from the output, besides well-known shapes."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Files to write into the run's directory before it starts, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,6 +436,9 @@ class Repository(Protocol):
         self, path: Path, sha: str, *, copy_files: Sequence[str] = (), marker: str = ""
     ) -> None:
         """Make a private clone at `sha` with no hooks and no way back; an unfinished one is made anew."""
+
+    def has_workspace(self, path: Path) -> bool:
+        """Say whether there is anything at a workspace's place."""
 
     async def snapshot(
         self, path: Path, *, base_sha: str, ref: str, subject: str, trailers: Trailers, at: datetime

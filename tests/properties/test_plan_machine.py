@@ -206,7 +206,9 @@ class PlanMachine(RuleBasedStateMachine):
         agent = "other" if task.agent == "nobody" else None
         done = self.do(self.home.command(verb, task.id, agent=agent))
         if verb == "retry" and done.state is CommandState.APPLIED:
-            self.limits[key] = task.attempts + self.policy.max_attempts
+            # As many more as it had to begin with, and never fewer than it still had.
+            more = min(self.limits[key], self.policy.max_attempts)
+            self.limits[key] = max(self.limits[key], task.attempts + more)
 
     @precondition(lambda self: self.home.clock.now().minute % 7 == 6)
     @rule()

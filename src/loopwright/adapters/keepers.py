@@ -37,6 +37,8 @@ class ProcessKeepers:
             return
         self._failpoint("keeper.start.before")
         spec.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name, text in spec.files.items():
+            (spec.directory / name).write_text(text)
         problem = await anyio.to_thread.run_sync(_leave_a_keeper, spec)
         if problem:
             raise CannotRun(f"no keeper could be started in {spec.directory}: {problem}")
@@ -131,7 +133,7 @@ async def _asked_to_end(directory: Path, *, polite: bool) -> bool:
 def _leave_a_keeper(spec: RunSpec) -> str:
     """Run the starting half of a keeper; return what went wrong, or nothing."""
     value = {
-        **asdict(spec),
+        **{name: value for name, value in asdict(spec).items() if name != "files"},
         "directory": str(spec.directory),
         "cwd": str(spec.cwd),
         "env": dict(spec.env),

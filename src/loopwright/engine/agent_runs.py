@@ -69,6 +69,7 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> tuple[
         interrupt=invocation.interrupt,
         activity_paths=(workspace,),
         secrets=world.secrets(env),
+        files={"prompt.md": prompt, **invocation.files},
     )
     if run.state is RunState.QUEUED:
 
@@ -86,10 +87,6 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> tuple[
             )
 
         run = await world.store.transact("run.start", started)
-    if world.keepers.look(directory).state == "absent":
-        directory.mkdir(parents=True, exist_ok=True)
-        for name, text in {"prompt.md": prompt, **invocation.files}.items():
-            (directory / name).write_text(text)
     same = [one.cost_micros or 0 for one in earlier if one.session_ref and one.session_ref == run.session_ref]
     return spec, run, sum(same)
 

@@ -167,6 +167,9 @@ class AttemptLeg:
         me = self._world.me
 
         def accept(tx: Tx) -> None:
+            current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
+            if current.base_sha is not None:
+                raise FenceLost(f"{current.id} was accepted by a second run of the same leg")
             change_attempt(
                 tx,
                 rows.attempt.id,

@@ -141,6 +141,9 @@ async def _gate_run(world: World, ask: Judging) -> Run:
         for run in stale:
             move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the tree to judge changed")
         if same:
+            if ask.role is Role.VERIFY:
+                # Begun for an earlier verification of the same tree that was broken off: now it is this one's.
+                tx.update(Plan, ask.plan.id, verify_run_id=same[0].id)
             return same[0], stale
         run = Run(
             id=world.ids(Kind.RUN),

@@ -33,9 +33,10 @@ async def reconcile(world: World, *, only_end: bool = False) -> tuple[Leg, ...]:
 
     With `only_end`, for nothing but what a person asked to end.
     """
-    await _bury_dead_workers(world)
+    recovered = await _bury_dead_workers(world)
     await _give_up_lost_hosts(world)
-    flying = frozenset(await world.engine.in_flight())
+    # A dead worker's leg gets a successor with a new fence: whoever was thought dead and wakes up then changes nothing.
+    flying = frozenset(await world.engine.in_flight()) - frozenset(recovered)
     idle = await world.store.read(lambda tx: _idle(tx, world, flying, only_end=only_end))
     if not idle:
         return ()
@@ -142,10 +143,10 @@ def living_hosts(tx: Tx, world: World) -> frozenset[str | None]:
     return frozenset({None, *(one.host_id for one in tx.find(Worker) if one.lease_until > now)})
 
 
-async def _bury_dead_workers(world: World) -> None:
-    """Say once of each worker that it is gone, and let its legs run elsewhere."""
+async def _bury_dead_workers(world: World) -> list[str]:
+    """Say once of each worker that it is gone, and return the legs that it left behind."""
     if world.membership.exclusive:
-        return
+        return []
     # Asked before the leases are read: who is missing among them is dead then, and not just new.
     owners = await world.engine.owners()
 
@@ -157,10 +158,11 @@ async def _bury_dead_workers(world: World) -> None:
         return unburied, [one for one in owners if one not in alive]
 
     dead, ownerless = await world.store.read(look)
+    recovered: list[str] = []
     if dead or ownerless:
-        await world.engine.recover(sorted({*(worker.id for worker in dead), *ownerless}))
+        recovered = await world.engine.recover(sorted({*(worker.id for worker in dead), *ownerless}))
     if not dead:
-        return
+        return recovered
 
     def bury(tx: Tx) -> None:
         for worker in dead:
@@ -173,6 +175,7 @@ async def _bury_dead_workers(world: World) -> None:
             )
 
     await world.store.transact("worker.lost", bury)
+    return recovered
 
 
 async def _give_up_lost_hosts(world: World) -> None:

@@ -118,7 +118,9 @@ async def _until_end(
         if interrupted:
             await keepers.end(directory)
         await listening
-        return await keepers.wait(directory), interrupted
+        end = await keepers.wait(directory)
+        # What had ended by itself before it was asked to is finished work, however late we hear of it.
+        return end, interrupted and end.ended_by == "asked"
     finally:
         for pending in (listening, stopping):
             pending.cancel()

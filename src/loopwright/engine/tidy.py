@@ -35,7 +35,12 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
         # Once more, also after an earlier snapshot: a leg that woke up may have worked on since. Where no agent
         # ever ran there is nothing of anyone's, and perhaps only half a workspace.
         worked = any(one.role is Role.IMPLEMENTER and one.started_at for one in runs)
-        if worked and attempt.state is not AttemptState.LANDED and path.exists() and attempt.base_sha:
+        if (
+            worked
+            and attempt.state is not AttemptState.LANDED
+            and attempt.base_sha
+            and repository.has_workspace(path)
+        ):
             run = next((one for one in runs if one.id == attempt.run_id), runs[0])
             saved = await repository.snapshot(
                 path,

@@ -1,24 +1,20 @@
-"""An engine for simulations: everything that happens, happens in an order drawn from a seed.
+"""An engine for simulations: several workers share one set of legs, and starts go wrong as a seed has it.
 
-Legs advance only in `step`: each call moves one leg to its next await, or gives a waiting leg to a worker.
-Several workers share one set of legs (`peer`), may crash or freeze, and starts may get lost, late or doubled.
-The same seed and the same calls give the same run, as long as legs wait for nothing outside the simulation.
+It has no time of its own. On a `VirtualLoop` the same seed and the same calls give the same run; there a worker is
+the `Process` that launched it, and takes nothing while it is frozen or dead. Its legs stay its own until somebody
+recovers them, so that a worker that wakes up late goes on with legs that others have taken over.
 """
 
 import asyncio
 import random
 from collections.abc import Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Final
 
 from loopwright.adapters.dispatch.legs import Endings, OnError, checked_slots, run_leg
 from loopwright.core.model import Leg
 from loopwright.ports import Execute
-from loopwright.testing.pacing import Paced
-
-SETTLING_PASSES: Final = 20
-"""Turns of the event loop after which nothing more is expected of tasks that legs started on the side."""
+from loopwright.testing.virtual_loop import Process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,19 +24,10 @@ class Faults:
     lose: float = 0.0
     """It is forgotten, as if the caller had died before it; starting again works."""
     delay: float = 0.0
-    """It is noticed only after up to `delay_steps` further steps."""
+    """It is noticed only after up to `delay_s` seconds."""
     duplicate: float = 0.0
     """The leg is run twice, perhaps at once and on two workers."""
-    delay_steps: int = 20
-
-
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Run:
-    """One execution of a leg on one worker."""
-
-    leg: Leg
-    paced: Paced
-    task: asyncio.Task[None]
+    delay_s: float = 20.0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -48,10 +35,19 @@ class _Worker:
     """A process that takes legs."""
 
     id: str
+    host_id: str | None
     execute: Execute
     slots: int
-    runs: list[_Run] = field(default_factory=list)
-    frozen: bool = False
+    context: Context
+    process: Process | None
+    tasks: dict[asyncio.Task[None], Leg] = field(default_factory=dict)
+
+    def takes(self, leg: Leg) -> bool:
+        """Say whether the leg may run here, now."""
+        if self.process is not None and not self.process.running:
+            return False
+        here = leg.host_id is None or self.host_id is None or leg.host_id == self.host_id
+        return here and len(self.tasks) < self.slots
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -60,12 +56,12 @@ class _Record:
 
     leg: Leg
     owner: str | None = None
-    run: _Run | None = None
+    task: asyncio.Task[None] | None = None
     """The execution whose end is the leg's end; any other that still moves is a zombie."""
     ended: bool = False
 
     def end(self) -> None:
-        self.ended, self.owner, self.run = True, None, None
+        self.ended, self.owner, self.task = True, None, None
 
 
 class _Cluster:
@@ -77,102 +73,97 @@ class _Cluster:
         self.on_error = on_error
         self.records: dict[str, _Record] = {}
         self.queue: list[Leg] = []
-        self.late: list[tuple[int, Leg]] = []
+        self.late: dict[str, asyncio.TimerHandle] = {}
         self.workers: list[_Worker] = []
-        self.steps = 0
-        self._endings = Endings()
+        self.endings = Endings()
 
     def enqueue(self, leg: Leg) -> None:
+        self.late.pop(leg.id, None)
         self.records[leg.id] = _Record(leg=leg)
         self.queue.append(leg)
         if self.chance.random() < self.faults.duplicate:
             self.queue.append(leg)
+        self.hand_out()
 
-    async def step(self) -> bool:
-        self.steps += 1
-        for due in [entry for entry in self.late if entry[0] <= self.steps]:
-            self.late.remove(due)
-            self.enqueue(due[1])
-        for _ in range(SETTLING_PASSES):
-            # Other tasks may be about to bring about what a leg waits for.
-            await asyncio.sleep(0)
-            if choices := self._choices():
-                worker, run = self.chance.choice(choices)
-                if run is None:
-                    self._take(worker, self.queue.pop(0))
-                else:
-                    await run.paced.advance()
-                return True
-        return bool(self.late)
+    def hand_out(self) -> None:
+        """Give what waits to whoever has room, in the order in which it came."""
+        for leg in tuple(self.queue):
+            takers = [worker for worker in self.workers if worker.takes(leg)]
+            if takers:
+                self.queue.remove(leg)
+                self._run(self.chance.choice(takers), leg)
 
-    async def end(self, runs: Sequence[_Run]) -> None:
-        for run in runs:
-            run.paced.let_go()
-        await self._endings.end([run.task for run in runs])
-
-    def _choices(self) -> list[tuple[_Worker, _Run | None]]:
-        awake = [worker for worker in self.workers if not worker.frozen]
-        choices: list[tuple[_Worker, _Run | None]] = [
-            (worker, run) for worker in awake for run in worker.runs if run.paced.is_ready
-        ]
-        if self.queue:
-            choices += [(worker, None) for worker in awake if len(worker.runs) < worker.slots]
-        return choices
-
-    def _take(self, worker: _Worker, leg: Leg) -> None:
-        paced = Paced(partial(run_leg, worker.execute, leg))
-        task = asyncio.create_task(_awaited(paced), name=f"leg {leg.id} on {worker.id}")
-        run = _Run(leg=leg, paced=paced, task=task)
-        worker.runs.append(run)
+    def _run(self, worker: _Worker, leg: Leg) -> None:
+        loop = asyncio.get_running_loop()
+        context = worker.context.copy()
+        task = loop.create_task(run_leg(worker.execute, leg), name=f"leg {leg.id}", context=context)
+        worker.tasks[task] = leg
         record = self.records[leg.id]
         if not record.ended:
-            record.owner, record.run = worker.id, run
-        task.add_done_callback(lambda _: self._settle(worker, run))
+            record.owner, record.task = worker.id, task
+        # Noticed by the worker itself: one that is dead notices nothing.
+        task.add_done_callback(lambda ended: self._settle(worker, ended), context=context)
 
-    def _settle(self, worker: _Worker, run: _Run) -> None:
-        worker.runs.remove(run)
-        run.paced.rest()
-        if run.task.cancelled():
-            return
-        record = self.records[run.leg.id]
-        if record.run is run:
-            record.end()
-        if (error := run.task.exception()) is not None:
-            self.on_error(run.leg, error)
+    def _settle(self, worker: _Worker, task: asyncio.Task[None]) -> None:
+        leg = worker.tasks.pop(task)
+        if not task.cancelled():
+            record = self.records[leg.id]
+            if record.task is task:
+                record.end()
+            if (error := task.exception()) is not None:
+                self.on_error(leg, error)
+        self.hand_out()
 
 
 class SeededEngine:
     """One worker of a simulated cluster; see the module's text."""
 
-    def __init__(self, seed: int, *, on_error: OnError, faults: Faults | None = None) -> None:
+    def __init__(
+        self, seed: int, *, on_error: OnError, faults: Faults | None = None, host_id: str | None = None
+    ) -> None:
         self._cluster = _Cluster(seed, faults or Faults(), on_error)
+        self._host_id = host_id
         self._worker: _Worker | None = None
 
-    def peer(self) -> "SeededEngine":
+    def peer(self, host_id: str | None = None) -> "SeededEngine":
         """Return another worker that shares this one's legs, faults and chance."""
-        other = SeededEngine(0, on_error=self._cluster.on_error)
+        other = SeededEngine(0, on_error=self._cluster.on_error, host_id=host_id)
         other._cluster = self._cluster
         return other
 
-    # --- the port ---------------------------------------------------------------------------------
+    def calm(self) -> None:
+        """Let no start go wrong any more."""
+        self._cluster.faults = Faults()
 
     async def launch(self, execute: Execute, *, worker_id: str, slots: int) -> None:
         """Join the cluster; after `close` it may be launched again under a new worker id."""
         if self._worker is not None:
             raise RuntimeError(f"the engine is already launched for {self._worker.id}")
-        self._worker = _Worker(id=worker_id, execute=execute, slots=checked_slots(slots))
+        self._worker = _Worker(
+            id=worker_id,
+            host_id=self._host_id,
+            execute=execute,
+            slots=checked_slots(slots),
+            context=copy_context(),
+            process=Process.current(),
+        )
         self._cluster.workers.append(self._worker)
+        self._cluster.hand_out()
 
     async def start(self, leg: Leg) -> None:
         """Queue the leg, unless its id is known or chance has it otherwise."""
         self._launched()
         cluster, faults = self._cluster, self._cluster.faults
-        if leg.id in cluster.records or any(late.id == leg.id for _, late in cluster.late):
+        if leg.id in cluster.records or leg.id in cluster.late:
             return
         if cluster.chance.random() < faults.lose:
             return
         if cluster.chance.random() < faults.delay:
-            cluster.late.append((cluster.steps + cluster.chance.randint(1, faults.delay_steps), leg))
+            delay_s = cluster.chance.uniform(0, faults.delay_s)
+            # It is on its way already: nobody's death keeps it from arriving.
+            cluster.late[leg.id] = asyncio.get_running_loop().call_later(
+                delay_s, cluster.enqueue, leg, context=Context()
+            )
             return
         cluster.enqueue(leg)
 
@@ -180,19 +171,22 @@ class SeededEngine:
         """End the leg for good, and return when it has cleaned up after itself; a frozen worker hears nothing."""
         self._launched()
         cluster = self._cluster
-        cluster.late = [(at, late) for at, late in cluster.late if late.id != leg.id]
+        if leg.id in cluster.late:
+            cluster.late.pop(leg.id).cancel()
         cluster.queue = [queued for queued in cluster.queue if queued.id != leg.id]
         if leg.id in cluster.records:
             cluster.records[leg.id].end()
-            awake = [worker for worker in cluster.workers if not worker.frozen]
-            await cluster.end([run for worker in awake for run in worker.runs if run.leg.id == leg.id])
+            hearing = [one for one in cluster.workers if one.process is None or one.process.running]
+            tasks = [task for worker in hearing for task, its in worker.tasks.items() if its.id == leg.id]
+            await cluster.endings.end(tasks)
 
     async def in_flight(self, owners: Sequence[str] | None = None) -> list[str]:
         """Return the ids of all legs that wait or run, or of those running on these workers."""
         self._launched()
+        self._cluster.hand_out()  # whoever looks also notices a worker that was thawed
         records = [record for record in self._cluster.records.values() if not record.ended]
         if owners is None:
-            return [record.leg.id for record in records] + [late.id for _, late in self._cluster.late]
+            return [record.leg.id for record in records] + list(self._cluster.late)
         return [record.leg.id for record in records if record.owner in owners]
 
     async def owners(self) -> list[str]:
@@ -205,8 +199,9 @@ class SeededEngine:
         dead = [owner for owner in owners if owner != self._launched().id]
         lost = [record for record in self._cluster.records.values() if record.owner in dead]
         for record in lost:
-            record.owner = record.run = None
+            record.owner = record.task = None
             self._cluster.queue.append(record.leg)
+        self._cluster.hand_out()
         return [record.leg.id for record in lost]
 
     async def close(self) -> None:
@@ -214,42 +209,9 @@ class SeededEngine:
         worker, self._worker = self._worker, None
         if worker is not None:
             self._cluster.workers.remove(worker)
-            await self._cluster.end(worker.runs)
-
-    # --- the simulation ---------------------------------------------------------------------------
-
-    async def step(self) -> bool:
-        """Do one thing that chance picks among those possible in the whole cluster; say whether there was any."""
-        return await self._cluster.step()
-
-    async def run_until_idle(self, limit: int = 100_000) -> int:
-        """Step until nothing can happen by itself; return how many steps it took."""
-        for count in range(limit):
-            if not await self.step():
-                return count
-        raise AssertionError(f"still busy after {limit} steps: {await self.in_flight()}")
-
-    def freeze(self) -> None:
-        """Stop this worker between two steps, as SIGSTOP or a closed lid does; its legs can be recovered."""
-        self._launched().frozen = True
-
-    def thaw(self) -> None:
-        """Let a frozen worker go on as if nothing had happened: what was recovered meanwhile, it runs too."""
-        self._launched().frozen = False
-
-    def crash(self) -> None:
-        """Stop this worker for good, as kill -9 does.
-
-        No line of its legs runs again until `close` throws them away, so close it only when the simulation's
-        world is no longer looked at.
-        """
-        self.freeze()
+            await self._cluster.endings.end(worker.tasks)
 
     def _launched(self) -> _Worker:
         if self._worker is None:
             raise RuntimeError("launch the engine first")
         return self._worker
-
-
-async def _awaited(paced: Paced) -> None:
-    await paced

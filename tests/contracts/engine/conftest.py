@@ -1,6 +1,5 @@
 """The three engines under one contract."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -45,18 +44,9 @@ async def engine(request: pytest.FixtureRequest, legs: Legs) -> AsyncIterator[An
         await local.close()
     elif request.param == "seeded":
         seeded = SeededEngine(20, on_error=legs.on_error)
-        pump = asyncio.create_task(_pump(seeded))
         yield seeded
         await seeded.close()
-        pump.cancel()
-        await asyncio.wait([pump])
     else:
         dbos = request.getfixturevalue("dbos_engine")()
         yield dbos
         await dbos.close()
-
-
-async def _pump(engine: SeededEngine) -> None:
-    while True:
-        if not await engine.step():
-            await asyncio.sleep(0.001)

@@ -24,6 +24,9 @@ class Saving(OneBranch):
         self.removed: list[Path] = []
         self.full = False
 
+    def has_workspace(self, path: Path) -> bool:
+        return path.exists()
+
     async def snapshot(self, path: Path, **_facts: Any) -> Snapshot:
         if self.full:
             raise GitFailed("no space left on device")

@@ -157,6 +157,10 @@ class GitRepository:
         parts = await self._ready()
         await parts.workspaces.make(path, names.sha(sha), copy_files=copy_files)
 
+    def has_workspace(self, path: Path) -> bool:
+        """Say whether there is anything at a workspace's place."""
+        return path.exists()
+
     async def remove_workspace(self, path: Path) -> None:
         """Delete a workspace or gate tree of ours; refuses any path that is not one."""
         await (await self._ready()).workspaces.remove(path)

@@ -21,14 +21,15 @@ class Signal:
         self._commits = 0
         self._told = 0
         self._seen: WeakKeyDictionary[asyncio.Task[object], int] = WeakKeyDictionary()
-        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        # In the order of their coming, so that a simulation wakes them in the same order every time.
+        self._waiting: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
 
     def bump(self) -> None:
         """Count a commit, from any thread."""
         with self._lock:
             self._commits += 1
-            waiting = tuple(self._waiting)
-        for loop, event in waiting:
+            waiting = tuple(self._waiting.items())
+        for event, loop in waiting:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(event.set)
 
@@ -42,11 +43,10 @@ class Signal:
     async def wait(self, timeout: float, sleep: Sleep = asyncio.sleep) -> bool:
         """Wait for a commit that the current task has not been told of; say whether there was one in time."""
         event = asyncio.Event()
-        entry = (asyncio.get_running_loop(), event)
         with self._lock:
             if self._tell():
                 return True
-            self._waiting.add(entry)
+            self._waiting[event] = asyncio.get_running_loop()
         waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(sleep(timeout))]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -54,7 +54,7 @@ class Signal:
             for wait in waits:
                 wait.cancel()
             with self._lock:
-                self._waiting.discard(entry)
+                self._waiting.pop(event, None)
         with self._lock:
             return self._tell()
 

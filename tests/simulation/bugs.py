@@ -1,0 +1,288 @@
+"""Bugs to plant: each is small, each breaks a promise, and the simulation has to find every one of them."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from unittest.mock import patch
+
+from tests.simulation import target as sim_target
+from tests.simulation.trouble import effect
+
+from loopwright.core import decide
+from loopwright.core.model import Attempt, Plan, Run, Task, Verdict, VerdictRecord, VerdictStatus
+from loopwright.core.retry import Failed
+from loopwright.core.states import AttemptState, RunState
+from loopwright.engine import advance, attempt, checks, land, leases, moves, reconcile, tidy, verify, worker
+from loopwright.ports import Tx
+
+Patches = tuple[tuple[Any, str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bug:
+    """One planted bug: what is replaced, and by what."""
+
+    name: str
+    what: str
+    patches: Callable[[], Patches]
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        """Have the bug as long as this lasts."""
+        undo = []
+        try:
+            for place, name, wrong in self.patches():
+                planted = patch.object(place, name, wrong)
+                planted.start()
+                undo.append(planted)
+            yield
+        finally:
+            for planted in reversed(undo):
+                planted.stop()
+
+
+_BUGS: list[Bug] = []
+
+
+def bug(what: str) -> Callable[[Callable[[], Patches]], Callable[[], Patches]]:
+    """Register a bug under its function's name."""
+
+    def register(patches: Callable[[], Patches]) -> Callable[[], Patches]:
+        _BUGS.append(Bug(name=patches.__name__, what=what, patches=patches))
+        return patches
+
+    return register
+
+
+@bug("an attempt lands although it was not looked for on the branch first")
+def no_search_before_landing() -> Patches:
+    async def landed(self: Any, branch_tip: str, *, since: str, task_id: str) -> None:
+        await self._do("landed")
+
+    return ((sim_target.SimRepository, "landed", landed),)
+
+
+@bug("git moves the branch whatever stands there")
+def no_compare_and_swap() -> Patches:
+    async def advance_branch(self: Any, branch: str, *, new: str, old: str) -> bool:
+        await self._do("advance")
+        self._watch("landed", {"branch": branch, "new": new, "old": self._target.refs[branch]})
+        self._target.refs[branch] = new
+        await self._done("advance")
+        return True
+
+    return ((sim_target.SimRepository, "advance", advance_branch),)
+
+
+@bug("a leg that was taken over goes on writing")
+def fence_ignored() -> Patches:
+    right_move, right_change = moves.move_attempt, moves.change_attempt
+
+    def move(tx: Tx, row: Attempt, goal: AttemptState, actor: str = "loopwright", **more: Any) -> Attempt:
+        return right_move(tx, row, goal, actor, **{**more, "fence": None})
+
+    def change(tx: Tx, attempt_id: str, fence: int, **changes: Any) -> Attempt:
+        current = tx.get(Attempt, attempt_id)
+        return right_change(tx, attempt_id, current.fence if current else fence, **changes)
+
+    return (
+        (moves, "move_attempt", move),
+        (attempt, "move_attempt", move),
+        (land, "move_attempt", move),
+        (attempt, "change_attempt", change),
+    )
+
+
+@bug("waiting for the quota is counted as an attempt")
+def quota_wait_counts() -> Patches:
+    right = attempt.move_attempt
+
+    def move(tx: Tx, row: Attempt, goal: AttemptState, *rest: Any, **more: Any) -> Attempt:
+        if goal is AttemptState.WAITING and more.get("wake_at") is not None:
+            task = tx.get(Task, row.task_id)
+            assert task is not None
+            tx.update(Task, task.id, attempts=task.attempts + 1)
+        return right(tx, row, goal, *rest, **more)
+
+    return ((attempt, "move_attempt", move),)
+
+
+@bug("a worker believes in its lease for longer than the others do")
+def lease_released_late() -> Patches:
+    return ((leases, "_SAFETY", 1.6),)
+
+
+@bug("two workers may take control at once")
+def control_taken_without_asking() -> Patches:
+    def claim(self: Any, tx: Tx) -> bool:
+        tx.update(leases.Worker, self.worker.id, controls=True)
+        return True
+
+    async def controls(self: Any) -> bool:
+        if self._membership.exclusive:
+            return True
+        return bool(await self._store.transact("worker.controls", self._claim))
+
+    return ((leases.Lease, "_claim", claim), (leases.Lease, "controls", controls))
+
+
+@bug("the agent's word is taken for a verdict")
+def claim_is_believed() -> Patches:
+    async def judge(*_: Any) -> tuple[None, Verdict]:
+        return None, Verdict(status=VerdictStatus.PASSED)
+
+    return ((land, "judge", judge),)
+
+
+@bug("a verdict on another tree is taken for this one's")
+def verdict_of_another_tree() -> Patches:
+    right = checks.judge
+
+    async def judge(world: Any, repository: Any, ask: Any, interrupt: Any) -> Any:
+        def look(tx: Tx) -> list[VerdictRecord]:
+            found = tx.find(VerdictRecord, plan_id=ask.plan.id)
+            return [one for one in found if one.verdict.status is VerdictStatus.PASSED]
+
+        known = await world.store.read(look)
+        return (known[0], known[0].verdict) if known else await right(world, repository, ask, interrupt)
+
+    return ((land, "judge", judge), (verify, "judge", judge))
+
+
+@bug("the gated commit is landed although the branch moved meanwhile")
+def landed_on_a_moved_branch() -> Patches:
+    async def swap(landing: Any, tip: str) -> None:
+        new = landing.attempt.candidate_sha
+        now = await landing.repository.tip(landing.plan.branch)
+        if await landing.repository.advance(landing.plan.branch, new=new, old=now):
+            await land._record_landed(landing, new)
+
+    return ((land, "_swap", swap),)
+
+
+@bug("a workspace is removed before its work is saved")
+def removed_before_saved() -> Patches:
+    async def tidy_at_once(world: Any, project: Any, plan: Plan, row: Attempt) -> None:
+        if row.cleaned_at is None:
+            if row.workspace is not None:
+                await world.repository(project).remove_workspace(tidy.Path(row.workspace))
+            await tidy._mark(world, plan, row, row.tip_sha)
+
+    return ((attempt, "tidy_attempt", tidy_at_once), (reconcile, "tidy_attempt", tidy_at_once))
+
+
+@bug("a snapshot is committed but not pinned")
+def snapshot_not_pinned() -> Patches:
+    right = sim_target.SimRepository.snapshot
+
+    async def snapshot(self: Any, path: Any, **more: Any) -> Any:
+        before = dict(self._target.refs)
+        made = await right(self, path, **more)
+        if more["ref"] not in before:
+            del self._target.refs[more["ref"]]
+        await effect(self._trouble, "git.snapshot.unpinned")
+        return made
+
+    return ((sim_target.SimRepository, "snapshot", snapshot),)
+
+
+@bug("slots in use by paused loops are not counted")
+def busy_slots_forgotten() -> Patches:
+    return ((advance, "_busy", lambda _tx, _world: 0),)
+
+
+@bug("the budget is looked at by nobody")
+def budget_ignored() -> Patches:
+    return ((decide, "_over_budget", lambda _plan: ""),)
+
+
+@bug("a failed verification is tried again by the machine")
+def verify_run_again() -> Patches:
+    def over(self: Any, tx: Tx, verdict: Verdict, sha: str, outcome: Any) -> None:
+        if verdict.status is VerdictStatus.PASSED:
+            right(self, tx, verdict, sha, outcome)
+        else:
+            self._back(tx, verdict.reason)
+
+    right = verify.VerifyLeg._over
+    return ((verify.VerifyLeg, "_over", over),)
+
+
+@bug("a plan is called VERIFIED by the verdict on one of its tasks")
+def verified_by_a_task() -> Patches:
+    async def judge(world: Any, _repository: Any, ask: Any, _interrupt: Any) -> Any:
+        known = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree))
+        return known[0], known[0].verdict
+
+    return ((verify, "judge", judge),)
+
+
+@bug("the runs of an attempt that ends are left open")
+def runs_left_open() -> Patches:
+    return ((moves, "_end_open_runs", lambda *_args, **_more: None),)
+
+
+@bug("an agent that is still running is not looked for after a restart")
+def agent_not_adopted() -> Patches:
+    right = attempt.AttemptLeg._work
+
+    async def work(self: Any, rows: Any, interrupt: Any) -> bool:
+        def current(tx: Tx) -> Run | None:
+            return tx.get(Run, rows.attempt.run_id)
+
+        run = await self._world.store.read(current)
+        if run is not None and run.state is RunState.RUNNING:
+            made = await self._next_run(rows)
+            rows = replace(rows, attempt=replace(rows.attempt, run_id=made.id))
+        return await right(self, rows, interrupt)
+
+    return ((attempt.AttemptLeg, "_work", work),)
+
+
+@bug("what waits at its landing is not picked up again")
+def landing_not_reconciled() -> Patches:
+    return ((reconcile, "DRIVEN", reconcile.DRIVEN - {AttemptState.LANDING, AttemptState.CHECKING}),)
+
+
+@bug("a lost machine's attempts are waited for without an end")
+def lost_host_waited_for() -> Patches:
+    return ((reconcile, "_attempts_of_lost_hosts", lambda _tx: []),)
+
+
+@bug("a task's dependents are let go when it fails")
+def dependents_let_go_early() -> Patches:
+    right = moves.fail_attempt
+
+    def fail(tx: Tx, ids: Any, row: Attempt, failed: Failed, **more: Any) -> Task:
+        task = right(tx, ids, row, failed, **more)
+        for other in task.dependents:
+            dependent = tx.get(Task, other)
+            assert dependent is not None
+            tx.update(Task, other, unmet=max(0, dependent.unmet - 1))
+        return task
+
+    return ((attempt, "fail_attempt", fail), (land, "fail_attempt", fail), (worker, "fail_attempt", fail))
+
+
+@bug("an interrupted agent is left running")
+def interrupt_forgets_the_agent() -> Patches:
+    async def leave(world: Any, run: Run) -> None:
+        pass
+
+    return ((tidy, "_end", leave),)
+
+
+@bug("a command is carried out again after every restart")
+def command_not_answered() -> Patches:
+    right = worker.commands._answer
+
+    def answer(tx: Tx, command: Any, state: Any, result: str, event: str) -> Any:
+        if command.verb == "pause":
+            return command
+        return right(tx, command, state, result, event)
+
+    return ((worker.commands, "_answer", answer),)
+
+
+BUGS: Final[Mapping[str, Bug]] = {one.name: one for one in _BUGS}

@@ -1,0 +1,58 @@
+"""Plays many seeds in several processes."""
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from itertools import islice
+
+from tests.simulation.bugs import BUGS
+from tests.simulation.invariants import Violation
+from tests.simulation.scenario import draw
+from tests.simulation.shrink import find
+from tests.simulation.universe import play
+
+CHUNK = 10
+
+
+def pool_of(jobs: int) -> ProcessPoolExecutor:
+    """Return processes that are replaced now and then: a long run must not grow."""
+    return ProcessPoolExecutor(jobs, max_tasks_per_child=50)
+
+
+def play_some(seeds: range) -> tuple[list[tuple[int, str]], Counter[str], float]:
+    """Play some seeds; return what broke, what went wrong on purpose, and how much time was simulated."""
+    broken: list[tuple[int, str]] = []
+    struck: Counter[str] = Counter()
+    seconds = 0.0
+    for seed in seeds:
+        try:
+            universe = play(draw(seed))
+        except Violation as found:
+            broken.append((seed, str(found)))
+        else:
+            struck += universe.trouble.struck
+            seconds += universe.loop.time()
+    return broken, struck, seconds
+
+
+def chunks(seeds: range, size: int = CHUNK) -> list[range]:
+    return [seeds[n : n + size] for n in range(0, len(seeds), size)]
+
+
+def breaks(name: str, seeds: range) -> tuple[int, str] | None:
+    """Return the first of these seeds that finds a bug, with the promise that is broken."""
+    with BUGS[name].planted():
+        for seed in seeds:
+            found = find(draw(seed))
+            if found is not None:
+                return seed, found.promise
+    return None
+
+
+def first_to_find(pool: ProcessPoolExecutor, name: str, seeds: range, jobs: int) -> tuple[int, str] | None:
+    left: Iterator[range] = iter(chunks(seeds, 5))
+    while some := list(islice(left, jobs)):
+        found = [one for one in pool.map(breaks, [name] * len(some), some) if one is not None]
+        if found:
+            return min(found)
+    return None

@@ -1,0 +1,98 @@
+"""What one simulated run consists of. All of it follows from a seed, and each part can be taken away."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+FAULTS: Final[Mapping[str, str]] = {
+    "crash": "a worker is killed before or after a write or an effect",
+    "freeze": "a worker stands still past its lease and wakes up",
+    "reboot": "a machine goes down with everything that runs on it",
+    "skew": "the workers' clocks disagree and run at different speeds",
+    "slow": "a call takes seconds",
+    "store_away": "the database cannot be reached",
+    "lost_answer": "a transaction is committed, but its answer is lost",
+    "lost_start": "the start of a leg is lost",
+    "late_start": "the start of a leg arrives late",
+    "double_start": "a leg is run twice",
+    "git_trouble": "git fails",
+    "agent_hangs": "an agent never ends by itself",
+    "agent_lies": "an agent claims to be done and is not",
+    "agent_errs": "an agent reports an error",
+    "agent_dies": "an agent's keeper disappears without a word",
+    "usage_limit": "an agent meets a usage limit, with a reset time or without",
+    "overload": "the agent's service is overloaded",
+    "no_cost": "an agent does not tell what it cost",
+    "gate_flakes": "a gate fails on a good tree",
+    "gate_dies": "a gate cannot run to its end",
+    "conflict": "tasks change the same file",
+    "budget": "the budget is soon used up",
+    "pause": "a person pauses, stops and resumes",
+    "cancel": "a person cancels tasks and plans",
+    "retry": "a person retries tasks and verifications",
+    "edit": "the source is edited and submitted again",
+    "foreign_commit": "someone commits to the plan branch",
+}
+"""Everything that may go wrong. A run has some of them: faults hide each other when all happen at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One simulated run, before it is played."""
+
+    seed: int
+    tasks: int
+    loops: int
+    workers: int
+    hosts: int
+    slots: int
+    exclusive: bool
+    """One worker that holds a lock, as on SQLite; else workers that hold leases."""
+    faults: frozenset[str]
+    often: Mapping[str, float] = field(default_factory=dict)
+    """How likely each fault is when it could happen."""
+    most: int | None = None
+    """How many faults happen at most: what shrinking turns down."""
+
+    @property
+    def replay(self) -> str:
+        """The command that plays exactly this again."""
+        whole = draw(self.seed)
+        words = [f"python -m tests.simulation --seed {self.seed}"]
+        if self.tasks != whole.tasks:
+            words.append(f"--tasks {self.tasks}")
+        if self.workers != whole.workers:
+            words.append(f"--workers {self.workers}")
+        if without := sorted(whole.faults - self.faults):
+            words.append(f"--without {','.join(without)}")
+        if self.most is not None:
+            words.append(f"--most {self.most}")
+        return " ".join(words)
+
+
+def draw(seed: int) -> Scenario:
+    """Return the scenario of a seed."""
+    chance = random.Random(f"{seed}/scenario")
+    exclusive = chance.random() < 0.35
+    workers = 1 if exclusive else chance.choice((1, 2, 2, 3, 4))
+    # Most plans are small, so that there are many runs; some are as large as real ones.
+    tasks = chance.choice((1, 2, 3, 4, 5, 6, 8, 10, 12, chance.randint(13, 60)))
+    share = chance.choice((0.15, 0.3, 0.5))
+    faults = frozenset(name for name in FAULTS if chance.random() < share)
+    return Scenario(
+        seed=seed,
+        tasks=tasks,
+        loops=1 if tasks < 4 else chance.choice((1, 1, 2)),
+        workers=workers,
+        hosts=min(workers, chance.choice((1, 2, 3, 4))),
+        slots=chance.choice((1, 2, 2, 3)),
+        exclusive=exclusive,
+        faults=faults,
+        often={name: chance.choice((0.3, 1.0, 2.5)) for name in FAULTS},
+    )
+
+
+def without(scenario: Scenario, *names: str) -> Scenario:
+    """Return the scenario with some faults taken away."""
+    return replace(scenario, faults=scenario.faults - set(names))

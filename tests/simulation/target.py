@@ -1,0 +1,241 @@
+"""Git as the engine sees it: commits, refs and workspaces, without a disk."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tests.simulation.trouble import Trouble, effect
+
+from loopwright.core.errors import GitFailed, MergeConflict
+from loopwright.ports import Candidate, Snapshot, Trailers, Tripwire
+
+Files = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A tree and where it came from."""
+
+    sha: str
+    tree: str
+    parents: tuple[str, ...]
+    trailers: Trailers | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Workspace:
+    """A private clone on one machine's disk."""
+
+    base_sha: str
+    marker: str
+    files: dict[str, str]
+    ready: bool = False
+    touched: bool = False
+    """An agent wrote here."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Target:
+    """The user's repository, and the disks of all machines."""
+
+    commits: dict[str, Commit] = field(default_factory=dict)
+    trees: dict[str, Files] = field(default_factory=dict)
+    refs: dict[str, str] = field(default_factory=dict)
+    workspaces: dict[tuple[str, Path], Workspace] = field(default_factory=dict)
+    checkouts: dict[tuple[str, Path], str] = field(default_factory=dict)
+    """Trees that gates run in, by machine and place."""
+
+    def tree(self, files: Files) -> str:
+        """Return the id of a tree, which is the same for the same files."""
+        text = repr(sorted(files.items()))
+        tree = hashlib.sha1(text.encode()).hexdigest()
+        self.trees.setdefault(tree, dict(files))
+        return tree
+
+    def commit(
+        self, tree: str, parents: tuple[str, ...], trailers: Trailers | None = None, about: str = ""
+    ) -> Commit:
+        """Return a commit; the same one has the same id, as in git."""
+        sha = hashlib.sha1(repr((tree, parents, trailers, about)).encode()).hexdigest()
+        made = Commit(sha=sha, tree=tree, parents=parents, trailers=trailers)
+        return self.commits.setdefault(sha, made)
+
+    def files(self, sha: str) -> Files:
+        """Return the files of a commit."""
+        return self.trees[self.commits[sha].tree]
+
+    def line(self, tip: str, since: str | None = None) -> Iterator[Commit]:
+        """Walk the first-parent line from the tip back, up to and without `since`."""
+        sha: str | None = tip
+        while sha is not None and sha != since:
+            commit = self.commits[sha]
+            yield commit
+            sha = commit.parents[0] if commit.parents else None
+
+    def reaches(self, tips: Iterable[str], wanted: str) -> bool:
+        """Say whether a commit is contained in any of these."""
+        todo, seen = list(tips), set()
+        while todo:
+            sha = todo.pop()
+            if sha == wanted:
+                return True
+            if sha not in seen:
+                seen.add(sha)
+                todo.extend(self.commits[sha].parents)
+        return False
+
+
+def _merged(base: Files, ours: Files, theirs: Files) -> tuple[dict[str, str], list[str]]:
+    files: dict[str, str] = {}
+    conflicts = []
+    for path in sorted({*base, *ours, *theirs}):
+        was, our, their = base.get(path), ours.get(path), theirs.get(path)
+        if our != their and was not in (our, their):
+            conflicts.append(path)
+        chosen = their if our == was else our
+        if chosen is not None:
+            files[path] = chosen
+    return files, conflicts
+
+
+class SimRepository:
+    """The Repository port of one worker, on one machine."""
+
+    def __init__(
+        self, target: Target, trouble: Trouble, host: str, watch: Callable[[str, Mapping[str, Any]], None]
+    ) -> None:
+        self._target = target
+        self._trouble = trouble
+        self._host = host
+        self._watch = watch
+
+    async def _do(self, name: str) -> None:
+        await self._trouble.delay("git")
+        await effect(self._trouble, f"git.{name}.before")
+        if self._trouble.strikes("git_trouble", self._trouble.rarely, name):
+            raise GitFailed(f"git {name} failed: no space left on device")
+
+    async def _done(self, name: str) -> None:
+        await effect(self._trouble, f"git.{name}.after")
+
+    async def ensure_branch(self, branch: str, sha: str) -> str:
+        await self._do("ensure_branch")
+        tip = self._target.refs.setdefault(branch, sha)
+        await self._done("ensure_branch")
+        return tip
+
+    async def tip(self, branch: str) -> str:
+        await self._do("tip")
+        return self._target.refs[branch]
+
+    async def make_workspace(self, path: Path, sha: str, *, copy_files: Any = (), marker: str = "") -> None:
+        await self._do("make_workspace")
+        place = (self._host, path)
+        found = self._target.workspaces.get(place)
+        if found is None or not found.ready or found.marker != marker:
+            self._watch("workspace_gone", {"place": place, "workspace": found})
+            made = Workspace(base_sha=sha, marker=marker, files={})
+            self._target.workspaces[place] = made
+            await effect(self._trouble, "git.make_workspace.half")
+            made.files.update(self._target.files(sha))
+            made.ready = True
+        await self._done("make_workspace")
+
+    def has_workspace(self, path: Path) -> bool:
+        return (self._host, path) in self._target.workspaces
+
+    async def snapshot(
+        self, path: Path, *, base_sha: str, ref: str, subject: str, trailers: Trailers, at: datetime
+    ) -> Snapshot:
+        await self._do("snapshot")
+        target = self._target
+        workspace = target.workspaces.get((self._host, path))
+        if workspace is None:
+            raise GitFailed(f"{path} is gone")
+        tree = target.tree(workspace.files)
+        pinned = target.commits.get(target.refs.get(ref, ""))
+        if pinned is not None and (pinned.tree, pinned.trailers) == (tree, trailers):
+            commit = pinned
+        else:
+            commit = target.commit(tree, (base_sha,), trailers, f"{subject} {at}")
+        base = target.files(base_sha)
+        changed = sorted(
+            one for one in {*base, *workspace.files} if base.get(one) != workspace.files.get(one)
+        )
+        await effect(self._trouble, "git.snapshot.half")
+        if pinned is not None and pinned.sha != commit.sha:
+            target.refs[f"{ref}-was-{pinned.sha[:12]}"] = pinned.sha
+        target.refs[ref] = commit.sha
+        await self._done("snapshot")
+        return Snapshot(sha=commit.sha, tree=tree, changed=tuple(changed))
+
+    async def candidate(
+        self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
+    ) -> Candidate:
+        await self._do("candidate")
+        target = self._target
+        attempt = target.commits[attempt_sha]
+        base, ours = target.files(attempt.parents[0]), target.files(tip)
+        files, conflicts = _merged(base, ours, target.trees[attempt.tree])
+        if conflicts:
+            raise MergeConflict(tuple(conflicts), "both changed it")
+        tree = target.tree(files)
+        commit = target.commit(tree, (tip, attempt_sha), trailers, f"{subject} {at}")
+        return Candidate(parent=tip, sha=commit.sha, tree=tree, empty=tree == target.commits[tip].tree)
+
+    async def checkout(self, path: Path, sha: str, *, copy_files: Any = ()) -> None:
+        await self._do("checkout")
+        self._target.checkouts[self._host, path] = self._target.commits[sha].tree
+        await self._done("checkout")
+
+    async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
+        await self._do("landed")
+        for commit in self._target.line(branch_tip, since):
+            if commit.trailers is not None and commit.trailers.task == task_id:
+                return commit.sha
+        return None
+
+    async def advance(self, branch: str, *, new: str, old: str) -> bool:
+        await self._do("advance")
+        target = self._target
+        if target.refs[branch] != old:
+            return False
+        target.refs[branch] = new
+        self._trouble.history.note(f"lands {new[:8]} on {old[:8]}")
+        self._watch("landed", {"branch": branch, "new": new, "old": old})
+        await self._done("advance")
+        return True
+
+    async def is_ancestor(self, sha: str, of: str) -> bool:
+        await self._do("is_ancestor")
+        return self._target.reaches([of], sha)
+
+    async def proven(self, sha: str, target: str) -> bool:
+        await self._do("proven")
+        return self._target.reaches([target], sha)
+
+    async def drop_quarantine(self, older_than: datetime) -> tuple[Any, ...]:
+        await self._do("drop_quarantine")
+        return ()
+
+    async def tree_of(self, sha: str) -> str:
+        await self._do("tree_of")
+        return self._target.commits[sha].tree
+
+    async def tripwire(self) -> Tripwire:
+        await self._do("tripwire")
+        return Tripwire(head="main", refs={}, status={}, config="")
+
+    def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
+        return ()
+
+    async def remove_workspace(self, path: Path) -> None:
+        await self._do("remove_workspace")
+        place = (self._host, path)
+        if (found := self._target.workspaces.pop(place, None)) is not None:
+            self._watch("workspace_gone", {"place": place, "workspace": found})
+        self._target.checkouts.pop(place, None)
+        await self._done("remove_workspace")

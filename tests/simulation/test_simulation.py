@@ -1,0 +1,97 @@
+"""The promises hold in hundreds of simulated runs, and the simulation would notice if they did not."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from itertools import count
+
+import pytest
+from tests.simulation.__main__ import RECORDED, main
+from tests.simulation.bugs import BUGS
+from tests.simulation.invariants import AT_END, ON_COMMIT, ON_EFFECT
+from tests.simulation.scenario import FAULTS, draw
+from tests.simulation.shrink import find, report, shrink
+from tests.simulation.universe import play
+
+FRESH = 300
+"""How many new seeds every run of the suite plays."""
+PARTS = 12
+SECRETS = random.SystemRandom()
+
+
+@pytest.mark.capability("C025", "C039")
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_promise_is_broken_by_fresh_seeds(part: int) -> None:
+    first = SECRETS.randrange(10**9)
+    for seed in range(first, first + FRESH // PARTS):
+        broken = find(draw(seed))
+        if broken is not None:
+            pytest.fail(report(broken, shrink(broken)))
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_is_found_by_its_recorded_seed(name: str) -> None:
+    recorded = json.loads(RECORDED.read_text())[name]
+    with BUGS[name].planted():
+        broken = find(draw(recorded["seed"]))
+    assert broken is not None, f"{BUGS[name].what}: `make simulate-bugs RECORD=1` looks for another seed"
+    assert broken.promise == recorded["promise"]
+
+
+def test_every_promise_and_every_bug_says_in_a_sentence_what_it_is() -> None:
+    looks = [*ON_COMMIT, *AT_END, *(one for some in ON_EFFECT.values() for one in some)]
+    assert len(looks) >= 15
+    assert all((look.__doc__ or "").strip().endswith(".") for look in looks)
+    assert len(BUGS) >= 12
+
+
+def test_every_fault_happens_in_a_few_hundred_seeds() -> None:
+    drawn = [draw(seed) for seed in range(300)]
+    assert set(FAULTS) == set().union(*(one.faults for one in drawn))
+    assert {one.workers for one in drawn} == {1, 2, 3, 4}
+    assert max(one.tasks for one in drawn) > 40
+    assert {one.exclusive for one in drawn} == {True, False}
+
+
+def test_the_same_seed_gives_the_same_run_in_any_process() -> None:
+    seed = next(one for one in count(1) if draw(one).workers > 1 and len(draw(one).faults) > 8)
+    told = set()
+    for hashes in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.simulation", "--seed", str(seed)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONHASHSEED": hashes},
+            check=True,
+        )
+        told.add(done.stdout)
+    [story] = told
+    assert "the storm is over" in story
+    assert "is VERIFIED" in story or "is FAILED" in story or "is CANCELLED" in story or "is RUNNING" in story
+
+
+def test_a_broken_promise_is_shrunk_and_can_be_played_again(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "budget_ignored"
+    recorded = json.loads(RECORDED.read_text())[name]
+    with BUGS[name].planted():
+        broken = find(draw(recorded["seed"]))
+        assert broken is not None
+        smallest = shrink(broken, tries=25)
+        told = report(broken, smallest)
+    assert len(smallest.scenario.faults) < len(broken.scenario.faults)
+    assert "budget" in smallest.scenario.faults
+    [command] = [line.split(":", 1)[1] for line in told.splitlines() if "smallest run" in line]
+    arguments = command.split("tests.simulation", 1)[1].split()
+    assert main([*arguments, "--bug", name]) == 1
+    assert str(smallest) in capsys.readouterr().out
+    assert main(arguments) == 0
+
+
+def test_nothing_goes_wrong_where_nothing_is_made_to_go_wrong() -> None:
+    from dataclasses import replace
+
+    for seed in range(5):
+        universe = play(replace(draw(seed), faults=frozenset()))
+        assert universe.trouble.struck.total() == 0

@@ -1,0 +1,82 @@
+"""Chance, told apart by purpose, and the record of what was done with it."""
+
+import asyncio
+import random
+from collections import Counter
+
+from tests.simulation.scenario import Scenario
+
+from loopwright.testing.virtual_loop import Process
+
+_KEPT = 60_000
+
+
+class History:
+    """What happened, in order: the part of a run that a person reads."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Write down one thing, with its time and who did it."""
+        if len(self.lines) < _KEPT:
+            loop = asyncio.get_running_loop()
+            process = Process.current()
+            self.lines.append(f"{loop.time():10.3f}  {process.name if process else '-':12}  {text}")
+
+
+class Trouble:
+    """Says when something goes wrong. Each purpose has its own chance, so taking one away leaves the others alone."""
+
+    def __init__(self, scenario: Scenario, history: History) -> None:
+        self.scenario = scenario
+        self.history = history
+        self.struck: Counter[str] = Counter()
+        self.calm = False
+        self.over = False
+        self._streams: dict[str, random.Random] = {}
+
+    def chance(self, purpose: str) -> random.Random:
+        """Return the chance of one purpose."""
+        if purpose not in self._streams:
+            self._streams[purpose] = random.Random(f"{self.scenario.seed}/{purpose}")
+        return self._streams[purpose]
+
+    def has(self, fault: str) -> bool:
+        """Say whether this fault is part of the run at all."""
+        return fault in self.scenario.faults
+
+    def strikes(self, fault: str, likely: float, about: str = "") -> bool:
+        """Say whether the fault happens now."""
+        drawn = self.chance(f"fault/{fault}").random()
+        if self.calm or not self.has(fault):
+            return False
+        if drawn >= likely * self.scenario.often[fault]:
+            return False
+        if self.scenario.most is not None and self.struck.total() >= self.scenario.most:
+            return False
+        self.struck[fault] += 1
+        self.history.note(f"!! {fault} {about}")
+        return True
+
+    @property
+    def rarely(self) -> float:
+        """How likely something is that should happen a few times in a run, asked at each of its many calls."""
+        return min(0.03, 0.12 / self.scenario.tasks)
+
+    async def delay(self, purpose: str) -> None:
+        """Take as long as a call takes: mostly a few milliseconds, sometimes much longer."""
+        chance = self.chance(f"delay/{purpose}")
+        seconds = chance.uniform(0.0005, 0.02)
+        if self.strikes("slow", 0.01):
+            seconds = chance.uniform(0.5, 20.0)
+        await asyncio.sleep(seconds)
+
+
+async def effect(trouble: Trouble, name: str) -> None:
+    """Be the moment right before or right after something changes outside: the process may end here."""
+    process = Process.current()
+    if process is None or not trouble.strikes("crash", trouble.rarely, name):
+        return
+    process.kill()
+    await asyncio.get_running_loop().create_future()

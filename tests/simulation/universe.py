@@ -1,0 +1,414 @@
+"""A whole home in one thread: real core, real engine, real workers; everything around them simulated."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from tests.simulation.invariants import Violation, Watch
+from tests.simulation.machines import GATE_ALL, Machine, SimGate, SimKeepers, acceptance
+from tests.simulation.people import Person
+from tests.simulation.rows import Change, Connection, Database
+from tests.simulation.scenario import Scenario
+from tests.simulation.target import SimRepository, Target
+from tests.simulation.trouble import History, Trouble
+
+from loopwright.adapters.membership import LeasedMembership
+from loopwright.core.errors import StoreUnavailable
+from loopwright.core.ids import Kind, make
+from loopwright.core.model import Attempt, Leg, Limits, Loop, Plan, Policy, Task
+from loopwright.core.states import ENDED_PLAN, AttemptState, LoopState, TaskState
+from loopwright.engine.submit import Submission, submit
+from loopwright.engine.worker import WorkerLoop
+from loopwright.engine.world import HomePaths, Me, World
+from loopwright.ports import Base, PlannedTask, PlannedWork
+from loopwright.testing.scripted import ScriptedAgent
+from loopwright.testing.seeded_engine import Faults, SeededEngine
+from loopwright.testing.virtual_loop import Process, VirtualClock, VirtualLoop
+
+STORM_S = 400.0
+"""How long things may go wrong."""
+QUIET_S = 80.0
+"""So long without any change means that nothing will change by itself: longer than a lease, `host_lost_after`, and
+any wait that a leg keeps to itself."""
+LONGEST_S = 60_000.0
+"""By then everything has come to rest, or never will."""
+MOST_COMMITS = 40_000
+
+
+class LockHeld:
+    """The membership of a home that one worker holds by a lock: who simulates starts no second one."""
+
+    exclusive = True
+
+    def acquire(self, note: Mapping[str, Any]) -> bool:
+        return True
+
+    def holder(self) -> Mapping[str, Any] | None:
+        return None
+
+    def release(self) -> None:
+        pass
+
+
+class NoFiles:
+    """State files are an export: what is simulated has no folder to write them to."""
+
+    def put(self, project: Path, kind: str, id: str, document: Mapping[str, Any]) -> Path:
+        raise AssertionError("the project's folder does not exist")
+
+    def append_events(self, project: Path, events: Any) -> None:
+        raise AssertionError("the project's folder does not exist")
+
+
+class Ids:
+    """Draws ids in a fixed order."""
+
+    def __init__(self) -> None:
+        self._n = 0
+
+    def __call__(self, prefix: str) -> str:
+        self._n += 1
+        return make(Kind(prefix), UUID(int=self._n))
+
+
+class Worker:
+    """One worker process on a machine, which may die and be started again."""
+
+    def __init__(self, universe: "Universe", n: int, machine: Machine) -> None:
+        self._universe = universe
+        self.name = f"worker{n}"
+        self.machine = machine
+        self.process = Process(self.name)
+        self.process.alive = False
+        self.loop: WorkerLoop | None = None
+        self._incarnation = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start the process anew: it remembers nothing."""
+        self._incarnation += 1
+        self.process = Process(f"{self.name}.{self._incarnation}")
+        self._universe.processes.append(self.process)
+        self._universe.history.note(f"{self.process.name} starts")
+        self._task = self.process.start(self._work())
+
+    async def _work(self) -> None:
+        universe = self._universe
+        self.loop = WorkerLoop(universe.world(self), NoFiles(), patience_s=60.0)
+        try:
+            await self.loop.run(universe.is_over)
+        except StoreUnavailable as away:
+            universe.history.note(f"{self.process.name} gives up: {away}")
+        finally:
+            self.process.kill()
+
+    @property
+    def ended_badly(self) -> BaseException | None:
+        """What the process died of, if it died of itself."""
+        if self._task is None or not self._task.done() or self._task.cancelled():
+            return None
+        return self._task.exception()
+
+
+class Universe:
+    """Everything there is in one run."""
+
+    def __init__(self, scenario: Scenario, loop: VirtualLoop) -> None:
+        self.scenario = scenario
+        self.loop = loop
+        self.history = History()
+        self.trouble = Trouble(scenario, self.history)
+        self.ids = Ids()
+        self.target = Target()
+        self.watch = Watch(self)
+        self.database = Database(VirtualClock(loop), self._committed, self.watch.wrong_move)
+        self.person = Person(self)
+        self.over = False
+        self.commits = 0
+        self.changed_at = 0.0
+        self.processes: list[Process] = []
+        self.engine = self._engine()
+        self.machines = [self._machine(n) for n in range(scenario.hosts)]
+        self.workers = [Worker(self, n, self.machines[n % scenario.hosts]) for n in range(scenario.workers)]
+        self._edits = 0
+
+    # --- making things ------------------------------------------------------------------------------
+
+    def _machine(self, n: int) -> Machine:
+        chance = self.trouble.chance("clocks")
+        ahead, rate = chance.uniform(-30, 30), chance.uniform(0.95, 1.05)
+        skewed = self.trouble.has("skew")
+        clock = VirtualClock(self.loop, ahead_s=ahead if skewed else 0.0, rate=rate if skewed else 1.0)
+        name = f"host{n}"
+        return Machine(name, self.target, self.trouble, clock, self._task_of, self.watch.effect)
+
+    def _task_of(self, task_id: str) -> Task:
+        return self.database.all(Task)[task_id]
+
+    def _engine(self, host_id: str | None = None) -> SeededEngine:
+        often = {name: 0.05 * self.scenario.often[name] for name in self.scenario.faults}
+        faults = Faults(
+            lose=often.get("lost_start", 0.0),
+            delay=often.get("late_start", 0.0),
+            duplicate=often.get("double_start", 0.0),
+            delay_s=60.0,
+        )
+        calm = self.trouble.calm or self.scenario.most is not None
+        return SeededEngine(
+            self.scenario.seed, on_error=self._leg_broke, faults=None if calm else faults, host_id=host_id
+        )
+
+    def _leg_broke(self, leg: Leg, error: BaseException) -> None:
+        raise Violation("no_defects", f"leg {leg.id} let an exception escape: {error!r}")
+
+    def world(self, worker: Worker) -> World:
+        """Return the ports of one worker process."""
+        machine, scenario = worker.machine, self.scenario
+        # An embedded engine forgets with its process; a cluster's does not.
+        engine = self._engine(machine.name) if scenario.exclusive else self.engine.peer(machine.name)
+        chance = self.trouble.chance("backoff")
+        return World(
+            me=Me(
+                host_id=machine.name,
+                boot_id="boot",
+                hostname=machine.name,
+                pid=1,
+                slots=scenario.slots,
+                version="0",
+            ),
+            paths=HomePaths(root=Path("/simulated")),
+            store=Connection(self.database, machine.clock, self.trouble),
+            clock=machine.clock,
+            ids=self.ids,
+            chance=chance.random,
+            keepers=SimKeepers(machine, self.trouble),
+            repository=lambda _project: SimRepository(  # type: ignore[arg-type, return-value]
+                self.target, self.trouble, machine.name, self.watch.effect
+            ),
+            agent=lambda _name: ScriptedAgent(),
+            gate=SimGate(machine),
+            engine=engine,
+            membership=LockHeld() if scenario.exclusive else LeasedMembership(),
+            environment=lambda _plan, _invocation, values: dict(values),
+            secrets=lambda _env: (),
+            workspace_values=lambda _path: {},
+            may_act=lambda: True,
+            caches=False,
+        )
+
+    # --- work ---------------------------------------------------------------------------------------
+
+    def submission(self, n: int, tasks: int, *, edit: int = 0) -> Submission:
+        """Return the work of one loop: a random DAG, in which a task waits only for earlier ones."""
+        chance = self.trouble.chance(f"plan {n} {edit}")
+        density = chance.choice((0.0, 0.5, 1.0, 2.0))
+        planned = []
+        for position in range(tasks):
+            count = min(position, int(chance.expovariate(1) * density))
+            waits_for = sorted(chance.sample(range(position), count))
+            key = f"p{n}t{position}"
+            planned.append(
+                PlannedTask(
+                    key=key,
+                    title=f"Do {key}",
+                    acceptance=(acceptance(key),),
+                    depends_on=tuple(f"p{n}t{one}" for one in waits_for),
+                    priority=chance.choice((10, 50, 50, 90)),
+                    scope=(f"s{chance.randint(0, 3)}/**",) if chance.random() < 0.2 else (),
+                )
+            )
+        policy = Policy(
+            agent="scripted",
+            parallel=chance.choice((1, 2, 3, 8)),
+            max_attempts=chance.choice((1, 3)),
+            max_call_retries=chance.choice((1, 5)),
+            on_task_error=chance.choice(("hold", "hold", "fail")),
+            limits=Limits(hard_s=200.0),
+            host_lost_after_s=60.0,
+            max_cost_micros=chance.randint(20_000, 400_000) if self.trouble.has("budget") else None,
+        )
+        base = self.target.commit(self.target.tree({"README": "hello", "shared.txt": "nobody"}), ())
+        return Submission(
+            root=Path("/simulated/repository"),
+            subfolder="",
+            source_kind="yaml",
+            source_path=f"plan{n}.yaml",
+            work=PlannedWork(title=f"Plan {n}", tasks=tuple(planned), sha256=f"{n}.{edit}"),
+            base=Base(ref="main", sha=base.sha),
+            policy=policy,
+            gates=(GATE_ALL,),
+            actor="person",
+        )
+
+    def edited(self, plan: Plan) -> Submission:
+        """Return the source of a plan as it is after one more edit."""
+        self._edits += 1
+        source = self.database.all(Loop)[plan.loop_id].source_path
+        n = int(source.removeprefix("plan").removesuffix(".yaml"))
+        return self.submission(n, min(6, self._tasks_of(n)), edit=self._edits)
+
+    def _tasks_of(self, n: int) -> int:
+        whole, loops = self.scenario.tasks, self.scenario.loops
+        return whole // loops + (1 if n < whole % loops else 0)
+
+    # --- playing ------------------------------------------------------------------------------------
+
+    async def play(self) -> None:
+        """Let the storm rage, then let everything come to rest, and look at what is left."""
+        for n in range(self.scenario.loops):
+            asked = self.submission(n, self._tasks_of(n))
+            self.database.transact_sync("submit", lambda tx, asked=asked: submit(tx, self.ids, asked))
+        for worker in self.workers:
+            worker.start()
+        helpers = [asyncio.ensure_future(self._nemesis()), asyncio.ensure_future(self.person.meddle())]
+        await self._until(lambda: self.loop.time() > STORM_S or self._at_rest())
+        self.trouble.calm = True
+        self.history.note("-- the storm is over --")
+        self.engine.calm()
+        for helper in helpers:
+            await helper
+        for worker in self.workers:
+            worker.process.thaw()
+        self.changed_at = self.loop.time()
+        await self._rest()
+        self.watch.at_the_end()
+        self.over = True
+
+    async def _rest(self) -> None:
+        while True:
+            await self._until(self._is_quiet)
+            if not await self.person.put_in_order():
+                return
+            self.changed_at = self.loop.time()
+
+    def _is_quiet(self) -> bool:
+        """Say whether nothing has changed for long, nothing runs, and nothing waits for its time."""
+        runs = any(one.state == "alive" for machine in self.machines for one in machine.kept.values())
+        if runs or self._waits_for_a_time():
+            self.changed_at = self.loop.time()
+        return self.loop.time() - self.changed_at > QUIET_S
+
+    def _waits_for_a_time(self) -> bool:
+        now = VirtualClock(self.loop).now()
+        running = {one.id for one in self.database.all(Loop).values() if one.state is LoopState.RUNNING}
+        plans = {one.id: one for one in self.database.all(Plan).values() if one.loop_id in running}
+        waiting = [
+            one
+            for one in self.database.all(Attempt).values()
+            if one.state is AttemptState.WAITING and one.plan_id in plans
+        ]
+        queued = [one for one in self.database.all(Task).values() if one.plan_id in plans]
+        times = [
+            *(one.wake_at for one in waiting),
+            *(one.not_before for one in queued if one.status is TaskState.QUEUED),
+            *(plan.not_before for plan in plans.values()),
+        ]
+        return any(at is not None and at > now for at in times)
+
+    def _at_rest(self) -> bool:
+        return all(plan.status in ENDED_PLAN for plan in self.database.all(Plan).values())
+
+    async def _until(self, condition: Any) -> None:
+        while not condition():
+            self.watch.check()
+            for worker in self.workers:
+                if (error := worker.ended_badly) is not None:
+                    raise Violation("no_defects", f"{worker.name} ended by itself: {error!r}") from error
+                if not worker.process.alive and (
+                    self.trouble.calm or self.trouble.chance("restart").random() < 0.1
+                ):
+                    worker.start()
+            if self.loop.time() > LONGEST_S or self.commits > MOST_COMMITS:
+                raise Violation("no_stall", f"it does not come to rest: {self.commits} commits")
+            await asyncio.sleep(1.0)
+
+    async def _nemesis(self) -> None:
+        """Freeze workers and restart machines."""
+        chance = self.trouble.chance("nemesis")
+        while not self.trouble.calm:
+            await asyncio.sleep(chance.expovariate(1 / 30))
+            worker = chance.choice(self.workers)
+            if worker.process.running and self.trouble.strikes("freeze", 0.2, worker.process.name):
+                worker.process.freeze()
+                asyncio.get_running_loop().call_later(chance.choice((2, 14, 30, 120)), worker.process.thaw)
+            machine = chance.choice(self.machines)
+            if self.trouble.strikes("reboot", 0.05, machine.name):
+                machine.reboot()
+                for other in self.workers:
+                    if other.machine is machine:
+                        other.process.kill()
+
+    async def is_over(self) -> bool:
+        """Say whether the workers may go."""
+        return self.over
+
+    @property
+    def is_held(self) -> bool:
+        """Say whether a worker has the home."""
+        return any(worker.process.alive for worker in self.workers)
+
+    def _committed(self, name: str, changes: tuple[Change, ...]) -> None:
+        self.commits += 1
+        if any(change.kind in (Attempt, Plan, Task, Loop) for change in changes):
+            self.changed_at = self.loop.time()
+        self.watch.committed(name, changes)
+
+    # --- leaving ------------------------------------------------------------------------------------
+
+    async def leave(self) -> None:
+        """Let every task end, the dead ones too: a coroutine that is only thrown away complains."""
+        mine = asyncio.current_task()
+        self.watch.closed = self.trouble.over = True
+        left: list[Any] = []
+        for _ in range(50):
+            for process in self.processes:
+                process.raise_from_the_dead()
+            left = [task for task in self.loop.unfinished() if task is not mine]
+            if not left:
+                return
+            for task in left:
+                task.cancel()
+            await asyncio.sleep(100.0)
+        raise AssertionError(f"these do not end: {left}")
+
+
+def play(scenario: Scenario) -> Universe:
+    """Play a scenario; raise `Violation` with its history when a promise was broken."""
+    logger = logging.getLogger("loopwright")
+    heard = _Heard()
+    logger.addHandler(heard)
+    propagates, logger.propagate = logger.propagate, False
+    loop = VirtualLoop()
+    universe = Universe(scenario, loop)
+    heard.history = universe.history
+    try:
+        try:
+            loop.run_until_complete(universe.play())
+        finally:
+            loop.set_exception_handler(lambda _loop, _context: None)
+            loop.run_until_complete(universe.leave())
+            loop.close()
+    except Violation as broken:
+        broken.history = universe.history.lines
+        broken.scenario = scenario
+        raise
+    finally:
+        logger.removeHandler(heard)
+        logger.propagate = propagates
+    return universe
+
+
+class _Heard(logging.Handler):
+    """Puts what the engine logs into the history."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.history: History | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self.history is not None:
+            why = getattr(record, "why", "") or (repr(record.exc_info[1]) if record.exc_info else "")
+            self.history.note(f"log: {record.getMessage()} {why}")
