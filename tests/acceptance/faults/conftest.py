@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.cli.program import Said, executable
+from tests.acceptance.cli.program import executable
 from tests.acceptance.faults.record import Record
+from tests.acceptance.loaded import Said
 from tests.acceptance.sandbox import COST, Sandbox, task
 
 ESCAPE = "../../../$(touch pwned)"
