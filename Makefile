@@ -32,7 +32,7 @@ test-long: $(DEV) system-packages ## Run the long tests: hours of crashes and ra
 
 coverage: $(DEV) ## Show what the tests of the core leave out: anything at all fails
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run --branch -m pytest tests/unit/core tests/properties -p no:randomly $(ARGS)
+	@$(BIN)/coverage run --branch -m pytest tests/unit/core -p no:randomly $(ARGS)
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report --include='src/loopwright/core/*' --show-missing --skip-covered --fail-under=100
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.cli.program import Program, git, repository
-from tests.acceptance.loaded import Process, Said
+from tests.loaded import Process, Said
 from tests.waiting import eventually
 
 Steps = Sequence[Mapping[str, Any]]

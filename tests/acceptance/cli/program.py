@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.acceptance.loaded import Said, call
+from tests.loaded import Said, call
 
 PYTHON = Path(sys.executable)
 

@@ -24,7 +24,6 @@ def program(tmp_path: Path) -> Program:
     return program
 
 
-@pytest.mark.serial
 @pytest.mark.timeout(240)
 @pytest.mark.capability("C010", "C025", "C037", "C071", "C078")
 def test_the_demonstration_does_the_whole_job_and_proves_it(program: Program, tmp_path: Path) -> None:

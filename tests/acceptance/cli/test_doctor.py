@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.acceptance.cli.program import Program, executable, git
-from tests.acceptance.loaded import Said
+from tests.loaded import Said
 
 from loopwright.adapters.store.sql import SqlStore
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from tests.acceptance.cli.program import executable
 from tests.acceptance.faults.record import Record
-from tests.acceptance.loaded import Said
 from tests.acceptance.sandbox import COST, Sandbox, task
+from tests.loaded import Said
 
 ESCAPE = "../../../$(touch pwned)"
 """A task's id that would do harm as a path or as a part of a command."""

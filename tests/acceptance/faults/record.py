@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.cli.program import git
-from tests.acceptance.loaded import Said, call
+from tests.loaded import Said, call
 
 Document = dict[str, Any]
 

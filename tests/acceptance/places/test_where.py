@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.acceptance.cli.program import git, repository
 from tests.acceptance.control.workshop import Workshop, refused
-from tests.acceptance.loaded import Said
 from tests.acceptance.sandbox import task
+from tests.loaded import Said
 
 from loopwright.core.model import Attempt, Plan, Project
 
