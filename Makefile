@@ -21,7 +21,7 @@ demo: $(RUNTIME) ## See it work on a sample repository, without an agent account
 	@$(BIN)/loopwright demo
 
 test: $(DEV) system-packages ## Run all tests but the long ones
-	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -rs $(ARGS)
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --maxschedchunk 2 -rs $(ARGS)
 
 test-failed: $(DEV) ## Run what failed the last time once more, one test at a time
 	@test -s .failed-tests || { echo "nothing is written down in .failed-tests"; exit 1; }
