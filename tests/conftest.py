@@ -5,6 +5,7 @@ import pytest
 pytest_plugins = [
     "tests.capabilities_plugin",
     "tests.failures_plugin",
+    "tests.order_plugin",
     "tests.postgres",
     "tests.serial_plugin",
 ]

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +51,39 @@ def _started(pgserver: Any, directory: Path) -> Any:
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
     """Return the address of a new, empty database that is dropped after the test."""
+    with _database(postgres_server) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def _postgres_template(postgres_server: str) -> Iterator[str]:
+    """Have the store make its tables once, and return the name of that database."""
+    from sqlalchemy import make_url
+
+    from loopwright.adapters.store.sql import SqlStore
+
+    with _database(postgres_server) as url:
+        SqlStore.open(url).close_sync()
+        yield str(make_url(url).database)
+
+
+@pytest.fixture
+def postgres_home(postgres_server: str, _postgres_template: str) -> Iterator[str]:
+    """Return the address of a database as the store makes it, copied because making it takes much longer."""
+    with _database(postgres_server, template=_postgres_template) as url:
+        yield url
+
+
+@contextmanager
+def _database(server: str, template: str = "template1") -> Iterator[str]:
     import psycopg
     from psycopg.conninfo import make_conninfo
     from sqlalchemy import make_url
 
     name = f"t_{secrets.token_hex(6)}"
-    with psycopg.connect(make_conninfo(postgres_server), autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name}")
+    with psycopg.connect(make_conninfo(server), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         try:
-            yield make_url(postgres_server).set(database=name).render_as_string(hide_password=False)
+            yield make_url(server).set(database=name).render_as_string(hide_password=False)
         finally:
             admin.execute(f"DROP DATABASE {name} WITH (FORCE)")

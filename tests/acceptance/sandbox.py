@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.cli.program import Program, Said, git, repository
+from tests.acceptance.cli.program import Program, git, repository
+from tests.loaded import Process, Said
 from tests.waiting import eventually
 
 Steps = Sequence[Mapping[str, Any]]
@@ -136,16 +137,9 @@ class Background:
     def __init__(self, sandbox: Sandbox, arguments: Sequence[str]) -> None:
         number = len(list(sandbox.place.glob("background-*.out")))
         self.path = sandbox.place / f"background-{number}.out"
-        with self.path.open("wb") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "loopwright.cli", *arguments],
-                cwd=sandbox.repository,
-                env={**sandbox.program.env, "PYTHONUNBUFFERED": "1"},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        self.path.touch()
+        env = {**sandbox.program.env, "PYTHONUNBUFFERED": "1"}
+        self.process = Process(arguments, cwd=sandbox.repository, env=env, out=self.path)
 
     @property
     def out(self) -> str:

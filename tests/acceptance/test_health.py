@@ -1,13 +1,15 @@
 """A loop's health file: fresh while someone drives the loop, stale within two beats of the driver's death."""
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.chaos.arena import Arena, kill
 from tests.waiting import eventually
+
+from loopwright.engine.worker import TICK_S
 
 
 @pytest.mark.capability("C104")
@@ -30,9 +32,10 @@ def test_the_health_file_beats_while_an_agent_runs_and_stops_with_its_worker(tmp
     kill(process)
     last = health()
     assert last["last_heartbeat"] >= second["last_heartbeat"]
-    deadline = datetime.fromisoformat(last["next_heartbeat_before"])
-    eventually(lambda: datetime.now(UTC) > deadline, timeout=20)
-    assert health() == last, "nobody drives it, so nothing may say that it is alive"
+    beat, deadline = (
+        datetime.fromisoformat(last[key]) for key in ("last_heartbeat", "next_heartbeat_before")
+    )
+    assert timedelta() < deadline - beat <= 2 * timedelta(seconds=TICK_S), "it says itself when it is stale"
     plan = last["plan_id"]
     cancelled = arena.start("cancel", plan)
     out, err = cancelled.communicate(timeout=60)

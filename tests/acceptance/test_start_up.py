@@ -11,11 +11,13 @@ from tests.acceptance.cli.program import Program, repository
 
 from loopwright.adapters.host import new_id
 from loopwright.adapters.store.sql import SqlStore
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.main import COMMANDS
 from loopwright.core.model import Policy
 from loopwright.engine.submit import Submission, submit
 from loopwright.ports import Base, PlannedTask, PlannedWork
 
-NEVER = frozenset({"fastapi", "dbos"})
+NEVER = frozenset({"alembic", "dbos", "fastapi", "psutil", "psycopg", "pydantic"})
 
 
 @pytest.fixture
@@ -92,11 +94,41 @@ def test_a_command_that_only_looks_takes_little_processor_time(
 @pytest.mark.parametrize(
     ("arguments", "unwanted"),
     [
-        (("--help",), {"sqlalchemy", "pydantic", "alembic", "psycopg"}),
-        (("status",), {"sqlalchemy", "pydantic", "asyncio"}),
+        (("--help",), {"asyncio", "ruamel", "sqlalchemy"}),
+        (("status",), {"asyncio", "ruamel", "sqlalchemy"}),
+        (("show", "t0"), {"ruamel", "sqlalchemy"}),
+        (("pause",), {"ruamel"}),
+        (("worker", "--until-idle"), {"ruamel", "xml"}),
     ],
 )
 def test_a_command_loads_only_what_it_needs(
     program: Program, arguments: tuple[str, ...], unwanted: set[str]
 ) -> None:
     assert loaded(program, *arguments) & (NEVER | unwanted) == set()
+
+
+ENOUGH = {
+    "plan": ("plan", "check", "plan.json"),
+    "receipt": ("receipt", "verify", "none.json"),
+    "config": ("config", "show"),
+    "watch": ("watch", "nothing"),
+    "init": ("init", "--help"),
+    "demo": ("demo", "--help"),
+    "worker": ("worker", "--until-idle"),
+    "run": ("run", "none.yaml"),
+}
+"""For each command that needs more than its name, words with which it does little."""
+
+
+NAMED = frozenset({"cancel", "logs", "retry", "show"})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_finds_all_it_needs_when_it_is_started_from_nothing(
+    program: Program, command: str
+) -> None:
+    project = program.user.parent / "project"
+    words = ENOUGH.get(command, (command, *(["t0"] if command in NAMED else [])))
+    said = program(*words, cwd=project, fresh=True)
+    assert said.code in set(ExitCode), "it ended in its own words"
+    assert said.out + said.err

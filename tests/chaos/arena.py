@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from tests.loaded import Said, call
 
 from loopwright.testing.scripted import JournalLine, read_journal, write_script
 
+RUN = ("run", "plan.yaml", "--agent", "scripted", "--parallel", "3", "--json")
 TASKS = 12
 WORK_S = 0.25
 
@@ -96,9 +98,8 @@ class Arena:
 
     def start(self, *arguments: str, **more: str) -> subprocess.Popen[str]:
         """Start `loopwright run` on the plan."""
-        words = arguments or ("run", "plan.yaml", "--agent", "scripted", "--parallel", "3", "--json")
         return subprocess.Popen(
-            [sys.executable, "-m", "loopwright.cli", *words],
+            [sys.executable, "-m", "loopwright.cli", *(arguments or RUN)],
             cwd=self.repository,
             env=self.env(**more),
             stdout=subprocess.PIPE,
@@ -106,6 +107,10 @@ class Arena:
             text=True,
             start_new_session=True,
         )
+
+    def carry_on(self, **more: str) -> Said:
+        """Do the same with a program that is loaded already, and wait for its end: for moments after that."""
+        return call(RUN, cwd=self.repository, env=self.env(**more), timeout=90)
 
     def finish(self, timeout: float = 90.0) -> dict[str, Any]:
         """Run the plan to its end and return what it says."""

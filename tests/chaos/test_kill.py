@@ -39,9 +39,8 @@ def test_killing_the_orchestrator_at_random_moments_loses_and_doubles_nothing(tm
 def test_killing_the_orchestrator_at_every_named_moment_loses_and_doubles_nothing(tmp_path: Path) -> None:
     reference = Arena.make(tmp_path / "reference")
     trace = tmp_path / "trace"
-    process = reference.start(LOOPWRIGHT_FAILPOINT_TRACE=str(trace))
-    out, err = process.communicate(timeout=90)
-    assert process.returncode == 0, out + err
+    said = reference.carry_on(LOOPWRIGHT_FAILPOINT_TRACE=str(trace))
+    assert said.code == 0, said.out + said.err
     names = set(trace.read_text().split())
     for needed in ("store.submit", "git.ref", "keeper.start", "store.attempt.landed", "store.verify.over"):
         assert {f"{needed}.before", f"{needed}.after"} <= names
@@ -50,11 +49,10 @@ def test_killing_the_orchestrator_at_every_named_moment_loses_and_doubles_nothin
     while left:
         seen = tmp_path / f"seen-{len(killed)}"
         more = {"LOOPWRIGHT_FAILPOINT": ",".join(sorted(left)), "LOOPWRIGHT_FAILPOINT_TRACE": str(seen)}
-        process = arena.start(**more)
-        out, err = process.communicate(timeout=90)
-        if process.returncode == 0:
+        said = arena.carry_on(**more)
+        if said.code == 0:
             break
-        assert process.returncode == -9, f"{out}\n{err}"
+        assert said.code == -9, f"{said.out}\n{said.err}"
         hit = seen.read_text().split()[-1]
         killed.append(hit)
         left.discard(hit)

@@ -1,6 +1,5 @@
 """What this machine is: its lasting id, this boot, and real time."""
 
-import asyncio
 import os
 import time
 from datetime import UTC, datetime
@@ -24,6 +23,8 @@ class SystemClock:
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
+        import asyncio  # what only looks has no use for it, and it is slow to load
+
         await asyncio.sleep(seconds)
 
 

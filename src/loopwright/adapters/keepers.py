@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,6 @@ from pathlib import Path
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
-import psutil
 
 from loopwright.adapters import keeping_files
 from loopwright.adapters.keeping_calls import NoAnswer, Watch, call
@@ -22,7 +20,6 @@ from loopwright.ports import Exit, Failpoint, OutputLine, RunSpec, Sighting, no_
 
 PROGRAM = Path(places.__file__).with_name("__main__.py")
 START_S = 30.0
-SWEEP_S = 10.0
 
 
 class ProcessKeepers:
@@ -119,7 +116,10 @@ class ProcessKeepers:
 
     async def sweep(self, run_id: str) -> int:
         """Kill every process that carries this run's marker; return how many there were."""
-        return await anyio.to_thread.run_sync(_kill_marked, run_id)
+        # psutil is slow to load, and only what was lost needs it.
+        from loopwright.adapters.marked import kill_marked
+
+        return await anyio.to_thread.run_sync(kill_marked, run_id)
 
 
 async def _asked_to_end(directory: Path, *, polite: bool) -> bool:
@@ -160,33 +160,3 @@ def _leave_a_keeper(spec: RunSpec) -> str:
     if done.returncode in {places.STARTED, places.HELD, places.ENDED_ALREADY}:
         return ""
     return done.stderr.decode(errors="replace").strip()[-2000:] or f"exit status {done.returncode}"
-
-
-def _kill_marked(run_id: str) -> int:
-    ourselves = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
-    killed: set[psutil.Process] = set()
-    until = time.monotonic() + SWEEP_S
-    # Again until nothing is found: a process may have forked between being seen and being killed.
-    while found := [process for process in _marked(run_id) if process.pid not in ourselves]:
-        for process in found:
-            try:
-                process.kill()
-            except psutil.NoSuchProcess:
-                continue
-            killed.add(process)
-        psutil.wait_procs(found, timeout=0.5)
-        if time.monotonic() > until:
-            pids = ", ".join(str(process.pid) for process in found)
-            raise CannotRun(f"these processes of run {run_id} could not be killed: {pids}")
-    return len(killed)
-
-
-def _marked(run_id: str) -> list[psutil.Process]:
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(places.MARKER) == run_id and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
-            continue
-    return found

@@ -6,12 +6,14 @@ a built-in name cannot be taken over.
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from loopwright.core.errors import UserError
 from loopwright.ports import Agent, Gate, Source
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 AGENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -57,7 +59,9 @@ def known_sources() -> tuple[str, ...]:
     return _known("source", SOURCES)
 
 
-def _installed(what: str) -> dict[str, EntryPoint]:
+def _installed(what: str) -> "dict[str, EntryPoint]":
+    from importlib.metadata import entry_points
+
     group = _GROUPS.get(what)
     return {point.name: point for point in entry_points(group=group)} if group else {}
 

@@ -1,27 +1,28 @@
 """`logs`: what an agent, a gate or a setup printed, afterwards or while it runs."""
 
-import asyncio
 import json as jsonlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
 from rich.text import Text
 
 from loopwright.adapters.host import host_id
-from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.keeping_files import OutputReader
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.log_runs import NAMES, RoleName, Wish, choose, nothing
-from loopwright.cli.looking import Look, find_target, looking
+from loopwright.cli.looking import Look, find_target, glancing, looking
 from loopwright.cli.output import console, duration, money
 from loopwright.cli.table import short_id
 from loopwright.cli.transcript import Transcript, readable_lines
 from loopwright.core.model import Run
 from loopwright.core.states import ENDED_RUN
 from loopwright.ports import OutputLine
+
+if TYPE_CHECKING:
+    from loopwright.adapters.keepers import ProcessKeepers
 
 _LOOK_S: Final = 1.0
 
@@ -53,7 +54,7 @@ def logs(
     json
         Print one JSON document per line for each event, or with --raw for each line.
     """
-    with looking() as look:
+    with looking() if follow else glancing() as look:
         # Once, by id: while following, a newer plan may have a task of the same name.
         found = look.store.read_sync(lambda tx: find_target(tx, target))
         wish = Wish(target=found.id, role=role, attempt=attempt)
@@ -62,6 +63,8 @@ def logs(
             raise look.store.read_sync(lambda tx: nothing(tx, wish))
         printer = _Printer(look, raw=raw, as_json=json, following=follow)
         if follow:
+            import asyncio  # only following waits for anything
+
             asyncio.run(_follow(look, wish, printer))
             return ExitCode.VERIFIED
         for run in chosen.runs:
@@ -75,6 +78,8 @@ def logs(
 
 async def _follow(look: Look[Any], wish: Wish, printer: "_Printer") -> None:
     """Print run after run as they come, until nothing more will."""
+    from loopwright.adapters.keepers import ProcessKeepers
+
     keepers, printed = ProcessKeepers(), set[str]()
     while True:
         chosen = await look.store.read(lambda tx: choose(tx, wish, since=frozenset(printed)))
@@ -93,7 +98,7 @@ async def _follow(look: Look[Any], wish: Wish, printer: "_Printer") -> None:
             await look.store.changed(_LOOK_S)
 
 
-async def _until_started(look: Look[Any], keepers: ProcessKeepers, run: Run) -> None:
+async def _until_started(look: Look[Any], keepers: "ProcessKeepers", run: Run) -> None:
     """A run's row is written before its process is there."""
     while keepers.look(look.paths.run(run.id)).state == "absent":
         row = await look.store.read(lambda tx: tx.get(Run, run.id))

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from loopwright.cli.changes import Change, Changes, diff_command
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.looking import Look, find_target, looking
+from loopwright.cli.looking import Look, find_target, glancing
 from loopwright.cli.output import console, duration, money, print_json
 from loopwright.cli.steps import Step, plan_steps, print_steps
 from loopwright.cli.table import Roomy, one_line, screen, short_id
@@ -40,7 +40,7 @@ def show(target: str, /, *, diff: bool = False, json: bool = False) -> int:
     """
     if diff and json:
         raise UserError("--diff prints a diff, which is no JSON", hint="leave one of them out")
-    with looking() as look:
+    with glancing() as look:
         row = look.store.read_sync(lambda tx: find_target(tx, target))
         if isinstance(row, Task):
             return _Tasks(look, row).show(diff=diff, as_json=json)

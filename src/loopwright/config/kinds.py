@@ -11,13 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from loopwright.config.nearest import did_you_mean, quoted
-
-if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
-    from pydantic_core import CoreSchema
 
 MAX_TEXT: Final = 20_000
 _UNITS: Final[Mapping[str, float]] = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -49,11 +45,6 @@ class Kind:
     show: Callable[[Any], Any]
     """Return the value as it would be written in a file."""
     schema: Mapping[str, Any]
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_plain_validator_function(self.read)
 
 
 def _number(value: object, expected: str) -> float:

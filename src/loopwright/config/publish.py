@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from loopwright.config.settings import AGENT_NAME, GROUPS, OPTION, Setting, Values, settings
+from loopwright.config.settings import AGENT_NAME, GROUPS, OPTION, Setting, description_of, settings
 
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _BARE_KEY_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -26,7 +26,7 @@ def render_settings_table() -> str:
         )
     rows.append(
         f"| `agents.NAME.OPTION` | {OPTION.name} | empty | `LOOPWRIGHT_AGENTS__NAME__OPTION` "
-        f"| {Values.model_fields['agents'].description} |"
+        f"| {description_of('agents')} |"
     )
     return "\n".join(rows) + "\n"
 
@@ -50,7 +50,7 @@ def settings_properties(*, machine: bool, leave_out: Collection[str] = ()) -> di
             group,
             {
                 "type": "object",
-                "description": Values.model_fields[group].description,
+                "description": description_of(group),
                 "additionalProperties": False,
                 "properties": {},
             },
@@ -58,7 +58,7 @@ def settings_properties(*, machine: bool, leave_out: Collection[str] = ()) -> di
         table["properties"][name] = schema
     properties["agents"] = {
         "type": "object",
-        "description": Values.model_fields["agents"].description,
+        "description": description_of("agents"),
         "propertyNames": {"pattern": f"^{AGENT_NAME}$"},
         "additionalProperties": {"type": "object", "additionalProperties": dict(OPTION.schema)},
     }

@@ -1,7 +1,7 @@
 """One set of settings out of all layers, each value with its origin."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,19 +99,12 @@ def resolve(layers: Iterable[Layer]) -> Settings:
     problems = [problem for each in reversed(ordered) for problem in each.problems]
     if problems:
         raise BadConfig("\n".join(problems), hint="docs/configuration.md lists every setting.")
-    tree: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for each in ordered:
-        for key, value in each.values.items():
-            _put(tree, key.split("."), value)
-            origins[key] = each.origins[key]
-    return Settings(values=Values.model_validate(tree), origins=origins)
-
-
-def _put(tree: dict[str, Any], parts: list[str], value: Any) -> None:
-    for part in parts[:-1]:
-        tree = tree.setdefault(part, {})
-    tree[parts[-1]] = value
+        written |= each.values
+        origins |= each.origins
+    return Settings(values=Values.read(written), origins=origins)
 
 
 def load(
@@ -144,10 +137,7 @@ def load(
     settled = resolve(found)
     home = settled.values.home
     home = default_home(env, platform) if home is None else expand(home, env)
-    return Settings(
-        values=settled.values.model_copy(update={"home": home}),
-        origins=settled.origins,
-    )
+    return replace(settled, values=replace(settled.values, home=home))
 
 
 def _user_layer(env: Mapping[str, str]) -> Layer:

@@ -1,19 +1,16 @@
 """Every setting, once: its name, type, default and description.
 
 The documentation's tables, `config show`, the commented loopwright.toml and the JSON Schemas are all made
-from the fields below, and the values are checked by them. This module imports pydantic, which is slow to
-load: whatever must start quickly imports it late.
+from the fields below, and the values are read by their kinds.
 """
 
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any, Final, Literal
 
 from loopwright.config.gates import GATES
 from loopwright.config.kinds import (
@@ -34,13 +31,6 @@ from loopwright.core.model import GateCommand, Limits, Policy
 
 AGENT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-
-
-class _Machine:
-    """Marks a setting that belongs to a machine and its user: no project or plan may decide it."""
-
-
-MACHINE: Final = _Machine()
 
 
 def _is_variable(name: str) -> bool:
@@ -82,111 +72,120 @@ OPTION: Final = Kind(
 )
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+def _setting(kind: Kind, default: Any, description: str, *, machine: bool = False) -> Any:
+    """Declare a setting; one of a machine belongs to it and its user: no project or plan may decide it."""
+    return field(default=default, metadata={"kind": kind, "description": description, "machine": machine})
 
 
-class LimitValues(_Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitValues:
     """When a run is ended even if nobody watches."""
 
-    hard: Annotated[float | None, duration(off=True)] = Field(
-        default=3600.0, description="Ends a run after this time, whatever it is doing."
+    hard: float | None = _setting(
+        duration(off=True), 3600.0, "Ends a run after this time, whatever it is doing."
     )
-    idle: Annotated[float | None, duration(off=True)] = Field(
-        default=1800.0,
-        description="Ends a run that shows no output, no processor time and no file change for so long.",
+    idle: float | None = _setting(
+        duration(off=True),
+        1800.0,
+        "Ends a run that shows no output, no processor time and no file change for so long.",
     )
-    done_grace: Annotated[float | None, duration(off=True, zero=True)] = Field(
-        default=60.0, description="Ends an agent that said it is done but does not exit within this time."
+    done_grace: float | None = _setting(
+        duration(off=True, zero=True),
+        60.0,
+        "Ends an agent that said it is done but does not exit within this time.",
     )
-    output: Annotated[int, SIZE] = Field(
-        default=64 * 1024 * 1024, description="How much output of a run is kept; 1KB is 1024 bytes."
-    )
-    term_grace: Annotated[float, duration(zero=True)] = Field(
-        default=5.0, description="How long a process may take to end when asked, before it is killed."
+    output: int = _setting(SIZE, 64 * 1024 * 1024, "How much output of a run is kept; 1KB is 1024 bytes.")
+    term_grace: float = _setting(
+        duration(zero=True), 5.0, "How long a process may take to end when asked, before it is killed."
     )
 
 
-class PortValues(_Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortValues:
     """The range of network ports that each attempt has for itself."""
 
-    size: Annotated[int, count(1, 1000), MACHINE] = Field(
-        default=10,
-        description="How many ports are reserved for each attempt, so that test servers do not collide.",
+    size: int = _setting(
+        count(1, 1000),
+        10,
+        "How many ports are reserved for each attempt, so that test servers do not collide.",
+        machine=True,
     )
-    first: Annotated[int, count(1024, 65000), MACHINE] = Field(
-        default=20000, description="The first port of the first attempt's range."
+    first: int = _setting(
+        count(1024, 65000), 20000, "The first port of the first attempt's range.", machine=True
     )
 
 
-class Values(_Frozen):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
     """All settings, each with its default."""
 
-    agent: Annotated[str, text(what="the name of an agent, such as claude", pattern=AGENT_NAME)] = Field(
-        default="claude", description="The agent that works on tasks."
+    agent: str = _setting(
+        text(what="the name of an agent, such as claude", pattern=AGENT_NAME),
+        "claude",
+        "The agent that works on tasks.",
     )
-    model: Annotated[str | None, text(what="the name of a model", optional=True)] = Field(
-        default=None, description="The model that the agent uses; the agent's own default when empty."
+    model: str | None = _setting(
+        text(what="the name of a model", optional=True),
+        None,
+        "The model that the agent uses; the agent's own default when empty.",
     )
-    permission_mode: Annotated[Literal["read-only", "edit", "full"], choice("read-only", "edit", "full")] = (
-        Field(default="edit", description="What an agent may do in its workspace without asking.")
+    permission_mode: Literal["read-only", "edit", "full"] = _setting(
+        choice("read-only", "edit", "full"),
+        "edit",
+        "What an agent may do in its workspace without asking.",
     )
-    parallel: Annotated[int, count(1, 256)] = Field(
-        default=2, description="How many tasks are worked on at the same time."
+    parallel: int = _setting(count(1, 256), 2, "How many tasks are worked on at the same time.")
+    max_attempts: int = _setting(count(1, 100), 3, "How many judged attempts a task has before it fails.")
+    max_call_retries: int = _setting(
+        count(0, 1000),
+        5,
+        "How often failures of a service or a machine are retried; they use up no attempt.",
     )
-    max_attempts: Annotated[int, count(1, 100)] = Field(
-        default=3, description="How many judged attempts a task has before it fails."
+    allow_unverified: bool = _setting(
+        SWITCH, default=False, description="Lets work land that no gate checks; the exit code says so."
     )
-    max_call_retries: Annotated[int, count(0, 1000)] = Field(
-        default=5,
-        description="How often failures of a service or a machine are retried; they use up no attempt.",
+    on_task_error: Literal["hold", "fail"] = _setting(
+        choice("hold", "fail"),
+        "hold",
+        "Whether a failed task holds the plan for a person, or fails the plan at once.",
     )
-    allow_unverified: Annotated[bool, SWITCH] = Field(
-        default=False, description="Lets work land that no gate checks; the exit code says so."
+    setup: str | None = _setting(
+        text(what="a shell command", optional=True, limit=MAX_TEXT),
+        None,
+        "The shell command that prepares a fresh workspace, such as installing dependencies.",
     )
-    on_task_error: Annotated[Literal["hold", "fail"], choice("hold", "fail")] = Field(
-        default="hold",
-        description="Whether a failed task holds the plan for a person, or fails the plan at once.",
-    )
-    setup: Annotated[str | None, text(what="a shell command", optional=True, limit=MAX_TEXT)] = Field(
-        default=None,
-        description="The shell command that prepares a fresh workspace, such as installing dependencies.",
-    )
-    setup_timeout: Annotated[float, duration()] = Field(
-        default=900.0, description="How long the setup command may take."
-    )
-    copy_files: Annotated[
-        tuple[str, ...],
+    setup_timeout: float = _setting(duration(), 900.0, "How long the setup command may take.")
+    copy_files: tuple[str, ...] = _setting(
         items(
             what="a list of paths relative to the project, without ..",
             each=is_inside,
             schema={"maxLength": 1000},
         ),
-    ] = Field(
-        default=(), description="Untracked files of your checkout that each workspace needs, such as .env."
+        (),
+        "Untracked files of your checkout that each workspace needs, such as .env.",
     )
-    environment: Annotated[
-        tuple[str, ...],
+    environment: tuple[str, ...] = _setting(
         items(
             what="a list of names of environment variables",
             each=_is_variable,
             schema={"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
         ),
-    ] = Field(
-        default=(), description="Names of your environment variables that agents and gates may see as well."
+        (),
+        "Names of your environment variables that agents and gates may see as well.",
     )
-    max_cost: Annotated[int | None, DOLLARS] = Field(
-        default=None, description="Stops the plan when its agents have cost this many dollars."
+    max_cost: int | None = _setting(
+        DOLLARS, None, "Stops the plan when its agents have cost this many dollars."
     )
-    host_lost_after: Annotated[float, duration()] = Field(
-        default=120.0, description="How long a machine may be silent before others take its work over."
+    host_lost_after: float = _setting(
+        duration(), 120.0, "How long a machine may be silent before others take its work over."
     )
-    lease: Annotated[float, duration(), MACHINE] = Field(
-        default=15.0,
-        description="How long a worker counts as alive after its last sign, on a shared database.",
+    lease: float = _setting(
+        duration(),
+        15.0,
+        "How long a worker counts as alive after its last sign, on a shared database.",
+        machine=True,
     )
-    home: Annotated[
-        Path | None,
+    home: Path | None = _setting(  # noqa: RUF009 - it declares the field
         Kind(
             name="path",
             expected="an absolute path, or one that starts with ~/",
@@ -194,36 +193,54 @@ class Values(_Frozen):
             show=lambda path: str(path) if path is not None else "",
             schema={"type": "string", "pattern": "^$|^(/|~/)"},
         ),
-        MACHINE,
-    ] = Field(
-        default=None,
-        description="Where the database, workspaces and run files are; your data folder when empty.",
+        None,
+        "Where the database, workspaces and run files are; your data folder when empty.",
+        machine=True,
     )
-    database: Annotated[
-        str | None,
+    database: str | None = _setting(
         text(
             what="a URL that starts with postgresql://",
             pattern=r"(postgresql|postgres)(\+[a-z0-9]+)?://.*",
             optional=True,
             limit=2000,
         ),
-        MACHINE,
-    ] = Field(default=None, description="The URL of a PostgreSQL database; SQLite in the home when empty.")
-    caches: Annotated[bool, SWITCH, MACHINE] = Field(
-        default=True, description="Shares download caches of package managers between workspaces."
+        None,
+        "The URL of a PostgreSQL database; SQLite in the home when empty.",
+        machine=True,
     )
-    limits: LimitValues = Field(
-        default_factory=LimitValues, description="When a run is ended even if nobody watches."
+    caches: bool = _setting(
+        SWITCH,
+        default=True,
+        description="Shares download caches of package managers between workspaces.",
+        machine=True,
     )
-    ports: PortValues = Field(
-        default_factory=PortValues, description="The network ports that each attempt has for itself."
+    limits: LimitValues = field(
+        default_factory=LimitValues, metadata={"description": "When a run is ended even if nobody watches."}
     )
-    agents: dict[str, dict[str, Annotated[Any, OPTION]]] = Field(
-        default_factory=dict, description="Options of single agents, such as binary or max_turns."
+    ports: PortValues = field(
+        default_factory=PortValues,
+        metadata={"description": "The network ports that each attempt has for itself."},
     )
-    gates: Annotated[tuple[GateCommand, ...], GATES] = Field(
-        default=(), description="The project's own checks, run in order; all of them decide."
+    agents: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict,
+        metadata={"description": "Options of single agents, such as binary or max_turns."},
     )
+    gates: tuple[GateCommand, ...] = _setting(
+        GATES, (), "The project's own checks, run in order; all of them decide."
+    )
+
+    @classmethod
+    def read(cls, written: Mapping[str, Any]) -> "Values":
+        """Return the settings for values by dotted key as they were written, which were checked before."""
+        tree: dict[str, dict[str, Any]] = {"": {}, "agents": {}, **{name: {} for name in GROUPS}}
+        for key, value in written.items():
+            setting = setting_of(key)
+            assert setting is not None, key
+            group, _, name = key.rpartition(".")
+            branch = tree[group] if group in tree else tree["agents"].setdefault(group.partition(".")[2], {})
+            branch[name] = setting.kind.read(value)
+        groups: dict[str, Any] = {name: made(**tree[name]) for name, made in GROUPS.items()}
+        return cls(**tree[""], **groups, agents=tree["agents"])
 
     def policy(self) -> Policy:
         """Return what a plan is dispatched with."""
@@ -277,7 +294,7 @@ class Setting:
         return "--" + self.key.replace(".", "-").replace("_", "-")
 
 
-GROUPS: Final[Mapping[str, type[_Frozen]]] = {"limits": LimitValues, "ports": PortValues}
+GROUPS: Final[Mapping[str, type[LimitValues | PortValues]]] = {"limits": LimitValues, "ports": PortValues}
 
 
 @cache
@@ -286,20 +303,17 @@ def settings() -> Mapping[str, Setting]:
     return {setting.key: setting for setting in _walk(Values, "")}
 
 
-def _walk(model: type[_Frozen], prefix: str) -> Iterator[Setting]:
-    for name, field in model.model_fields.items():
-        if name in GROUPS and not prefix:
-            yield from _walk(GROUPS[name], f"{name}.")
-            continue
-        kinds = [mark for mark in field.metadata if isinstance(mark, Kind)]
-        if kinds:
-            yield Setting(
-                key=prefix + name,
-                kind=kinds[0],
-                default=field.get_default(call_default_factory=True),
-                description=field.description or "",
-                machine=MACHINE in field.metadata,
-            )
+def _walk(group: type[Any], prefix: str) -> Iterator[Setting]:
+    for each in fields(group):
+        if each.name in GROUPS and not prefix:
+            yield from _walk(GROUPS[each.name], f"{each.name}.")
+        elif "kind" in each.metadata:
+            yield Setting(key=prefix + each.name, default=each.default, **each.metadata)
+
+
+def description_of(name: str) -> str:
+    """Return what is said about a group of settings."""
+    return str(next(each.metadata["description"] for each in fields(Values) if each.name == name))
 
 
 def setting_of(key: str) -> Setting | None:

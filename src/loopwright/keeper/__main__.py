@@ -16,7 +16,6 @@ import fcntl
 import signal
 import socket
 import time
-import traceback
 
 from loopwright.keeper import places
 from loopwright.keeper.desk import listen
@@ -75,6 +74,8 @@ def _keep(directory: str, spec: Spec, status: Status, listener: socket.socket, *
     try:
         Keeper(directory, spec, status, listener, umask=umask).run()
     except BaseException:  # noqa: BLE001 - a keeper that fails must not leave the tree running
+        import traceback  # it loads the tokenizer too, which a keeper has no other use for
+
         problem = traceback.format_exc()
         sys.stderr.write(problem)
         sys.stderr.flush()

@@ -1,28 +1,14 @@
 """The real program as a subprocess, with a home and a user folder of its own."""
 
-import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+
+from tests.loaded import Said, call
 
 PYTHON = Path(sys.executable)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What a call printed, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The one JSON document that it printed."""
-        return json.loads(self.out)
 
 
 class Program:
@@ -43,20 +29,32 @@ class Program:
         }
 
     def __call__(
-        self, *arguments: str, cwd: Path, env: dict[str, str] | None = None, timeout: float = 60
+        self,
+        *arguments: str,
+        cwd: Path,
+        env: dict[str, str] | None = None,
+        timeout: float = 60,
+        fresh: bool = False,
     ) -> Said:
-        done = subprocess.run(
-            [sys.executable, "-m", "loopwright.cli", *arguments],
-            cwd=cwd,
-            env={**self.env, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-        assert "Traceback" not in done.stderr, done.stderr
-        assert "\x1b" not in done.stdout + done.stderr, "colour although NO_COLOR is set"
-        return Said(code=done.returncode, out=done.stdout, err=done.stderr)
+        """Call it, wait and return what it said; `fresh` starts Python itself too, from nothing."""
+        start = _fresh if fresh else call
+        said = start(arguments, cwd=cwd, env={**self.env, **(env or {})}, timeout=timeout)
+        assert "Traceback" not in said.err, said.err
+        assert "\x1b" not in said.out + said.err, "colour although NO_COLOR is set"
+        return said
+
+
+def _fresh(arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float) -> Said:
+    done = subprocess.run(
+        [sys.executable, "-m", "loopwright.cli", *arguments],
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+    return Said(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
 def executable(path: Path, script: str) -> Path:

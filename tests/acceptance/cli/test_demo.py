@@ -24,7 +24,6 @@ def program(tmp_path: Path) -> Program:
     return program
 
 
-@pytest.mark.serial
 @pytest.mark.timeout(240)
 @pytest.mark.capability("C010", "C025", "C037", "C071", "C078")
 def test_the_demonstration_does_the_whole_job_and_proves_it(program: Program, tmp_path: Path) -> None:
@@ -62,7 +61,7 @@ def test_it_needs_nothing_but_the_package_and_tells_its_story_in_plain_words(
     shutil.copytree(PACKAGE, tmp_path / "copy" / "loopwright", ignore=shutil.ignore_patterns("__pycache__"))
     # Settings of the user's own would break a run: they have no say here.
     env = {"PYTHONPATH": str(tmp_path / "copy"), "LOOPWRIGHT_MAX_ATTEMPTS": "1", "LOOPWRIGHT_PARALLEL": "1"}
-    said = program("demo", cwd=tmp_path, env=env, timeout=200)
+    said = program("demo", cwd=tmp_path, env=env, timeout=200, fresh=True)
     assert said.code == 0, said.out + said.err
     assert "an agent that follows a script" in said.out
     assert "VERIFIED  7/7 tasks  gate:all 8/8" in said.out

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.cli.program import Program, Said, executable, git
+from tests.acceptance.cli.program import Program, executable, git
+from tests.loaded import Said
 
 from loopwright.adapters.store.sql import SqlStore
 

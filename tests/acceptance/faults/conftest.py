@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.cli.program import Said, executable
+from tests.acceptance.cli.program import executable
 from tests.acceptance.faults.record import Record
 from tests.acceptance.sandbox import COST, Sandbox, task
+from tests.loaded import Said
 
 ESCAPE = "../../../$(touch pwned)"
 """A task's id that would do harm as a path or as a part of a command."""

@@ -2,13 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.acceptance.cli.program import Said, git
+from tests.acceptance.cli.program import git
+from tests.loaded import Said, call
 
 Document = dict[str, Any]
 
@@ -89,20 +88,13 @@ class Record:
 
     def call(self, *arguments: str) -> Said:
         """Call the program in the project, to look at something."""
-        done = subprocess.run(
-            [sys.executable, "-m", "loopwright.cli", *arguments],
-            cwd=self.repository,
-            env={
-                "PATH": os.environ["PATH"],
-                "LOOPWRIGHT_HOME": str(self.home),
-                "NO_COLOR": "1",
-                "LANG": "C.UTF-8",
-            },
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        return Said(code=done.returncode, out=done.stdout, err=done.stderr)
+        env = {
+            "PATH": os.environ["PATH"],
+            "LOOPWRIGHT_HOME": str(self.home),
+            "NO_COLOR": "1",
+            "LANG": "C.UTF-8",
+        }
+        return call(arguments, cwd=self.repository, env=env, timeout=60)
 
     def check_nothing_was_touched(self) -> None:
         """Hold the user's own checkout and branch against how they were."""

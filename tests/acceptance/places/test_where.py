@@ -4,9 +4,10 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from tests.acceptance.cli.program import Said, git, repository
+from tests.acceptance.cli.program import git, repository
 from tests.acceptance.control.workshop import Workshop, refused
 from tests.acceptance.sandbox import task
+from tests.loaded import Said
 
 from loopwright.core.model import Attempt, Plan, Project
 

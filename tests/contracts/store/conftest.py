@@ -1,5 +1,6 @@
 """One suite for every Store: in memory, SQLite and PostgreSQL."""
 
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -34,25 +35,33 @@ class Home:
             await store.close()
 
 
-def _address(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return (
-        request.getfixturevalue("postgres_url")
-        if kind == "postgres"
-        else str(tmp_path / "home" / "loopwright.db")
-    )
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file as the store makes it: copied, because making it takes much longer."""
+    path = tmp_path_factory.mktemp("template") / "loopwright.db"
+    SqlStore.open(path).close_sync()
+    return path
+
+
+@pytest.fixture
+def sqlite_home(tmp_path: Path, sqlite_template: Path) -> str:
+    """Return the address of a home where nothing has happened yet."""
+    (tmp_path / "home").mkdir()
+    return str(shutil.copy(sqlite_template, tmp_path / "home"))
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
-async def home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Home]:
-    home = Home(request.param, _address(request.param, request, tmp_path))
+async def home(request: pytest.FixtureRequest) -> AsyncIterator[Home]:
+    kind = request.param
+    home = Home(kind, "" if kind == "memory" else request.getfixturevalue(f"{kind}_home"))
     yield home
     await home.close()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-async def shared_home(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Home]:
+async def shared_home(request: pytest.FixtureRequest) -> AsyncIterator[Home]:
     """A home that several processes can open."""
-    home = Home(request.param, _address(request.param, request, tmp_path))
+    home = Home(request.param, request.getfixturevalue(f"{request.param}_home"))
     yield home
     await home.close()
 

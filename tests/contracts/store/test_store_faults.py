@@ -213,9 +213,9 @@ async def test_a_newer_database_is_refused_and_left_alone(shared_home: Any) -> N
     assert projects(store) == 1
 
 
-async def test_a_home_that_is_not_there_is_not_made_by_looking(tmp_path: Path, shared_home: Any) -> None:
+async def test_a_home_that_is_not_there_is_not_made_by_looking(tmp_path: Path, postgres_url: str) -> None:
     with pytest.raises(NotFound, match=r"no home"):
-        SqlStore.open(shared_home.address, create=False)
+        SqlStore.open(postgres_url, create=False)
     with pytest.raises(NotFound, match=r"no home"):
         SqlStore.open(tmp_path / "a" / "b.db", create=False)
     assert not (tmp_path / "a").exists()
@@ -258,9 +258,9 @@ def test_a_database_that_is_not_there_is_said(postgres_url: str) -> None:
         SqlStore.open(missing)
 
 
-def test_work_is_run_again_after_a_conflict(postgres_url: str) -> None:
-    store = SqlStore.open(postgres_url)
-    with psycopg.connect(postgres_url, autocommit=True) as raw:
+def test_work_is_run_again_after_a_conflict(postgres_home: str) -> None:
+    store = SqlStore.open(postgres_home)
+    with psycopg.connect(postgres_home, autocommit=True) as raw:
         raw.execute("CREATE SEQUENCE tries")
         raw.execute(
             "CREATE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
@@ -284,9 +284,9 @@ def test_work_is_run_again_after_a_conflict(postgres_url: str) -> None:
     store.close_sync()
 
 
-def test_a_conflict_that_never_ends_is_said(postgres_url: str) -> None:
-    store = SqlStore.open(postgres_url)
-    with psycopg.connect(postgres_url, autocommit=True) as raw:
+def test_a_conflict_that_never_ends_is_said(postgres_home: str) -> None:
+    store = SqlStore.open(postgres_home)
+    with psycopg.connect(postgres_home, autocommit=True) as raw:
         raw.execute(
             "CREATE FUNCTION conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
             "RAISE EXCEPTION 'conflict' USING ERRCODE = '40001'; END $$"
@@ -299,8 +299,8 @@ def test_a_conflict_that_never_ends_is_said(postgres_url: str) -> None:
     store.close_sync()
 
 
-def test_a_connection_lost_in_the_middle_is_replaced_and_the_work_done_once(postgres_url: str) -> None:
-    store = SqlStore.open(postgres_url)
+def test_a_connection_lost_in_the_middle_is_replaced_and_the_work_done_once(postgres_home: str) -> None:
+    store = SqlStore.open(postgres_home)
     runs = 0
 
     def work(tx: Any) -> None:
@@ -309,28 +309,28 @@ def test_a_connection_lost_in_the_middle_is_replaced_and_the_work_done_once(post
         tx.insert(Cursor(id="c", n=1))
         tx.append(event())
         if runs == 1:
-            _end_sessions(postgres_url)
+            _end_sessions(postgres_home)
         tx.now()
 
     store.transact_sync("work", work)
     assert runs == 2
     assert store.read_sync(lambda tx: (tx.count(Cursor), tx.last_event())) == (1, 1)
-    _end_sessions(postgres_url)
+    _end_sessions(postgres_home)
     assert store.read_sync(lambda tx: tx.last_event()) == 1
     store.close_sync()
 
 
-def test_a_connection_lost_while_committing_is_not_tried_again(postgres_url: str) -> None:
-    store = SqlStore.open(postgres_url, failpoint=lambda name: _end_sessions(postgres_url))
+def test_a_connection_lost_while_committing_is_not_tried_again(postgres_home: str) -> None:
+    store = SqlStore.open(postgres_home, failpoint=lambda name: _end_sessions(postgres_home))
     with pytest.raises(StoreUnavailable, match=r"nobody knows yet"):
         store.transact_sync("work", lambda tx: tx.insert(Cursor(id="c", n=1)))
     assert store.read_sync(lambda tx: tx.count(Cursor)) == 0
     store.close_sync()
 
 
-def test_a_stuck_worker_is_said(postgres_url: str) -> None:
-    store = SqlStore.open(postgres_url, patience=0.2)
-    with psycopg.connect(postgres_url) as stuck:
+def test_a_stuck_worker_is_said(postgres_home: str) -> None:
+    store = SqlStore.open(postgres_home, patience=0.2)
+    with psycopg.connect(postgres_home) as stuck:
         stuck.execute("SELECT * FROM counters FOR UPDATE")
         with pytest.raises(StoreUnavailable, match=r"held the home's lock.*pg_stat_activity"):
             store.transact_sync("work", put)
@@ -346,12 +346,12 @@ def test_a_stuck_thread_of_this_process_is_said(path: Path) -> None:
     store.close_sync()
 
 
-async def test_wake_ups_come_back_after_the_server_ended_the_connection(postgres_url: str) -> None:
-    store = SqlStore.open(postgres_url)
+async def test_wake_ups_come_back_after_the_server_ended_the_connection(postgres_home: str) -> None:
+    store = SqlStore.open(postgres_home)
     await store.read(lambda tx: tx.last_event())
-    _end_sessions(postgres_url)
+    _end_sessions(postgres_home)
     assert await store.changed(60)  # it may have missed something
-    other = SqlStore.open(postgres_url)
+    other = SqlStore.open(postgres_home)
     other.transact_sync("put", put)
     began = time.monotonic()
     assert await store.changed(60)
@@ -360,9 +360,9 @@ async def test_wake_ups_come_back_after_the_server_ended_the_connection(postgres
     await store.close()
 
 
-def test_the_clock_of_a_server_is_the_servers(postgres_url: str) -> None:
-    store = SqlStore.open(postgres_url)
-    with psycopg.connect(postgres_url) as raw:
+def test_the_clock_of_a_server_is_the_servers(postgres_home: str) -> None:
+    store = SqlStore.open(postgres_home)
+    with psycopg.connect(postgres_home) as raw:
         before = raw.execute("SELECT clock_timestamp()").fetchone()
         now = store.transact_sync("now", lambda tx: tx.now())
         after = raw.execute("SELECT clock_timestamp()").fetchone()

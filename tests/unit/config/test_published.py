@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -97,9 +95,3 @@ def test_nothing_published_names_a_path_of_this_machine() -> None:
     for path, text in published().items():
         assert str(ROOT) not in text, path
         assert str(Path.home()) + "/" not in text, path
-
-
-def test_finding_the_home_does_not_load_pydantic() -> None:
-    code = "import sys, loopwright.config.home, loopwright.config; print('pydantic' in sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "False"

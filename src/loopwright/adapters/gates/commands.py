@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.gates import runner
-from loopwright.adapters.gates.junit import Unreadable, junit_checks
 from loopwright.adapters.gates.records import NoRecords, Record, folder_of, read_records
 from loopwright.adapters.gates.text import STATUS, clean, line_checks
 from loopwright.core.model import Check, CheckStatus, CommandResult, Limits, Verdict, VerdictStatus
@@ -144,6 +143,8 @@ def _lost_checks(position: int, record: Record) -> Iterator[Check]:
 
 
 def _report_checks(position: int, path: str, record: Record) -> tuple[Check, ...]:
+    from loopwright.adapters.gates.junit import Unreadable, junit_checks  # few gates write a report
+
     prefix = command_id(position, record.name)
     problem = record.report_problem
     if record.report is not None:

@@ -51,6 +51,7 @@ class GitRepository:
         self._own = self._home / "git" / f"{project_id}.git"
         self._failpoint = failpoint
         self._parts: _Parts | None = None
+        self._finding = asyncio.Lock()
 
     # --- where a plan starts -----------------------------------------------------------------------
 
@@ -269,7 +270,8 @@ class GitRepository:
     # --- finding it --------------------------------------------------------------------------------
 
     async def _ready(self) -> _Parts:
-        return self._parts or await self._found()
+        async with self._finding:  # those who ask first all ask at once
+            return self._parts or await self._found()
 
     async def _found(self) -> _Parts:
         place = await find(self.git, self._project)

@@ -1,8 +1,8 @@
 """Rows to columns and back, driven by the types of the dataclasses.
 
 Plain values become columns of their own kind, and everything nested becomes JSON text. This is written out instead
-of left to pydantic because `status` must answer at once: building its validators alone costs more than reading a
-home does.
+of left to a library such as pydantic because `status` must answer at once: building its validators alone costs more
+than reading a home does.
 """
 
 import json
