@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from loopwright.keeper import places
+from loopwright.keeper import home, places
 from loopwright.ports import Exit, OutputLine, Sighting
 
 READ_BYTES = 256 * 1024
@@ -104,6 +104,7 @@ def settle_lost(directory: Path) -> None:
             return
         end = lost_exit(directory)
         places.remove_tree(str(directory / places.TMP))
+        trouble = home.put_away(str(directory))
         for name in (places.RESERVE, places.SOCKET):
             places.remove(str(directory / name))
         places.write_exit(
@@ -118,7 +119,7 @@ def settle_lost(directory: Path) -> None:
                 "output_bytes": end.output_bytes,
                 "output_sha256": end.output_sha256,
                 "dropped_bytes": end.dropped_bytes,
-                "error": end.error,
+                "error": "; ".join(part for part in (end.error, trouble) if part),
             },
         )
 

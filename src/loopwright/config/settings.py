@@ -119,6 +119,26 @@ class PortValues(_Frozen):
     )
 
 
+_HOME_PATHS: Final = items(
+    what="a list of paths relative to your HOME, without ..", each=is_inside, schema={"maxLength": 1000}
+)
+
+
+class UserFolderValues(_Frozen):
+    """What runs see of your HOME."""
+
+    private: Annotated[bool, SWITCH, MACHINE] = Field(
+        default=True,
+        description="Gives each run a HOME of its own that shows yours without its secrets; false: yours itself.",
+    )
+    show: Annotated[tuple[str, ...], _HOME_PATHS, MACHINE] = Field(
+        default=(), description="Secrets in your HOME that runs may see nevertheless, such as .netrc."
+    )
+    hide: Annotated[tuple[str, ...], _HOME_PATHS, MACHINE] = Field(
+        default=(), description="More files and folders in your HOME that no run is shown."
+    )
+
+
 class Values(_Frozen):
     """All settings, each with its default."""
 
@@ -218,6 +238,9 @@ class Values(_Frozen):
     ports: PortValues = Field(
         default_factory=PortValues, description="The network ports that each attempt has for itself."
     )
+    user_folder: UserFolderValues = Field(
+        default_factory=UserFolderValues, description="What runs see of your HOME."
+    )
     agents: dict[str, dict[str, Annotated[Any, OPTION]]] = Field(
         default_factory=dict, description="Options of single agents, such as binary or max_turns."
     )
@@ -277,7 +300,11 @@ class Setting:
         return "--" + self.key.replace(".", "-").replace("_", "-")
 
 
-GROUPS: Final[Mapping[str, type[_Frozen]]] = {"limits": LimitValues, "ports": PortValues}
+GROUPS: Final[Mapping[str, type[_Frozen]]] = {
+    "limits": LimitValues,
+    "ports": PortValues,
+    "user_folder": UserFolderValues,
+}
 
 
 @cache

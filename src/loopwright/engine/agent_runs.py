@@ -55,7 +55,9 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> tuple[
         )
     )
     values = {**world.workspace_values(workspace), **attempt_values(world, plan, attempt)}
-    env = world.environment(plan, invocation, values)
+    env, view = world.home_view(
+        world.environment(plan, invocation, values), invocation, world.paths.user(attempt.id)
+    )
     spec = RunSpec(
         run_id=run.id,
         directory=directory,
@@ -69,6 +71,7 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> tuple[
         interrupt=invocation.interrupt,
         activity_paths=(workspace,),
         secrets=world.secrets(env),
+        home=view,
     )
     if run.state is RunState.QUEUED:
 

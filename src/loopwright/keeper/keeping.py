@@ -70,9 +70,7 @@ class Keeper:
         adopt_orphans()
         started = time.time()
         try:
-            tmp = self._path(places.TMP)
-            os.mkdir(tmp, 0o700)
-            self._child = Child(self._spec, tmp=tmp, umask=self._umask)
+            self._child = Child(self._spec, private=self._make_private(), umask=self._umask)
         except (NotStarted, OSError) as problem:
             self._ended_by = "not_started"
             self._write_exit(code=None, started=None, error=str(problem))
@@ -90,6 +88,15 @@ class Keeper:
         code = self._child.exit_code()
         self._child.reap()
         self._write_exit(code=code, started=started, error=self._trouble())
+
+    def _make_private(self) -> dict[str, str]:
+        """Make the folders that are this run's alone; return the variables that say where they are."""
+        private = {"TMPDIR": self._path(places.TMP)}
+        os.mkdir(private["TMPDIR"], 0o700)
+        if self._spec.home is not None:
+            self._spec.home.make(self._directory)
+            private["HOME"] = self._spec.home.place
+        return private
 
     def _keep(self) -> None:
         beat = last = time.monotonic()
@@ -281,6 +288,9 @@ class Keeper:
             places.remove_tree(self._path(places.TMP))
         except OSError as problem:
             error = f"{error}; its temporary folder stays: {problem}".removeprefix("; ")
+        if self._spec.home is not None:
+            trouble = self._spec.home.put_away(self._directory)
+            error = "; ".join(part for part in (error, trouble) if part)
         cut = sum(lines.cut_bytes for lines in self._streams.values())
         self._status.beat({}, self._ended_by)
         places.write_exit(

@@ -20,6 +20,7 @@ OUTPUT = "output"
 WRITES = "writes.jsonl"
 LOG = "keeper.log"
 TMP = "tmp"
+HOME = "home"
 RESERVE = "reserve"
 EXIT_RESERVE = "exit.reserved"
 EARLIER = "earlier"
@@ -123,6 +124,10 @@ def remove_tree(path: str) -> None:
 
     It goes level by level without recursion, so that no depth of folders can exhaust the stack.
     """
+    if os.path.islink(path) or not os.path.isdir(path):
+        # Whoever owned the folder may have put something else in its place, a link to anywhere for example.
+        remove(path)
+        return
     folders = [path]
     for folder in folders:
         try:
