@@ -138,7 +138,7 @@ class Background:
         self.path = sandbox.place / f"background-{number}.out"
         with self.path.open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "loopwright.cli", *arguments],
+                [sandbox.program.python, "-m", "loopwright.cli", *arguments],
                 cwd=sandbox.repository,
                 env={**sandbox.program.env, "PYTHONUNBUFFERED": "1"},
                 stdin=subprocess.DEVNULL,

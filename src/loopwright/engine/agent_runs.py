@@ -125,10 +125,10 @@ def end_run(
     )
 
 
-def failure_of(result: AgentResult | None, run: Run, ended: Ended, at: datetime) -> Failed:
+def failure_of(result: AgentResult | None, ended: Ended) -> Failed:
     """Say what kept a run from being claimed as done."""
-    started = ended.exit.started_at or run.started_at
-    lasted = at - started if started else None
+    how = ended.exit
+    lasted = how.ended_at - how.started_at if how.started_at else None
     if result is None:
         return Failed(failure=Failure.CRASH, detail="the keeper of the run was lost", lasted=None)
     detail = "\n".join(text for text in (result.detail, result.summary) if text)

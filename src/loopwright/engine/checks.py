@@ -41,7 +41,10 @@ class Interrupted(Exception):
 
 def exit_facts(exit: Exit) -> dict[str, Any]:
     """Return what a run's row keeps of how its process ended."""
+    # Both moments from one clock that was read once: their difference is the length of the run.
+    started = {} if exit.started_at is None else {"started_at": exit.started_at}
     return {
+        **started,
         "exit_code": exit.code,
         "ended_by": exit.ended_by,
         "ended_at": exit.ended_at,

@@ -53,6 +53,12 @@ def iso(moment: float | None) -> str | None:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{micros:06d}+00:00"
 
 
+def steady() -> float:
+    """Return seconds that no change of the time of day touches, and that go on while the machine sleeps."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.clock_gettime(clock) if clock is not None else time.monotonic()
+
+
 def write_all(fd: int, data: bytes) -> None:
     """Write every byte, or raise."""
     view = memoryview(data)

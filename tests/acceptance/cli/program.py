@@ -32,6 +32,8 @@ class Program:
         self.user = place / "user"
         self.user.mkdir()
         self.home = place / "home"
+        self.python = sys.executable
+        """The interpreter that everything runs in, keepers and agents too."""
         self.env = {
             # Programs of this Python's folder, then those of the system.
             "PATH": f"{PYTHON.parent}:/usr/local/bin:/usr/bin:/bin",
@@ -46,7 +48,7 @@ class Program:
         self, *arguments: str, cwd: Path, env: dict[str, str] | None = None, timeout: float = 60
     ) -> Said:
         done = subprocess.run(
-            [sys.executable, "-m", "loopwright.cli", *arguments],
+            [self.python, "-m", "loopwright.cli", *arguments],
             cwd=cwd,
             env={**self.env, **(env or {})},
             stdin=subprocess.DEVNULL,
