@@ -63,26 +63,33 @@ install_dev() {
     "$venv/bin/python" -m pip install -q -c constraints.txt -e '.[cluster]' --group dev
 }
 
+# What is missing of the programs that some tests need, as names of packages.
+missing_packages() {
+    command -v git-lfs >/dev/null 2>&1 || printf ' git-lfs'
+    command -v cc >/dev/null 2>&1 || printf ' gcc libc6-dev'
+}
+
+apt_install() { DEBIAN_FRONTEND=noninteractive apt-get install -y "$@" >>"$log" 2>&1; }
+
 install_system() {
-    if command -v git-lfs >/dev/null 2>&1; then
-        return
-    fi
+    packages=$(missing_packages)
+    [ -n "$packages" ] || return 0
     if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
-        say "Installing git-lfs, which some tests need..."
+        say "Installing$packages, which some tests need..."
         log=$(mktemp)
-        if DEBIAN_FRONTEND=noninteractive apt-get install -y git-lfs >"$log" 2>&1 ||
-            { apt-get update >>"$log" 2>&1 && DEBIAN_FRONTEND=noninteractive apt-get install -y git-lfs >>"$log" 2>&1; }; then
+        # shellcheck disable=SC2086 # several names
+        if apt_install $packages || { apt-get update >>"$log" 2>&1 && apt_install $packages; }; then
             rm -f "$log"
             return
         fi
-        say "It could not be installed (see $log); the tests that need git-lfs are skipped."
+        say "That did not work (see $log); the tests that need it are skipped."
         return
     fi
-    say "Some tests need git-lfs and are skipped without it. To run them as well:"
+    say "Some tests need more programs and are skipped without them. To run them as well:"
     if command -v brew >/dev/null 2>&1; then
         say "    brew install git-lfs"
     else
-        say "    sudo apt-get install -y git-lfs"
+        say "    sudo apt-get install -y$packages"
     fi
 }
 

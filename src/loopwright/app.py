@@ -19,11 +19,13 @@ from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.membership import LeasedMembership, LockedMembership
 from loopwright.adapters.statefiles import ProjectStateFiles
 from loopwright.adapters.store.sql import SqlStore
+from loopwright.adapters.user_folder import Views, user_folder
+from loopwright.config.home import user_file
 from loopwright.config.resolve import Settings
 from loopwright.core.model import Leg, Plan, Project
 from loopwright.engine.feed import Outbox
 from loopwright.engine.worker import WorkerLoop
-from loopwright.engine.world import HomePaths, Me, World
+from loopwright.engine.world import HomePaths, MakeView, Me, World, the_users_own
 from loopwright.ports import Engine, Failpoint, Invocation, Membership, Repository, no_failpoint
 
 PIPELINE_VERSION = "1"
@@ -81,10 +83,21 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         secrets=secret_values,
         workspace_values=workspace_env,
         may_act=lambda: True,
+        home_view=home_view(settings, env),
         caches=settings.values.caches,
         port_first=settings.values.ports.first,
         port_count=settings.values.ports.size,
     )
+
+
+def home_view(settings: Settings, env: Mapping[str, str]) -> MakeView:
+    """Return what decides how much of the user's HOME each run sees."""
+    wanted = settings.values.user_folder
+    if not wanted.private:
+        return the_users_own
+    own_file = user_file(env)
+    own = (settings.home, *((own_file.parent,) if own_file is not None else ()))
+    return Views(real=user_folder(env), own=own, show=wanted.show, hide=wanted.hide)
 
 
 def make_worker(world: World, *, only_end: bool = False) -> WorkerLoop:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from loopwright.core.failures import Failure
+from loopwright.core.homes import HomePath, HomeView
 from loopwright.core.model import Event, GateCommand, Leg, Limits, RecordedEvent, Usage, Verdict
 
 T = TypeVar("T")
@@ -185,6 +186,8 @@ class RunSpec:
     """Exact values to redact from the output, besides well-known shapes."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Files to write into the run's directory before it starts, by name."""
+    home: HomeView | None = None
+    """The run's private HOME; without one it has whatever `env` says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,6 +277,8 @@ class Invocation:
     """Variables that the adapter sets."""
     inherit: tuple[str, ...] = ()
     """Names of variables that the agent needs from the user's environment."""
+    home: tuple[HomePath, ...] = ()
+    """What the agent needs of the user's HOME, so that it is never hidden from it."""
     stdin: Literal["null", "pipe"] = "null"
     stdin_data: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
@@ -507,6 +512,7 @@ class GateRequest:
     env: Mapping[str, str]
     secrets: tuple[str, ...] = ()
     """Exact values to redact from the output, besides well-known shapes."""
+    home: HomeView | None = None
 
 
 class Gate(Protocol):

@@ -139,7 +139,20 @@ class Background:
         self.path = sandbox.place / f"background-{number}.out"
         self.path.touch()
         env = {**sandbox.program.env, "PYTHONUNBUFFERED": "1"}
-        self.process = Process(arguments, cwd=sandbox.repository, env=env, out=self.path)
+        self.process: Process | subprocess.Popen[bytes]
+        if sandbox.program.python == sys.executable:
+            self.process = Process(arguments, cwd=sandbox.repository, env=env, out=self.path)
+            return
+        with self.path.open("wb") as out:
+            self.process = subprocess.Popen(
+                [sandbox.program.python, "-m", "loopwright.cli", *arguments],
+                cwd=sandbox.repository,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
 
     @property
     def out(self) -> str:

@@ -9,7 +9,7 @@ from tests.contracts.store import rows
 
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.model import Policy, Task
-from loopwright.core.retry import Again, Failed, GiveUp, after_failure, backoff
+from loopwright.core.retry import LONGEST_PAUSE, LONGEST_S, Again, Failed, GiveUp, after_failure, backoff
 
 LAW = settings(max_examples=40, deadline=None)
 DETAILS = st.sampled_from(["no such model", "boom", ""])
@@ -125,3 +125,11 @@ def test_a_service_that_names_a_time_is_never_asked_before(retry_at: datetime) -
     after = after_failure(fresh(3), failed, Policy(), now=rows.AT)
     assert isinstance(after, Again)
     assert after.at == named
+
+
+@LAW
+@given(failures=st.integers(0, 1000), limit_s=st.floats(0.1, LONGEST_S), chance=CHANCES)
+def test_no_pause_of_ours_is_taken_for_a_time_that_a_service_named(
+    failures: int, limit_s: float, chance: float
+) -> None:
+    assert backoff(failures, first_s=5.0, limit_s=limit_s, chance=chance) <= LONGEST_PAUSE

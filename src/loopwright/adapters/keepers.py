@@ -132,20 +132,15 @@ async def _asked_to_end(directory: Path, *, polite: bool) -> bool:
 
 def _leave_a_keeper(spec: RunSpec) -> str:
     """Run the starting half of a keeper; return what went wrong, or nothing."""
-    value = {
-        **{name: value for name, value in asdict(spec).items() if name != "files"},
-        "directory": str(spec.directory),
-        "cwd": str(spec.cwd),
-        "env": dict(spec.env),
-        "activity_paths": [str(path) for path in spec.activity_paths],
-    }
+    value = {**asdict(spec), "env": dict(spec.env)}
+    del value["files"]  # they are written already
     # Only the marker of a run that we are part of ourselves goes on: then our keepers end with that run.
     environment = {name: value for name, value in os.environ.items() if name == places.MARKER}
     try:
         # Over a pipe, so that no secret is ever in a file, and half a spec is never used.
         done = subprocess.run(
             [sys.executable, "-I", "-S", str(PROGRAM), str(spec.directory)],
-            input=json.dumps(value).encode(),
+            input=json.dumps(value, default=os.fspath).encode(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             env=environment,

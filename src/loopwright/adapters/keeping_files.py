@@ -4,11 +4,11 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from loopwright.keeper import places
+from loopwright.keeper import home, places
 from loopwright.ports import Exit, OutputLine, Sighting
 
 READ_BYTES = 256 * 1024
@@ -81,12 +81,17 @@ def read_exit(directory: Path) -> Exit | None:
 
 def lost_exit(directory: Path) -> Exit:
     """Describe the end of a run whose keeper was lost, from what it left."""
-    started_at = (read_status(directory) or {}).get("started_at")
+    status = read_status(directory) or {}
+    started_at, ended_at = None, datetime.now(UTC)
+    if status.get("started_at") is not None:
+        started_at = datetime.fromisoformat(status["started_at"])
+        # When it was last seen alive: the time of day may have been changed since it started.
+        ended_at = started_at + timedelta(seconds=status.get("lasted_s", 0.0))
     return Exit(
         code=None,
         ended_by="lost",
-        started_at=None if started_at is None else datetime.fromisoformat(started_at),
-        ended_at=datetime.now(UTC),
+        started_at=started_at,
+        ended_at=ended_at,
         output_bytes=max((start + size for start, size in _segments(directory)), default=0),
         output_sha256="",
         error="the run's keeper was killed before it could say how the run ended",
@@ -104,6 +109,7 @@ def settle_lost(directory: Path) -> None:
             return
         end = lost_exit(directory)
         places.remove_tree(str(directory / places.TMP))
+        trouble = home.put_away(str(directory))
         for name in (places.RESERVE, places.SOCKET):
             places.remove(str(directory / name))
         places.write_exit(
@@ -118,7 +124,7 @@ def settle_lost(directory: Path) -> None:
                 "output_bytes": end.output_bytes,
                 "output_sha256": end.output_sha256,
                 "dropped_bytes": end.dropped_bytes,
-                "error": end.error,
+                "error": "; ".join(part for part in (end.error, trouble) if part),
             },
         )
 

@@ -15,6 +15,7 @@ from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.git.files import delete
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.app import home_view
 from loopwright.cli.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import UserError
@@ -110,7 +111,8 @@ class _Trial:
         cache = HomePaths(root=settings.home).cache()
         values = {name: str(cache / folder) for name, folder in CACHES.items()}
         values |= {**workspace_env(self.tree), "CI": "true"}
-        self._env = agent_environment(os.environ, None, settings.values.environment, values)
+        env = agent_environment(os.environ, None, settings.values.environment, values)
+        self._env, self._view = home_view(settings, os.environ)(env, None, scratch / "user")
         self._keepers = ProcessKeepers()
         self._gate = CommandGate(secrets=secret_values(self._env))
 
@@ -122,6 +124,7 @@ class _Trial:
             tree=self.tree,
             commands=(command,),
             env=self._env,
+            home=self._view,
         )
         await self._keepers.start(self._gate.spec(request))
         try:

@@ -115,6 +115,29 @@ class PortValues:
     )
 
 
+_HOME_PATHS: Final = items(
+    what="a list of paths relative to your HOME, without ..", each=is_inside, schema={"maxLength": 1000}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserFolderValues:
+    """What runs see of your HOME."""
+
+    private: bool = _setting(
+        SWITCH,
+        default=True,
+        description="Gives each run a HOME of its own that shows yours without its secrets; false: yours itself.",
+        machine=True,
+    )
+    show: tuple[str, ...] = _setting(
+        _HOME_PATHS, (), "Secrets in your HOME that runs may see nevertheless, such as .netrc.", machine=True
+    )
+    hide: tuple[str, ...] = _setting(
+        _HOME_PATHS, (), "More files and folders in your HOME that no run is shown.", machine=True
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
     """All settings, each with its default."""
@@ -221,6 +244,9 @@ class Values:
         default_factory=PortValues,
         metadata={"description": "The network ports that each attempt has for itself."},
     )
+    user_folder: UserFolderValues = field(
+        default_factory=UserFolderValues, metadata={"description": "What runs see of your HOME."}
+    )
     agents: Mapping[str, Mapping[str, Any]] = field(
         default_factory=dict,
         metadata={"description": "Options of single agents, such as binary or max_turns."},
@@ -294,7 +320,11 @@ class Setting:
         return "--" + self.key.replace(".", "-").replace("_", "-")
 
 
-GROUPS: Final[Mapping[str, type[LimitValues | PortValues]]] = {"limits": LimitValues, "ports": PortValues}
+GROUPS: Final[Mapping[str, type[LimitValues | PortValues | UserFolderValues]]] = {
+    "limits": LimitValues,
+    "ports": PortValues,
+    "user_folder": UserFolderValues,
+}
 
 
 @cache

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from loopwright.core.graph import scopes_overlap
 from loopwright.core.model import Attempt, Loop, Plan, Task
+from loopwright.core.retry import LONGEST_PAUSE
 from loopwright.core.states import LoopState, PlanState
 
 
@@ -142,17 +143,28 @@ def _start_tasks(front: Front, now: datetime, free: int) -> tuple[list[Decision]
     for attempt in front.waiting:
         if attempt.wake_at is None:
             continue  # a person resumes it
-        if attempt.wake_at > now:
+        if _waits(attempt.wake_at, attempt.updated_at, now):
             due.append(attempt.wake_at)
         elif len(decisions) < room:
             decisions.append(WakeAttempt(attempt_id=attempt.id))
     for task in front.ready:
-        if task.not_before is not None and task.not_before > now:
+        if task.not_before is not None and _waits(task.not_before, task.updated_at, now):
             due.append(task.not_before)
         elif len(decisions) < room and not any(scopes_overlap(task.scope, scope) for scope in busy_scopes):
             decisions.append(StartAttempt(task_id=task.id))
             busy_scopes.append(task.scope)
     return decisions, due
+
+
+def _waits(until: datetime, decided_at: datetime, now: datetime) -> bool:
+    """Say whether the moment is still to come.
+
+    Now before the decision means that the clock was set back since. A pause of ours would then last longer than it was
+    meant to, hours perhaps, so it is over. A moment that a service named is a moment of the right clock, and stays.
+    """
+    if now < decided_at and until - decided_at <= LONGEST_PAUSE:
+        return False
+    return until > now
 
 
 def _nothing_moves(plan: Plan, now: datetime, free: int) -> tuple[list[Decision], list[datetime]]:
@@ -165,7 +177,7 @@ def _nothing_moves(plan: Plan, now: datetime, free: int) -> tuple[list[Decision]
         # Every open task waits for another open one: only a defect or an outside edit can do that.
         reason = f"{plan.open_tasks} tasks are open and none of them can start"
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
-    if plan.not_before is not None and plan.not_before > now:
+    if plan.not_before is not None and _waits(plan.not_before, plan.updated_at, now):
         return [], [plan.not_before]
     return ([BeginVerify(plan_id=plan.id)] if free > 0 else []), []
 

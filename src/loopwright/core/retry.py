@@ -10,6 +10,11 @@ from loopwright.core.model import Policy, Task
 INSTANT: Final = timedelta(seconds=5)
 """A run that fails faster than this did no work: the same failure again would only burn money."""
 
+LONGEST_S: Final = 300.0
+"""The highest limit that `backoff` is ever given."""
+LONGEST_PAUSE: Final = timedelta(seconds=1.2 * LONGEST_S)
+"""No pause of ours is longer; one until a time that a service names usually is."""
+
 _HOPELESS_WHEN_REPEATED: Final = frozenset({Failure.AGENT_ERROR, Failure.CRASH})
 
 

@@ -55,7 +55,9 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> tuple[
         )
     )
     values = {**world.workspace_values(workspace), **attempt_values(world, plan, attempt)}
-    env = world.environment(plan, invocation, values)
+    env, view = world.home_view(
+        world.environment(plan, invocation, values), invocation, world.paths.user(attempt.id)
+    )
     spec = RunSpec(
         run_id=run.id,
         directory=directory,
@@ -70,6 +72,7 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> tuple[
         activity_paths=(workspace,),
         secrets=world.secrets(env),
         files={"prompt.md": prompt, **invocation.files},
+        home=view,
     )
     if run.state is RunState.QUEUED:
 
@@ -119,10 +122,10 @@ def end_run(
     )
 
 
-def failure_of(result: AgentResult | None, run: Run, ended: Ended, at: datetime) -> Failed:
+def failure_of(result: AgentResult | None, ended: Ended) -> Failed:
     """Say what kept a run from being claimed as done."""
-    started = ended.exit.started_at or run.started_at
-    lasted = at - started if started else None
+    how = ended.exit
+    lasted = how.ended_at - how.started_at if how.started_at else None
     if result is None:
         return Failed(failure=Failure.CRASH, detail="the keeper of the run was lost", lasted=None)
     detail = "\n".join(text for text in (result.detail, result.summary) if text)

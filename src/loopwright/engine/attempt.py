@@ -12,7 +12,7 @@ from typing import Any
 from loopwright.core.errors import CannotRun, FenceLost, GitFailed, IllegalTransition, StaleVersion, UserError
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.model import Attempt, GateCommand, Leg, Loop, Plan, Project, Role, Run, Task
-from loopwright.core.retry import Failed, backoff
+from loopwright.core.retry import LONGEST_S, Failed, backoff
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
 from loopwright.engine.agent_runs import Rows, end_run, failure_of, start_run
 from loopwright.engine.checks import Interrupted, exit_facts, gate_request
@@ -318,7 +318,7 @@ class AttemptLeg:
 
             await self._world.store.transact("attempt.checking", checking)
             return True
-        failed = failure_of(result, run, ended, at)
+        failed = failure_of(result, ended)
         if failed.failure in _PARKED:
             goes_on = await self._park(rows, run, ended, failed, saved)
             if goes_on is not None:
@@ -371,7 +371,7 @@ class AttemptLeg:
             if need(tx.get(Attempt, rows.attempt.id), "the attempt").interrupt == "cancel":
                 cancel_attempt(tx, rows.attempt, fence=self._leg.fence, **saved)
                 return True
-            pause = backoff(calls, first_s=5.0, limit_s=300.0, chance=self._world.chance())
+            pause = backoff(calls, first_s=5.0, limit_s=LONGEST_S, chance=self._world.chance())
             wake_at = reset_at or tx.now() + pause
             tx.update(Task, rows.task.id, call_failures=calls)
             move_attempt(

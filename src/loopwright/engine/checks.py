@@ -41,7 +41,10 @@ class Interrupted(Exception):
 
 def exit_facts(exit: Exit) -> dict[str, Any]:
     """Return what a run's row keeps of how its process ended."""
+    # Both moments from one clock that was read once: their difference is the length of the run.
+    started = {} if exit.started_at is None else {"started_at": exit.started_at}
     return {
+        **started,
         "exit_code": exit.code,
         "ended_by": exit.ended_by,
         "ended_at": exit.ended_at,
@@ -115,13 +118,17 @@ def gate_request(
 ) -> GateRequest:
     """Say what a gate needs to run these commands in this tree."""
     values = {**world.workspace_values(tree), **attempt_values(world, plan, attempt), "CI": "true"}
+    # What a setup command makes in a workspace may remember where HOME was, so the agent's is at the same place.
+    subject = attempt.id if attempt is not None and run.role is Role.SETUP else run.id
+    env, view = world.home_view(world.environment(plan, None, values), None, world.paths.user(subject))
     return GateRequest(
         run_id=run.id,
         directory=world.paths.run(run.id),
         tree=tree / project.subfolder,
         commands=commands,
-        env=(env := world.environment(plan, None, values)),
+        env=env,
         secrets=world.secrets(env),
+        home=view,
     )
 
 

@@ -149,7 +149,7 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
         move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
     woken = tx.find(Attempt, plan_id=plan.id, state=AttemptState.WAITING, wake_at=None)
     for attempt in woken:
-        tx.update(Attempt, attempt.id, wake_at=tx.now())
+        tx.update(Attempt, attempt.id, wake_at=tx.now(), updated_at=tx.now())
     for attempt in _live(tx, plan):
         tx.update(Attempt, attempt.id, interrupt="", wait_reason="")
     return "resumed"

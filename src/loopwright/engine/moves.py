@@ -141,7 +141,7 @@ def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
     now = tx.now()
     times = {"started_at": now} if target is RunState.RUNNING else {}
     if target in ENDED_RUN and "ended_at" not in changes:
-        times = {"ended_at": now}
+        times = {"ended_at": max(now, run.started_at or now)}
     moved = tx.update(Run, run.id, expect={"state": run.state}, state=target, **times, **changes)
     if target is RunState.RUNNING:
         told: dict[str, Any] = {"role": run.role.value, "agent": run.agent}

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core.model import Attempt, Loop, Plan, Project, Run, Task, Usage, Verdict
-from loopwright.core.states import ENDED_PLAN, ENDED_RUN, RunState, TaskState
-from loopwright.engine.views import recent_plans
+from loopwright.core.states import ENDED_PLAN, RunState, TaskState
+from loopwright.engine.views import lasted_s, recent_plans
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
 
@@ -92,7 +92,8 @@ def _summary(tx: Tx, plan: Plan, now: datetime) -> PlanSummary:
         cost_micros=plan.spent_micros if plan.spent_micros or not plan.unknown_costs else None,
         cost_complete=not plan.unknown_costs,
         created_at=plan.created_at,
-        age_s=(now - plan.created_at).total_seconds(),
+        # By the time of day, which may have been set back since.
+        age_s=max(0.0, (now - plan.created_at).total_seconds()),
     )
 
 
@@ -120,7 +121,6 @@ def run_view(tx: Tx, run: Run, paths: HomePaths) -> RunView:
     """Return the facts of one run."""
     task = tx.get(Task, run.task_id) if run.task_id else None
     attempt = tx.get(Attempt, run.attempt_id) if run.attempt_id else None
-    end = run.ended_at or (tx.now() if run.state not in ENDED_RUN else None)
     return RunView(
         id=run.id,
         role=run.role.value,
@@ -150,7 +150,7 @@ def run_view(tx: Tx, run: Run, paths: HomePaths) -> RunView:
         created_at=run.created_at,
         started_at=run.started_at,
         ended_at=run.ended_at,
-        lasted_s=(end - run.started_at).total_seconds() if end and run.started_at else None,
+        lasted_s=lasted_s(run, tx.now(), paths),
         base_sha=attempt.base_sha if attempt else None,
         tip_sha=attempt.tip_sha if attempt else None,
     )

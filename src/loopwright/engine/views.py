@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +190,8 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         gate_total=len(gate),
         cost_micros=_cost(costs),
         cost_complete=all(run.cost_micros is not None for run in costs if run.state in ENDED_RUN),
-        elapsed_s=(ended - plan.executed_at).total_seconds() if plan.executed_at else None,
+        # By the time of day, which may have been set back since.
+        elapsed_s=max(0.0, (ended - plan.executed_at).total_seconds()) if plan.executed_at else None,
         created_at=plan.created_at,
         evaluation=dict(plan.evaluation),
     )
@@ -220,7 +221,7 @@ def _task_view(
         attempt=attempt.n if attempt else 0,
         attempts_used=task.attempts,
         max_attempts=task.max_attempts,
-        elapsed_s=_elapsed(runs, task.completed_at or now) if agents else None,
+        elapsed_s=_elapsed(runs, task.completed_at or now, paths) if agents else None,
         cost_micros=_cost(agents),
         checks_passed=sum(check.status is CheckStatus.PASSED for check in checks),
         checks_total=len(checks),
@@ -260,19 +261,30 @@ def _doing(
 
 def progress(directory: Path) -> dict[str, Any]:
     """Return what an agent was last seen doing; empty when nothing is known."""
+    return _read(directory / "progress.json")
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads((directory / "progress.json").read_text())
+        found = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _elapsed(runs: list[Run], end: datetime) -> float:
-    total = timedelta()
-    for run in runs:
-        if run.started_at:
-            total += max(timedelta(), (run.ended_at or end) - run.started_at)
-    return total.total_seconds()
+def lasted_s(run: Run, now: datetime, paths: HomePaths) -> float | None:
+    """Return how long a run took, or has taken so far: as its keeper measured it, wherever that can be known."""
+    if run.started_at is None or (run.ended_at is None and run.state in ENDED_RUN):
+        return None
+    if run.ended_at is None:
+        measured = _read(paths.run(run.id) / "status.json").get("lasted_s")
+        if isinstance(measured, float):
+            return measured
+    return max(0.0, ((run.ended_at or now) - run.started_at).total_seconds())
+
+
+def _elapsed(runs: list[Run], now: datetime, paths: HomePaths) -> float:
+    return sum(lasted_s(run, now, paths) or 0.0 for run in runs)
 
 
 def _cost(runs: list[Run]) -> int | None:
@@ -291,11 +303,12 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
     runs = tx.find(Run, task_id=task_id, order_by=("created_at",))
     attempts = tx.find(Attempt, task_id=task_id, order_by=("n",))
     project = tx.get(Project, plan.project_id)
+    now = tx.now()
 
     def shown(attempt: Attempt) -> AttemptView:
         record = tx.get(VerdictRecord, attempt.verdict_id) if attempt.verdict_id else None
         mine = [run for run in runs if run.attempt_id == attempt.id]
-        return _attempt_view(attempt, mine, record.verdict if record else _judged(mine))
+        return _attempt_view(attempt, mine, record.verdict if record else _judged(mine), now, paths)
 
     return TaskDetail(
         task=view,
@@ -322,7 +335,9 @@ def _judged(runs: list[Run]) -> Verdict | None:
     return found[-1] if found else None
 
 
-def _attempt_view(attempt: Attempt, runs: list[Run], verdict: Verdict | None) -> AttemptView:
+def _attempt_view(
+    attempt: Attempt, runs: list[Run], verdict: Verdict | None, now: datetime, paths: HomePaths
+) -> AttemptView:
     agents = [run for run in runs if run.role is Role.IMPLEMENTER and run.started_at]
     checks = verdict.checks if verdict else ()
     bad = (CheckStatus.FAILED, CheckStatus.ERROR)
@@ -341,7 +356,7 @@ def _attempt_view(attempt: Attempt, runs: list[Run], verdict: Verdict | None) ->
         workspace=attempt.workspace if attempt.cleaned_at is None else None,
         run_ids=tuple(run.id for run in runs),
         failing_checks=tuple(check for check in checks if check.status in bad),
-        lasted_s=_elapsed(agents, attempt.ended_at or attempt.updated_at) if agents else None,
+        lasted_s=_elapsed(agents, attempt.ended_at or now, paths) if agents else None,
         cost_micros=_cost(agents),
         summary=agents[-1].summary if agents else "",
         commands=verdict.commands if verdict else (),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from loopwright.core.homes import HomeView
 from loopwright.core.model import Plan, Project
 from loopwright.ports import (
     Agent,
@@ -37,6 +38,10 @@ class HomePaths:
         """Return the private tree that one gate run works in."""
         return self.root / "trees" / run_id
 
+    def user(self, subject: str) -> Path:
+        """Return what HOME is for the runs of one attempt, or for one gate run."""
+        return self.root / "users" / subject
+
     def cache(self) -> Path:
         """Return the folder of shared dependency caches."""
         return self.root / "cache"
@@ -62,6 +67,18 @@ class Me:
 MakeEnvironment = Callable[[Plan, Invocation | None, Mapping[str, str]], dict[str, str]]
 """Builds a child's complete environment: allow-listed names, what the adapter sets, and the given values."""
 
+MakeView = Callable[[Mapping[str, str], Invocation | None, Path], tuple[dict[str, str], HomeView | None]]
+"""Gives a child with this environment a HOME of its own at a place: returns its environment with that, and the view."""
+
+
+def the_users_own(
+    env: Mapping[str, str],
+    invocation: Invocation | None,  # noqa: ARG001 - whatever it needs is there
+    place: Path,  # noqa: ARG001
+) -> tuple[dict[str, str], None]:
+    """Leave HOME as it is."""
+    return dict(env), None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
@@ -86,6 +103,7 @@ class World:
     """Variables that keep git inside a workspace."""
     may_act: Callable[[], bool]
     """False once this worker's lease has lapsed by its own clock: then nothing outside is changed any more."""
+    home_view: MakeView = the_users_own
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""
     port_first: int = 20000

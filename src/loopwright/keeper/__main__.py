@@ -17,7 +17,7 @@ import signal
 import socket
 import time
 
-from loopwright.keeper import places
+from loopwright.keeper import home, places
 from loopwright.keeper.desk import listen
 from loopwright.keeper.keeping import Keeper
 from loopwright.keeper.processes import Tree
@@ -100,6 +100,8 @@ def _give_up(directory: str, run_id: str, problem: str) -> None:
             "error": f"the keeper failed: {problem}",
         },
     )
+    if trouble := home.put_away(directory):
+        sys.stderr.write(f"{trouble}\n")
 
 
 def _everything_on_stdin() -> bytes:
@@ -127,6 +129,8 @@ def _put_earlier_life_away(directory: str, run_id: str) -> None:
         return
     _kill_marked(run_id)
     places.remove_tree(os.path.join(directory, places.TMP))
+    if trouble := home.put_away(directory):
+        sys.stderr.write(f"{trouble}\n")
     earlier = os.path.join(directory, places.EARLIER)
     os.makedirs(earlier, exist_ok=True)
     shelf = os.path.join(earlier, str(len(os.listdir(earlier)) + 1))

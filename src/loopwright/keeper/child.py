@@ -28,8 +28,8 @@ class NotStarted(Exception):
 class Child:
     """A started program and our ends of its pipes, none of which blocks."""
 
-    def __init__(self, spec: Spec, *, tmp: str, umask: int) -> None:
-        environment = {**spec.env, MARKER: spec.run_id, "TMPDIR": tmp}
+    def __init__(self, spec: Spec, *, private: dict[str, str], umask: int) -> None:
+        environment = {**spec.env, MARKER: spec.run_id, **private}
         stdin, self.stdin = os.pipe() if spec.stdin_pipe else (os.open(os.devnull, os.O_RDONLY), -1)
         self.stdout, stdout = _wide_pipe()
         self.stderr, stderr = _wide_pipe()

@@ -68,11 +68,9 @@ class Keeper:
         """Keep the run until everything of it is dead, then say how it ended."""
         self._wakeup = self._catch_signals()
         adopt_orphans()
-        started = time.time()
+        started, self._steady = time.time(), places.steady()
         try:
-            tmp = self._path(places.TMP)
-            os.mkdir(tmp, 0o700)
-            self._child = Child(self._spec, tmp=tmp, umask=self._umask)
+            self._child = Child(self._spec, private=self._make_private(), umask=self._umask)
         except (NotStarted, OSError) as problem:
             self._ended_by = "not_started"
             self._write_exit(code=None, started=None, error=str(problem))
@@ -91,6 +89,15 @@ class Keeper:
         self._child.reap()
         self._write_exit(code=code, started=started, error=self._trouble())
 
+    def _make_private(self) -> dict[str, str]:
+        """Make the folders that are this run's alone; return the variables that say where they are."""
+        private = {"TMPDIR": self._path(places.TMP)}
+        os.mkdir(private["TMPDIR"], 0o700)
+        if self._spec.home is not None:
+            self._spec.home.make(self._directory)
+            private["HOME"] = self._spec.home.place
+        return private
+
     def _keep(self) -> None:
         beat = last = time.monotonic()
         while True:
@@ -101,7 +108,9 @@ class Keeper:
             last = now
             if now >= beat + BEAT_S:
                 beat = now
-                self._status.beat(self._signs.seen_at, self._ended_by if self._ending else "")
+                self._status.beat(
+                    self._signs.seen_at, self._ended_by if self._ending else "", self._lasted_s()
+                )
             if self._is_over(now):
                 return
 
@@ -281,8 +290,12 @@ class Keeper:
             places.remove_tree(self._path(places.TMP))
         except OSError as problem:
             error = f"{error}; its temporary folder stays: {problem}".removeprefix("; ")
+        if self._spec.home is not None:
+            trouble = self._spec.home.put_away(self._directory)
+            error = "; ".join(part for part in (error, trouble) if part)
         cut = sum(lines.cut_bytes for lines in self._streams.values())
-        self._status.beat({}, self._ended_by)
+        lasted_s = self._lasted_s()
+        self._status.beat({}, self._ended_by, lasted_s)
         places.write_exit(
             self._directory,
             {
@@ -291,7 +304,8 @@ class Keeper:
                 "code": code,
                 "ended_by": self._ended_by,
                 "started_at": places.iso(started),
-                "ended_at": places.iso(time.time()),
+                # By the clock that it started with: whatever became of that one, the length of the run is right.
+                "ended_at": places.iso(time.time() if started is None else started + lasted_s),
                 "output_bytes": self._record.total,
                 "output_sha256": self._record.sha256,
                 "dropped_bytes": self._record.dropped_bytes + cut,
@@ -299,6 +313,9 @@ class Keeper:
             },
         )
         places.remove(self._path(places.SOCKET))
+
+    def _lasted_s(self) -> float:
+        return places.steady() - self._steady
 
     def _path(self, name: str) -> str:
         return os.path.join(self._directory, name)

@@ -20,6 +20,7 @@ OUTPUT = "output"
 WRITES = "writes.jsonl"
 LOG = "keeper.log"
 TMP = "tmp"
+HOME = "home"
 RESERVE = "reserve"
 EXIT_RESERVE = "exit.reserved"
 EARLIER = "earlier"
@@ -50,6 +51,12 @@ def iso(moment: float | None) -> str | None:
     whole = int(moment)
     micros = int((moment - whole) * 1_000_000)
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{micros:06d}+00:00"
+
+
+def steady() -> float:
+    """Return seconds that no change of the time of day touches, and that go on while the machine sleeps."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.clock_gettime(clock) if clock is not None else time.monotonic()
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -123,6 +130,10 @@ def remove_tree(path: str) -> None:
 
     It goes level by level without recursion, so that no depth of folders can exhaust the stack.
     """
+    if os.path.islink(path) or not os.path.isdir(path):
+        # Whoever owned the folder may have put something else in its place, a link to anywhere for example.
+        remove(path)
+        return
     folders = [path]
     for folder in folders:
         try:

@@ -6,6 +6,8 @@ import json
 import re
 import signal
 
+from loopwright.keeper.home import Home
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -32,6 +34,7 @@ class Spec:
             self.interrupt: str | None = raw["interrupt"]
             self.activity_paths = [str(path) for path in raw["activity_paths"]]
             self.secrets = [str(secret) for secret in raw["secrets"]]
+            self.home = None if raw["home"] is None else Home(raw["home"])
             self.hard_s = _seconds(limits["hard_s"])
             self.idle_s = _seconds(limits["idle_s"])
             self.done_grace_s = _seconds(limits["done_grace_s"])
@@ -61,6 +64,7 @@ class Spec:
             "done_pattern": self.done_pattern,
             "interrupt": self.interrupt,
             "activity_paths": self.activity_paths,
+            "home": None if self.home is None else self.home.shape(),
             "limits": {
                 "hard_s": self.hard_s,
                 "idle_s": self.idle_s,

@@ -41,11 +41,13 @@ class Status:
             started_at=places.iso(at),
             idle_enforced=idle_enforced,
             last_sign_at=places.iso(at),
+            lasted_s=0.0,
         )
         self._write()
 
-    def beat(self, seen_at: dict[str, float], ending: str) -> None:
+    def beat(self, seen_at: dict[str, float], ending: str, lasted_s: float) -> None:
         """Show that the keeper lives, and when the run last did."""
+        self.content["lasted_s"] = round(lasted_s, 1)
         if seen_at:
             self.content["signs"] = {kind: places.iso(round(at, 3)) for kind, at in seen_at.items()}
             self.content["last_sign_at"] = places.iso(round(max(seen_at.values()), 3))

@@ -1,5 +1,6 @@
 """The real Claude Code program, driven by `loopwright run` against a model server on this machine."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,6 +80,11 @@ def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(shop:
     assert not any("dangerously" in word for word in run.argv)
 
     environment = noted.read_text()
+    assert f"HOME={shop.home / 'users'}/" in environment
+    user = shop.program.user
+    assert list((user / ".claude" / "projects").rglob(f"{run.session_ref}.jsonl")), "a later leg finds it"
+    assert json.loads((user / ".claude.json").read_text()), "what it writes down of itself outlives the run"
+    assert sorted(path.name for path in user.iterdir()) == [".claude", ".claude.json"]
     assert "CLAUDECODE=" not in environment
     assert "CLAUDE_CODE_ENTRYPOINT=cli" not in environment
     stored = "".join(

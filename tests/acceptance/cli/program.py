@@ -18,6 +18,8 @@ class Program:
         self.user = place / "user"
         self.user.mkdir()
         self.home = place / "home"
+        self.python = sys.executable
+        """The interpreter that everything runs in, keepers and agents too."""
         self.env = {
             # Programs of this Python's folder, then those of the system.
             "PATH": f"{PYTHON.parent}:/usr/local/bin:/usr/bin:/bin",
@@ -37,24 +39,26 @@ class Program:
         fresh: bool = False,
     ) -> Said:
         """Call it, wait and return what it said; `fresh` starts Python itself too, from nothing."""
-        start = _fresh if fresh else call
-        said = start(arguments, cwd=cwd, env={**self.env, **(env or {})}, timeout=timeout)
+        env = {**self.env, **(env or {})}
+        if fresh or self.python != sys.executable:
+            said = self._fresh(arguments, cwd=cwd, env=env, timeout=timeout)
+        else:
+            said = call(arguments, cwd=cwd, env=env, timeout=timeout)
         assert "Traceback" not in said.err, said.err
         assert "\x1b" not in said.out + said.err, "colour although NO_COLOR is set"
         return said
 
-
-def _fresh(arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float) -> Said:
-    done = subprocess.run(
-        [sys.executable, "-m", "loopwright.cli", *arguments],
-        cwd=cwd,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
-    return Said(code=done.returncode, out=done.stdout, err=done.stderr)
+    def _fresh(self, arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float) -> Said:
+        done = subprocess.run(
+            [self.python, "-m", "loopwright.cli", *arguments],
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        return Said(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
 def executable(path: Path, script: str) -> Path:

@@ -222,7 +222,7 @@ def test_an_unknown_agent_is_refused_before_anything_is_run(program: Program, tm
 
 
 def test_ctrl_c_ends_a_gate_that_is_being_tried(program: Program, tmp_path: Path) -> None:
-    makefile = 'test:\n\techo $$PPID > "$$HOME/pid"\n\tsleep 600\n'
+    makefile = f"test:\n\techo $$PPID > {program.user}/pid\n\tsleep 600\n"
     (program.user / "bin" / "sleep").symlink_to(shutil.which("sleep") or "")
     project = repository(tmp_path / "project", {"Makefile": makefile})
     process = subprocess.Popen(

@@ -40,6 +40,9 @@ SAMPLES: dict[str, list[object]] = {
     "limits.term_grace": ["1s", "2s", "3s", "4s", "6s", "7s"],
     "ports.size": [1, 2, 3, 4, 5, 6],
     "ports.first": [2001, 2002, 2003, 2004, 2005, 2006],
+    "user_folder.private": [False, True, False, True, False, True],
+    "user_folder.show": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
+    "user_folder.hide": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "gates": [[{"name": f"g{n}", "run": f"run {n}"}] for n in range(6)],
     "agents.claude.binary": ["b1", "b2", "b3", "b4", "b5", "b6"],
 }

@@ -60,7 +60,10 @@ def test_the_schema_refuses_what_the_program_refuses(text: str) -> None:
 def test_the_examples_in_the_documentation_work() -> None:
     examples = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "configuration.md").read_text(), re.DOTALL)
     assert examples
-    settings = [resolve([from_toml(example, "loopwright.toml", Level.PROJECT)]) for example in examples]
+    settings = [
+        resolve([from_toml(one, "file.toml", Level.USER if one.startswith("# ~/.config") else Level.PROJECT)])
+        for one in examples
+    ]
     assert any(one.gates for one in settings)
     assert any(one.values.agent == "command" for one in settings)
 

@@ -20,6 +20,7 @@ from loopwright.core.decide import (
     decide,
 )
 from loopwright.core.model import Attempt, Policy, Task
+from loopwright.core.retry import LONGEST_PAUSE
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState
 
 NOW = rows.AT
@@ -122,6 +123,26 @@ def test_a_parked_attempt_wakes_when_its_time_has_come_and_goes_before_new_work(
     made = decided(scene)
     assert made.decisions == (WakeAttempt(attempt_id=due.id),)
     assert made.look_again_at == LATER
+
+
+@pytest.mark.parametrize("kind", ["task", "attempt", "plan"])
+def test_a_pause_of_ours_is_over_when_the_clock_was_set_back_but_a_time_that_was_named_is_not(
+    kind: str,
+) -> None:
+    """Three hours after the jump they would start otherwise: the rows were written by a clock that was ahead."""
+    written = NOW + timedelta(hours=3)
+
+    def scene(pause: timedelta) -> Front:
+        until = written + pause
+        return {
+            "task": lambda: front(ready=(task(not_before=until, updated_at=written),)),
+            "attempt": lambda: front(waiting=(parked(wake_at=until, updated_at=written),)),
+            "plan": lambda: front(open_tasks=0, not_before=until, updated_at=written),
+        }[kind]()
+
+    assert decided(scene(LONGEST_PAUSE)).decisions != ()
+    named = decided(scene(timedelta(hours=5)))
+    assert (named.decisions, named.look_again_at) == ((), written + timedelta(hours=5))
 
 
 def test_of_attempts_that_are_due_only_as_many_wake_as_there_is_room() -> None:

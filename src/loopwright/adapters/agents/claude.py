@@ -13,6 +13,7 @@ from loopwright.adapters.agents import claude_stream, endings, options, prompt_f
 from loopwright.adapters.agents.claude_stream import ClaudeState, Ending
 from loopwright.core.errors import BadConfig
 from loopwright.core.failures import Failure
+from loopwright.core.homes import HomePath
 from loopwright.ports import AgentRequest, AgentResult, Exit, Folded, Invocation, OutputLine
 
 _MODES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
@@ -31,6 +32,12 @@ _INHERITED: Final = (
     "ANTHROPIC_MODEL",
     "CLAUDE_CODE_OAUTH_TOKEN",
     "CLAUDE_CONFIG_DIR",
+)
+
+_HOME: Final = (
+    # Login, settings, and the conversations that a later leg goes on with.
+    HomePath(path=".claude/", writable=True, moved_by="CLAUDE_CONFIG_DIR"),
+    HomePath(path=".claude.json", writable=True, moved_by="CLAUDE_CONFIG_DIR"),
 )
 
 _OURS: Final = frozenset(
@@ -134,6 +141,7 @@ class ClaudeAgent:
             argv=prompt_file.on_stdin(request.run_directory, argv),
             env=_environment(request),
             inherit=_INHERITED,
+            home=_HOME,
             files={prompt_file.NAME: request.prompt},
             done_pattern=_DONE,
             interrupt="SIGINT",

@@ -84,6 +84,7 @@ class CommandGate:
             argv=(sys.executable, "-I", "-S", os.fspath(Path(runner.__file__)), str(folder / "job.json")),
             cwd=request.tree,
             env=dict(request.env),
+            home=request.home,
             limits=Limits(
                 hard_s=sum(command.timeout_s + each for command in request.commands) + _GRACE_S,
                 # Each command has its own limit, and a long silent build is no sign of death.

@@ -1,0 +1,149 @@
+"""The wall clock of the whole machine jumps by hours while the program works; every other clock goes on."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.control.workshop import Gateway, Workshop
+from tests.acceptance.sandbox import Background, task
+from tests.chaos.wall_clock import HOUR, MISSING, WallClock
+from tests.waiting import eventually
+
+from loopwright.core.model import Attempt, Plan, Run, Task
+
+pytestmark = [
+    pytest.mark.skipif(bool(MISSING), reason=MISSING),
+    pytest.mark.parametrize("hours", [3, -3], ids=["forward", "backward"]),
+]
+
+LONGEST_S = 600.0
+"""No run of these tests lasts longer, so a length above it is the jump."""
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> WallClock:
+    return WallClock(tmp_path / "clock")
+
+
+@pytest.fixture
+def shop(tmp_path: Path, clock: WallClock) -> Iterator[Workshop]:
+    shop = Workshop(tmp_path)
+    shop.program.python = str(clock.python)
+    yield shop
+    shop.clean_up()
+
+
+def lengths(document: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    """Find every length of time that a document tells."""
+    if isinstance(document, dict):
+        for key, value in document.items():
+            if key.endswith("_s") and isinstance(value, int | float):
+                yield f"{path}.{key}", value
+            else:
+                yield from lengths(value, f"{path}.{key}")
+    elif isinstance(document, list):
+        for n, value in enumerate(document):
+            yield from lengths(value, f"{path}[{n}]")
+
+
+def sane(document: Any) -> None:
+    """No length is negative, and none but the age of a plan, which is told by the time of day, has the jump in it."""
+    found = dict(lengths(document))
+    assert found
+    of_plans = {".plan.elapsed_s", ".plans[0].age_s"}
+    assert not {where: length for where, length in found.items() if length < 0}
+    assert not {
+        where: length for where, length in found.items() if length > LONGEST_S and where not in of_plans
+    }
+
+
+def seen_by_the_worker(shop: Workshop, hours: int) -> Callable[[], bool]:
+    """Say whether the worker has made a pass by the new clock: it writes down a sign of life with its time."""
+    there = datetime.now(UTC) + timedelta(hours=hours)
+
+    def seen() -> bool:
+        (file,) = (shop.repository / ".loopwright" / "health").glob("*.json")
+        beat = datetime.fromisoformat(json.loads(file.read_text())["last_heartbeat"])
+        return abs(beat - there) < timedelta(hours=1)
+
+    return seen
+
+
+def done_once(shop: Workshop, going: Background, *keys: str) -> None:
+    """Hold the end of a plan against the promises: verified, each task landed once, no run repeated."""
+    assert going.end(timeout=90) == 0, going.out
+    assert shop.row(Plan).status == "VERIFIED"
+    assert sorted(shop.landed()) == sorted(keys)
+    for kind in (Task, Attempt, Run):
+        assert all(row.plan_id for row in shop.rows(kind))
+    sane(shop("status", "--json").document)
+    for key in keys:
+        sane(shop("show", key, "--json").document)
+    for run in shop.rows(Run):
+        assert run.started_at is not None
+        assert run.ended_at is not None
+        assert timedelta() <= run.ended_at - run.started_at < timedelta(seconds=LONGEST_S), run
+    receipt = shop("receipt", "verify", f".loopwright/receipts/{shop.row(Plan).id}.json")
+    assert receipt.code == 0, receipt.out + receipt.err
+    shop.untouched()
+
+
+def test_a_jump_while_agents_work(shop: Workshop, clock: WallClock, hours: int) -> None:
+    hold = shop.gate("hold")
+    steps = {key: [[hold.step, {"write": key, "text": key}]] for key in ("one", "two")}
+    shop.play(steps)
+    going = shop.start("run", str(shop.plan("jump", [task(key, f"test -s {key}") for key in steps])))
+    shop.until_started("one", "two")
+    clock.jump(hours * HOUR)
+    eventually(seen_by_the_worker(shop, hours), timeout=30)
+    sane(shop("status", "--json").document)
+    assert shop.started() == [(line.task, 1) for line in shop.journal()]
+    hold.let_go()
+    done_once(shop, going, "one", "two")
+    assert sorted(shop.started()) == [("one", 1), ("two", 1)]
+
+
+def test_a_jump_while_a_gate_runs(shop: Workshop, clock: WallClock, hours: int) -> None:
+    hold: Gateway = shop.gate("hold")
+    shop.play({"one": [[{"write": "one", "text": "1"}]]})
+    going = shop.start("run", str(shop.plan("jump", [task("one", f"{hold.shell}; test -s one")])))
+    hold.until_reached()
+    clock.jump(hours * HOUR)
+    eventually(seen_by_the_worker(shop, hours), timeout=30)
+    sane(shop("status", "--json").document)
+    hold.let_go()
+    done_once(shop, going, "one")
+    assert shop.started() == [("one", 1)]
+    assert len(shop.rows(Run)) == 3, "the agent, the check of its work, and the verification"
+
+
+@pytest.mark.parametrize("failure", ["overloaded", "crash"])
+def test_a_jump_during_the_pause_before_a_retry(
+    shop: Workshop, clock: WallClock, hours: int, failure: str
+) -> None:
+    """A pause of seconds must not become one of hours."""
+    steps = {
+        "overloaded": [
+            [{"expect_prompt": "You were interrupted", "otherwise": [{"fail": "overloaded"}]}, WRITE]
+        ],
+        "crash": [[{"crash": "SIGKILL"}], [WRITE]],
+    }
+    shop.play({"one": steps[failure]})
+    going = shop.start("run", str(shop.plan("jump", [task("one", "test -s one")])))
+    shop.until_started("one")
+    eventually(lambda: any(waits(shop)), timeout=60, every=0.005)
+    clock.jump(hours * HOUR)
+    sane(shop("status", "--json").document)
+    done_once(shop, going, "one")
+    assert len(shop.started()) == 2, "the one that failed, and one more"
+
+
+WRITE = {"write": "one", "text": "1"}
+
+
+def waits(shop: Workshop) -> Iterator[bool]:
+    yield from (one.state == "WAITING" and one.wake_at is not None for one in shop.rows(Attempt))
+    yield from (one.not_before is not None for one in shop.rows(Task))
