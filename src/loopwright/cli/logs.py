@@ -15,10 +15,10 @@ from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.keeping_files import OutputReader
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.log_runs import NAMES, RoleName, Wish, choose, nothing
-from loopwright.cli.looking import Look, find_target, looking
+from loopwright.cli.looking import Look, looking, wanted
 from loopwright.cli.output import console, duration, money
-from loopwright.cli.table import short_id
 from loopwright.cli.transcript import Transcript, readable_lines
+from loopwright.core.ids import short_id
 from loopwright.core.model import Run
 from loopwright.core.states import ENDED_RUN
 from loopwright.ports import OutputLine
@@ -27,7 +27,7 @@ _LOOK_S: Final = 1.0
 
 
 def logs(
-    target: str,
+    target: str | None = None,
     /,
     *,
     follow: Annotated[bool, Parameter(alias="-f")] = False,
@@ -41,7 +41,8 @@ def logs(
     Parameters
     ----------
     target
-        A run, a task (the runs of its newest attempt) or a plan (its verification).
+        A run, a task (the runs of its newest attempt) or a plan (its verification); default: the task that
+        needs you, else the one that is running, else what ran last.
     follow
         Stay, and print what comes until the target is finished.
     raw
@@ -55,7 +56,7 @@ def logs(
     """
     with looking() as look:
         # Once, by id: while following, a newer plan may have a task of the same name.
-        found = look.store.read_sync(lambda tx: find_target(tx, target))
+        found = look.store.read_sync(lambda tx: wanted(tx, target, with_output=True))
         wish = Wish(target=found.id, role=role, attempt=attempt)
         chosen = look.store.read_sync(lambda tx: choose(tx, wish))
         if not chosen.runs and not (follow and chosen.more):

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def call(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; a user's mistake is one line, never a traceback."""
-    from loopwright.core.errors import Held, LoopwrightError, UserError
+    from loopwright.core.errors import LoopwrightError
 
     as_json = "--json" in arguments
     for stream in (sys.stdout, sys.stderr):
@@ -72,13 +72,9 @@ def call(arguments: Sequence[str]) -> int:
         hint = "`loopwright --help` lists the commands, and each takes --help"
         return complain(str(mistake).strip(), hint=hint, code=ExitCode.USER_ERROR, as_json=as_json)
     except LoopwrightError as known:
-        from loopwright.cli.output import complain
+        from loopwright.cli.mistakes import explain
 
-        code = ExitCode.ENVIRONMENT
-        if isinstance(known, UserError):
-            code = ExitCode.HELD if isinstance(known, Held) else ExitCode.USER_ERROR
-        advice = known.hint if isinstance(known, UserError) else None
-        return complain(str(known), hint=advice, code=code, as_json=as_json, kind=known.code)
+        return explain(known, arguments, as_json=as_json)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:

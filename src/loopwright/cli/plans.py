@@ -20,7 +20,7 @@ from loopwright.cli.probes import FoundAgent, find_agent
 from loopwright.cli.starting import read_plan, settings_in_checkout, settings_text
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
-from loopwright.core.errors import BadConfig, BadPlan, NotARepository
+from loopwright.core.errors import BadPlan, NotARepository
 from loopwright.engine.submit import evaluate
 from loopwright.ports import PlannedTask, PlannedWork
 
@@ -50,12 +50,7 @@ def check(file: Path, /, *, json: bool = False) -> int:
     json
         Print one JSON document.
     """
-    try:
-        report = _examine(file)
-    except BadPlan as bad:
-        return _refuse(str(file), bad.problems, as_json=json)
-    except BadConfig as bad:
-        return _refuse(str(file), tuple(str(bad).splitlines()), as_json=json)
+    report = _examine(file)
     refused = _unchecked(report) and not report.settings.values.allow_unverified
     code = ExitCode.USER_ERROR if refused else ExitCode.VERIFIED
     if json:
@@ -64,25 +59,6 @@ def check(file: Path, /, *, json: bool = False) -> int:
     _print(file, report, console())
     if not refused:
         console().print(f"[green]ok[/]: the plan is good; run it with  loopwright run {escape(str(file))}")
-    return code
-
-
-def _refuse(name: str, problems: tuple[str, ...], *, as_json: bool) -> int:
-    code = ExitCode.USER_ERROR
-    if as_json:
-        error = {
-            "code": BadPlan.code,
-            "message": f"{name} cannot be run",
-            "hint": "mend what is named and check again",
-        }
-        print_json({"error": {**error, "problems": problems}, "exit_code": int(code)})
-        return code
-    out = console(stderr=True)
-    found = counted(len(problems), "problem")
-    out.print(f"[bold red]error[/]: {escape(name)} cannot be run: {found}")
-    for problem in problems:
-        out.print(f"  {escape(problem)}")
-    out.print("[bold]to do[/]: mend what is named and check again; docs/plan-format.md shows the format")
     return code
 
 

@@ -19,8 +19,9 @@ from loopwright.cli.context import look_settings, open_existing
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.looking import find_plan, whereabouts
 from loopwright.cli.output import console, money, print_json
-from loopwright.cli.table import Roomy, one_line, short_id
+from loopwright.cli.table import Roomy, one_line
 from loopwright.core.errors import LoopwrightError, UserError
+from loopwright.core.ids import short_id
 from loopwright.core.receipts import Facts, render, verify_receipt
 
 app = App(name="receipt", help="Show or verify the record of a plan.", help_format="plaintext")

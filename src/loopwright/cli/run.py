@@ -258,7 +258,7 @@ def closing(view: PlanView, *, as_json: bool) -> None:
         return
     for task in view.tasks:
         if task.status in ("ERROR", "CANCELLED"):
-            out.print(f"look at it:  loopwright show {escape(shlex.quote(task.key))}")
+            out.print(f"look at it:  loopwright show {escape(shlex.quote(view.prefix + task.key))}")
     if view.loop_state in ("PAUSED", "STOPPED"):
         out.print(f"go on:  loopwright resume {view.id}")
 

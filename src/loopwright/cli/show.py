@@ -11,28 +11,31 @@ from rich.table import Table
 
 from loopwright.cli.changes import Change, Changes, diff_command
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.looking import Look, find_target, looking
+from loopwright.cli.looking import Look, looking, project_here, wanted
 from loopwright.cli.output import console, duration, money, print_json
 from loopwright.cli.steps import Step, plan_steps, print_steps
-from loopwright.cli.table import Roomy, one_line, screen, short_id
+from loopwright.cli.table import Roomy, one_line, screen
 from loopwright.cli.task_screen import print_lines, task_screen
 from loopwright.core.errors import NotFound, UserError
+from loopwright.core.ids import short_id
 from loopwright.core.model import Plan, Project, Run, Task, VerdictStatus
 from loopwright.core.states import TaskState
 from loopwright.engine.overview import RunView, run_view
+from loopwright.engine.targets import handle
 from loopwright.engine.views import PlanView, TaskDetail, plan_view, task_detail
 from loopwright.ports import Tx
 
 _FILE_LINES = 40
 
 
-def show(target: str, /, *, diff: bool = False, json: bool = False) -> int:
+def show(target: str | None = None, /, *, diff: bool = False, json: bool = False) -> int:
     """Show one task: what was expected, what failed, what to do next. Runs and plans are shown too.
 
     Parameters
     ----------
     target
-        A task, a run or a plan: an id, the beginning of one, or a task's name in the newest plan.
+        A task, a run or a plan: an id, the beginning of one, a name, or PLAN/TASK (default: the task that
+        needs you, else the one that is running, else the newest plan).
     diff
         Print only the changes: of the landed commit, of the newest attempt, or of the whole plan.
     json
@@ -41,7 +44,7 @@ def show(target: str, /, *, diff: bool = False, json: bool = False) -> int:
     if diff and json:
         raise UserError("--diff prints a diff, which is no JSON", hint="leave one of them out")
     with looking() as look:
-        row = look.store.read_sync(lambda tx: find_target(tx, target))
+        row = look.store.read_sync(lambda tx: wanted(tx, target))
         if isinstance(row, Task):
             return _Tasks(look, row).show(diff=diff, as_json=json)
         if isinstance(row, Run):
@@ -58,13 +61,8 @@ class _Tasks:
         )
 
     def _load(self, tx: Tx, look: Look[Any], row: Task) -> tuple[TaskDetail, str, tuple[str, ...]]:
-        # Its name is enough where it means this very task; an older plan may have one of the same name.
-        try:
-            by_name = find_target(tx, row.key)
-        except NotFound:
-            by_name = None
-        handle = row.key if by_name is not None and by_name.id == row.id else short_id(row.id)
-        return task_detail(tx, row.id, look.paths), handle, _blockers(tx, row)
+        named = handle(tx, row, project_path=project_here())
+        return task_detail(tx, row.id, look.paths), named, _blockers(tx, row)
 
     def show(self, *, diff: bool, as_json: bool) -> int:
         """Print the task, or its diff."""

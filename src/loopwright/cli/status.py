@@ -14,9 +14,10 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.looking import Look, WorkerSeen, find_plan, glancing, looking, newest_plan, project_here
 from loopwright.cli.output import console, duration, money, print_json
 from loopwright.cli.steps import plan_steps, print_steps
-from loopwright.cli.table import Roomy, counted, one_line, screen, short_id, standing
+from loopwright.cli.table import Roomy, counted, one_line, screen, standing
 from loopwright.cli.table import exit_code as code_of
 from loopwright.core.documents import document, plain
+from loopwright.core.ids import short_id
 from loopwright.core.model import RecordedEvent
 from loopwright.engine.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
 from loopwright.engine.views import PlanView, plan_view

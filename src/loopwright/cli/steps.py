@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from loopwright.cli.table import short_id
+from loopwright.core.ids import short_id
 from loopwright.engine.views import PlanView
 
 _ALIGNED = 50
@@ -39,7 +39,10 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
     if view.status == "VERIFIED":
         return [Step(command=f"git merge --ff-only {view.branch}", why="take the result over")]
     steps = [
-        Step(command=f"loopwright show {shlex.quote(task.key)}", why="what failed, and what to do about it")
+        Step(
+            command=f"loopwright show {shlex.quote(view.prefix + task.key)}",
+            why="what failed, and what to do about it",
+        )
         for task in view.tasks
         if task.status == "ERROR"
     ][:3]

@@ -8,6 +8,7 @@ from rich.text import Text
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.output import duration, money
 from loopwright.core.failures import RULES, Failure
+from loopwright.core.ids import short_id
 from loopwright.engine.overview import PlanSummary
 from loopwright.engine.views import PlanView, TaskView
 
@@ -111,12 +112,6 @@ def _shown(view: PlanView, limit: int | None) -> tuple[TaskView, ...]:
     )
     keep = {task.id for task in best[:limit]}
     return tuple(task for task in view.tasks if task.id in keep)
-
-
-def short_id(id: str) -> str:
-    """Return as much of an id as people need: every command takes the beginning of one."""
-    kind, _, rest = id.partition("_")
-    return f"{kind}_{rest[:8]}"
 
 
 def counted(number: int, what: str) -> str:

@@ -12,8 +12,9 @@ from loopwright.adapters.gates.text import clean
 from loopwright.cli.changes import Change, diff_command
 from loopwright.cli.output import duration, money
 from loopwright.cli.steps import Step
-from loopwright.cli.table import mark, short_id, word
+from loopwright.cli.table import mark, word
 from loopwright.core.failures import RULES, Failure
+from loopwright.core.ids import short_id
 from loopwright.core.model import Check, CommandResult
 from loopwright.engine.views import AttemptView, TaskDetail
 

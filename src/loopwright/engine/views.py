@@ -9,6 +9,7 @@ from typing import Any
 from loopwright.core.errors import NotFound
 from loopwright.core.failures import RULES
 from loopwright.core.gates import task_commands
+from loopwright.core.ids import short_id
 from loopwright.core.model import (
     Attempt,
     Check,
@@ -25,7 +26,16 @@ from loopwright.core.model import (
     VerdictRecord,
     Worker,
 )
-from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState, TaskState
+from loopwright.core.states import (
+    ENDED_PLAN,
+    ENDED_RUN,
+    LIVE_ATTEMPT,
+    AttemptState,
+    LoopState,
+    PlanState,
+    RunState,
+    TaskState,
+)
 from loopwright.engine.naming import attempt_ref
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
@@ -87,7 +97,8 @@ class PlanView:
     elapsed_s: float | None
     created_at: datetime
     evaluation: dict[str, Any] = field(default_factory=dict)
-    held_by: dict[str, Any] | None = None
+    prefix: str = ""
+    """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +204,17 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         elapsed_s=(ended - plan.executed_at).total_seconds() if plan.executed_at else None,
         created_at=plan.created_at,
         evaluation=dict(plan.evaluation),
+        prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )
+
+
+def _names_suffice(tx: Tx, plan: Plan, loop: Loop | None) -> bool:
+    """Say whether the names of a plan's tasks can only mean this plan: see `targets.resolve_target`."""
+    unfinished = tx.count(Plan, project_id=plan.project_id, status=set(PlanState) - ENDED_PLAN)
+    if plan.status not in ENDED_PLAN:
+        return unfinished == 1
+    current = loop is not None and loop.plan_id == plan.id
+    return current and not unfinished and tx.count(Loop, project_id=plan.project_id) == 1
 
 
 def _task_view(
@@ -355,52 +376,8 @@ def live_workers(tx: Tx) -> list[Worker]:
     return [one for one in tx.find(Worker, order_by=("started_at",)) if one.lease_until > now and one.slots]
 
 
-def resolve_target(tx: Tx, text: str, *, project_path: str | None = None) -> Plan | Task | Run | Loop:
-    """Find what a person means: an id, the unique beginning of one, a task's key or a loop's name."""
-    kinds: tuple[type[Plan] | type[Task] | type[Run] | type[Loop], ...] = (Plan, Task, Run, Loop)
-    for kind in kinds:
-        row = tx.get(kind, text)
-        if row is not None:
-            return row
-    found: list[Plan | Task | Run | Loop] = []
-    plans = recent_plans(tx, project_path=project_path)
-    for plan in plans[:1]:
-        found.extend(task for task in tx.find(Task, plan_id=plan.id) if task.key == text)
-    if not found:
-        for plan in plans:
-            rows: list[Plan | Task | Run] = [
-                plan,
-                *tx.find(Task, plan_id=plan.id),
-                *tx.find(Run, plan_id=plan.id),
-            ]
-            found.extend(row for row in rows if _begins(row.id, text))
-            found.extend(
-                row for row in rows if isinstance(row, Task) and row.key == text and row not in found
-            )
-    if not found:
-        where: dict[str, Any] = {}
-        if project_path is not None:
-            where["project_id"] = _projects(tx, project_path)
-        found.extend(tx.find(Loop, name=text, **where))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(_named(row) for row in found[:5])
-        raise NotFound(f"{text!r} could be any of {len(found)}: {names}", hint="give more of the id")
-    raise NotFound(f"nothing here is called {text!r}", hint="`loopwright status` lists what there is")
-
-
-def _named(row: Plan | Task | Run | Loop) -> str:
-    told = row.key if isinstance(row, Task) else row.title if isinstance(row, Plan) else ""
-    return f"{row.id} ({told})" if told else row.id
-
-
 def _projects(tx: Tx, path: str) -> list[str]:
     return [project.id for project in tx.find(Project, path=path)]
-
-
-def _begins(id: str, text: str) -> bool:
-    return len(text) >= 4 and (id.startswith(text) or id.partition("_")[2].startswith(text))
 
 
 def recent_plans(tx: Tx, *, project_path: str | None = None, limit: int = 50) -> list[Plan]:
