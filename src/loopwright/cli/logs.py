@@ -14,7 +14,7 @@ from loopwright.adapters.host import host_id
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.keeping_files import OutputReader
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.log_runs import NAMES, RoleName, Wish, choose, nothing
+from loopwright.cli.log_runs import NAMES, Chosen, RoleName, Wish, choose, nothing
 from loopwright.cli.looking import Look, looking, wanted
 from loopwright.cli.output import console, duration, money
 from loopwright.cli.transcript import Transcript, readable_lines
@@ -66,11 +66,10 @@ def logs(
             asyncio.run(_follow(look, wish, printer))
             return ExitCode.VERIFIED
         for run in chosen.runs:
-            printer.head(run, chosen.attempts.get(run.id))
+            printer.head(run, chosen)
             for line in _recorded(look.paths.run(run.id)):
                 printer.line(line)
             printer.end(run)
-        printer.note(chosen.note)
     return ExitCode.VERIFIED
 
 
@@ -82,7 +81,7 @@ async def _follow(look: Look[Any], wish: Wish, printer: "_Printer") -> None:
         new = [run for run in chosen.runs if run.id not in printed]
         for run in new:
             directory = look.paths.run(run.id)
-            printer.head(run, chosen.attempts.get(run.id))
+            printer.head(run, chosen)
             await _until_started(look, keepers, run)
             async for line in keepers.follow(directory):
                 printer.line(line)
@@ -140,11 +139,15 @@ class _Printer:
         self._transcript: Transcript | None = None
         self._lines = 0
 
-    def head(self, run: Run, attempt: int | None) -> None:
+    def head(self, run: Run, chosen: Chosen) -> None:
         """Begin a run."""
         self._run, self._transcript, self._lines = run, Transcript(run), 0
         who = " ".join(filter(None, (NAMES[run.role], run.agent, run.model)))
+        attempt = chosen.attempts.get(run.id)
         tries = f"  attempt {attempt}" if attempt else ""
+        if run.id in chosen.reused:
+            self._about("── the gate was not run again: exactly this tree was judged before")
+            tries = f"  {chosen.reused[run.id]}, used again"
         self._about(f"── {who}{tries}  {short_id(run.id)}")
 
     def line(self, line: OutputLine) -> None:
@@ -187,11 +190,6 @@ class _Printer:
             money(run.cost_micros) if run.cost_micros is not None else "",
         )
         self._about("── " + "  ".join(part for part in parts if part))
-
-    def note(self, text: str) -> None:
-        """Say what people may miss, if there is something."""
-        if text:
-            self._about(text)
 
     def _about(self, text: str) -> None:
         if not self._raw and not self._json:

@@ -15,11 +15,12 @@ from loopwright.cli.looking import Look, looking, project_here, wanted
 from loopwright.cli.output import console, duration, money, print_json
 from loopwright.cli.steps import Step, plan_steps, print_steps
 from loopwright.cli.table import Roomy, one_line, screen
-from loopwright.cli.task_screen import print_lines, task_screen
+from loopwright.cli.task_screen import Names, print_lines, task_screen
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan, Project, Run, Task, VerdictStatus
 from loopwright.core.states import TaskState
+from loopwright.engine.commands import check_retry
 from loopwright.engine.overview import RunView, run_view
 from loopwright.engine.targets import handle
 from loopwright.engine.views import PlanView, TaskDetail, plan_view, task_detail
@@ -56,13 +57,21 @@ class _Tasks:
     """Shows one task."""
 
     def __init__(self, look: Look[Any], row: Task) -> None:
-        self._detail, self._handle, self._blockers = look.store.read_sync(
-            lambda tx: self._load(tx, look, row)
-        )
+        self._detail, self._names = look.store.read_sync(lambda tx: self._load(tx, look, row))
 
-    def _load(self, tx: Tx, look: Look[Any], row: Task) -> tuple[TaskDetail, str, tuple[str, ...]]:
-        named = handle(tx, row, project_path=project_here())
-        return task_detail(tx, row.id, look.paths), named, _blockers(tx, row)
+    def _load(self, tx: Tx, look: Look[Any], row: Task) -> tuple[TaskDetail, Names]:
+        project = project_here()
+        try:
+            check_retry(tx, row)
+            refused = ""
+        except UserError as why:
+            refused = str(why)
+        names = Names(
+            handle=handle(tx, row, project_path=project),
+            blockers=tuple(handle(tx, one, project_path=project) for one in _blockers(tx, row)[:2]),
+            retry_refused=refused,
+        )
+        return task_detail(tx, row.id, look.paths), names
 
     def show(self, *, diff: bool, as_json: bool) -> int:
         """Print the task, or its diff."""
@@ -76,9 +85,7 @@ class _Tasks:
             return ExitCode.VERIFIED
         out = console()
         height = min(_FILE_LINES, max(23, out.size.height - 1)) if out.is_terminal else _FILE_LINES
-        lines, steps = task_screen(
-            detail, changes, handle=self._handle, blockers=self._blockers, height=height
-        )
+        lines, steps = task_screen(detail, changes, names=self._names, height=height)
         print_lines(out, lines)
         out.print()
         out.print("[bold]to do[/]" if detail.task.status != "COMPLETE" else "[bold]see also[/]")
@@ -101,7 +108,7 @@ class _Tasks:
         return found
 
 
-def _blockers(tx: Tx, row: Task) -> tuple[str, ...]:
+def _blockers(tx: Tx, row: Task) -> list[Task]:
     """Return the failed or cancelled tasks that hold this one up, however far away."""
     tasks = {task.id: task for task in tx.find(Task, plan_id=row.plan_id, order_by=("position",))}
     ahead, seen = list(row.depends_on), set[str]()
@@ -111,7 +118,7 @@ def _blockers(tx: Tx, row: Task) -> tuple[str, ...]:
             seen.add(one)
             ahead += tasks[one].depends_on
     stuck = (TaskState.ERROR, TaskState.CANCELLED)
-    return tuple(task.key for task in tasks.values() if task.id in seen and task.status in stuck)
+    return [task for task in tasks.values() if task.id in seen and task.status in stuck]
 
 
 def _print_diff(path: str, old: str | None, new: str | None, *, what: str) -> int:

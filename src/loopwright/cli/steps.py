@@ -46,6 +46,13 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
         for task in view.tasks
         if task.status == "ERROR"
     ][:3]
+    given_up = [task for task in view.tasks if task.status == "CANCELLED"]
+    if given_up and view.loop_state == "FAILED" and view.status == "RUNNING" and not steps:
+        # The two ways on: nobody but a person decides which.
+        name = shlex.quote(view.prefix + given_up[0].key)
+        steps.append(Step(command=f"loopwright retry {name}", why=f"try {given_up[0].key} again after all"))
+        ends = "or end the plan; what landed stays on its branch"
+        steps.append(Step(command=f"loopwright cancel {plan}", why=ends))
     if view.status == "FAILED" and not steps:
         steps.append(Step(command=f"loopwright logs {plan}", why="what the complete gate printed"))
         steps.append(Step(command=f"loopwright reverify {plan}", why="run the complete gate once more"))

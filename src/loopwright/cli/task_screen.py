@@ -42,6 +42,16 @@ class _Level:
     attempts: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What to type for a task and for those that hold it up, and whether it can be tried again at all."""
+
+    handle: str
+    blockers: tuple[str, ...] = ()
+    retry_refused: str = ""
+    """Why `retry` would be refused; empty when it would not."""
+
+
 _LEVELS: Final = (
     _Level(commands=6, criteria=3, attempts=3),
     _Level(commands=4, criteria=2, attempts=2),
@@ -53,15 +63,14 @@ def task_screen(
     detail: TaskDetail,
     changes: Mapping[int, Change | None],
     *,
-    handle: str,
-    blockers: Sequence[str],
+    names: Names,
     height: int,
 ) -> tuple[Lines, list[Step]]:
     """Return the screen as lines, each of which fits one line of a terminal, and the commands to type."""
-    steps = task_steps(detail, handle, blockers)
+    steps = task_steps(detail, names)
     if detail.task.status == "COMPLETE":
-        return [*_head(detail), *_landed(detail, changes)], steps
-    head, room = _head(detail), 0
+        return [*_head(detail, names), *_landed(detail, changes)], steps
+    head, room = _head(detail, names), 0
     for level in _LEVELS:
         upper = [*head, Text(), *_expected(detail, level)]
         lower = [Text(), *_attempts(detail, changes, level.attempts)] if detail.attempts else []
@@ -87,7 +96,7 @@ def _title(text: str) -> Text:
     return Text(text, style="bold")
 
 
-def _head(detail: TaskDetail) -> Lines:
+def _head(detail: TaskDetail, names: Names) -> Lines:
     task = detail.task
     first = mark(task).append(f"  {task.key}", style="bold").append(f"  {task.title}")
     plan = Text(f"task {short_id(task.id)} of {detail.plan_title} ({short_id(detail.plan_id)})", style="dim")
@@ -96,6 +105,7 @@ def _head(detail: TaskDetail) -> Lines:
         lines.append(Text(f"{word(task)}: {_advice(detail)} ({_tries(detail)})", style="red"))
     elif task.status == "CANCELLED":
         lines.append(Text(f"cancelled after {_tries(detail)}; its work stays pinned", style="yellow"))
+        lines.append(Text(f"  {_ways_on(names)}", style="yellow"))
     elif task.status != "COMPLETE":
         doing = f": {clean(task.doing)}" if task.doing else ""
         tries = f" (attempt {task.attempt} of {task.max_attempts})" if task.status == "RUNNING" else ""
@@ -103,6 +113,12 @@ def _head(detail: TaskDetail) -> Lines:
     if detail.note:
         lines.append(Text(f"note for the agent: {_flat(detail.note)}", style="yellow"))
     return lines
+
+
+def _ways_on(names: Names) -> str:
+    if names.retry_refused:
+        return f"it cannot be tried again: {names.retry_refused}"
+    return "its plan is not finished without it: try it again, or cancel the plan"
 
 
 def _tries(detail: TaskDetail) -> str:
@@ -236,9 +252,9 @@ def _landed(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
     return [*lines, Text(), *_attempts(detail, changes, _LEVELS[0].attempts)]
 
 
-def task_steps(detail: TaskDetail, handle: str, blockers: Sequence[str]) -> list[Step]:
+def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
     """Return what to type next about a task."""
-    task, name = detail.task, shlex.quote(handle)
+    task, name = detail.task, shlex.quote(names.handle)
     seen = [
         one
         for one in detail.attempts
@@ -259,6 +275,12 @@ def task_steps(detail: TaskDetail, handle: str, blockers: Sequence[str]) -> list
                     command=f"loopwright retry {name} --agent NAME", why="let another agent try (or --model)"
                 ),
             ]
+            if names.retry_refused:
+                again = []
+            elif task.status == "CANCELLED":
+                plan = short_id(detail.plan_id)
+                ends = "or end the whole plan; what landed stays on its branch"
+                again = [*again[:1], Step(command=f"loopwright cancel {plan}", why=ends)]
             steps = [*again, *([logs] if seen else [])]
             if seen and seen[-1].tip_sha:
                 diff = diff_command(seen[-1].base_sha, seen[-1].tip_sha)
@@ -273,7 +295,7 @@ def task_steps(detail: TaskDetail, handle: str, blockers: Sequence[str]) -> list
             watch = Step(command=f"loopwright watch {short_id(detail.plan_id)}", why="follow the plan live")
             held = [
                 Step(command=f"loopwright show {shlex.quote(key)}", why=f"{key} holds it up")
-                for key in blockers[:2]
+                for key in names.blockers
             ]
             return [*(held or [watch]), *([logs] if seen else []), cancel]
 

@@ -127,9 +127,24 @@ def _pause(tx: Tx, _ids: Ids, command: Command) -> str:
         reason = str(command.arguments.get("reason") or "paused by a person")
         move_loop(tx, loop, LoopState.PAUSED, "loop_paused", command.actor, reason)
     if command.arguments.get("now"):
-        count = _interrupt(tx, plan, "pause")
-        return f"paused; {count} running attempts are asked to stop, their work is kept"
-    return f"paused; {len(_live(tx, plan))} running attempts may finish"
+        return f"paused; {_asked_to_stop(_interrupt(tx, plan, 'pause'))}"
+    match len(_live(tx, plan)):
+        case 0:
+            return "paused; nothing was running"
+        case 1:
+            return "paused; 1 running attempt may finish"
+        case count:
+            return f"paused; {count} running attempts may finish"
+
+
+def _asked_to_stop(count: int) -> str:
+    match count:
+        case 0:
+            return "nothing was running"
+        case 1:
+            return "1 running attempt is asked to stop, its work is kept"
+        case _:
+            return f"{count} running attempts are asked to stop, their work is kept"
 
 
 def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
@@ -172,8 +187,7 @@ def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
         return "already stopped"
     _refuse_at_rest(plan, loop)
     move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", command.actor, "stopped by a person")
-    count = _interrupt(tx, plan, "pause")
-    return f"stopped; {count} running attempts are asked to stop, their work is kept"
+    return f"stopped; {_asked_to_stop(_interrupt(tx, plan, 'pause'))}"
 
 
 def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
@@ -234,11 +248,8 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
     return "cancelled"
 
 
-def _retry(tx: Tx, ids: Ids, command: Command) -> str:
-    """Give a task another attempt, steered by a note, another agent or another model."""
-    task = tx.get(Task, command.target)
-    if task is None:
-        raise NotFound(f"there is no task {command.target}")
+def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
+    """Return the plan and the last attempt of a task that may be tried again, or raise what speaks against it."""
     if task.status not in (TaskState.ERROR, TaskState.CANCELLED):
         raise Refused(
             f"the task is {task.status.value}; only a failed or cancelled one can be retried",
@@ -247,10 +258,19 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     _refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
     if plan.status is PlanState.CANCELLED:
-        raise Refused("its plan was cancelled", hint="run the plan again")
+        raise Refused("its plan was cancelled", hint="`loopwright run` starts the plan anew")
     last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if last is not None and last.state in LIVE_ATTEMPT:
         raise Refused("its last attempt is still being ended", hint="try again in a moment")
+    return plan, last
+
+
+def _retry(tx: Tx, ids: Ids, command: Command) -> str:
+    """Give a task another attempt, steered by a note, another agent or another model."""
+    task = tx.get(Task, command.target)
+    if task is None:
+        raise NotFound(f"there is no task {command.target}")
+    plan, last = check_retry(tx, task)
     steer = {
         name: command.arguments[name] for name in ("note", "agent", "model") if command.arguments.get(name)
     }

@@ -116,7 +116,7 @@ async def test_a_refusal_carries_its_hint_and_changes_nothing_else() -> None:
 async def test_a_pause_lets_what_runs_finish_and_starts_nothing_more() -> None:
     home, [leg] = await running()
     done = await home.command("pause", home.plan().id, reason="lunch")
-    assert done.result == "paused; 1 running attempts may finish"
+    assert done.result == "paused; 1 running attempt may finish"
     assert (home.loop().state, home.loop().reason) == (LoopState.PAUSED, "lunch")
     assert home.attempt("a").interrupt == ""
     assert home.hand.land(leg).status is TaskState.COMPLETE
@@ -144,7 +144,7 @@ async def test_a_pause_now_parks_the_agent_and_resume_wakes_it_in_the_same_place
     home.hand.go_on(leg)
     await home.command("pause", home.plan().id)
     done = await home.command("pause", home.plan().id, now=True)
-    assert done.result == "paused; 1 running attempts are asked to stop, their work is kept"
+    assert done.result == "paused; 1 running attempt is asked to stop, its work is kept"
     home.hand.go_on(leg)
     await home.ended(leg)
     assert home.attempt("a").state is AttemptState.WAITING
@@ -231,7 +231,7 @@ async def test_a_stop_parks_what_runs_and_a_resume_goes_on_from_there() -> None:
     home.hand.until(leg, AttemptState.WORKING)
     home.hand.go_on(leg)
     done = await home.command("stop", home.plan().id)
-    assert done.result == "stopped; 1 running attempts are asked to stop, their work is kept"
+    assert done.result == "stopped; 1 running attempt is asked to stop, its work is kept"
     assert (home.loop().state, home.loop().reason) == (LoopState.STOPPED, "stopped by a person")
     home.hand.go_on(leg)
     await home.ended(leg)
@@ -531,7 +531,7 @@ async def test_a_task_of_a_cancelled_plan_is_not_retried() -> None:
     home, _ = await running()
     await home.command("cancel", home.plan().id)
     refused = await home.command("retry", home.task("b").id)
-    assert refused.result == "its plan was cancelled (run the plan again)"
+    assert refused.result == "its plan was cancelled (`loopwright run` starts the plan anew)"
 
 
 async def test_a_retry_in_a_failed_plan_reopens_it() -> None:
