@@ -15,7 +15,7 @@ from loopwright.cli.output import console, print_json
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import BadConfig
 
-_STYLES: Final = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
+_STYLES: Final = {Status.OK: "green", Status.ABSENT: "dim", Status.WARN: "yellow", Status.FAIL: "bold red"}
 
 _OF_MACHINE: Final[tuple[Callable[[], list[Finding]], ...]] = (
     checkup_machine.python,
@@ -52,7 +52,8 @@ def doctor(*, json: bool = False) -> int:
         out.print(f"[{_STYLES[finding.status]}]{word}[/]{escape(line.removeprefix(word))}")
         if finding.fix:
             out.print(f"      to do: {escape(finding.fix)}")
-    out.print(f"\n{counts[Status.OK]} ok, {counts[Status.WARN]} warn, {counts[Status.FAIL]} fail")
+    absent = f", {counts[Status.ABSENT]} optional and not here" if counts[Status.ABSENT] else ""
+    out.print(f"\n{counts[Status.OK]} ok, {counts[Status.WARN]} warn, {counts[Status.FAIL]} fail{absent}")
     return code
 
 

@@ -131,7 +131,7 @@ async def _look(agent: str | None, *, run: bool, may_exist: bool, quiet: bool) -
         detected=detected,
         tried=tried,
         was_run=run,
-        agent=find_agent(name, settings.policy().agent_options.get(name, {})),
+        agent=find_agent(name, settings),
         text=_text(detected, tried, agent),
     )
 

@@ -64,6 +64,11 @@ class BadConfig(UserError):
 
     code = "bad_config"
 
+    def __init__(self, message: str, *, hint: str | None = None, options: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.options = options
+        """The options of an agent that are at fault, where it is about them: whoever read them knows the place."""
+
 
 class NotARepository(UserError):
     """The folder is no git repository, or has no commit yet."""
