@@ -28,7 +28,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reverify": ("loopwright.cli.control:reverify", "Run the complete gate of a failed plan once more."),
     "receipt": ("loopwright.cli.receipts:app", "Show or verify the record of a plan."),
     "doctor": ("loopwright.cli.doctor:doctor", "Check this machine: git, agents, disk, database."),
-    "config": ("loopwright.cli.config:app", "Show every setting with its origin."),
+    "config": ("loopwright.cli.config:app", "Show or check every setting, with its origin."),
+    "help": ("loopwright.cli.helping:help_", "Show what a command does, as --help does."),
     "demo": ("loopwright.cli.demo:demo", "See the whole thing work, with a scripted agent."),
 }
 
@@ -41,6 +42,7 @@ def build() -> App:
         name="loopwright",
         help="Drive coding agents over a plan until your project's own checks pass.\n\n" + _EPILOGUE,
         version=f"loopwright {__version__}",
+        version_flags=("--version", "-V"),
         help_format="plaintext",
         exit_on_error=False,
         print_error=False,

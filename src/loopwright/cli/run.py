@@ -1,6 +1,7 @@
 """`run` and `worker`: the commands that work."""
 
 import asyncio
+import json as jsonlib
 import os
 import shlex
 import sys
@@ -20,12 +21,13 @@ from loopwright.cli.drive import Foreground, log_to
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
 from loopwright.cli.glance import glance_at, needed_place
-from loopwright.cli.output import complain, console, print_json
+from loopwright.cli.lines import counted
+from loopwright.cli.output import console, print_json
 from loopwright.cli.preflight import check_agents, check_folder, check_gates, relative, uncommitted
 from loopwright.cli.starting import project_settings, read_plan
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
-from loopwright.core.errors import Held, UserError
+from loopwright.core.errors import Held
 from loopwright.core.ids import short_id
 from loopwright.core.states import ENDED_PLAN, LoopState
 from loopwright.engine.submit import Submission, Submitted, evaluate, submit
@@ -74,7 +76,7 @@ def run(
     max_attempts
         How often a task is tried before a person is asked.
     max_cost
-        Pause when this many dollars are spent.
+        Pause once this many dollars are spent: nothing new starts, running agents may finish.
     permission_mode
         What the agent may do by itself: read-only, edit or full.
     base
@@ -108,8 +110,8 @@ async def _run(path: Path, flags: dict[str, Any], *, base: str | None, new: bool
         if early is not None:
             return early
         footer = (
-            "Ctrl-C pauses cleanly; closing this terminal does the same. "
-            "`loopwright worker` in another terminal keeps going."
+            "Ctrl-C pauses cleanly, and so does closing this terminal; `loopwright worker` in another one "
+            "carries on."
         )
         display = Display(footer=footer, quiet=as_json)
         foreground = Foreground(
@@ -225,7 +227,7 @@ def closing(view: PlanView, *, as_json: bool) -> None:
         out.print(f"go on:  loopwright resume {view.id}")
 
 
-def worker(*, slots: int | None = None, until_idle: bool = False) -> int:
+def worker(*, slots: int | None = None, until_idle: bool = False, json: bool = False) -> int:
     """Join a home as one more worker and stay until it is told to stop.
 
     Parameters
@@ -234,11 +236,28 @@ def worker(*, slots: int | None = None, until_idle: bool = False) -> int:
         How many tasks this worker takes at once (default: the setting `parallel`).
     until_idle
         Leave as soon as nothing is left to do.
+    json
+        Print one JSON document per line: when it stands by, when it begins to work, and when it leaves.
     """
-    return asyncio.run(_worker(slots, until_idle=until_idle))
+    return asyncio.run(_worker(slots, until_idle=until_idle, tell=_Told(as_json=json)))
 
 
-async def _worker(slots: int | None, *, until_idle: bool) -> int:
+class _Told:
+    """Says what a worker does, to people or to programs."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._json = as_json
+
+    def __call__(self, type: str, text: str, **facts: Any) -> None:
+        """Tell one thing; people are told nothing where `text` is empty."""
+        if self._json:
+            sys.stdout.write(jsonlib.dumps({"type": type, **facts}) + "\n")
+            sys.stdout.flush()
+        elif text:
+            console().print(escape(text))
+
+
+async def _worker(slots: int | None, *, until_idle: bool, tell: _Told) -> int:
     import signal
 
     from loopwright.core.model import Loop
@@ -250,23 +269,24 @@ async def _worker(slots: int | None, *, until_idle: bool) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
-    out = console()
     told = False
     try:
         while not home.membership.acquire({"pid": os.getpid(), "command": " ".join(sys.argv[:3])}):
             if not told:
                 holder = home.membership.holder() or {}
-                out.print(
+                text = (
                     f"standing by: process {holder.get('pid')} works here; this one takes over when it ends"
                 )
+                tell("standing_by", text, pid=holder.get("pid"))
                 told = True
             if stop.is_set():
+                tell("end", "", exit_code=int(ExitCode.VERIFIED))
                 return ExitCode.VERIFIED
             await home.store.changed(1.0)
         world = make_world(home, settings, os.environ, slots=slots or settings.values.parallel)
-        out.print(
-            f"working in {escape(str(home.root))} with {world.me.slots} slots; Ctrl-C leaves, agents go on"
-        )
+        slots = world.me.slots
+        text = f"working in {home.root} with {counted(slots, 'slot')}; Ctrl-C leaves, agents go on"
+        tell("working", text, home=str(home.root), slots=slots, pid=os.getpid())
 
         async def finished() -> bool:
             if stop.is_set():
@@ -285,9 +305,8 @@ async def _worker(slots: int | None, *, until_idle: bool) -> int:
         except asyncio.CancelledError:
             if not stop.is_set():
                 raise
+        tell("end", "", exit_code=int(ExitCode.VERIFIED))
         return ExitCode.VERIFIED
-    except UserError as wrong:
-        return complain(str(wrong), hint=wrong.hint, code=ExitCode.USER_ERROR)
     finally:
         home.membership.release()
         await home.store.close()

@@ -13,8 +13,9 @@ from loopwright.cli.changes import Change, Changes, diff_command
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.looking import Look, looking, project_here, wanted
 from loopwright.cli.output import console, duration, money, print_json
+from loopwright.cli.rows import Roomy, one_line
 from loopwright.cli.steps import Step, plan_steps, print_steps
-from loopwright.cli.table import Roomy, one_line, screen
+from loopwright.cli.table import screen
 from loopwright.cli.task_screen import Names, print_lines, task_screen
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import short_id

@@ -11,6 +11,7 @@ from rich.text import Text
 from loopwright.adapters.gates.text import clean
 from loopwright.cli.changes import Change, diff_command
 from loopwright.cli.output import duration, money
+from loopwright.cli.rows import Wrapped
 from loopwright.cli.steps import Step
 from loopwright.cli.table import mark, word
 from loopwright.core.failures import RULES, Failure
@@ -20,6 +21,8 @@ from loopwright.engine.views import AttemptView, TaskDetail
 
 _LEAST: Final = 3
 _MOST: Final = 14
+_NARROW: Final = 70
+"""On fewer columns a cut line hides what matters: there a screen may grow longer."""
 _FRAME: Final = 4
 """Lines around what failed and around the commands to type."""
 
@@ -84,9 +87,11 @@ def task_screen(
 
 
 def print_lines(out: Console, lines: Sequence[Text]) -> None:
-    """Print each line on one line: cut on a terminal, whole in a file."""
+    """Print each line on one line: cut on a terminal, wrapped on one that is too narrow, whole in a file."""
     for line in lines:
-        if out.is_terminal:
+        if out.is_terminal and out.width < _NARROW:
+            out.print(Wrapped(line, indent="    "))
+        elif out.is_terminal:
             out.print(line, soft_wrap=False, no_wrap=True, overflow="ellipsis", crop=True)
         else:
             out.print(line)
@@ -122,8 +127,8 @@ def _ways_on(names: Names) -> str:
 
 
 def _tries(detail: TaskDetail) -> str:
-    count = detail.task.attempts_used or len(detail.attempts)
-    return f"{count} of {detail.task.max_attempts} attempts"
+    # What a machine, a service or a person ended uses none up.
+    return f"{detail.task.attempts_used} of {detail.task.max_attempts} attempts"
 
 
 def _advice(detail: TaskDetail) -> str:
@@ -137,11 +142,13 @@ def _expected(detail: TaskDetail, level: _Level) -> Lines:
     lines = [_title("expected")]
     for command in detail.commands[: level.commands]:
         sign, style = _signed(results.get(command.command))
+        # A gate without a name of its own is called by its command.
+        named = "" if command.name == command.command else f"{command.name}: "
         lines.append(
             Text("  ")
             .append(sign, style=style)
-            .append(f" {command.name}: ")
-            .append(_flat(command.command), "dim")
+            .append(f" {named}")
+            .append(_flat(command.command), "dim" if named else "")
         )
     if len(detail.commands) > level.commands:
         lines.append(Text(f"  and {len(detail.commands) - level.commands} more commands", style="dim"))

@@ -176,7 +176,8 @@ class Values(_Frozen):
         default=(), description="Names of your environment variables that agents and gates may see as well."
     )
     max_cost: Annotated[int | None, DOLLARS] = Field(
-        default=None, description="Stops the plan when its agents have cost this many dollars."
+        default=None,
+        description="Pauses the plan once its agents have cost this many dollars; running ones may finish.",
     )
     host_lost_after: Annotated[float, duration()] = Field(
         default=120.0, description="How long a machine may be silent before others take its work over."

@@ -95,6 +95,7 @@ class PlanView:
     cost_micros: int | None
     cost_complete: bool
     elapsed_s: float | None
+    """How long something was running for it; waiting, pauses and nights do not count."""
     created_at: datetime
     evaluation: dict[str, Any] = field(default_factory=dict)
     prefix: str = ""
@@ -164,21 +165,22 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     for run in runs:
         by_task.setdefault(run.task_id, []).append(run)
 
+    # A leg that is asked to stop does not know why; the loop does.
+    resting = loop.reason if loop and loop.state in (LoopState.PAUSED, LoopState.STOPPED) else ""
+
     def view(task: Task) -> TaskView:
         attempt = attempts.get(task.attempt_id or "")
         verdict = verdicts.get(attempt.verdict_id or "") if attempt else None
         waiting_for = [keys[one] for one in task.depends_on if statuses[one] is not TaskState.COMPLETE]
         if not waiting_for and loop is not None and loop.state in (LoopState.PAUSED, LoopState.STOPPED):
             waiting_for = ["the plan to be resumed"]
-        return _task_view(task, attempt, by_task.get(task.id, []), verdict, waiting_for, now, paths, keys)
+        return _task_view(
+            task, attempt, by_task.get(task.id, []), verdict, waiting_for, resting, now, paths, keys
+        )
 
     views = tuple(view(task) for task in tasks)
     gate = plan.verdict.checks if plan.verdict else ()
     costs = [run for run in runs if run.agent and run.started_at]
-    ended = plan.verified_at or (plan.updated_at if plan.status in ("FAILED", "CANCELLED") else None)
-    if ended is None:
-        # A loop that rests since some time does not make its plan any longer.
-        ended = loop.updated_at if loop and loop.state is not LoopState.RUNNING else now
     return PlanView(
         id=plan.id,
         title=plan.title,
@@ -201,7 +203,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         gate_total=len(gate),
         cost_micros=_cost(costs),
         cost_complete=all(run.cost_micros is not None for run in costs if run.state in ENDED_RUN),
-        elapsed_s=(ended - plan.executed_at).total_seconds() if plan.executed_at else None,
+        elapsed_s=_worked(runs, now) if plan.executed_at else None,
         created_at=plan.created_at,
         evaluation=dict(plan.evaluation),
         prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
@@ -223,6 +225,7 @@ def _task_view(
     runs: list[Run],
     verdict: VerdictRecord | None,
     waiting_for: list[str],
+    resting: str,
     now: datetime,
     paths: HomePaths,
     keys: dict[str, str],
@@ -246,7 +249,7 @@ def _task_view(
         checks_passed=sum(check.status is CheckStatus.PASSED for check in checks),
         checks_total=len(checks),
         commit=task.landed_sha,
-        doing=_doing(task, attempt if live else None, waiting_for, now, paths),
+        doing=_doing(task, attempt if live else None, waiting_for, resting, now, paths),
         reason=task.reason,
         depends_on=tuple(keys[one] for one in task.depends_on),
         failure=task.failure.value if task.failure else None,
@@ -257,6 +260,7 @@ def _doing(
     task: Task,
     attempt: Attempt | None,
     waiting_for: list[str],
+    resting: str,
     now: datetime,
     paths: HomePaths,
 ) -> str:
@@ -268,7 +272,8 @@ def _doing(
         return "waits for a free slot" if task.status is TaskState.QUEUED else ""
     if attempt.state is AttemptState.WAITING:
         until = f" until {attempt.wake_at:%Y-%m-%d %H:%M:%S} UTC" if attempt.wake_at else ""
-        return f"parked{until}: {attempt.wait_reason}"
+        reason = attempt.wait_reason if attempt.wake_at else resting or attempt.wait_reason
+        return f"parked{until}: {reason}"
     words = {
         AttemptState.PREPARING: "making the workspace",
         AttemptState.CHECKING: "checking the result",
@@ -293,6 +298,17 @@ def _elapsed(runs: list[Run], end: datetime) -> float:
     for run in runs:
         if run.started_at:
             total += max(timedelta(), (run.ended_at or end) - run.started_at)
+    return total.total_seconds()
+
+
+def _worked(runs: list[Run], now: datetime) -> float:
+    """Return for how long at least one run was going."""
+    spans = sorted((run.started_at, run.ended_at or now) for run in runs if run.started_at)
+    total, until = timedelta(), None
+    for start, end in spans:
+        begin = start if until is None else max(start, until)
+        total += max(timedelta(), end - begin)
+        until = end if until is None else max(end, until)
     return total.total_seconds()
 
 

@@ -13,7 +13,7 @@ def test_a_failed_task_is_explained_on_one_screen(finished: Sandbox) -> None:
     assert len(out.splitlines()) <= 40
     parts = [
         "✘  broken  Make broken",
-        "gate: A check failed on the result; read its last lines. (2 of 2 attempts)",
+        "failed: A check failed on the result; read its last lines. (2 of 2 attempts)",
         "\nexpected\n",
         "✘ broken is right: cat broken.txt",
         "✔ greeting: grep -q hello greet.txt",
