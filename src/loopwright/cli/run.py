@@ -110,8 +110,8 @@ async def _run(path: Path, flags: dict[str, Any], *, base: str | None, new: bool
         if early is not None:
             return early
         footer = (
-            "Ctrl-C pauses cleanly, and so does closing this terminal; `loopwright worker` in another one "
-            "carries on."
+            "Ctrl-C pauses cleanly; closing this terminal does the same. "
+            "`loopwright worker` in another terminal keeps going."
         )
         display = Display(footer=footer, quiet=as_json)
         foreground = Foreground(
