@@ -117,7 +117,7 @@ def resume(plan: str | None = None, /, *, max_cost: str | None = None, json: boo
 
 
 def reverify(plan: str | None = None, /, *, json: bool = False) -> int:
-    """Run the complete gate of a failed plan once more.
+    """Run the complete gate of a failed plan once more, or of one that only cancelled tasks hold up.
 
     Parameters
     ----------

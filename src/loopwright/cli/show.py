@@ -19,15 +19,16 @@ from loopwright.cli.table import screen
 from loopwright.cli.task_screen import Names, print_lines, task_screen
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import short_id
-from loopwright.core.model import Plan, Project, Run, Task, VerdictStatus
-from loopwright.core.states import TaskState
-from loopwright.engine.commands import check_retry
+from loopwright.core.model import Loop, Plan, Project, Run, Task, VerdictStatus
+from loopwright.core.states import LoopState, TaskState
+from loopwright.engine.commands import check_retry, left_out
 from loopwright.engine.overview import RunView, run_view
 from loopwright.engine.targets import handle
 from loopwright.engine.views import PlanView, TaskDetail, plan_view, task_detail
 from loopwright.ports import Tx
 
 _FILE_LINES = 40
+_AT_REST = (LoopState.PAUSED, LoopState.STOPPED)
 
 
 def show(target: str | None = None, /, *, diff: bool = False, json: bool = False) -> int:
@@ -71,6 +72,8 @@ class _Tasks:
             handle=handle(tx, row, project_path=project),
             blockers=tuple(handle(tx, one, project_path=project) for one in _blockers(tx, row)[:2]),
             retry_refused=refused,
+            may_leave_out=_may_leave_out(tx, row),
+            resting=_rests(tx, row),
         )
         return task_detail(tx, row.id, look.paths), names
 
@@ -120,6 +123,18 @@ def _blockers(tx: Tx, row: Task) -> list[Task]:
             ahead += tasks[one].depends_on
     stuck = (TaskState.ERROR, TaskState.CANCELLED)
     return [task for task in tasks.values() if task.id in seen and task.status in stuck]
+
+
+def _may_leave_out(tx: Tx, row: Task) -> bool:
+    plan = tx.get(Plan, row.plan_id)
+    loop = tx.get(Loop, plan.loop_id) if plan else None
+    return plan is not None and loop is not None and bool(left_out(tx, plan, loop))
+
+
+def _rests(tx: Tx, row: Task) -> bool:
+    plan = tx.get(Plan, row.plan_id)
+    loop = tx.get(Loop, plan.loop_id) if plan else None
+    return loop is not None and loop.plan_id == row.plan_id and loop.state in _AT_REST
 
 
 def _print_diff(path: str, old: str | None, new: str | None, *, what: str) -> int:

@@ -51,6 +51,8 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
         # The two ways on: nobody but a person decides which.
         name = shlex.quote(view.prefix + given_up[0].key)
         steps.append(Step(command=f"loopwright retry {name}", why=f"try {given_up[0].key} again after all"))
+        if view.done and view.done + len(given_up) == view.total:
+            steps.append(Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it"))
         ends = "or end the plan; what landed stays on its branch"
         steps.append(Step(command=f"loopwright cancel {plan}", why=ends))
     if view.status == "FAILED" and not steps:

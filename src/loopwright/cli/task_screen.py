@@ -53,6 +53,10 @@ class Names:
     blockers: tuple[str, ...] = ()
     retry_refused: str = ""
     """Why `retry` would be refused; empty when it would not."""
+    may_leave_out: bool = False
+    """Whether the plan could be verified without it: everything else has landed."""
+    resting: bool = False
+    """Whether the plan was paused or stopped, so that nothing goes on by itself."""
 
 
 _LEVELS: Final = (
@@ -123,6 +127,8 @@ def _head(detail: TaskDetail, names: Names) -> Lines:
 def _ways_on(names: Names) -> str:
     if names.retry_refused:
         return f"it cannot be tried again: {names.retry_refused}"
+    if names.may_leave_out:
+        return "its plan waits for you: try it again, verify the plan without it, or cancel the plan"
     return "its plan is not finished without it: try it again, or cancel the plan"
 
 
@@ -286,8 +292,10 @@ def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
                 again = []
             elif task.status == "CANCELLED":
                 plan = short_id(detail.plan_id)
+                without = Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it")
                 ends = "or end the whole plan; what landed stays on its branch"
-                again = [*again[:1], Step(command=f"loopwright cancel {plan}", why=ends)]
+                end = Step(command=f"loopwright cancel {plan}", why=ends)
+                again = [*again[:1], *([without] if names.may_leave_out else []), end]
             steps = [*again, *([logs] if seen else [])]
             if seen and seen[-1].tip_sha:
                 diff = diff_command(seen[-1].base_sha, seen[-1].tip_sha)
@@ -295,6 +303,9 @@ def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
             if task.failure in ("auth", "cannot_start", "billing"):
                 steps.insert(0, Step(command="loopwright doctor", why="is the agent there and logged in?"))
             return [*steps, *([cancel] if task.status == "ERROR" else [])]
+        case "RUNNING" | "QUEUED" if names.resting:
+            go_on = Step(command=f"loopwright resume {short_id(detail.plan_id)}", why="go on with the plan")
+            return [go_on, *([logs] if seen else []), cancel]
         case "RUNNING":
             follow = Step(command=f"loopwright logs {name} --follow", why="see what it does")
             return [follow, cancel]

@@ -20,6 +20,7 @@ from loopwright.core.states import (
 )
 from loopwright.core.verdicts import evidence
 from loopwright.engine.moves import (
+    begin_verify,
     cancel_attempt,
     move_loop,
     move_plan,
@@ -259,6 +260,10 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
     _refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
     if plan.status is PlanState.CANCELLED:
         raise Refused("its plan was cancelled", hint="`loopwright run` starts the plan anew")
+    if plan.status is PlanState.VERIFYING:
+        raise Refused("its plan is being verified this very moment", hint="`stop` the plan first, or wait")
+    if plan.status is PlanState.VERIFIED:
+        raise Refused("its plan was verified without it", hint="`loopwright run --new` starts the plan over")
     last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if last is not None and last.state in LIVE_ATTEMPT:
         raise Refused("its last attempt is still being ended", hint="try again in a moment")
@@ -326,15 +331,39 @@ def _reopen(tx: Tx, plan_id: str, actor: str) -> None:
 def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
     """Run gate:all again: only ever because a person asked."""
     plan, loop = _current(tx, command)
+    if given_up := left_out(tx, plan, loop):
+        return _verify_without(tx, plan, loop, given_up, command.actor)
     if plan.status is not PlanState.FAILED or plan.open_tasks or plan.failed_tasks:
         raise Refused(
-            "only a plan that FAILED its verification, with every task landed, can be verified again"
+            "only a plan that FAILED its verification, with every task landed or cancelled, can be verified again"
         )
     changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
     move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", command.actor, call_failures=0, **changes)
     if loop.state is not LoopState.RUNNING:
         move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
     return "gate:all will run once more"
+
+
+def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
+    """Return the cancelled tasks that a plan waits for in vain, when all others have landed; else nothing."""
+    held = plan.status is PlanState.RUNNING and loop.state is LoopState.FAILED
+    if plan.open_tasks or not (held or plan.status is PlanState.FAILED):
+        return []
+    tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
+    given_up = [task for task in tasks if task.status is TaskState.CANCELLED]
+    landed = [task for task in tasks if task.status is TaskState.COMPLETE]
+    whole = landed and len(given_up) + len(landed) == len(tasks)
+    return given_up if whole and not tx.count(Attempt, plan_id=plan.id, state=LIVE_ATTEMPT) else []
+
+
+def _verify_without(tx: Tx, plan: Plan, loop: Loop, given_up: list[Task], actor: str) -> str:
+    """Take what landed for the whole: a person's word that the plan is to be judged without what was cancelled."""
+    changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
+    begin_verify(tx, tx.update(Plan, plan.id, completed_at=tx.now(), call_failures=0, **changes))
+    if loop.state is not LoopState.RUNNING:
+        move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
+    names = ", ".join(task.key for task in given_up[:5]) + (" …" if len(given_up) > 5 else "")
+    return f"gate:all will run on what landed, without {names}"
 
 
 VERBS: Final[Mapping[str, Apply]] = {

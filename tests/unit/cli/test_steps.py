@@ -38,10 +38,14 @@ def _task_commands(home: Home, names: Names) -> tuple[str, list[str]]:
     return text, [step.command for step in task_steps(detail, names)]
 
 
-async def test_a_plan_that_waits_for_a_cancelled_task_names_the_two_ways_on() -> None:
+async def test_a_plan_that_waits_for_a_cancelled_task_names_the_ways_on() -> None:
     home = await _one_cancelled()
     plan = short_id(home.plan().id)
-    assert _plan_commands(home) == ["loopwright retry b", f"loopwright cancel {plan}"]
+    without = f"loopwright reverify {plan}"
+    assert _plan_commands(home) == ["loopwright retry b", without, f"loopwright cancel {plan}"]
+    text, commands = _task_commands(home, Names(handle="b", may_leave_out=True))
+    assert "try it again, verify the plan without it, or cancel the plan" in text
+    assert commands[:3] == ["loopwright retry b --note '…'", without, f"loopwright cancel {plan}"]
     text, commands = _task_commands(home, Names(handle="b"))
     assert "not finished without it: try it again, or cancel the plan" in text
     assert commands[:2] == ["loopwright retry b --note '…'", f"loopwright cancel {plan}"]
@@ -54,6 +58,17 @@ async def test_a_retry_that_would_be_refused_is_not_offered() -> None:
     text, commands = _task_commands(home, Names(handle="b", retry_refused="its plan was cancelled"))
     assert "it cannot be tried again: its plan was cancelled" in text
     assert not any("retry" in one or "cancel" in one for one in commands)
+
+
+async def test_a_task_of_a_stopped_plan_is_told_how_to_go_on() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"), planned("b", "a"))
+    [leg] = await home.turn()
+    home.hand.until(leg, AttemptState.WORKING)
+    await home.command("stop", home.plan().id)
+    _, commands = _task_commands(home, Names(handle="b", resting=True))
+    assert commands[0] == f"loopwright resume {short_id(home.plan().id)}"
+    assert _plan_commands(home) == commands[:1]
 
 
 async def test_the_log_of_a_tree_that_was_judged_before_has_the_earlier_gate() -> None:
