@@ -206,7 +206,8 @@ class PlanMachine(RuleBasedStateMachine):
         agent = "other" if task.agent == "nobody" else None
         done = self.do(self.home.command(verb, task.id, agent=agent))
         if verb == "retry" and done.state is CommandState.APPLIED:
-            self.limits[key] = task.attempts + self.policy.max_attempts
+            more = min(task.max_attempts, self.policy.max_attempts)
+            self.limits[key] = max(task.max_attempts, task.attempts + more)
 
     @precondition(lambda self: self.home.clock.now().minute % 7 == 6)
     @rule()
