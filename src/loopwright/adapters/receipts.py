@@ -7,15 +7,29 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.gates.records import output_file
+from loopwright.adapters.store.chain import verify_chain
 from loopwright.core.errors import GitFailed, NotFound, UserError
-from loopwright.core.receipts import Facts, shape_problems
-from loopwright.ports import Repository
+from loopwright.core.model import RecordedEvent
+from loopwright.core.receipts import EventFacts, Facts, shape_problems
+from loopwright.ports import Repository, Tx
 
 _NOT_THERE: Final = (GitFailed, NotFound)
 _CUT: Final = re.compile(rb"^\[\.\.\. \d+ bytes left out \.\.\.\]$", re.MULTILINE)
 
 
-async def gather_facts(repository: Repository, receipt: Any, home_runs_dir: Path | None) -> Facts:
+def plan_events(tx: Tx, plan_id: str) -> EventFacts | None:
+    """Compute a plan's chain of events again from what is stored; None when the home knows nothing of the plan."""
+    stored: list[RecordedEvent] = []
+    while page := tx.events(after=stored[-1].n if stored else 0, plan=plan_id, as_stored=True):
+        stored += page
+    if not stored:
+        return None
+    return EventFacts(hashes=frozenset(event.hash for event in stored), broken_at=verify_chain(stored))
+
+
+async def gather_facts(
+    repository: Repository, receipt: Any, home_runs_dir: Path | None, events: EventFacts | None = None
+) -> Facts:
     """Recompute everything that a receipt can be compared with; `unchecked` names what could not be looked at."""
     problems = shape_problems(receipt)
     if problems:
@@ -31,7 +45,9 @@ async def gather_facts(repository: Repository, receipt: Any, home_runs_dir: Path
     parents: dict[str, str] = {}
     landings: dict[str, tuple[str, ...]] = {}
     diffs: dict[str, str] = {}
-    unchecked = ["the chain of events (it is in the home's database)"]
+    unchecked = []
+    if events is None:
+        unchecked.append("the chain of events (it is in the database of the home where the plan ran)")
     whole = trees[base] is not None and result is not None and trees[result] is not None
     if whole:
         diffs[plan["id"]] = await repository.diff_hash(base, result)
@@ -54,6 +70,7 @@ async def gather_facts(repository: Repository, receipt: Any, home_runs_dir: Path
         landings=landings,
         diffs=diffs,
         outputs=outputs,
+        events=events,
         unchecked=(*unchecked, *missing),
     )
 

@@ -29,6 +29,8 @@ class Status(StrEnum):
     """How bad a finding is."""
 
     OK = "ok"
+    ABSENT = "absent"
+    """Not there, and not needed."""
     WARN = "warn"
     FAIL = "fail"
 
@@ -121,9 +123,8 @@ def containment() -> list[Finding]:
 def agents(settings: Settings) -> list[Finding]:
     """Look for every known agent and ask each for its version; only the one in force has to be there."""
     names = registry.known_agents()
-    options = settings.policy().agent_options
     with ThreadPoolExecutor(max_workers=8) as pool:
-        found = list(pool.map(lambda name: probe_agent(name, options.get(name, {}), os.environ), names))
+        found = list(pool.map(lambda name: probe_agent(name, settings, os.environ), names))
     findings = [_agent(one, settings) for one in found]
     chosen = settings.values.agent
     if chosen not in names:
@@ -144,10 +145,11 @@ def _agent(found: FoundAgent, settings: Settings) -> Finding:
                 text=f"{found.problem}; it is the agent in force",
                 fix=found.hint,
             )
-        status = Status.OK if found.path is None else Status.WARN
-        return Finding(
-            name=name, status=status, text=f"{found.problem}; not in force, so not needed", fix=found.hint
-        )
+        if found.path is None and not found.wrong_options:
+            # No "to do": there is nothing that has to be done.
+            return Finding(name=name, status=Status.ABSENT, text=f"{found.problem}; optional: not in force")
+        text = f"{found.problem}; not in force, so not needed"
+        return Finding(name=name, status=Status.WARN, text=text, fix=found.hint)
     text = ", ".join(
         part for part in (found.version or "", f"at {found.path}", "in force" * in_force) if part
     )

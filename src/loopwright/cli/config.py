@@ -1,4 +1,4 @@
-"""`config`: every setting with its origin, and the published schemas."""
+"""`config`: every setting with its origin, whether all are good, and the published schemas."""
 
 from typing import Final, Literal
 
@@ -6,7 +6,7 @@ from cyclopts import App
 from rich.markup import escape
 
 from loopwright.cli.context import look_settings
-from loopwright.cli.lines import columns
+from loopwright.cli.lines import columns, listed
 from loopwright.cli.output import console, print_json
 from loopwright.config.publish import configuration_schema, toml_value
 from loopwright.config.resolve import DEFAULT_ORIGIN
@@ -36,6 +36,29 @@ def show(*, json: bool = False) -> int:
     for one, line in zip(shown, columns(rows), strict=True):
         style = "dim" if one.origin == DEFAULT_ORIGIN else "bold"
         out.print(f"[{style}]{escape(line)}[/]")
+    return 0
+
+
+@app.command
+def check(*, json: bool = False) -> int:
+    """Check every setting that is in force here, the options of agents included; nothing is started.
+
+    Parameters
+    ----------
+    json
+        Print one JSON document.
+    """
+    from loopwright.cli.preflight import check_options
+
+    settings = look_settings()
+    check_options(settings)
+    places = sorted(set(settings.origins.values()))
+    if json:
+        print_json({"ok": True, "set_by": places})
+    else:
+        console().print(
+            f"[green]ok[/]: every setting is good; set by {escape(listed(places, 9) or 'nobody')}"
+        )
     return 0
 
 

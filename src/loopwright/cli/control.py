@@ -17,9 +17,10 @@ from loopwright.cli.follow import Display
 from loopwright.cli.output import console, print_json
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import NotFound, Refused
-from loopwright.core.model import Command, CommandState, Loop, Plan, Run, Task
+from loopwright.core.model import Command, CommandState, Plan, Run, Task
 from loopwright.engine import commands
-from loopwright.engine.views import live_workers, plan_view, recent_plans, resolve_target
+from loopwright.engine.targets import resolve_target
+from loopwright.engine.views import live_workers, plan_view, recent_plans
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
 
@@ -116,7 +117,7 @@ def resume(plan: str | None = None, /, *, max_cost: str | None = None, json: boo
 
 
 def reverify(plan: str | None = None, /, *, json: bool = False) -> int:
-    """Run the complete gate of a failed plan once more.
+    """Run the complete gate of a failed plan once more, or of one that only cancelled tasks hold up.
 
     Parameters
     ----------
@@ -162,11 +163,6 @@ def _target(tx: Tx, text: str | None) -> Plan | Task:
             raise NotFound("there is no plan yet", hint="`loopwright run plan.yaml`")
         return plans[0]
     row = resolve_target(tx, text, project_path=path)
-    if isinstance(row, Loop):
-        plan = tx.get(Plan, row.plan_id) if row.plan_id else None
-        if plan is None:
-            raise NotFound(f"the loop {row.name} has no plan")
-        return plan
     if isinstance(row, Run):
         raise NotFound(f"{text} is a run", hint="name a plan or a task")
     return row

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from rich.markup import escape
+from rich.text import Text
 
 from loopwright.cli import checkup_home, checkup_machine
 from loopwright.cli.checkup_machine import Finding, Status
@@ -12,10 +12,11 @@ from loopwright.cli.context import look_settings
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import columns
 from loopwright.cli.output import console, print_json
+from loopwright.cli.rows import Wrapped
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import BadConfig
 
-_STYLES: Final = {Status.OK: "green", Status.WARN: "yellow", Status.FAIL: "bold red"}
+_STYLES: Final = {Status.OK: "green", Status.ABSENT: "dim", Status.WARN: "yellow", Status.FAIL: "bold red"}
 
 _OF_MACHINE: Final[tuple[Callable[[], list[Finding]], ...]] = (
     checkup_machine.python,
@@ -49,10 +50,12 @@ def doctor(*, json: bool = False) -> int:
     lines = columns([(one.status.value, one.name, one.text) for one in findings], indent="")
     for finding, line in zip(findings, lines, strict=True):
         word = finding.status.value
-        out.print(f"[{_STYLES[finding.status]}]{word}[/]{escape(line.removeprefix(word))}")
+        told = Text(word, style=_STYLES[finding.status]).append(line.removeprefix(word))
+        out.print(Wrapped(told, indent="    "))
         if finding.fix:
-            out.print(f"      to do: {escape(finding.fix)}")
-    out.print(f"\n{counts[Status.OK]} ok, {counts[Status.WARN]} warn, {counts[Status.FAIL]} fail")
+            out.print(Wrapped(Text(f"      to do: {finding.fix}"), indent="        "))
+    absent = f", {counts[Status.ABSENT]} optional and not here" if counts[Status.ABSENT] else ""
+    out.print(f"\n{counts[Status.OK]} ok, {counts[Status.WARN]} warn, {counts[Status.FAIL]} fail{absent}")
     return code
 
 

@@ -22,7 +22,10 @@ class ExitCode(IntEnum):
         "Mend your plan, configuration or arguments, or install the agent; the message says what to do.",
     )
     UNFINISHED = 3, "Unfinished: paused, stopped, or waiting for something."
-    UNVERIFIED = 4, "It landed without proof, because you allowed unverified work."
+    UNVERIFIED = (
+        4,
+        "Done with gaps: it landed without proof because you allowed that, or a task was cancelled.",
+    )
     HELD = 5, "Another process holds what was asked for."
     ENVIRONMENT = (
         6,

@@ -50,7 +50,7 @@ class Display:
         if self._quiet:
             return
         if self._live is not None:
-            height = max(4, self._console.size.height - 6)
+            height = max(4, self._console.size.height - 9)
             self._live.update(screen(view, limit=height, footer=self._footer))
             return
         if not self._begun:

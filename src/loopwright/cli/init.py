@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from loopwright.adapters import registry
-from loopwright.adapters.detect import Detected, ProposedGate, detect, render_toml
+from loopwright.adapters.detect import Detected, ProposedGate, detect, is_project, render_toml
 from loopwright.adapters.git.environment import user_env
-from loopwright.cli.context import settings_for
+from loopwright.cli.context import Place, settings_for
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.lines import columns, listed, one_line
 from loopwright.cli.output import console, duration, print_json
@@ -36,8 +36,10 @@ _NO_TESTS: Final = (
 class _Report:
     """Everything that was found out, and the file that follows from it."""
 
-    root: Path
-    subfolder: str
+    stands: Place
+    """Where the user is."""
+    place: Place
+    """The project that the file is for: this sub-folder, or the whole repository."""
     base: Base
     default_branch: str
     detected: Detected
@@ -48,7 +50,7 @@ class _Report:
 
     @property
     def file(self) -> Path:
-        return self.root / PROJECT_FILE
+        return self.place.root / self.place.subfolder / PROJECT_FILE
 
 
 def init(
@@ -91,49 +93,64 @@ def init(
 
 
 async def _look(agent: str | None, *, run: bool, may_exist: bool, quiet: bool) -> _Report:
-    place = needed_place()
-    file = place.root / PROJECT_FILE
-    if file.exists() and not may_exist:
-        raise Refused(
-            f"{file} exists already", hint="--force replaces it; --dry-run shows what would be written"
-        )
+    stands = needed_place()
     # The file that is there is not read: with --force it may be the broken one that is to be replaced.
     settings = settings_for(flags={"agent": agent})
     name = settings.values.agent
     if name not in registry.known_agents():
         known = ", ".join(registry.known_agents())
         raise UserError(f"there is no agent named {name!r}", hint=f"known are: {known}")
-    with glance_at(place.root) as repository:
+    with glance_at(stands.root) as repository:
         base = await repository.base()
         listing = await repository.git.run(
-            "ls-tree", "-r", "-z", "--name-only", base.sha, env=user_env(), cwd=place.root
+            "ls-tree", "-r", "-z", "--name-only", base.sha, env=user_env(), cwd=stands.root
         )
         branch = await repository.git.run(
             *("symbolic-ref", "-q", "--short", "refs/remotes/origin/HEAD"),
             env=user_env(),
-            cwd=place.root,
+            cwd=stands.root,
             ok=(0, 1, 128),
         )
     tracked = [path for path in listing.out.decode("utf-8", "surrogateescape").split("\0") if path]
-    detected = detect(place.root, tracked=tracked)
+    place = _project(stands, tracked)
+    file = place.root / place.subfolder / PROJECT_FILE
+    if file.exists() and not may_exist:
+        raise Refused(
+            f"{file} exists already", hint="--force replaces it; --dry-run shows what would be written"
+        )
+    detected = detect(file.parent, tracked=_inside(tracked, place.subfolder))
     progress = console(stderr=True)
 
     def tell(text: str) -> None:
         if not quiet:
             progress.print(f"[dim]… {escape(one_line(text))}[/]")
 
-    tried = await try_gates(place.root, base.sha, detected, settings, tell) if run else Tried()
+    tried = await try_gates(place, base.sha, detected, settings, tell) if run else Tried()
     return _Report(
-        root=place.root,
-        subfolder=place.subfolder,
+        stands=stands,
+        place=place,
         base=base,
         default_branch=branch.text.removeprefix("origin/") or base.ref,
         detected=detected,
         tried=tried,
         was_run=run,
-        agent=find_agent(name, settings.policy().agent_options.get(name, {})),
+        agent=find_agent(name, settings),
         text=_text(detected, tried, agent),
     )
+
+
+def _inside(tracked: list[str], subfolder: str) -> list[str]:
+    """Return the files of a folder, as seen from there."""
+    if not subfolder:
+        return tracked
+    return [path.removeprefix(f"{subfolder}/") for path in tracked if path.startswith(f"{subfolder}/")]
+
+
+def _project(stands: Place, tracked: list[str]) -> Place:
+    """Return the project around the user: a sub-folder that is one by itself, else the repository."""
+    if stands.subfolder and is_project(_inside(tracked, stands.subfolder)):
+        return stands
+    return Place(root=stands.root, subfolder="")
 
 
 def _text(detected: Detected, tried: Tried, agent: str | None) -> str:
@@ -172,8 +189,10 @@ def _result(report: _Report, gate: ProposedGate) -> tuple[str, str]:
 
 def _notes(report: _Report) -> list[str]:
     notes = list(report.detected.notes)
-    if report.subfolder:
-        notes.append(f"{PROJECT_FILE} is for the whole repository, not only for {report.subfolder}.")
+    if report.place.subfolder:
+        notes.append(f"{PROJECT_FILE} is for {report.place.subfolder}: run loopwright in that folder.")
+    elif report.stands.subfolder:
+        notes.append(f"{PROJECT_FILE} is for the whole repository, not only for {report.stands.subfolder}.")
     if report.base.dirty:
         notes.append(f"Not committed, so not looked at in the clean clone: {listed(report.base.dirty)}.")
     return notes
@@ -199,7 +218,8 @@ def _document(report: _Report, *, written: bool) -> Mapping[str, Any]:
         )
     setup = {"command": detected.setup, "why": detected.setup_why, "tried": tried.setup}
     return {
-        "root": str(report.root),
+        "root": str(report.place.root),
+        "subfolder": report.place.subfolder,
         "base": report.base,
         "default_branch": report.default_branch,
         "languages": detected.languages,
@@ -219,7 +239,7 @@ def _print(report: _Report, out: Console) -> None:
     detected, tried = report.detected, report.tried
     on = "" if report.base.ref == report.default_branch else f" (you are on {report.base.ref})"
     facts = [
-        ("repository", str(report.root)),
+        ("repository", str(report.place.root)),
         ("default branch", f"{report.default_branch}{on}, tried at {report.base.sha[:7]}"),
         ("languages", ", ".join(detected.languages) or "none recognised"),
         ("setup", detected.setup or "none needed"),
@@ -247,9 +267,8 @@ def _print(report: _Report, out: Console) -> None:
 
 def _print_next(report: _Report, out: Console) -> None:
     out.print(f"\nwrote {escape(str(report.file))}. Next:")
-    steps = [
-        f"look through {PROJECT_FILE}, then: git add {PROJECT_FILE} && git commit -m 'Add {PROJECT_FILE}'"
-    ]
+    file = os.path.relpath(report.file)
+    steps = [f"look through {file}, then: git add {file} && git commit -m 'Add {PROJECT_FILE}'"]
     if not report.agent.usable:
         steps.append(f"agent {report.agent.name}: {report.agent.problem}; {report.agent.hint}")
     steps += [

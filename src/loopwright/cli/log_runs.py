@@ -5,8 +5,7 @@ from typing import Final, Literal
 
 from loopwright.cli.looking import find_target
 from loopwright.core.errors import NotFound
-from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task
+from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task, VerdictRecord
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, SETTLED_TASK, LoopState
 from loopwright.ports import Tx
 
@@ -28,8 +27,8 @@ class Chosen:
     attempts: dict[str, int]
     """The number of each run's attempt, by run id."""
     more: bool
-    note: str = ""
-    """What people may miss in the output."""
+    reused: dict[str, str]
+    """By run id, of a gate that ran for an earlier attempt and whose verdict was used again: where it ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +44,15 @@ def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
     """Find the runs to print; with `since`, what was printed already, also those of later attempts."""
     row = find_target(tx, wish.target)
     attempts: list[Attempt] = []
+    earlier: list[Run] = []
     if isinstance(row, Run):
         runs, plan_id = [row], row.plan_id
     elif isinstance(row, Task):
         attempts = _attempts(tx, row, wish, since)
         runs = tx.find(Run, attempt_id=[one.id for one in attempts], order_by=("created_at",))
         plan_id = row.plan_id
+        earlier = _judged_before(tx, attempts, runs)
+        runs += [run for run in earlier if run.id not in since]
     else:
         runs, plan_id = tx.find(Run, plan_id=row.id, role=Role.VERIFY, order_by=("created_at",))[-1:], row.id
     wanted = [
@@ -63,15 +65,22 @@ def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
         runs=tuple(wanted),
         attempts={run.id: numbers[run.attempt_id] for run in wanted if run.attempt_id in numbers},
         more=_more(tx, row, plan_id, attempts, runs, wish),
-        note=_note(attempts, wanted) if wish.role is None else "",
+        reused={run.id: _where(tx, run) for run in earlier},
     )
 
 
-def _note(attempts: list[Attempt], runs: list[Run]) -> str:
-    judged = bool(attempts) and attempts[-1].failure in (Failure.GATE, Failure.NO_CHANGE)
-    if judged and not any(run.role is Role.GATE and run.attempt_id == attempts[-1].id for run in runs):
-        return "── the gate was not run again: exactly this tree was judged before (--attempt picks an earlier one)"
-    return ""
+def _judged_before(tx: Tx, attempts: list[Attempt], runs: list[Run]) -> list[Run]:
+    """Return the gates whose verdict was used again: a tree that was judged is not judged twice."""
+    records = [tx.get(VerdictRecord, one.verdict_id) for one in attempts if one.verdict_id]
+    ids = dict.fromkeys(one.run_id for one in records if one is not None)
+    own = {run.id for run in runs}
+    return [run for one in ids if one not in own and (run := tx.get(Run, one)) is not None]
+
+
+def _where(tx: Tx, run: Run) -> str:
+    attempt = tx.get(Attempt, run.attempt_id) if run.attempt_id else None
+    task = tx.get(Task, run.task_id) if run.task_id else None
+    return f"attempt {attempt.n} at {task.key}" if attempt and task else "an earlier attempt"
 
 
 def _attempts(tx: Tx, task: Task, wish: Wish, since: frozenset[str]) -> list[Attempt]:

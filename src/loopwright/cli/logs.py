@@ -12,11 +12,11 @@ from rich.text import Text
 from loopwright.adapters.host import host_id
 from loopwright.adapters.keeping_files import OutputReader
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.log_runs import NAMES, RoleName, Wish, choose, nothing
-from loopwright.cli.looking import Look, find_target, glancing, looking
+from loopwright.cli.log_runs import NAMES, Chosen, RoleName, Wish, choose, nothing
+from loopwright.cli.looking import Look, glancing, looking, wanted
 from loopwright.cli.output import console, duration, money
-from loopwright.cli.table import short_id
 from loopwright.cli.transcript import Transcript, readable_lines
+from loopwright.core.ids import short_id
 from loopwright.core.model import Run
 from loopwright.core.states import ENDED_RUN
 from loopwright.ports import OutputLine
@@ -28,7 +28,7 @@ _LOOK_S: Final = 1.0
 
 
 def logs(
-    target: str,
+    target: str | None = None,
     /,
     *,
     follow: Annotated[bool, Parameter(alias="-f")] = False,
@@ -42,7 +42,8 @@ def logs(
     Parameters
     ----------
     target
-        A run, a task (the runs of its newest attempt) or a plan (its verification).
+        A run, a task (the runs of its newest attempt) or a plan (its verification); default: the task that
+        needs you, else the one that is running, else what ran last.
     follow
         Stay, and print what comes until the target is finished.
     raw
@@ -56,7 +57,7 @@ def logs(
     """
     with looking() if follow else glancing() as look:
         # Once, by id: while following, a newer plan may have a task of the same name.
-        found = look.store.read_sync(lambda tx: find_target(tx, target))
+        found = look.store.read_sync(lambda tx: wanted(tx, target, with_output=True))
         wish = Wish(target=found.id, role=role, attempt=attempt)
         chosen = look.store.read_sync(lambda tx: choose(tx, wish))
         if not chosen.runs and not (follow and chosen.more):
@@ -68,11 +69,10 @@ def logs(
             asyncio.run(_follow(look, wish, printer))
             return ExitCode.VERIFIED
         for run in chosen.runs:
-            printer.head(run, chosen.attempts.get(run.id))
+            printer.head(run, chosen)
             for line in _recorded(look.paths.run(run.id)):
                 printer.line(line)
             printer.end(run)
-        printer.note(chosen.note)
     return ExitCode.VERIFIED
 
 
@@ -86,7 +86,7 @@ async def _follow(look: Look[Any], wish: Wish, printer: "_Printer") -> None:
         new = [run for run in chosen.runs if run.id not in printed]
         for run in new:
             directory = look.paths.run(run.id)
-            printer.head(run, chosen.attempts.get(run.id))
+            printer.head(run, chosen)
             await _until_started(look, keepers, run)
             async for line in keepers.follow(directory):
                 printer.line(line)
@@ -144,11 +144,15 @@ class _Printer:
         self._transcript: Transcript | None = None
         self._lines = 0
 
-    def head(self, run: Run, attempt: int | None) -> None:
+    def head(self, run: Run, chosen: Chosen) -> None:
         """Begin a run."""
         self._run, self._transcript, self._lines = run, Transcript(run), 0
         who = " ".join(filter(None, (NAMES[run.role], run.agent, run.model)))
+        attempt = chosen.attempts.get(run.id)
         tries = f"  attempt {attempt}" if attempt else ""
+        if run.id in chosen.reused:
+            self._about("── the gate was not run again: exactly this tree was judged before")
+            tries = f"  {chosen.reused[run.id]}, used again"
         self._about(f"── {who}{tries}  {short_id(run.id)}")
 
     def line(self, line: OutputLine) -> None:
@@ -191,11 +195,6 @@ class _Printer:
             money(run.cost_micros) if run.cost_micros is not None else "",
         )
         self._about("── " + "  ".join(part for part in parts if part))
-
-    def note(self, text: str) -> None:
-        """Say what people may miss, if there is something."""
-        if text:
-            self._about(text)
 
     def _about(self, text: str) -> None:
         if not self._raw and not self._json:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 from loopwright.adapters.membership import LockedMembership
 from loopwright.adapters.store.glimpse import Glimpse
 from loopwright.config.home import default_home, expand, user_file
-from loopwright.core.errors import NotFound
-from loopwright.core.model import Loop, Plan, Run, Task
-from loopwright.engine.views import live_workers, recent_plans, resolve_target
+from loopwright.core.errors import Ambiguous, NotFound
+from loopwright.core.model import Plan, Run, Task
+from loopwright.engine.targets import obvious_target, resolve_target
+from loopwright.engine.views import live_workers, recent_plans
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
 
@@ -177,17 +178,24 @@ def find_target(tx: Tx, text: str) -> Plan | Task | Run:
     """Find what a person means, first in the repository they stand in and then in the whole home."""
     project = project_here()
     try:
-        row = resolve_target(tx, text, project_path=project)
+        return resolve_target(tx, text, project_path=project)
+    except Ambiguous:
+        raise
     except NotFound:
         if project is None:
             raise
-        row = resolve_target(tx, text)
-    if not isinstance(row, Loop):
-        return row
-    plan = tx.get(Plan, row.plan_id) if row.plan_id else None
-    if plan is None:
-        raise NotFound(f"the loop {row.name} has no plan")
-    return plan
+        return resolve_target(tx, text)
+
+
+def wanted(tx: Tx, text: str | None, *, with_output: bool = False) -> Plan | Task | Run:
+    """Find what a person means; when they named nothing, take what most needs a look and say which."""
+    if text is not None:
+        return find_target(tx, text)
+    obvious = obvious_target(tx, project_path=project_here(), with_output=with_output)
+    row = obvious.row
+    name = f"the task {row.key}" if isinstance(row, Task) else f"the plan {row.title}"
+    sys.stderr.write(f"nothing is named, so this is {name}: {obvious.why}\n")
+    return row
 
 
 def find_plan(tx: Tx, text: str | None) -> Plan:

@@ -28,8 +28,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cancel": ("loopwright.cli.control:cancel", "Give up a task or a plan for good; all work stays pinned."),
     "reverify": ("loopwright.cli.control:reverify", "Run the complete gate of a failed plan once more."),
     "receipt": ("loopwright.cli.receipts:app", "Show or verify the record of a plan."),
+    "clean": ("loopwright.cli.clean:clean", "Delete what ended plans left in git and you have elsewhere."),
     "doctor": ("loopwright.cli.doctor:doctor", "Check this machine: git, agents, disk, database."),
-    "config": ("loopwright.cli.config:app", "Show every setting with its origin."),
+    "config": ("loopwright.cli.config:app", "Show or check every setting, with its origin."),
+    "help": ("loopwright.cli.helping:help_", "Show what a command does, as --help does."),
     "demo": ("loopwright.cli.demo:demo", "See the whole thing work, with a scripted agent."),
 }
 
@@ -45,6 +47,7 @@ def build() -> App:
         name="loopwright",
         help="Drive coding agents over a plan until your project's own checks pass.\n\n" + _EPILOGUE,
         version=f"loopwright {__version__}",
+        version_flags=("--version", "-V"),
         help_format="plaintext",
         exit_on_error=False,
         print_error=False,
@@ -67,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def call(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; a user's mistake is one line, never a traceback."""
-    from loopwright.core.errors import Held, LoopwrightError, UserError
+    from loopwright.core.errors import LoopwrightError
 
     as_json = "--json" in arguments
     for stream in (sys.stdout, sys.stderr):
@@ -81,13 +84,9 @@ def call(arguments: Sequence[str]) -> int:
         hint = "`loopwright --help` lists the commands, and each takes --help"
         return complain(str(mistake).strip(), hint=hint, code=ExitCode.USER_ERROR, as_json=as_json)
     except LoopwrightError as known:
-        from loopwright.cli.output import complain
+        from loopwright.cli.mistakes import explain
 
-        code = ExitCode.ENVIRONMENT
-        if isinstance(known, UserError):
-            code = ExitCode.HELD if isinstance(known, Held) else ExitCode.USER_ERROR
-        advice = known.hint if isinstance(known, UserError) else None
-        return complain(str(known), hint=advice, code=code, as_json=as_json, kind=known.code)
+        return explain(known, arguments, as_json=as_json)
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:

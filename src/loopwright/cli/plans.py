@@ -16,11 +16,12 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.glance import glance_at
 from loopwright.cli.lines import columns, counted, listed, one_line
 from loopwright.cli.output import console, print_json
-from loopwright.cli.probes import FoundAgent, find_agent
-from loopwright.cli.starting import read_plan, settings_in_checkout, settings_text
+from loopwright.cli.preflight import agents_of, relative, uncommitted
+from loopwright.cli.probes import FoundAgent
+from loopwright.cli.starting import project_settings, read_plan, settings_in_checkout
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
-from loopwright.core.errors import BadConfig, BadPlan, NotARepository
+from loopwright.core.errors import BadPlan, NotARepository
 from loopwright.engine.submit import evaluate
 from loopwright.ports import PlannedTask, PlannedWork
 
@@ -50,12 +51,7 @@ def check(file: Path, /, *, json: bool = False) -> int:
     json
         Print one JSON document.
     """
-    try:
-        report = _examine(file)
-    except BadPlan as bad:
-        return _refuse(str(file), bad.problems, as_json=json)
-    except BadConfig as bad:
-        return _refuse(str(file), tuple(str(bad).splitlines()), as_json=json)
+    report = _examine(file)
     refused = _unchecked(report) and not report.settings.values.allow_unverified
     code = ExitCode.USER_ERROR if refused else ExitCode.VERIFIED
     if json:
@@ -67,32 +63,13 @@ def check(file: Path, /, *, json: bool = False) -> int:
     return code
 
 
-def _refuse(name: str, problems: tuple[str, ...], *, as_json: bool) -> int:
-    code = ExitCode.USER_ERROR
-    if as_json:
-        error = {
-            "code": BadPlan.code,
-            "message": f"{name} cannot be run",
-            "hint": "mend what is named and check again",
-        }
-        print_json({"error": {**error, "problems": problems}, "exit_code": int(code)})
-        return code
-    out = console(stderr=True)
-    found = counted(len(problems), "problem")
-    out.print(f"[bold red]error[/]: {escape(name)} cannot be run: {found}")
-    for problem in problems:
-        out.print(f"  {escape(problem)}")
-    out.print("[bold]to do[/]: mend what is named and check again; docs/plan-format.md shows the format")
-    return code
-
-
 def _examine(path: Path) -> _Report:
     _, work = read_plan(path)
     evaluate(work, str(path))
     place = here()
-    text, notes = asyncio.run(_project_text(place)) if place else (None, _outside())
+    text, notes = asyncio.run(_project_text(place, path)) if place else (None, _outside())
     settings = settings_for(plan=work, plan_name=path.name, project_text=text)
-    agents = _agents(work, settings)
+    agents = agents_of(work, settings)
     known = registry.known_agents()
     if unknown := [one for one in agents if one.name not in known]:
         raise BadPlan(str(path), tuple(_asked_for(one, work, settings) for one in unknown))
@@ -107,26 +84,20 @@ def _examine(path: Path) -> _Report:
     )
 
 
-async def _project_text(place: Place) -> tuple[str | None, tuple[str, ...]]:
+async def _project_text(place: Place, plan: Path) -> tuple[str | None, tuple[str, ...]]:
     """Return the project's settings as `run` would use them: those of the commit, else those of the checkout."""
     with glance_at(place.root) as repository:
         try:
             start = await repository.base()
         except NotARepository as not_yet:
-            return settings_in_checkout(place), (f"it cannot be run here yet: {not_yet}",)
-        dirty = (f"not committed, so not part of the work: {listed(start.dirty)}",) if start.dirty else ()
-        text, _ = await settings_text(repository, start.sha, place)
-    return text, dirty
+            return settings_in_checkout(place).text, (f"it cannot be run here yet: {not_yet}",)
+        found = await project_settings(repository, start.sha, place)
+    plan_name = relative(plan, place.root)
+    return found.text, uncommitted(start, found.file, committed=found.committed, plan=plan_name)
 
 
 def _outside() -> tuple[str, ...]:
     return ("this folder is not in a git repository: `loopwright run` has to be called in one",)
-
-
-def _agents(work: PlannedWork, settings: Settings) -> tuple[FoundAgent, ...]:
-    policy = settings.policy()
-    names = dict.fromkeys(task.agent or policy.agent for task in work.tasks)
-    return tuple(find_agent(name, policy.agent_options.get(name, {})) for name in names)
 
 
 def _asked_for(agent: FoundAgent, work: PlannedWork, settings: Settings) -> str:

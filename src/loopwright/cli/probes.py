@@ -1,18 +1,22 @@
 """Which agents are on this machine: found or not, which version, and how to log in."""
 
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters import registry
 from loopwright.adapters.agents.environment import agent_environment
 from loopwright.cli.lines import one_line
-from loopwright.core.errors import UserError
+from loopwright.config.resolve import Settings
+from loopwright.core.errors import BadConfig, UserError
+from loopwright.ports import Agent, AgentRequest
 
 PROBE_S: Final = 5.0
 """How long a program may take to say its version."""
@@ -21,6 +25,8 @@ _INSTALL: Final[Mapping[str, str]] = {
     "claude": "install Claude Code (https://code.claude.com/docs), or set agents.claude.binary to where it is",
     "command": 'set agents.command.command, such as "my-agent --prompt {prompt_file}"',
 }
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_SHELL: Final = re.compile(r"[^A-Za-z0-9_.+:@-]")
 LOGIN: Final[Mapping[str, str]] = {
     "claude": "log in once by running `claude`, or set ANTHROPIC_API_KEY",
 }
@@ -40,6 +46,8 @@ class FoundAgent:
     """What to do about it."""
     version: str | None = None
     """What the program said when it was asked."""
+    wrong_options: bool = False
+    """Whether the problem is in the settings rather than on the machine."""
 
     @property
     def usable(self) -> bool:
@@ -47,51 +55,91 @@ class FoundAgent:
         return not self.problem
 
 
-def find_agent(name: str, options: Mapping[str, Any]) -> FoundAgent:
-    """Look for an agent's program; nothing is run."""
+def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = ()) -> FoundAgent:
+    """Look at an agent's options and for its program, as a run with one of these models would; nothing is run."""
+    policy = settings.policy()
+    options = policy.agent_options.get(name, {})
     try:
         agent = registry.agent(name)
     except UserError as unknown:
         return FoundAgent(name=name, program="", path=None, problem=str(unknown), hint=unknown.hint or "")
     program = _program(name, agent.probe()[0], options)
-    if not program:
+    if not program and not options:
         return FoundAgent(name=name, program="", path=None, problem="not set up", hint=_INSTALL.get(name, ""))
-    path = shutil.which(os.path.expanduser(program))  # noqa: PTH111 - a program's name is no path yet
+    wrong = _wrong_options(agent, settings, models or (policy.model,))
+    if wrong is not None:
+        problem, hint = wrong
+        return FoundAgent(
+            name=name, program=program, path=None, problem=problem, hint=hint, wrong_options=True
+        )
+    path = _found(program, in_shell=isinstance(options.get("command"), str))
     if path is None:
         hint = _INSTALL.get(name, f"install {program}")
-        return FoundAgent(
-            name=name,
-            program=program,
-            path=None,
-            problem=f"the program {program!r} was not found",
-            hint=hint,
-        )
+        place = settings.origins.get(f"agents.{name}.{'command' if name == 'command' else 'binary'}")
+        problem = f"the program {program!r} was not found" + (f" (from {place})" if place else "")
+        return FoundAgent(name=name, program=program, path=None, problem=problem, hint=hint)
     return FoundAgent(name=name, program=program, path=path)
 
 
-def _program(name: str, probed: str, options: Mapping[str, Any]) -> str:
-    if name == "command":
-        # Its own program is only known from the setting; what it is asked for is whatever the user wrote.
-        command = str(options.get("command") or "")
+def _wrong_options(agent: Agent, settings: Settings, models: Iterable[str | None]) -> tuple[str, str] | None:
+    """Ask an agent how it would be started, and return what is wrong with its options, with their place."""
+    policy = settings.policy()
+    for model in models:
+        request = AgentRequest(
+            prompt="",
+            workspace=Path("/workspace"),
+            run_directory=Path("/run"),
+            model=model,
+            permission_mode=policy.permission_mode,
+            options=policy.agent_options.get(agent.name, {}),
+        )
         try:
-            words = shlex.split(command)
-        except ValueError:
-            return command
-        return words[0] if words else ""
-    return str(options.get("binary") or probed)
+            agent.invocation(request)
+        except BadConfig as bad:
+            keys = [f"agents.{agent.name}.{option}" for option in bad.options]
+            places = [f"{settings.origins[key]}: {key}" for key in keys if key in settings.origins]
+            return ": ".join(filter(None, (", ".join(places), str(bad)))), bad.hint or "mend the option"
+    return None
 
 
-def probe_agent(name: str, options: Mapping[str, Any], env: Mapping[str, str]) -> FoundAgent:
+def _program(name: str, probed: str, options: Mapping[str, Any]) -> str:
+    """Return the program that an agent starts; empty where only a shell could tell."""
+    if name != "command":
+        return str(options.get("binary") or options.get("python") or probed)
+    # Its own program is only known from the setting; what it is asked for is whatever the user wrote.
+    command = options.get("command")
+    if not isinstance(command, str):
+        return str(command[0]) if isinstance(command, list | tuple) and command else ""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    return next((word for word in words if not _ASSIGNMENT.match(word)), "")
+
+
+def _found(program: str, *, in_shell: bool) -> str | None:
+    """Return where a program is; what only the shell or the workspace knows counts as found."""
+    expanded = os.path.expanduser(program)  # noqa: PTH111 - a program's name is no path yet
+    found = shutil.which(expanded)
+    if found is not None or os.path.isabs(expanded):  # noqa: PTH117 - as above
+        return found
+    if "/" in program or (in_shell and _SHELL.search(program)):
+        # Relative to a workspace that is not there yet, or no plain name at all.
+        return program
+    # The shell knows words of its own, such as `cd` and `exec`.
+    asked = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", program)
+    return program if in_shell and ask(asked, env=os.environ)[0] else None
+
+
+def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundAgent:
     """Look for an agent and ask its program for its version."""
-    found = find_agent(name, options)
+    found = find_agent(name, settings)
     if found.path is None or name == "command":
         return found
     arguments = registry.agent(name).probe()[1:]
     version, problem = ask((found.path, *arguments), env=agent_environment(env))
-    return FoundAgent(
-        name=name,
-        program=found.program,
-        path=found.path,
+    return replace(
+        found,
         version=version or None,
         problem=f"{found.path} does not work: {problem}" if problem else "",
         hint=_INSTALL.get(name, f"install {found.program} again") if problem else "",

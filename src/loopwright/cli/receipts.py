@@ -14,14 +14,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from loopwright.adapters.git import GitRepository
-from loopwright.adapters.receipts import gather_facts
+from loopwright.adapters.receipts import gather_facts, plan_events
 from loopwright.cli.context import look_settings, open_existing
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.looking import find_plan, whereabouts
+from loopwright.cli.lines import counted
+from loopwright.cli.looking import find_plan, looking, whereabouts
 from loopwright.cli.output import console, money, print_json
-from loopwright.cli.table import Roomy, one_line, short_id
-from loopwright.core.errors import LoopwrightError, UserError
-from loopwright.core.receipts import Facts, render, verify_receipt
+from loopwright.cli.rows import Roomy, one_line
+from loopwright.core.errors import LoopwrightError, NotARepository, NotFound, UserError
+from loopwright.core.ids import short_id
+from loopwright.core.model import Plan, Project
+from loopwright.core.receipts import EventFacts, Facts, render, verify_receipt
+from loopwright.ports import Tx
 
 app = App(name="receipt", help="Show or verify the record of a plan.", help_format="plaintext")
 
@@ -132,41 +136,80 @@ def _words(outcome: str) -> str:
 
 
 @app.command
-def verify(file: Path, /, *, repository: Path | None = None, json: bool = False) -> int:
+def verify(receipt: str, /, *, repository: Path | None = None, json: bool = False) -> int:
     """Recompute what a receipt says from the git repository, and name every difference.
 
-    Needs no home and no database. The exit code is 0 when everything that could be checked agrees, and 1 on
+    Needs no home and no database; where the home in which the plan ran is at hand, the recorded outputs and the
+    chain of events are looked at too. The exit code is 0 when everything that could be checked agrees, and 1 on
     any difference.
 
     Parameters
     ----------
-    file
-        The receipt, as `.loopwright/receipts/` or `receipt show --output` has it.
+    receipt
+        The file, as `.loopwright/receipts/` or `receipt show --output` has it; or a plan, for the one in its
+        project.
     repository
-        The git repository with the result (default: the current folder).
+        The git repository with the result (default: the current folder, or the plan's project).
     json
         Print the findings as JSON.
     """
-    receipt = _read(file)
-    where = (repository or Path.cwd()).absolute()
-    facts = asyncio.run(_facts(receipt, where))
-    differences = verify_receipt(receipt, facts)
+    file, project = _located(receipt)
+    found = _read(file)
+    where = (repository or project or Path.cwd()).absolute()
+    facts = asyncio.run(_facts(found, where))
+    differences = verify_receipt(found, facts)
     code = ExitCode.NOT_VERIFIED if differences else ExitCode.VERIFIED
     if json:
         print_json(
             {
-                "plan": receipt["plan"]["id"],
-                "outcome": receipt["outcome"],
+                "plan": found["plan"]["id"],
+                "file": str(file),
+                "repository": str(where),
+                "outcome": found["outcome"],
                 "agrees": not differences,
                 "differences": differences,
+                "checked": _checked(facts),
                 "unchecked": facts.unchecked,
-                "not_checked": receipt["not_checked"],
+                "not_checked": found["not_checked"],
                 "exit_code": int(code),
             }
         )
         return code
-    _print_findings(receipt, facts, differences, where)
+    _print_findings(found, facts, differences, where)
     return code
+
+
+def _located(text: str) -> tuple[Path, Path | None]:
+    """Return the file that is meant: this one, or the one of this plan with the plan's project."""
+    path = Path(text)
+    if path.exists() or path.suffix == ".json":
+        return path, None
+    with looking() as look:
+        plan, project = look.store.read_sync(lambda tx: _plan_and_project(tx, text))
+    file = Path(project.path) / ".loopwright" / "receipts" / f"{plan.id}.json"
+    if not file.exists():
+        raise NotFound(
+            f"{project.path} has no receipt of {short_id(plan.id)} yet",
+            hint=f"`loopwright receipt show {short_id(plan.id)} --output FILE` writes one as it stands now",
+        )
+    return file, Path(project.path)
+
+
+def _plan_and_project(tx: Tx, text: str) -> tuple[Plan, Project]:
+    plan = find_plan(tx, text)
+    project = tx.get(Project, plan.project_id)
+    assert project is not None, "a plan always has its project"
+    return plan, project
+
+
+def _checked(facts: Facts) -> list[str]:
+    """Say in plain words what was looked at here."""
+    done = ["every commit, tree and diff that it names, in git"]
+    if facts.outputs:
+        done.append(f"{counted(len(facts.outputs), 'recorded output')} of gates, in this home")
+    if facts.events is not None:
+        done.append(f"the chain of {counted(len(facts.events.hashes), 'event')}, in this home's database")
+    return done
 
 
 def _read(path: Path) -> Any:
@@ -188,7 +231,24 @@ async def _facts(receipt: Any, where: Path) -> Facts:
     # The repository's reader keeps notes in a home: a passing one, so that nothing is left behind.
     with tempfile.TemporaryDirectory(prefix="loopwright-verify-") as scratch:
         repository = GitRepository(where, project_id="verify", home=Path(scratch))
-        return await gather_facts(repository, receipt, _run_files(receipt))
+        try:
+            return await gather_facts(repository, receipt, _run_files(receipt), _events(receipt))
+        except NotARepository as outside:
+            hint = "say where the result is: --repository PATH"
+            raise NotARepository(str(outside), hint=hint) from outside
+
+
+def _events(receipt: Any) -> EventFacts | None:
+    """Look at the chain of events, when the home at hand is the one where the plan ran."""
+    plan = receipt.get("plan") if isinstance(receipt, dict) else None
+    plan_id = plan.get("id") if isinstance(plan, dict) else None
+    if not isinstance(plan_id, str):
+        return None
+    try:
+        with looking() as look:
+            return look.store.read_sync(lambda tx: plan_events(tx, plan_id))
+    except LoopwrightError:
+        return None  # then it is named among what was not checked
 
 
 def _run_files(receipt: Any) -> Path | None:
@@ -208,6 +268,8 @@ def _print_findings(receipt: Mapping[str, Any], facts: Facts, differences: list[
     out.print(f"[bold]{escape(plan['title'])}[/]  {short_id(plan['id'])}  against {escape(str(where))}")
     for difference in differences:
         out.print(f"[red]✘ differs[/]: {escape(difference)}")
+    for done in _checked(facts):
+        out.print(f"[dim]· checked: {escape(done)}[/]")
     for gap in facts.unchecked:
         out.print(f"[dim]· not checked here: {escape(gap)}[/]")
     if differences:

@@ -1,10 +1,11 @@
 """`run` and `worker`: the commands that work."""
 
 import asyncio
+import json as jsonlib
 import os
 import shlex
-import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,27 +13,26 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.markup import escape
 
-from loopwright.adapters import registry
-from loopwright.adapters.git import GitRepository
-from loopwright.adapters.git.environment import user_env
 from loopwright.adapters.host import new_id
 from loopwright.app import Home, catch_up_state_files, make_worker, make_world, open_home
+from loopwright.cli.again import for_finished, idle_flags, refuse_idle
 from loopwright.cli.context import Place, actor, look_settings, settings_for
 from loopwright.cli.drive import Foreground, log_to
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
 from loopwright.cli.glance import glance_at, needed_place
-from loopwright.cli.output import complain, console, print_json
-from loopwright.cli.starting import read_plan, settings_text
+from loopwright.cli.lines import counted
+from loopwright.cli.output import console, print_json
+from loopwright.cli.preflight import check_agents, check_folder, check_gates, relative, uncommitted
+from loopwright.cli.starting import project_settings, read_plan
 from loopwright.cli.table import exit_code, screen
-from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.resolve import Settings
-from loopwright.core.errors import Held, Refused, UserError
+from loopwright.core.errors import Held
+from loopwright.core.ids import short_id
 from loopwright.core.states import ENDED_PLAN, LoopState
-from loopwright.engine.submit import Submission, Submitted, submit
+from loopwright.engine.submit import Submission, Submitted, evaluate, submit
 from loopwright.engine.views import PlanView, live_workers, plan_view
 from loopwright.engine.world import HomePaths
-from loopwright.ports import Base, PlannedWork
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,8 @@ class _Asked:
     place: Place
     settings: Settings
     submission: Submission
+    flags: Mapping[str, Any]
+    base: str | None
 
 
 def run(
@@ -74,7 +76,7 @@ def run(
     max_attempts
         How often a task is tried before a person is asked.
     max_cost
-        Pause when this many dollars are spent.
+        Pause once this many dollars are spent: nothing new starts, running agents may finish.
     permission_mode
         What the agent may do by itself: read-only, edit or full.
     base
@@ -104,7 +106,7 @@ async def _run(path: Path, flags: dict[str, Any], *, base: str | None, new: bool
     log_to(home.root)
     try:
         submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, asked.submission))
-        early = await _already(home, asked.settings, submitted, as_json=as_json)
+        early = await _already(home, asked, submitted, as_json=as_json)
         if early is not None:
             return early
         footer = (
@@ -125,19 +127,19 @@ async def _run(path: Path, flags: dict[str, Any], *, base: str | None, new: bool
 
 async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: bool, quiet: bool) -> _Asked:
     kind, work = read_plan(path)
+    evaluate(work, str(path))
     place = needed_place()
     with glance_at(place.root) as repository:
         start = await repository.base(base)
-        await _check_folder(repository, start, place)
-        text, committed = await settings_text(repository, start.sha, place)
-    if text is not None and not committed and not quiet:
-        console().print(f"[yellow]note[/]: {PROJECT_FILE} is not committed; using the one in your checkout")
-    settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=text)
-    if start.dirty and not quiet:
-        names = ", ".join(start.dirty[:5]) + (" …" if len(start.dirty) > 5 else "")
-        console().print(f"[yellow]note[/]: not included, because not committed: {escape(names)}")
-    _check_agents(settings, work)
-    _check_gates(settings, work)
+        await check_folder(repository, start, place)
+        found = await project_settings(repository, start.sha, place)
+    settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
+    missing = check_agents(settings, work)
+    check_gates(settings, work)
+    plan_name = relative(path, place.root)
+    notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
+    if not quiet:
+        _note(*missing, *notes)
     submission = Submission(
         root=place.root,
         subfolder=place.subfolder,
@@ -150,65 +152,24 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
         actor=actor(),
         new=new,
     )
-    return _Asked(place=place, settings=settings, submission=submission)
+    return _Asked(place=place, settings=settings, submission=submission, flags=flags, base=base)
 
 
-async def _check_folder(repository: GitRepository, start: Base, place: Place) -> None:
-    """Refuse a sub-folder that the starting commit does not have: nothing could run there."""
-    if not place.subfolder:
-        return
-    name = f"{start.sha}:{place.subfolder}"
-    found = await repository.git.run("cat-file", "-t", name, env=user_env(), cwd=place.root, ok=(0, 128))
-    if found.text != "tree":
-        raise Refused(
-            f"the folder {place.subfolder} is not in {start.sha[:7]}, the commit that the plan would start from",
-            hint="commit what is in it first, or run from the top of the repository",
-        )
+def _note(*notes: str) -> None:
+    for note in notes:
+        console().print(f"[yellow]note[/]: {escape(note)}")
 
 
-def _check_agents(settings: Settings, work: PlannedWork) -> None:
-    """Refuse a plan none of whose agents is there; one missing among several fails only its own tasks."""
-    policy = settings.policy()
-    names = {task.agent or policy.agent for task in work.tasks}
-    missing: list[str] = []
-    for name in sorted(names):
-        try:
-            agent = registry.agent(name)
-        except UserError as unknown:
-            missing.append(str(unknown))
-            continue
-        options = policy.agent_options.get(name, {})
-        program = str(options.get("binary") or agent.probe()[0])
-        if shutil.which(program) is None:
-            missing.append(f"the agent {name} needs the program {program!r}, which is not installed")
-    if len(missing) == len(names):
-        raise UserError("; ".join(missing), hint="`loopwright doctor` shows which agents are here")
-
-
-def _check_gates(settings: Settings, work: PlannedWork) -> None:
-    """Say before any money is spent that nothing would check the result."""
-    if settings.gates or settings.policy().allow_unverified:
-        return
-    bare = [task.key for task in work.tasks if not task.acceptance]
-    if bare:
-        names = ", ".join(bare[:5]) + (" …" if len(bare) > 5 else "")
-        raise Refused(
-            f"nothing would check the work of: {names}",
-            hint="`loopwright init` finds your project's checks; or give the tasks acceptance commands; "
-            "or --allow-unverified to land unchecked work",
-        )
-
-
-async def _already(home: Home, settings: Settings, submitted: Submitted, *, as_json: bool) -> int | None:
+async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: bool) -> int | None:
     """Deal with a plan that was here before: done, held by someone, or to be carried on."""
     if submitted.created:
         return None
     plan, loop = submitted.plan, submitted.loop
     if plan.status in ENDED_PLAN:
-        await catch_up_state_files(make_world(home, settings, os.environ, slots=1))
+        await catch_up_state_files(make_world(home, asked.settings, os.environ, slots=1))
         view = await _view(home, plan.id)
         if not as_json:
-            console().print("This plan was already run; --new starts it over.")
+            console().print(for_finished(asked.flags, base=asked.base))
         closing(view, as_json=as_json)
         return exit_code(view)
     holder = home.membership.holder()
@@ -223,9 +184,12 @@ async def _already(home: Home, settings: Settings, submitted: Submitted, *, as_j
             f"this plan is already being worked on by {who}",
             hint=f"`loopwright watch {plan.id}` follows it; `loopwright pause {plan.id}` pauses it",
         )
+    sha = asked.submission.base.sha if asked.base is not None else None
+    told = refuse_idle(idle_flags(asked.flags, asked.submission.policy, plan, base_sha=sha), plan)
     if not as_json:
+        _note(*told)
         begun = f"begun from {escape(plan.base_ref)} ({plan.base_sha[:7]}) with the settings of that time"
-        console().print(f"carrying on plan {plan.id[:13]}, {begun}")
+        console().print(f"carrying on plan {short_id(plan.id)}, {begun}")
     if loop.state is not LoopState.RUNNING:
         from loopwright.cli.control import ask
 
@@ -258,12 +222,12 @@ def closing(view: PlanView, *, as_json: bool) -> None:
         return
     for task in view.tasks:
         if task.status in ("ERROR", "CANCELLED"):
-            out.print(f"look at it:  loopwright show {escape(shlex.quote(task.key))}")
+            out.print(f"look at it:  loopwright show {escape(shlex.quote(view.prefix + task.key))}")
     if view.loop_state in ("PAUSED", "STOPPED"):
         out.print(f"go on:  loopwright resume {view.id}")
 
 
-def worker(*, slots: int | None = None, until_idle: bool = False) -> int:
+def worker(*, slots: int | None = None, until_idle: bool = False, json: bool = False) -> int:
     """Join a home as one more worker and stay until it is told to stop.
 
     Parameters
@@ -272,11 +236,28 @@ def worker(*, slots: int | None = None, until_idle: bool = False) -> int:
         How many tasks this worker takes at once (default: the setting `parallel`).
     until_idle
         Leave as soon as nothing is left to do.
+    json
+        Print one JSON document per line: when it stands by, when it begins to work, and when it leaves.
     """
-    return asyncio.run(_worker(slots, until_idle=until_idle))
+    return asyncio.run(_worker(slots, until_idle=until_idle, tell=_Told(as_json=json)))
 
 
-async def _worker(slots: int | None, *, until_idle: bool) -> int:
+class _Told:
+    """Says what a worker does, to people or to programs."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._json = as_json
+
+    def __call__(self, type: str, text: str, **facts: Any) -> None:
+        """Tell one thing; people are told nothing where `text` is empty."""
+        if self._json:
+            sys.stdout.write(jsonlib.dumps({"type": type, **facts}) + "\n")
+            sys.stdout.flush()
+        elif text:
+            console().print(escape(text))
+
+
+async def _worker(slots: int | None, *, until_idle: bool, tell: _Told) -> int:
     import signal
 
     from loopwright.core.model import Loop
@@ -288,23 +269,24 @@ async def _worker(slots: int | None, *, until_idle: bool) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
-    out = console()
     told = False
     try:
         while not home.membership.acquire({"pid": os.getpid(), "command": " ".join(sys.argv[:3])}):
             if not told:
                 holder = home.membership.holder() or {}
-                out.print(
+                text = (
                     f"standing by: process {holder.get('pid')} works here; this one takes over when it ends"
                 )
+                tell("standing_by", text, pid=holder.get("pid"))
                 told = True
             if stop.is_set():
+                tell("end", "", exit_code=int(ExitCode.VERIFIED))
                 return ExitCode.VERIFIED
             await home.store.changed(1.0)
         world = make_world(home, settings, os.environ, slots=slots or settings.values.parallel)
-        out.print(
-            f"working in {escape(str(home.root))} with {world.me.slots} slots; Ctrl-C leaves, agents go on"
-        )
+        slots = world.me.slots
+        text = f"working in {home.root} with {counted(slots, 'slot')}; Ctrl-C leaves, agents go on"
+        tell("working", text, home=str(home.root), slots=slots, pid=os.getpid())
 
         async def finished() -> bool:
             if stop.is_set():
@@ -323,9 +305,8 @@ async def _worker(slots: int | None, *, until_idle: bool) -> int:
         except asyncio.CancelledError:
             if not stop.is_set():
                 raise
+        tell("end", "", exit_code=int(ExitCode.VERIFIED))
         return ExitCode.VERIFIED
-    except UserError as wrong:
-        return complain(str(wrong), hint=wrong.hint, code=ExitCode.USER_ERROR)
     finally:
         home.membership.release()
         await home.store.close()

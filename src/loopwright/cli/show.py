@@ -11,28 +11,34 @@ from rich.table import Table
 
 from loopwright.cli.changes import Change, Changes, diff_command
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.looking import Look, find_target, glancing
+from loopwright.cli.looking import Look, glancing, project_here, wanted
 from loopwright.cli.output import console, duration, money, print_json
+from loopwright.cli.rows import Roomy, one_line
 from loopwright.cli.steps import Step, plan_steps, print_steps
-from loopwright.cli.table import Roomy, one_line, screen, short_id
-from loopwright.cli.task_screen import print_lines, task_screen
+from loopwright.cli.table import screen
+from loopwright.cli.task_screen import Names, print_lines, task_screen
 from loopwright.core.errors import NotFound, UserError
-from loopwright.core.model import Plan, Project, Run, Task, VerdictStatus
-from loopwright.core.states import TaskState
+from loopwright.core.ids import short_id
+from loopwright.core.model import Loop, Plan, Project, Run, Task, VerdictStatus
+from loopwright.core.states import LoopState, TaskState
+from loopwright.engine.commands import check_retry, left_out
 from loopwright.engine.overview import RunView, run_view
+from loopwright.engine.targets import handle
 from loopwright.engine.views import PlanView, TaskDetail, plan_view, task_detail
 from loopwright.ports import Tx
 
 _FILE_LINES = 40
+_AT_REST = (LoopState.PAUSED, LoopState.STOPPED)
 
 
-def show(target: str, /, *, diff: bool = False, json: bool = False) -> int:
+def show(target: str | None = None, /, *, diff: bool = False, json: bool = False) -> int:
     """Show one task: what was expected, what failed, what to do next. Runs and plans are shown too.
 
     Parameters
     ----------
     target
-        A task, a run or a plan: an id, the beginning of one, or a task's name in the newest plan.
+        A task, a run or a plan: an id, the beginning of one, a name, or PLAN/TASK (default: the task that
+        needs you, else the one that is running, else the newest plan).
     diff
         Print only the changes: of the landed commit, of the newest attempt, or of the whole plan.
     json
@@ -41,7 +47,7 @@ def show(target: str, /, *, diff: bool = False, json: bool = False) -> int:
     if diff and json:
         raise UserError("--diff prints a diff, which is no JSON", hint="leave one of them out")
     with glancing() as look:
-        row = look.store.read_sync(lambda tx: find_target(tx, target))
+        row = look.store.read_sync(lambda tx: wanted(tx, target))
         if isinstance(row, Task):
             return _Tasks(look, row).show(diff=diff, as_json=json)
         if isinstance(row, Run):
@@ -53,18 +59,23 @@ class _Tasks:
     """Shows one task."""
 
     def __init__(self, look: Look[Any], row: Task) -> None:
-        self._detail, self._handle, self._blockers = look.store.read_sync(
-            lambda tx: self._load(tx, look, row)
-        )
+        self._detail, self._names = look.store.read_sync(lambda tx: self._load(tx, look, row))
 
-    def _load(self, tx: Tx, look: Look[Any], row: Task) -> tuple[TaskDetail, str, tuple[str, ...]]:
-        # Its name is enough where it means this very task; an older plan may have one of the same name.
+    def _load(self, tx: Tx, look: Look[Any], row: Task) -> tuple[TaskDetail, Names]:
+        project = project_here()
         try:
-            by_name = find_target(tx, row.key)
-        except NotFound:
-            by_name = None
-        handle = row.key if by_name is not None and by_name.id == row.id else short_id(row.id)
-        return task_detail(tx, row.id, look.paths), handle, _blockers(tx, row)
+            check_retry(tx, row)
+            refused = ""
+        except UserError as why:
+            refused = str(why)
+        names = Names(
+            handle=handle(tx, row, project_path=project),
+            blockers=tuple(handle(tx, one, project_path=project) for one in _blockers(tx, row)[:2]),
+            retry_refused=refused,
+            may_leave_out=_may_leave_out(tx, row),
+            resting=_rests(tx, row),
+        )
+        return task_detail(tx, row.id, look.paths), names
 
     def show(self, *, diff: bool, as_json: bool) -> int:
         """Print the task, or its diff."""
@@ -78,9 +89,7 @@ class _Tasks:
             return ExitCode.VERIFIED
         out = console()
         height = min(_FILE_LINES, max(23, out.size.height - 1)) if out.is_terminal else _FILE_LINES
-        lines, steps = task_screen(
-            detail, changes, handle=self._handle, blockers=self._blockers, height=height
-        )
+        lines, steps = task_screen(detail, changes, names=self._names, height=height)
         print_lines(out, lines)
         out.print()
         out.print("[bold]to do[/]" if detail.task.status != "COMPLETE" else "[bold]see also[/]")
@@ -103,7 +112,7 @@ class _Tasks:
         return found
 
 
-def _blockers(tx: Tx, row: Task) -> tuple[str, ...]:
+def _blockers(tx: Tx, row: Task) -> list[Task]:
     """Return the failed or cancelled tasks that hold this one up, however far away."""
     tasks = {task.id: task for task in tx.find(Task, plan_id=row.plan_id, order_by=("position",))}
     ahead, seen = list(row.depends_on), set[str]()
@@ -113,7 +122,19 @@ def _blockers(tx: Tx, row: Task) -> tuple[str, ...]:
             seen.add(one)
             ahead += tasks[one].depends_on
     stuck = (TaskState.ERROR, TaskState.CANCELLED)
-    return tuple(task.key for task in tasks.values() if task.id in seen and task.status in stuck)
+    return [task for task in tasks.values() if task.id in seen and task.status in stuck]
+
+
+def _may_leave_out(tx: Tx, row: Task) -> bool:
+    plan = tx.get(Plan, row.plan_id)
+    loop = tx.get(Loop, plan.loop_id) if plan else None
+    return plan is not None and loop is not None and bool(left_out(tx, plan, loop))
+
+
+def _rests(tx: Tx, row: Task) -> bool:
+    plan = tx.get(Plan, row.plan_id)
+    loop = tx.get(Loop, plan.loop_id) if plan else None
+    return loop is not None and loop.plan_id == row.plan_id and loop.state in _AT_REST
 
 
 def _print_diff(path: str, old: str | None, new: str | None, *, what: str) -> int:

@@ -1,5 +1,6 @@
 """What `run` and `plan check` look at in the same way: the plan file, and the project's settings at its base."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from loopwright.adapters import registry
@@ -23,15 +24,31 @@ def read_plan(path: Path) -> tuple[str, PlannedWork]:
     return kind, registry.source(kind).read(path)
 
 
-async def settings_text(repository: GitRepository, sha: str, place: Place) -> tuple[str | None, bool]:
-    """Return the project's settings and whether they are committed: those of the base, else of the checkout."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSettings:
+    """The project file that counts."""
+
+    text: str | None = None
+    file: str | None = None
+    """Relative to the repository; None when there is no such file."""
+    committed: bool = False
+    """Whether it was read from the commit; only where that has none, the checkout's counts."""
+
+
+async def project_settings(repository: GitRepository, sha: str, place: Place) -> ProjectSettings:
+    """Return the project's settings: those of the commit that a plan starts from, else of the checkout."""
     for folder in dict.fromkeys((place.subfolder, "")):
-        text = await repository.file_at(sha, str(Path(folder) / PROJECT_FILE))
+        file = (Path(folder) / PROJECT_FILE).as_posix()
+        text = await repository.file_at(sha, file)
         if text is not None:
-            return text, True
-    return settings_in_checkout(place), False
+            return ProjectSettings(text=text, file=file, committed=True)
+    return settings_in_checkout(place)
 
 
-def settings_in_checkout(place: Place) -> str | None:
-    """Return the text of the loopwright.toml that lies in the checkout, if there is one."""
-    return project_text(place.root / place.subfolder) or project_text(place.root)
+def settings_in_checkout(place: Place) -> ProjectSettings:
+    """Return the loopwright.toml that lies in the checkout, if there is one."""
+    for folder in dict.fromkeys((place.subfolder, "")):
+        text = project_text(place.root / folder)
+        if text is not None:
+            return ProjectSettings(text=text, file=(Path(folder) / PROJECT_FILE).as_posix())
+    return ProjectSettings()

@@ -7,16 +7,19 @@ from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from loopwright.adapters import keeping_files
 from loopwright.cli.exits import ExitCode
+from loopwright.cli.lines import counted
 from loopwright.cli.looking import Look, WorkerSeen, find_plan, glancing, looking, newest_plan, project_here
 from loopwright.cli.output import console, duration, money, print_json
+from loopwright.cli.rows import Rows
 from loopwright.cli.steps import plan_steps, print_steps
-from loopwright.cli.table import Roomy, counted, one_line, screen, short_id, standing
 from loopwright.cli.table import exit_code as code_of
+from loopwright.cli.table import screen, standing
 from loopwright.core.documents import document, plain
+from loopwright.core.ids import short_id
 from loopwright.core.model import RecordedEvent
 from loopwright.engine.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
 from loopwright.engine.views import PlanView, plan_view
@@ -131,27 +134,23 @@ def _print_plans(out: Console, plans: list[PlanSummary], total: int, *, everywhe
     if not plans:
         out.print("no plan of this repository yet; the newest of the home is below, --all lists every plan")
         return
-    table = Table.grid(padding=(0, 2))
-    for justify in ("left", "left", "right", "right", "right"):
-        table.add_column(no_wrap=True, justify=justify)
-    table.add_column()
+    rows = []
     for one in plans:
         state, style = standing(one)
-        cost = (
-            money(one.cost_micros)
-            if one.cost_complete or one.cost_micros is None
-            else f"≥{money(one.cost_micros)}"
+        cost = money(one.cost_micros)
+        if one.cost_micros is not None and not one.cost_complete:
+            cost = f"≥{cost}"
+        rows.append(
+            (
+                Text(state, style=style),
+                Text(short_id(one.id)),
+                Text(f"{one.done}/{one.total}"),
+                Text(cost),
+                Text(f"{duration(one.changed_s)} ago"),
+                Text(f"{one.title}  ({one.path})" if everywhere else one.title),
+            )
         )
-        title = f"{one.title}  ({one.path})" if everywhere else one.title
-        table.add_row(
-            f"[{style}]{state}[/]",
-            short_id(one.id),
-            f"{one.done}/{one.total}",
-            cost,
-            f"{duration(one.age_s)} ago",
-            one_line(title),
-        )
-    out.print(Roomy(table))
+    out.print(Rows(rows, spare=(3, 4, 2), cut=5, right=(2, 3, 4)))
     if total > len(plans):
         out.print(f"[dim]and {total - len(plans)} older[/]")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from loopwright.cli.table import short_id
+from loopwright.core.ids import short_id
 from loopwright.engine.views import PlanView
 
 _ALIGNED = 50
@@ -39,10 +39,22 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
     if view.status == "VERIFIED":
         return [Step(command=f"git merge --ff-only {view.branch}", why="take the result over")]
     steps = [
-        Step(command=f"loopwright show {shlex.quote(task.key)}", why="what failed, and what to do about it")
+        Step(
+            command=f"loopwright show {shlex.quote(view.prefix + task.key)}",
+            why="what failed, and what to do about it",
+        )
         for task in view.tasks
         if task.status == "ERROR"
     ][:3]
+    given_up = [task for task in view.tasks if task.status == "CANCELLED"]
+    if given_up and view.loop_state == "FAILED" and view.status == "RUNNING" and not steps:
+        # The two ways on: nobody but a person decides which.
+        name = shlex.quote(view.prefix + given_up[0].key)
+        steps.append(Step(command=f"loopwright retry {name}", why=f"try {given_up[0].key} again after all"))
+        if view.done and view.done + len(given_up) == view.total:
+            steps.append(Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it"))
+        ends = "or end the plan; what landed stays on its branch"
+        steps.append(Step(command=f"loopwright cancel {plan}", why=ends))
     if view.status == "FAILED" and not steps:
         steps.append(Step(command=f"loopwright logs {plan}", why="what the complete gate printed"))
         steps.append(Step(command=f"loopwright reverify {plan}", why="run the complete gate once more"))

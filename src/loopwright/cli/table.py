@@ -1,18 +1,17 @@
 """A plan as a table: the same lines for `run`, `watch` and `status`."""
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from loopwright.cli.exits import ExitCode
+from loopwright.cli.lines import counted
 from loopwright.cli.output import duration, money
+from loopwright.cli.rows import Rows, Wrapped
 from loopwright.core.failures import RULES, Failure
+from loopwright.core.ids import short_id
 from loopwright.engine.overview import PlanSummary
 from loopwright.engine.views import PlanView, TaskView
-
-_WIDE = 240
-"""How wide a table may get where nobody's terminal sets a limit."""
 
 _MARKS = {
     "COMPLETE": ("✔", "green"),
@@ -38,7 +37,7 @@ def word(task: TaskView) -> str:
     if task.status == "COMPLETE":
         return (task.outcome or "").replace("_", " ")
     if task.status == "ERROR":
-        return (task.failure or "failed").replace("_", " ")
+        return "failed"
     if task.status == "RUNNING":
         return task.agent or "running" if task.stage == "WORKING" else task.stage.lower()
     return task.status.lower()
@@ -51,54 +50,33 @@ def remark(task: TaskView) -> str:
         again = f"attempt {task.attempt}" if task.attempt > 1 else ""
         return "  ".join(part for part in (checks, (task.commit or "")[:7], again) if part)
     if task.status == "ERROR":
-        # The class of failure is on the line already; what its advice says is in `show`.
+        # What the advice for this class of failure says is in `show`.
         advice = RULES[Failure(task.failure)].advice if task.failure else ""
-        return (task.reason.removeprefix(advice).strip().splitlines() or [""])[0][:200]
+        kind = (task.failure or "").replace("_", " ")
+        said = (task.reason.removeprefix(advice).strip().splitlines() or [""])[0]
+        return ": ".join(filter(None, (kind, said)))[:200]
     again = f"attempt {task.attempt} of {task.max_attempts}: " if task.attempt > 1 else ""
     return (again + task.doing)[:100]
 
 
-def one_line(text: str, style: str = "") -> Text:
-    """Return a text that is cut, not wrapped, where the line ends."""
-    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
-
-
-class Roomy:
-    """Gives a table the room it wants where the output is no terminal: a log is not 80 columns wide."""
-
-    def __init__(self, content: RenderableType) -> None:
-        self._content = content
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Render with the terminal's width if there is one."""
-        if console.is_terminal:
-            yield self._content
-            return
-        wide = options.update(width=max(_WIDE, options.max_width))
-        for line in console.render_lines(self._content, wide, pad=False):
-            # The blanks that fill up a table's last column are of no use in a file.
-            text = Text.assemble(*((one.text, one.style or "") for one in line))
-            text.rstrip()
-            yield text
-
-
-def tasks_table(view: PlanView, *, limit: int | None = None) -> Table:
-    """Return the tasks of a plan as a table."""
-    table = Table.grid(padding=(0, 2))
-    for style in ("", "bold", "", "", ""):
-        table.add_column(style=style, no_wrap=True)
-    # Only what is said last gives way when the terminal is narrow.
-    table.add_column()
-    table.columns[4].justify = table.columns[3].justify = "right"
+def tasks_rows(view: PlanView, *, limit: int | None = None) -> Rows:
+    """Return the tasks of a plan as a table; cost, time and what else is to be said give way in this order."""
     shown = _shown(view, limit)
-    for task in shown:
-        cost = money(task.cost_micros) if task.cost_micros is not None else ""
-        table.add_row(
-            mark(task), escape(task.key), word(task), duration(task.elapsed_s), cost, one_line(remark(task))
+    rows = [
+        (
+            mark(task),
+            Text(task.key, style="bold"),
+            Text(word(task)),
+            Text(duration(task.elapsed_s)),
+            Text(money(task.cost_micros) if task.cost_micros is not None else ""),
+            Text(remark(task)),
         )
+        for task in shown
+    ]
     if len(shown) < len(view.tasks):
-        table.add_row("", Text(f"and {len(view.tasks) - len(shown)} more", style="dim"), "", "", "", "")
-    return table
+        more = Text(f"and {len(view.tasks) - len(shown)} more", style="dim")
+        rows.append((Text(), more, Text(), Text(), Text(), Text()))
+    return Rows(rows, spare=(4, 3, 5), cut=1, right=(3, 4))
 
 
 def _shown(view: PlanView, limit: int | None) -> tuple[TaskView, ...]:
@@ -111,17 +89,6 @@ def _shown(view: PlanView, limit: int | None) -> tuple[TaskView, ...]:
     )
     keep = {task.id for task in best[:limit]}
     return tuple(task for task in view.tasks if task.id in keep)
-
-
-def short_id(id: str) -> str:
-    """Return as much of an id as people need: every command takes the beginning of one."""
-    kind, _, rest = id.partition("_")
-    return f"{kind}_{rest[:8]}"
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number with its noun."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def headline(view: PlanView) -> str:
@@ -173,10 +140,10 @@ def exit_code(view: PlanView) -> ExitCode:
 def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Group:
     """Return the whole picture of a plan."""
     parts: list[RenderableType] = [
-        Text.from_markup(headline(view)),
-        Roomy(tasks_table(view, limit=limit)),
+        Wrapped(Text.from_markup(headline(view)), indent="  "),
+        tasks_rows(view, limit=limit),
         Text.from_markup(summary(view)),
     ]
     if footer:
-        parts.append(Text.from_markup(f"[dim]{escape(footer)}[/]"))
+        parts.append(Wrapped(Text(footer, style="dim")))
     return Group(*parts)

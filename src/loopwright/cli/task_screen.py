@@ -11,14 +11,18 @@ from rich.text import Text
 from loopwright.adapters.gates.text import clean
 from loopwright.cli.changes import Change, diff_command
 from loopwright.cli.output import duration, money
+from loopwright.cli.rows import Wrapped
 from loopwright.cli.steps import Step
-from loopwright.cli.table import mark, short_id, word
+from loopwright.cli.table import mark, word
 from loopwright.core.failures import RULES, Failure
+from loopwright.core.ids import short_id
 from loopwright.core.model import Check, CommandResult
 from loopwright.engine.views import AttemptView, TaskDetail
 
 _LEAST: Final = 3
 _MOST: Final = 14
+_NARROW: Final = 70
+"""On fewer columns a cut line hides what matters: there a screen may grow longer."""
 _FRAME: Final = 4
 """Lines around what failed and around the commands to type."""
 
@@ -41,6 +45,20 @@ class _Level:
     attempts: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What to type for a task and for those that hold it up, and whether it can be tried again at all."""
+
+    handle: str
+    blockers: tuple[str, ...] = ()
+    retry_refused: str = ""
+    """Why `retry` would be refused; empty when it would not."""
+    may_leave_out: bool = False
+    """Whether the plan could be verified without it: everything else has landed."""
+    resting: bool = False
+    """Whether the plan was paused or stopped, so that nothing goes on by itself."""
+
+
 _LEVELS: Final = (
     _Level(commands=6, criteria=3, attempts=3),
     _Level(commands=4, criteria=2, attempts=2),
@@ -52,15 +70,14 @@ def task_screen(
     detail: TaskDetail,
     changes: Mapping[int, Change | None],
     *,
-    handle: str,
-    blockers: Sequence[str],
+    names: Names,
     height: int,
 ) -> tuple[Lines, list[Step]]:
     """Return the screen as lines, each of which fits one line of a terminal, and the commands to type."""
-    steps = task_steps(detail, handle, blockers)
+    steps = task_steps(detail, names)
     if detail.task.status == "COMPLETE":
-        return [*_head(detail), *_landed(detail, changes)], steps
-    head, room = _head(detail), 0
+        return [*_head(detail, names), *_landed(detail, changes)], steps
+    head, room = _head(detail, names), 0
     for level in _LEVELS:
         upper = [*head, Text(), *_expected(detail, level)]
         lower = [Text(), *_attempts(detail, changes, level.attempts)] if detail.attempts else []
@@ -74,9 +91,11 @@ def task_screen(
 
 
 def print_lines(out: Console, lines: Sequence[Text]) -> None:
-    """Print each line on one line: cut on a terminal, whole in a file."""
+    """Print each line on one line: cut on a terminal, wrapped on one that is too narrow, whole in a file."""
     for line in lines:
-        if out.is_terminal:
+        if out.is_terminal and out.width < _NARROW:
+            out.print(Wrapped(line, indent="    "))
+        elif out.is_terminal:
             out.print(line, soft_wrap=False, no_wrap=True, overflow="ellipsis", crop=True)
         else:
             out.print(line)
@@ -86,7 +105,7 @@ def _title(text: str) -> Text:
     return Text(text, style="bold")
 
 
-def _head(detail: TaskDetail) -> Lines:
+def _head(detail: TaskDetail, names: Names) -> Lines:
     task = detail.task
     first = mark(task).append(f"  {task.key}", style="bold").append(f"  {task.title}")
     plan = Text(f"task {short_id(task.id)} of {detail.plan_title} ({short_id(detail.plan_id)})", style="dim")
@@ -95,6 +114,7 @@ def _head(detail: TaskDetail) -> Lines:
         lines.append(Text(f"{word(task)}: {_advice(detail)} ({_tries(detail)})", style="red"))
     elif task.status == "CANCELLED":
         lines.append(Text(f"cancelled after {_tries(detail)}; its work stays pinned", style="yellow"))
+        lines.append(Text(f"  {_ways_on(names)}", style="yellow"))
     elif task.status != "COMPLETE":
         doing = f": {clean(task.doing)}" if task.doing else ""
         tries = f" (attempt {task.attempt} of {task.max_attempts})" if task.status == "RUNNING" else ""
@@ -104,9 +124,17 @@ def _head(detail: TaskDetail) -> Lines:
     return lines
 
 
+def _ways_on(names: Names) -> str:
+    if names.retry_refused:
+        return f"it cannot be tried again: {names.retry_refused}"
+    if names.may_leave_out:
+        return "its plan waits for you: try it again, verify the plan without it, or cancel the plan"
+    return "its plan is not finished without it: try it again, or cancel the plan"
+
+
 def _tries(detail: TaskDetail) -> str:
-    count = detail.task.attempts_used or len(detail.attempts)
-    return f"{count} of {detail.task.max_attempts} attempts"
+    # What a machine, a service or a person ended uses none up.
+    return f"{detail.task.attempts_used} of {detail.task.max_attempts} attempts"
 
 
 def _advice(detail: TaskDetail) -> str:
@@ -120,11 +148,13 @@ def _expected(detail: TaskDetail, level: _Level) -> Lines:
     lines = [_title("expected")]
     for command in detail.commands[: level.commands]:
         sign, style = _signed(results.get(command.command))
+        # A gate without a name of its own is called by its command.
+        named = "" if command.name == command.command else f"{command.name}: "
         lines.append(
             Text("  ")
             .append(sign, style=style)
-            .append(f" {command.name}: ")
-            .append(_flat(command.command), "dim")
+            .append(f" {named}")
+            .append(_flat(command.command), "dim" if named else "")
         )
     if len(detail.commands) > level.commands:
         lines.append(Text(f"  and {len(detail.commands) - level.commands} more commands", style="dim"))
@@ -235,9 +265,9 @@ def _landed(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
     return [*lines, Text(), *_attempts(detail, changes, _LEVELS[0].attempts)]
 
 
-def task_steps(detail: TaskDetail, handle: str, blockers: Sequence[str]) -> list[Step]:
+def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
     """Return what to type next about a task."""
-    task, name = detail.task, shlex.quote(handle)
+    task, name = detail.task, shlex.quote(names.handle)
     seen = [
         one
         for one in detail.attempts
@@ -258,6 +288,14 @@ def task_steps(detail: TaskDetail, handle: str, blockers: Sequence[str]) -> list
                     command=f"loopwright retry {name} --agent NAME", why="let another agent try (or --model)"
                 ),
             ]
+            if names.retry_refused:
+                again = []
+            elif task.status == "CANCELLED":
+                plan = short_id(detail.plan_id)
+                without = Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it")
+                ends = "or end the whole plan; what landed stays on its branch"
+                end = Step(command=f"loopwright cancel {plan}", why=ends)
+                again = [*again[:1], *([without] if names.may_leave_out else []), end]
             steps = [*again, *([logs] if seen else [])]
             if seen and seen[-1].tip_sha:
                 diff = diff_command(seen[-1].base_sha, seen[-1].tip_sha)
@@ -265,6 +303,9 @@ def task_steps(detail: TaskDetail, handle: str, blockers: Sequence[str]) -> list
             if task.failure in ("auth", "cannot_start", "billing"):
                 steps.insert(0, Step(command="loopwright doctor", why="is the agent there and logged in?"))
             return [*steps, *([cancel] if task.status == "ERROR" else [])]
+        case "RUNNING" | "QUEUED" if names.resting:
+            go_on = Step(command=f"loopwright resume {short_id(detail.plan_id)}", why="go on with the plan")
+            return [go_on, *([logs] if seen else []), cancel]
         case "RUNNING":
             follow = Step(command=f"loopwright logs {name} --follow", why="see what it does")
             return [follow, cancel]
@@ -272,7 +313,7 @@ def task_steps(detail: TaskDetail, handle: str, blockers: Sequence[str]) -> list
             watch = Step(command=f"loopwright watch {short_id(detail.plan_id)}", why="follow the plan live")
             held = [
                 Step(command=f"loopwright show {shlex.quote(key)}", why=f"{key} holds it up")
-                for key in blockers[:2]
+                for key in names.blockers
             ]
             return [*(held or [watch]), *([logs] if seen else []), cancel]
 

@@ -16,13 +16,14 @@ from loopwright.adapters.git.files import delete
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.app import home_view
+from loopwright.cli.context import Place
 from loopwright.cli.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import UserError
 from loopwright.core.ids import Kind
 from loopwright.core.model import GateCommand, Verdict
 from loopwright.core.verdicts import is_bad, passed
-from loopwright.engine.surroundings import CACHES
+from loopwright.engine.surroundings import CACHES, below
 from loopwright.engine.world import HomePaths
 from loopwright.ports import GateRequest
 
@@ -65,7 +66,7 @@ class Tried:
         return ""
 
 
-async def try_gates(root: Path, sha: str, detected: Detected, settings: Settings, tell: Tell) -> Tried:
+async def try_gates(place: Place, sha: str, detected: Detected, settings: Settings, tell: Tell) -> Tried:
     """Run the setup command, then every gate whose programs are there, in order, in one clean clone."""
     runnable = [gate for gate in detected.gates if not gate.missing]
     if not runnable:
@@ -80,10 +81,11 @@ async def try_gates(root: Path, sha: str, detected: Detected, settings: Settings
             hint="make it writable, set LOOPWRIGHT_HOME to another folder, or use --no-run",
         ) from error
     try:
-        trial = _Trial(scratch, settings)
+        trial = _Trial(scratch, settings, place.subfolder)
         tell("making a clean clone")
-        repository = GitRepository(root, project_id="trial", home=scratch)
-        await repository.checkout(trial.tree, sha, copy_files=detected.env_files)
+        repository = GitRepository(place.root, project_id="trial", home=scratch)
+        copied = below(place.subfolder, detected.env_files)
+        await repository.checkout(trial.tree, sha, copy_files=copied)
         setup = None
         if detected.setup is not None:
             tell(f"setup: {detected.setup}")
@@ -105,8 +107,9 @@ async def try_gates(root: Path, sha: str, detected: Detected, settings: Settings
 class _Trial:
     """One clone, and the commands that are run in it one after the other, each under a keeper."""
 
-    def __init__(self, scratch: Path, settings: Settings) -> None:
+    def __init__(self, scratch: Path, settings: Settings, subfolder: str) -> None:
         self.tree = scratch / "trees" / "trial"
+        self._subfolder = subfolder
         self._scratch = scratch
         cache = HomePaths(root=settings.home).cache()
         values = {name: str(cache / folder) for name, folder in CACHES.items()}
@@ -121,7 +124,7 @@ class _Trial:
         request = GateRequest(
             run_id=run_id,
             directory=self._scratch / "runs" / run_id,
-            tree=self.tree,
+            tree=self.tree / self._subfolder,
             commands=(command,),
             env=self._env,
             home=self._view,

@@ -88,8 +88,8 @@ def _problems(key: str, value: object, level: Level) -> list[Problem]:
         return [Problem(key=key, message=_unknown(key, value))]
     if setting.machine and level not in MACHINE_LEVELS:
         message = (
-            f"this belongs to a machine, not to a project or plan: set it in your own config.toml, "
-            f"as {setting.variable} or with {setting.flag}"
+            f"this belongs to a machine, not to a project or plan: set it in your own config.toml "
+            f"or as {setting.variable}"
         )
         return [Problem(key=key, message=message)]
     try:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from loopwright.config.settings import AGENT_NAME, GROUPS, OPTION, Setting, description_of, settings
+from loopwright.config.settings import AGENT_NAME, OPTION, Setting, description_of, settings
 
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _BARE_KEY_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
@@ -81,25 +81,18 @@ def commented_toml(chosen: Mapping[str, Any]) -> str:
 
     Gates and options of agents are left out: they are tables, which follow the plain keys.
     """
-    plain: list[str] = []
-    tables: dict[str, list[str]] = {group: [] for group in GROUPS}
+    lines: list[str] = []
     for setting in settings().values():
-        if setting.machine or setting.key == "gates":
-            continue
-        group, dot, name = setting.key.partition(".")
-        (tables[group] if dot else plain).extend(_lines(setting, name or group, chosen))
-    blocks = ["\n".join(plain)]
-    for group, lines in tables.items():
-        if lines:
-            is_set = any(key.startswith(f"{group}.") for key in chosen)
-            blocks.append("\n".join([f"[{group}]" if is_set else f"# [{group}]", *lines]))
-    return "\n\n".join(blocks) + "\n"
+        if not setting.machine and setting.key != "gates":
+            lines.extend(_lines(setting, chosen))
+    return "\n".join(lines) + "\n"
 
 
-def _lines(setting: Setting, name: str, chosen: Mapping[str, Any]) -> list[str]:
+def _lines(setting: Setting, chosen: Mapping[str, Any]) -> list[str]:
+    # Dotted keys, no table headers: a line is in force as soon as its own "#" is taken away.
     is_set = setting.key in chosen
     value = chosen[setting.key] if is_set else setting.kind.show(setting.default)
-    return [f"# {setting.description}", f"{'' if is_set else '# '}{name} = {toml_value(value)}"]
+    return [f"# {setting.description}", f"{'' if is_set else '# '}{setting.key} = {toml_value(value)}"]
 
 
 def toml_table(name: str, table: Mapping[str, Any]) -> str:

@@ -197,7 +197,9 @@ class Values:
         "Names of your environment variables that agents and gates may see as well.",
     )
     max_cost: int | None = _setting(
-        DOLLARS, None, "Stops the plan when its agents have cost this many dollars."
+        DOLLARS,
+        None,
+        "Pauses the plan once its agents have cost this many dollars; running ones may finish.",
     )
     host_lost_after: float = _setting(
         duration(), 120.0, "How long a machine may be silent before others take its work over."

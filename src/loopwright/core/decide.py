@@ -184,8 +184,10 @@ def _nothing_moves(plan: Plan, now: datetime, free: int) -> tuple[list[Decision]
 
 def _failed_reason(plan: Plan) -> str:
     failed = "1 task needs you" if plan.failed_tasks == 1 else f"{plan.failed_tasks} tasks need you"
-    held_up = plan.open_tasks
-    return failed if not held_up else f"{failed}; {held_up} more wait for them"
+    if not plan.open_tasks:
+        return failed
+    waits = "1 more waits" if plan.open_tasks == 1 else f"{plan.open_tasks} more wait"
+    return f"{failed}; {waits} for {'it' if plan.failed_tasks == 1 else 'them'}"
 
 
 def _dollars(micros: int) -> str:

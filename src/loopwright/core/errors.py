@@ -7,6 +7,7 @@ LoopwrightError
 │   ├── BadConfig
 │   ├── NotARepository
 │   ├── NotFound
+│   │   └── Ambiguous    several things have that name; carries them
 │   ├── Refused          the state does not allow it
 │   └── Held             another process holds what was asked for
 ├── IllegalTransition    a state machine was asked for an edge it does not have: a defect
@@ -20,6 +21,7 @@ LoopwrightError
 └── NewerDatabase        the database was written by a newer Loopwright
 """
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 
@@ -62,6 +64,11 @@ class BadConfig(UserError):
 
     code = "bad_config"
 
+    def __init__(self, message: str, *, hint: str | None = None, options: tuple[str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.options = options
+        """The options of an agent that are at fault, where it is about them: whoever read them knows the place."""
+
 
 class NotARepository(UserError):
     """The folder is no git repository, or has no commit yet."""
@@ -73,6 +80,34 @@ class NotFound(UserError):
     """Nothing with that name or id."""
 
     code = "not_found"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One of the things that a name could mean."""
+
+    handle: str
+    """What to type to mean this one."""
+    state: str
+    title: str
+    """Of its plan."""
+    changed_s: float
+    """How many seconds ago it last changed."""
+
+
+class Ambiguous(NotFound):
+    """Several things have that name."""
+
+    code = "ambiguous"
+
+    def __init__(self, text: str, choices: tuple[Choice, ...]) -> None:
+        names = ", ".join(f"{one.handle} ({one.title})" for one in choices[:5])
+        super().__init__(
+            f"{text!r} could be any of {len(choices)}: {names}",
+            hint=f"say which one, such as {choices[0].handle}",
+        )
+        self.text = text
+        self.choices = choices
 
 
 class Refused(UserError):

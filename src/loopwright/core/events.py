@@ -37,6 +37,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "plan_held": EventType(_HIGH, "Nothing can move in the plan without a person."),
         "plan_reopened": EventType(_NORMAL, "A person gave an ended plan more to do."),
         "plan_cancelled": EventType(_HIGH, "The plan was cancelled by a person."),
+        "plan_cleaned": EventType(_NORMAL, "A person let go of what the ended plan had in the repository."),
         "task_queued": EventType(_LOW, "The task waits for its turn."),
         "task_started": EventType(_NORMAL, "An attempt at the task began."),
         "task_completed": EventType(_NORMAL, "The task landed."),

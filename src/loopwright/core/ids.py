@@ -42,3 +42,9 @@ def check(text: str, kind: Kind) -> str:
     if not is_id(text, kind):
         raise BadId(f"{text!r} is not a {kind.value} id")
     return text
+
+
+def short_id(id: str) -> str:
+    """Return as much of an id as people need: every command takes the beginning of one."""
+    kind, _, rest = id.partition("_")
+    return f"{kind}_{rest[:8]}"

@@ -68,7 +68,8 @@ def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
 def plan_asked(body: Mapping[str, Any]) -> Commands:
     """Return the commands that a receipt's final tree had to pass."""
     plan = body["plan"]
-    acceptance = [command for task in body["tasks"] for command in task["acceptance"]]
+    wanted = [task for task in body["tasks"] if task["status"] != TaskState.CANCELLED.value]
+    acceptance = [command for task in wanted for command in task["acceptance"]]
     return after_setup(_setup(plan), each_once(_read(plan["gates"]), _read(acceptance)))
 
 
@@ -109,6 +110,9 @@ def _gaps(
     elif final and final["checks"]["skipped"]:
         gaps.append(f"{final['checks']['skipped']} checks of gate:all were skipped on the result")
     for task in body["tasks"]:
+        if task["status"] == TaskState.CANCELLED.value:
+            gaps.append(f"task {task['key']!r} was cancelled by a person: nothing asks for it")
+            continue
         if not task["acceptance"]:
             by = "gate:all alone checked it" if plan["gates"] else "nothing checked it"
             gaps.append(f"task {task['key']!r} has no acceptance command of its own: {by}")

@@ -53,6 +53,15 @@ class GitFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventFacts:
+    """What a home's database still says of a plan's events."""
+
+    hashes: frozenset[str]
+    broken_at: int | None = None
+    """The number of the first event that was changed, moved or torn out; None when the chain is whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What was found again when a receipt is verified."""
 
@@ -68,6 +77,8 @@ class Facts:
     """Hashes of the diffs, by task id, and by plan id for the whole."""
     outputs: Mapping[str, str] = field(default_factory=dict)
     """Hashes of recorded outputs that could be read whole, by `<run id>/<position of the command>`."""
+    events: EventFacts | None = None
+    """None when the home in which the plan ran is not at hand."""
     unchecked: Sequence[str] = ()
     """What could not be looked at here, in plain words."""
 
@@ -136,7 +147,7 @@ def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
                 found.append(
                     f"the recorded output of {command['name']!r} ({key}) is not the one in the receipt"
                 )
-    return found
+    return found + _event_differences(receipt["events"]["head"], facts.events)
 
 
 # --- rows to entries -------------------------------------------------------------------------------
@@ -276,6 +287,18 @@ def _derived_differences(receipt: Mapping[str, Any]) -> list[str]:
         outcome = derived["outcomes"][task["id"]]
         if task["outcome"] != outcome:
             found.append(f"task {task['key']!r} says {task['outcome']!r}, the facts say {outcome!r}")
+    return found
+
+
+def _event_differences(head: str | None, events: EventFacts | None) -> list[str]:
+    if events is None:
+        return []
+    found = []
+    if events.broken_at is not None:
+        found.append(f"the chain of events is broken at event {events.broken_at}")
+    # Events may have been added since: the receipt's last one must only be among them.
+    if head is not None and head not in events.hashes:
+        found.append("the event that was the last one is not in the home's chain of events")
     return found
 
 

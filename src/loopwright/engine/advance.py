@@ -12,6 +12,7 @@ from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Ta
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.moves import (
     MACHINE,
+    begin_verify,
     commit_leg,
     move_attempt,
     move_loop,
@@ -158,22 +159,6 @@ def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
     run = new_run(tx, world.ids, attempt, plan)
     woken = move_attempt(tx, attempt, AttemptState.WORKING, run_id=run.id, wake_at=None, wait_reason="")
     return commit_leg(tx, woken)
-
-
-def begin_verify(tx: Tx, plan: Plan) -> Leg:
-    """Commit to a verification of the plan."""
-    moved = move_plan(
-        tx,
-        plan,
-        PlanState.VERIFYING,
-        "plan_verifying",
-        verify_n=plan.verify_n + 1,
-        verify_leg=plan.verify_leg + 1,
-        verify_fence=plan.verify_fence + 1,
-        verify_run_id=None,
-        not_before=None,
-    )
-    return Leg(subject=plan.id, n=moved.verify_leg, fence=moved.verify_fence)
 
 
 async def _dispatch(world: World, plan_id: str) -> None:

@@ -20,6 +20,7 @@ from loopwright.core.states import (
 )
 from loopwright.core.verdicts import evidence
 from loopwright.engine.moves import (
+    begin_verify,
     cancel_attempt,
     move_loop,
     move_plan,
@@ -127,9 +128,24 @@ def _pause(tx: Tx, _ids: Ids, command: Command) -> str:
         reason = str(command.arguments.get("reason") or "paused by a person")
         move_loop(tx, loop, LoopState.PAUSED, "loop_paused", command.actor, reason)
     if command.arguments.get("now"):
-        count = _interrupt(tx, plan, "pause")
-        return f"paused; {count} running attempts are asked to stop, their work is kept"
-    return f"paused; {len(_live(tx, plan))} running attempts may finish"
+        return f"paused; {_asked_to_stop(_interrupt(tx, plan, 'pause'))}"
+    match len(_live(tx, plan)):
+        case 0:
+            return "paused; nothing was running"
+        case 1:
+            return "paused; 1 running attempt may finish"
+        case count:
+            return f"paused; {count} running attempts may finish"
+
+
+def _asked_to_stop(count: int) -> str:
+    match count:
+        case 0:
+            return "nothing was running"
+        case 1:
+            return "1 running attempt is asked to stop, its work is kept"
+        case _:
+            return f"{count} running attempts are asked to stop, their work is kept"
 
 
 def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
@@ -172,8 +188,7 @@ def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
         return "already stopped"
     _refuse_at_rest(plan, loop)
     move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", command.actor, "stopped by a person")
-    count = _interrupt(tx, plan, "pause")
-    return f"stopped; {count} running attempts are asked to stop, their work is kept"
+    return f"stopped; {_asked_to_stop(_interrupt(tx, plan, 'pause'))}"
 
 
 def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
@@ -234,11 +249,8 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
     return "cancelled"
 
 
-def _retry(tx: Tx, ids: Ids, command: Command) -> str:
-    """Give a task another attempt, steered by a note, another agent or another model."""
-    task = tx.get(Task, command.target)
-    if task is None:
-        raise NotFound(f"there is no task {command.target}")
+def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
+    """Return the plan and the last attempt of a task that may be tried again, or raise what speaks against it."""
     if task.status not in (TaskState.ERROR, TaskState.CANCELLED):
         raise Refused(
             f"the task is {task.status.value}; only a failed or cancelled one can be retried",
@@ -247,10 +259,23 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     _refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
     if plan.status is PlanState.CANCELLED:
-        raise Refused("its plan was cancelled", hint="run the plan again")
+        raise Refused("its plan was cancelled", hint="`loopwright run` starts the plan anew")
+    if plan.status is PlanState.VERIFYING:
+        raise Refused("its plan is being verified this very moment", hint="`stop` the plan first, or wait")
+    if plan.status is PlanState.VERIFIED:
+        raise Refused("its plan was verified without it", hint="`loopwright run --new` starts the plan over")
     last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if last is not None and last.state in LIVE_ATTEMPT:
         raise Refused("its last attempt is still being ended", hint="try again in a moment")
+    return plan, last
+
+
+def _retry(tx: Tx, ids: Ids, command: Command) -> str:
+    """Give a task another attempt, steered by a note, another agent or another model."""
+    task = tx.get(Task, command.target)
+    if task is None:
+        raise NotFound(f"there is no task {command.target}")
+    plan, last = check_retry(tx, task)
     steer = {
         name: command.arguments[name] for name in ("note", "agent", "model") if command.arguments.get(name)
     }
@@ -306,15 +331,39 @@ def _reopen(tx: Tx, plan_id: str, actor: str) -> None:
 def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
     """Run gate:all again: only ever because a person asked."""
     plan, loop = _current(tx, command)
+    if given_up := left_out(tx, plan, loop):
+        return _verify_without(tx, plan, loop, given_up, command.actor)
     if plan.status is not PlanState.FAILED or plan.open_tasks or plan.failed_tasks:
         raise Refused(
-            "only a plan that FAILED its verification, with every task landed, can be verified again"
+            "only a plan that FAILED its verification, with every task landed or cancelled, can be verified again"
         )
     changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
     move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", command.actor, call_failures=0, **changes)
     if loop.state is not LoopState.RUNNING:
         move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
     return "gate:all will run once more"
+
+
+def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
+    """Return the cancelled tasks that a plan waits for in vain, when all others have landed; else nothing."""
+    held = plan.status is PlanState.RUNNING and loop.state is LoopState.FAILED
+    if plan.open_tasks or not (held or plan.status is PlanState.FAILED):
+        return []
+    tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
+    given_up = [task for task in tasks if task.status is TaskState.CANCELLED]
+    landed = [task for task in tasks if task.status is TaskState.COMPLETE]
+    whole = landed and len(given_up) + len(landed) == len(tasks)
+    return given_up if whole and not tx.count(Attempt, plan_id=plan.id, state=LIVE_ATTEMPT) else []
+
+
+def _verify_without(tx: Tx, plan: Plan, loop: Loop, given_up: list[Task], actor: str) -> str:
+    """Take what landed for the whole: a person's word that the plan is to be judged without what was cancelled."""
+    changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
+    begin_verify(tx, tx.update(Plan, plan.id, completed_at=tx.now(), call_failures=0, **changes))
+    if loop.state is not LoopState.RUNNING:
+        move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
+    names = ", ".join(task.key for task in given_up[:5]) + (" …" if len(given_up) > 5 else "")
+    return f"gate:all will run on what landed, without {names}"
 
 
 VERBS: Final[Mapping[str, Apply]] = {

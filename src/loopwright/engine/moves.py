@@ -230,6 +230,22 @@ def commit_leg(tx: Tx, attempt: Attempt, **changes: Any) -> Leg:
     return Leg(subject=current.id, n=current.leg, fence=current.fence, host_id=current.host_id)
 
 
+def begin_verify(tx: Tx, plan: Plan) -> Leg:
+    """Commit to a verification of the plan."""
+    moved = move_plan(
+        tx,
+        plan,
+        PlanState.VERIFYING,
+        "plan_verifying",
+        verify_n=plan.verify_n + 1,
+        verify_leg=plan.verify_leg + 1,
+        verify_fence=plan.verify_fence + 1,
+        verify_run_id=None,
+        not_before=None,
+    )
+    return Leg(subject=plan.id, n=moved.verify_leg, fence=moved.verify_fence)
+
+
 def complete_task(tx: Tx, task: Task, *, outcome: Outcome, landed_sha: str | None) -> Task:
     """Mark a task as landed and let its dependents see it; the last one completes the plan."""
     done = move_task(

@@ -29,7 +29,8 @@ class PlanSummary:
     cost_micros: int | None
     cost_complete: bool
     created_at: datetime
-    age_s: float
+    changed_s: float
+    """How many seconds ago something last changed in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +94,14 @@ def _summary(tx: Tx, plan: Plan, now: datetime) -> PlanSummary:
         cost_complete=not plan.unknown_costs,
         created_at=plan.created_at,
         # By the time of day, which may have been set back since.
-        age_s=max(0.0, (now - plan.created_at).total_seconds()),
+        changed_s=max(0.0, (now - _changed_at(tx, plan, loop)).total_seconds()),
     )
+
+
+def _changed_at(tx: Tx, plan: Plan, loop: Loop | None) -> datetime:
+    newest = tx.find(Task, plan_id=plan.id, order_by=("-updated_at",), limit=1)
+    driven = [loop.updated_at] if loop is not None and loop.plan_id == plan.id else []
+    return max([plan.updated_at, *driven, *(task.updated_at for task in newest)])
 
 
 def count_plans(tx: Tx, *, project_path: str | None = None) -> int:

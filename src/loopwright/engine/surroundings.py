@@ -1,7 +1,7 @@
 """What a process of ours finds around it: its ports, its names, its caches."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 from zlib import crc32
@@ -56,9 +56,14 @@ def _plan_port_base(plan: Plan, first: int, count: int) -> int:
 
 def files_to_copy(project: Project, plan: Plan) -> tuple[str, ...]:
     """Return the patterns of untracked files that the plan needs, as seen from the top of the repository."""
+    return below(project.subfolder, plan.policy.copy_files)
+
+
+def below(folder: str, patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return patterns of a folder as seen from the top of its repository."""
     # The folder is meant literally, whatever characters it has.
-    folder = re.sub(r"([*?\[\\])", r"\\\1", project.subfolder)
-    return tuple(str(PurePosixPath(folder) / pattern) for pattern in plan.policy.copy_files)
+    literal = re.sub(r"([*?\[\\])", r"\\\1", folder)
+    return tuple(str(PurePosixPath(literal) / pattern) for pattern in patterns)
 
 
 def free_port_base(tx: Tx, host_id: str, first: int, count: int) -> int:

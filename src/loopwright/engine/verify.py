@@ -8,7 +8,7 @@ from loopwright.core.errors import CannotRun, FenceLost, GitFailed, StaleVersion
 from loopwright.core.gates import plan_commands
 from loopwright.core.model import Leg, Loop, Outcome, Plan, Project, Role, Task, Verdict, VerdictStatus
 from loopwright.core.retry import backoff
-from loopwright.core.states import LoopState, PlanState
+from loopwright.core.states import LoopState, PlanState, TaskState
 from loopwright.core.verdicts import plan_outcome
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
@@ -70,7 +70,9 @@ class VerifyLeg:
     ) -> None:
         repository = self._world.repository(project)
         sha = await repository.tip(plan.branch)
-        acceptance = tuple(command for task in tasks for command in task.acceptance)
+        # What was cancelled is not in the result, so nothing can ask for it there.
+        wanted = [task for task in tasks if task.status is not TaskState.CANCELLED]
+        acceptance = tuple(command for task in wanted for command in task.acceptance)
         ask = Judging(
             project=project,
             plan=plan,

@@ -2,13 +2,14 @@
 
 import json
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from loopwright.core.errors import NotFound
 from loopwright.core.failures import RULES
 from loopwright.core.gates import task_commands
+from loopwright.core.ids import short_id
 from loopwright.core.model import (
     Attempt,
     Check,
@@ -25,7 +26,16 @@ from loopwright.core.model import (
     VerdictRecord,
     Worker,
 )
-from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState, TaskState
+from loopwright.core.states import (
+    ENDED_PLAN,
+    ENDED_RUN,
+    LIVE_ATTEMPT,
+    AttemptState,
+    LoopState,
+    PlanState,
+    RunState,
+    TaskState,
+)
 from loopwright.engine.naming import attempt_ref
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
@@ -85,9 +95,11 @@ class PlanView:
     cost_micros: int | None
     cost_complete: bool
     elapsed_s: float | None
+    """How long something was running for it; waiting, pauses and nights do not count."""
     created_at: datetime
     evaluation: dict[str, Any] = field(default_factory=dict)
-    held_by: dict[str, Any] | None = None
+    prefix: str = ""
+    """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,21 +165,22 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     for run in runs:
         by_task.setdefault(run.task_id, []).append(run)
 
+    # A leg that is asked to stop does not know why; the loop does.
+    resting = loop.reason if loop and loop.state in (LoopState.PAUSED, LoopState.STOPPED) else ""
+
     def view(task: Task) -> TaskView:
         attempt = attempts.get(task.attempt_id or "")
         verdict = verdicts.get(attempt.verdict_id or "") if attempt else None
         waiting_for = [keys[one] for one in task.depends_on if statuses[one] is not TaskState.COMPLETE]
         if not waiting_for and loop is not None and loop.state in (LoopState.PAUSED, LoopState.STOPPED):
             waiting_for = ["the plan to be resumed"]
-        return _task_view(task, attempt, by_task.get(task.id, []), verdict, waiting_for, now, paths, keys)
+        return _task_view(
+            task, attempt, by_task.get(task.id, []), verdict, waiting_for, resting, now, paths, keys
+        )
 
     views = tuple(view(task) for task in tasks)
     gate = plan.verdict.checks if plan.verdict else ()
     costs = [run for run in runs if run.agent and run.started_at]
-    ended = plan.verified_at or (plan.updated_at if plan.status in ("FAILED", "CANCELLED") else None)
-    if ended is None:
-        # A loop that rests since some time does not make its plan any longer.
-        ended = loop.updated_at if loop and loop.state is not LoopState.RUNNING else now
     return PlanView(
         id=plan.id,
         title=plan.title,
@@ -190,11 +203,20 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         gate_total=len(gate),
         cost_micros=_cost(costs),
         cost_complete=all(run.cost_micros is not None for run in costs if run.state in ENDED_RUN),
-        # By the time of day, which may have been set back since.
-        elapsed_s=max(0.0, (ended - plan.executed_at).total_seconds()) if plan.executed_at else None,
+        elapsed_s=_worked(runs, now) if plan.executed_at else None,
         created_at=plan.created_at,
         evaluation=dict(plan.evaluation),
+        prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )
+
+
+def _names_suffice(tx: Tx, plan: Plan, loop: Loop | None) -> bool:
+    """Say whether the names of a plan's tasks can only mean this plan: see `targets.resolve_target`."""
+    unfinished = tx.count(Plan, project_id=plan.project_id, status=set(PlanState) - ENDED_PLAN)
+    if plan.status not in ENDED_PLAN:
+        return unfinished == 1
+    current = loop is not None and loop.plan_id == plan.id
+    return current and not unfinished and tx.count(Loop, project_id=plan.project_id) == 1
 
 
 def _task_view(
@@ -203,6 +225,7 @@ def _task_view(
     runs: list[Run],
     verdict: VerdictRecord | None,
     waiting_for: list[str],
+    resting: str,
     now: datetime,
     paths: HomePaths,
     keys: dict[str, str],
@@ -226,7 +249,7 @@ def _task_view(
         checks_passed=sum(check.status is CheckStatus.PASSED for check in checks),
         checks_total=len(checks),
         commit=task.landed_sha,
-        doing=_doing(task, attempt if live else None, waiting_for, now, paths),
+        doing=_doing(task, attempt if live else None, waiting_for, resting, now, paths),
         reason=task.reason,
         depends_on=tuple(keys[one] for one in task.depends_on),
         failure=task.failure.value if task.failure else None,
@@ -237,6 +260,7 @@ def _doing(
     task: Task,
     attempt: Attempt | None,
     waiting_for: list[str],
+    resting: str,
     now: datetime,
     paths: HomePaths,
 ) -> str:
@@ -248,7 +272,8 @@ def _doing(
         return "waits for a free slot" if task.status is TaskState.QUEUED else ""
     if attempt.state is AttemptState.WAITING:
         until = f" until {attempt.wake_at:%Y-%m-%d %H:%M:%S} UTC" if attempt.wake_at else ""
-        return f"parked{until}: {attempt.wait_reason}"
+        reason = attempt.wait_reason if attempt.wake_at else resting or attempt.wait_reason
+        return f"parked{until}: {reason}"
     words = {
         AttemptState.PREPARING: "making the workspace",
         AttemptState.CHECKING: "checking the result",
@@ -285,6 +310,18 @@ def lasted_s(run: Run, now: datetime, paths: HomePaths) -> float | None:
 
 def _elapsed(runs: list[Run], now: datetime, paths: HomePaths) -> float:
     return sum(lasted_s(run, now, paths) or 0.0 for run in runs)
+
+
+def _worked(runs: list[Run], now: datetime) -> float:
+    """Return for how long at least one run was going."""
+    spans = sorted((run.started_at, run.ended_at or now) for run in runs if run.started_at)
+    total = timedelta()
+    until: datetime | None = None
+    for start, end in spans:
+        begin = start if until is None else max(start, until)
+        total += max(timedelta(), end - begin)
+        until = end if until is None else max(end, until)
+    return total.total_seconds()
 
 
 def _cost(runs: list[Run]) -> int | None:
@@ -370,52 +407,8 @@ def live_workers(tx: Tx) -> list[Worker]:
     return [one for one in tx.find(Worker, order_by=("started_at",)) if one.lease_until > now and one.slots]
 
 
-def resolve_target(tx: Tx, text: str, *, project_path: str | None = None) -> Plan | Task | Run | Loop:
-    """Find what a person means: an id, the unique beginning of one, a task's key or a loop's name."""
-    kinds: tuple[type[Plan] | type[Task] | type[Run] | type[Loop], ...] = (Plan, Task, Run, Loop)
-    for kind in kinds:
-        row = tx.get(kind, text)
-        if row is not None:
-            return row
-    found: list[Plan | Task | Run | Loop] = []
-    plans = recent_plans(tx, project_path=project_path)
-    for plan in plans[:1]:
-        found.extend(task for task in tx.find(Task, plan_id=plan.id) if task.key == text)
-    if not found:
-        for plan in plans:
-            rows: list[Plan | Task | Run] = [
-                plan,
-                *tx.find(Task, plan_id=plan.id),
-                *tx.find(Run, plan_id=plan.id),
-            ]
-            found.extend(row for row in rows if _begins(row.id, text))
-            found.extend(
-                row for row in rows if isinstance(row, Task) and row.key == text and row not in found
-            )
-    if not found:
-        where: dict[str, Any] = {}
-        if project_path is not None:
-            where["project_id"] = _projects(tx, project_path)
-        found.extend(tx.find(Loop, name=text, **where))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(_named(row) for row in found[:5])
-        raise NotFound(f"{text!r} could be any of {len(found)}: {names}", hint="give more of the id")
-    raise NotFound(f"nothing here is called {text!r}", hint="`loopwright status` lists what there is")
-
-
-def _named(row: Plan | Task | Run | Loop) -> str:
-    told = row.key if isinstance(row, Task) else row.title if isinstance(row, Plan) else ""
-    return f"{row.id} ({told})" if told else row.id
-
-
 def _projects(tx: Tx, path: str) -> list[str]:
     return [project.id for project in tx.find(Project, path=path)]
-
-
-def _begins(id: str, text: str) -> bool:
-    return len(text) >= 4 and (id.startswith(text) or id.partition("_")[2].startswith(text))
 
 
 def recent_plans(tx: Tx, *, project_path: str | None = None, limit: int = 50) -> list[Plan]:

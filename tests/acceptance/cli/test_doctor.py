@@ -48,8 +48,8 @@ def test_every_line_that_is_not_ok_says_what_to_do(program: Program, home: Path,
     said = program("doctor", "--json", cwd=tmp_path)
     found = findings(said)
     assert said.code == said.document["exit_code"] == 0
-    assert {one["status"] for one in found.values()} == {"ok", "warn"}
-    assert [name for name, one in found.items() if one["status"] != "ok" and not one["fix"]] == []
+    assert {one["status"] for one in found.values()} == {"ok", "warn", "absent"}
+    assert [name for name, one in found.items() if one["status"] in ("warn", "fail") and not one["fix"]] == []
     assert found["home"]["fix"] == f"chmod 700 {home}"
     assert found["workspaces"]["text"] == "1 workspace of ended attempts: att_1"
     assert found["trials"]["text"] == "1 clone that a killed `init` left"
@@ -75,7 +75,8 @@ def test_a_missing_agent_in_force_fails_and_one_that_is_not_in_force_does_not(
     assert "install Claude Code" in findings(missing)["agent claude"]["fix"]
     other = program("doctor", "--json", cwd=tmp_path, env={**nowhere, "LOOPWRIGHT_AGENT": "scripted"})
     assert other.code == 0
-    assert findings(other)["agent claude"]["text"].endswith("not in force, so not needed")
+    assert findings(other)["agent claude"]["status"] == "absent"
+    assert findings(other)["agent claude"]["text"].endswith("optional: not in force")
 
 
 @pytest.mark.parametrize(

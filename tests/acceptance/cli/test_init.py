@@ -196,6 +196,27 @@ def test_in_a_subfolder_the_file_is_written_for_the_whole_repository(
     assert "loopwright.toml is for the whole repository, not only for docs." in said.out
 
 
+def test_a_project_in_a_subfolder_is_tried_there_with_its_own_files(program: Program, tmp_path: Path) -> None:
+    files = {
+        "Makefile": "test:\n\tfalse\n",
+        ".gitignore": ".env\n",
+        "app/package.json": '{"name": "app"}',
+        "app/Makefile": "test:\n\ttest -f .env && test -f package.json\n",
+    }
+    project = repository(tmp_path / "project", files)
+    (project / "app" / ".env").write_text("A=1\n")
+    said = program("init", "--json", cwd=project / "app")
+    assert said.code == 0, said.out
+    found = said.document
+    assert (found["subfolder"], found["file"]) == ("app", str(project / "app" / "loopwright.toml"))
+    assert found["env_files"] == [".env"]
+    ran = [gate for gate in found["gates"] if gate["result"] != "not run"]
+    assert ran, found["gates"]
+    assert {gate["result"] for gate in ran} == {"passed"}, ran
+    assert not (project / "loopwright.toml").exists()
+    assert any("run loopwright in that folder" in note for note in found["notes"])
+
+
 def test_a_folder_that_is_no_repository_or_has_no_commit_gets_a_clear_error(
     program: Program, tmp_path: Path
 ) -> None:

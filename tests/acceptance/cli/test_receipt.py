@@ -1,6 +1,7 @@
 """`loopwright receipt`: made from the rows, and verified by someone who has only the repository."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -46,7 +47,8 @@ def test_an_untouched_receipt_agrees(finished: Sandbox, receipt: Path) -> None:
     said = finished("receipt", "verify", str(receipt))
     assert said.code == 0, said.out
     assert "AGREES  it says: verified" in said.out
-    assert "not checked here: the chain of events" in said.out
+    assert re.search(r"checked: the chain of \d+ events, in this home's database", said.out)
+    assert "not checked here" not in said.out
     assert "outputs of the gates" not in said.out, "its files are in this home"
 
 
@@ -61,6 +63,7 @@ def test_a_stranger_verifies_it_with_a_clone_and_nothing_else(
     assert found.code == 0, found.out
     assert found.document["agrees"] is True
     assert any("outputs of the gates" in gap for gap in found.document["unchecked"])
+    assert any("the chain of events" in gap for gap in found.document["unchecked"])
     assert not stranger.home.exists()
 
 
@@ -129,6 +132,7 @@ def test_a_missing_file_and_a_folder_that_is_no_repository_are_user_errors(
     said = finished("receipt", "verify", str(receipt), "--repository", str(tmp_path))
     assert said.code == 2
     assert "is not in a git repository" in said.err
+    assert "--repository PATH" in said.err
 
 
 def test_a_receipt_of_an_unfinished_plan_can_be_shown_and_verified(finished: Sandbox, tmp_path: Path) -> None:
@@ -137,3 +141,13 @@ def test_a_receipt_of_an_unfinished_plan_can_be_shown_and_verified(finished: San
     said = finished("receipt", "verify", str(path))
     assert said.code == 0, said.out
     assert "it says: not verified" in said.out
+
+
+def test_a_plan_is_verified_by_its_name_from_anywhere(
+    finished: Sandbox, good_plan: str, tmp_path: Path
+) -> None:
+    found = finished("receipt", "verify", good_plan[:13], "--json", cwd=tmp_path).document
+    assert found["agrees"] is True
+    assert found["repository"] == str(finished.repository)
+    assert found["file"].endswith(f".loopwright/receipts/{good_plan}.json")
+    assert len(found["checked"]) == 3

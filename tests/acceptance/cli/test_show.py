@@ -1,6 +1,7 @@
 """`loopwright show`: one task on one screen, and runs and plans."""
 
 import json
+import re
 
 import pytest
 from tests.acceptance.cli.conftest import Live
@@ -12,7 +13,7 @@ def test_a_failed_task_is_explained_on_one_screen(finished: Sandbox) -> None:
     assert len(out.splitlines()) <= 40
     parts = [
         "✘  broken  Make broken",
-        "gate: A check failed on the result; read its last lines. (2 of 2 attempts)",
+        "failed: A check failed on the result; read its last lines. (2 of 2 attempts)",
         "\nexpected\n",
         "✘ broken is right: cat broken.txt",
         "✔ greeting: grep -q hello greet.txt",
@@ -92,8 +93,10 @@ def test_an_id_that_could_be_many_is_refused_with_their_names(finished: Sandbox)
     said = finished("show", "plan_")
     assert said.code == 2
     assert "could be any of 2" in said.err
-    assert "(good)" in said.err
-    assert "give more of the id" in said.err
+    assert re.search(
+        r"\n  plan_\w{8}  running   .* ago  bad\n  plan_\w{8}  verified  .* ago  good\n", said.err
+    )
+    assert re.search(r"for example: loopwright show plan_\w{8}\n", said.err)
 
 
 def test_diff_and_json_together_are_refused(finished: Sandbox) -> None:

@@ -32,7 +32,7 @@ def test_pause_lets_a_running_agent_finish_and_starts_nothing_more(shop: Worksho
     run = shop.start("run", str(shop.chain("one", "two", steps=steps)))
     shop.until_started("one")
     said = shop("pause")
-    assert (said.code, said.out) == (0, "paused; 1 running attempts may finish\n")
+    assert (said.code, said.out) == (0, "paused; 1 running attempt may finish\n")
     assert shop.row(Loop).state == "PAUSED"
     agent.let_go()
     assert run.end() == 3, run.out
@@ -49,7 +49,7 @@ def test_pause_now_interrupts_the_agent_and_resume_goes_on_where_it_was(shop: Wo
     run = shop.start("run", str(shop.half()))
     workspace = shop.until_half()
     said = shop("pause", "--now")
-    assert "1 running attempts are asked to stop, their work is kept" in said.out
+    assert "1 running attempt is asked to stop, its work is kept" in said.out
     assert run.end() == 3, run.out
     _paused(shop)
     assert (workspace / "half").exists()
@@ -117,7 +117,7 @@ def test_a_stopped_plan_goes_on_with_the_gate_that_was_interrupted(shop: Worksho
     run = shop.start("run", str(shop.plan("gated", [task("one", gate.shell)])))
     gate.until_reached()
     said = shop("stop")
-    assert "stopped; 1 running attempts are asked to stop" in said.out
+    assert "stopped; 1 running attempt is asked to stop" in said.out
     assert run.end() == 3, run.out
     assert shop.row(Loop).state == "STOPPED"
     assert shop.attempts("one")[0].state == "CHECKING"

@@ -116,5 +116,8 @@ def test_one_worker_finishes_the_loops_of_three_projects_and_leaves(shop: Worksh
 
 
 def test_a_worker_with_nothing_to_do_leaves_when_idle_is_asked_for(shop: Workshop) -> None:
-    said = shop("worker", "--until-idle")
+    said = shop("worker", "--until-idle", "--json")
     assert said.code == 0, said.out + said.err
+    told = [json.loads(line) for line in said.out.splitlines()]
+    assert [one["type"] for one in told] == ["working", "end"]
+    assert (told[0]["home"], told[1]["exit_code"]) == (str(shop.home), 0)

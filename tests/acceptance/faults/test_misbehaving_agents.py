@@ -102,4 +102,4 @@ def test_a_task_whose_agent_does_not_exist_fails_alone_and_the_others_go_on(misb
     )
     assert misbehaved.plan["status"] == "RUNNING", "partial, not failed: a person can mend it"
     assert misbehaved.said.code == 1
-    assert misbehaved.said.document["plan"]["reason"] == "3 tasks need you; 1 more wait for them"
+    assert misbehaved.said.document["plan"]["reason"] == "3 tasks need you; 1 more waits for them"

@@ -61,7 +61,7 @@ def test_uncommitted_changes_are_named_left_alone_and_not_part_of_the_work(shop:
     shop.play({"one": [[{"write": "one", "text": "1\n"}]]})
     said = shop.run(plan)
     assert said.code == 0, said.out + said.err
-    assert "not included, because not committed: greet.txt, notes.txt" in said.out
+    assert "not committed, so not part of the work: greet.txt, notes.txt" in said.out
     assert shop.git("status", "--porcelain") == before
     assert (shop.repository / "greet.txt").read_text() == "hello, but different\n"
     assert shop.events("checkout_changed") == []

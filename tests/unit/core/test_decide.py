@@ -181,7 +181,8 @@ def test_a_verification_whose_gate_was_broken_waits_its_turn() -> None:
     [
         (1, 0, "1 task needs you"),
         (2, 0, "2 tasks need you"),
-        (1, 3, "1 task needs you; 3 more wait for them"),
+        (1, 3, "1 task needs you; 3 more wait for it"),
+        (2, 1, "2 tasks need you; 1 more waits for them"),
     ],
 )
 def test_a_plan_with_failed_tasks_is_held_and_says_for_what(failed: int, held_up: int, reason: str) -> None:

@@ -29,6 +29,7 @@ from loopwright.core.model import (
     VerdictStatus,
 )
 from loopwright.core.receipts import (
+    EventFacts,
     Facts,
     GitFacts,
     build_receipt,
@@ -543,3 +544,25 @@ def test_every_single_changed_byte_of_a_receipt_is_noticed():
         changed = copy.deepcopy(receipt)
         set_path(changed, path, "changed")
         assert verify_receipt(changed, FACTS), path
+
+
+def test_the_chain_of_events_is_compared_where_it_is_at_hand():
+    receipt = build()
+    whole = EventFacts(hashes=frozenset({"e" * 64, "f" * 64}))
+    assert verify_receipt(receipt, replace(FACTS, events=whole)) == []
+    broken = replace(FACTS, events=replace(whole, broken_at=7))
+    assert verify_receipt(receipt, broken) == ["the chain of events is broken at event 7"]
+    other = replace(FACTS, events=EventFacts(hashes=frozenset({"f" * 64})))
+    assert verify_receipt(receipt, other) == [
+        "the event that was the last one is not in the home's chain of events"
+    ]
+    assert verify_receipt(build(event_head=None), replace(FACTS, events=whole)) == []
+
+
+def test_a_result_without_a_cancelled_task_is_verified_with_gaps_by_what_was_asked_of_the_rest():
+    other = GateCommand(name="other", command="test other")
+    given_up = task(3, status=TaskState.CANCELLED, attempt_id=None, acceptance=(other,))
+    receipt = build(tasks=[*rows()["tasks"], given_up])
+    assert receipt["outcome"] == "verified_with_gaps"
+    assert "task 't3' was cancelled by a person: nothing asks for it" in receipt["not_checked"]
+    assert verify_receipt(receipt, FACTS) == []

@@ -75,7 +75,7 @@ async def test_a_run_that_cannot_be_created_fails_its_task_and_nothing_else() ->
     await home.turn()
     assert (home.plan().status, home.plan().reason) == (
         PlanState.RUNNING,
-        "1 task needs you; 1 more wait for them",
+        "1 task needs you; 1 more waits for it",
     )
     assert all(counted == kept for counted, kept in recount(home).values())
 
@@ -400,7 +400,7 @@ async def test_a_plan_that_is_held_says_so_once_and_stays_open() -> None:
         assert await home.turn() == []
     plan, loop = home.plan(), home.loop()
     assert (plan.status, plan.outcome) == (PlanState.RUNNING, Outcome.NEEDS_HUMAN)
-    assert plan.reason == loop.reason == "1 task needs you; 1 more wait for them"
+    assert plan.reason == loop.reason == "1 task needs you; 1 more waits for it"
     assert loop.state is LoopState.FAILED
     [held] = home.events("plan_held")
     assert (held.plan, held.payload) == (plan.id, {"reason": plan.reason})

@@ -10,7 +10,18 @@ from tests.waiting import eventually_async
 
 from loopwright.core.errors import NotFound
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Command, CommandState, Leg, Outcome, Policy, Role, Run, Task
+from loopwright.core.model import (
+    Attempt,
+    Command,
+    CommandState,
+    GateCommand,
+    Leg,
+    Outcome,
+    Policy,
+    Role,
+    Run,
+    Task,
+)
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine import commands
 from loopwright.engine.moves import move_task
@@ -116,7 +127,7 @@ async def test_a_refusal_carries_its_hint_and_changes_nothing_else() -> None:
 async def test_a_pause_lets_what_runs_finish_and_starts_nothing_more() -> None:
     home, [leg] = await running()
     done = await home.command("pause", home.plan().id, reason="lunch")
-    assert done.result == "paused; 1 running attempts may finish"
+    assert done.result == "paused; 1 running attempt may finish"
     assert (home.loop().state, home.loop().reason) == (LoopState.PAUSED, "lunch")
     assert home.attempt("a").interrupt == ""
     assert home.hand.land(leg).status is TaskState.COMPLETE
@@ -144,7 +155,7 @@ async def test_a_pause_now_parks_the_agent_and_resume_wakes_it_in_the_same_place
     home.hand.go_on(leg)
     await home.command("pause", home.plan().id)
     done = await home.command("pause", home.plan().id, now=True)
-    assert done.result == "paused; 1 running attempts are asked to stop, their work is kept"
+    assert done.result == "paused; 1 running attempt is asked to stop, its work is kept"
     home.hand.go_on(leg)
     await home.ended(leg)
     assert home.attempt("a").state is AttemptState.WAITING
@@ -231,7 +242,7 @@ async def test_a_stop_parks_what_runs_and_a_resume_goes_on_from_there() -> None:
     home.hand.until(leg, AttemptState.WORKING)
     home.hand.go_on(leg)
     done = await home.command("stop", home.plan().id)
-    assert done.result == "stopped; 1 running attempts are asked to stop, their work is kept"
+    assert done.result == "stopped; 1 running attempt is asked to stop, its work is kept"
     assert (home.loop().state, home.loop().reason) == (LoopState.STOPPED, "stopped by a person")
     home.hand.go_on(leg)
     await home.ended(leg)
@@ -531,7 +542,7 @@ async def test_a_task_of_a_cancelled_plan_is_not_retried() -> None:
     home, _ = await running()
     await home.command("cancel", home.plan().id)
     refused = await home.command("retry", home.task("b").id)
-    assert refused.result == "its plan was cancelled (run the plan again)"
+    assert refused.result == "its plan was cancelled (`loopwright run` starts the plan anew)"
 
 
 async def test_a_retry_in_a_failed_plan_reopens_it() -> None:
@@ -605,6 +616,73 @@ async def test_only_a_plan_that_failed_its_verification_is_verified_again() -> N
     refused = await other.command("reverify", other.plan().id)
     assert "with every task landed" in refused.result
     assert await other.turn() == []
+
+
+async def one_cancelled(*more: Any) -> Home:
+    """Return a home whose plan has landed one task, and holds because a person cancelled another."""
+    own = GateCommand(name="b", command="test b")
+    home, legs = await running(planned("a"), planned("b", acceptance=(own,)), *more)
+    home.hand.land(legs[0])
+    home.hand.park(legs[1], None)
+    await home.command("cancel", home.task("b").id)
+    await home.turn()
+    assert (home.plan().outcome, home.loop().state) == (Outcome.NEEDS_HUMAN, LoopState.FAILED)
+    return home
+
+
+@pytest.mark.capability("C082")
+async def test_a_person_may_have_a_plan_verified_without_what_was_cancelled() -> None:
+    home = await one_cancelled()
+    done = await home.command("reverify", home.plan().id)
+    assert done.result == "gate:all will run on what landed, without b"
+    assert (home.plan().status, home.plan().reason) == (PlanState.VERIFYING, "")
+    refused = await home.command("retry", home.task("b").id)
+    assert refused.result.startswith("its plan is being verified this very moment")
+    [leg] = await home.reconcile()
+    await home.verify(leg)
+    plan = home.plan()
+    assert (plan.status, plan.outcome) == (PlanState.VERIFIED, Outcome.VERIFIED_WITH_GAPS)
+    assert home.loop().state is LoopState.COMPLETED
+    assert [command.name for command in home.gate.asked[-1]] == ["tests"], (
+        "nothing asks for what is not there"
+    )
+    assert (await home.command("retry", home.task("b").id)).result.startswith(
+        "its plan was verified without it"
+    )
+    assert balanced(home)
+
+
+@pytest.mark.capability("C082")
+async def test_what_fails_without_the_cancelled_task_can_be_verified_again_or_retried() -> None:
+    home = await one_cancelled()
+    await home.command("reverify", home.plan().id)
+    [leg] = await home.reconcile()
+    await home.verify(leg, FAILED)
+    assert (home.plan().status, home.loop().state) == (PlanState.FAILED, LoopState.FAILED)
+    assert (await home.command("reverify", home.plan().id)).state is CommandState.APPLIED
+    [again] = await home.reconcile()
+    await home.verify(again, FAILED)
+    assert (await home.command("retry", home.task("b").id)).state is CommandState.APPLIED
+    assert home.plan().status is PlanState.RUNNING
+    assert balanced(home)
+
+
+async def test_a_plan_is_not_verified_without_tasks_that_still_wait_or_that_failed() -> None:
+    waits = await one_cancelled(planned("c", "b"))
+    assert (await waits.command("reverify", waits.plan().id)).state is CommandState.REFUSED
+    everything, legs = await running(planned("a"))
+    everything.hand.park(legs[0], None)
+    await everything.command("cancel", everything.task("a").id)
+    await everything.turn()
+    refused = await everything.command("reverify", everything.plan().id)
+    assert refused.state is CommandState.REFUSED, "there is nothing to verify"
+    failed, legs = await running(planned("a"), planned("b"), planned("c"), policy=Policy(parallel=3))
+    failed.hand.land(legs[0])
+    failed.hand.fail(legs[1], Failure.AUTH)
+    failed.hand.park(legs[2], None)
+    await failed.command("cancel", failed.task("c").id)
+    await failed.turn()
+    assert (await failed.command("reverify", failed.plan().id)).state is CommandState.REFUSED
 
 
 async def test_a_pause_during_the_verification_outlives_it_and_reverify_ends_it() -> None:

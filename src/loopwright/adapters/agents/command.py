@@ -37,7 +37,8 @@ class CommandAgent:
         options.only(self.name, request.options, ("command", "prompt"))
         way = options.text(self.name, request.options, "prompt") or "stdin"
         if way not in _WAYS:
-            raise BadConfig(f"agent command: option prompt must be one of {', '.join(_WAYS)}, not {way!r}")
+            message = f"agent command: option prompt must be one of {', '.join(_WAYS)}, not {way!r}"
+            raise BadConfig(message, options=("prompt",))
         argv = _filled(request, way)
         if way == "stdin":
             argv = prompt_file.on_stdin(request.run_directory, argv)
@@ -96,7 +97,9 @@ def _filled(request: AgentRequest, way: str) -> tuple[str, ...]:
     argv = options.texts("command", request.options, "command")
     if not argv:
         raise BadConfig(
-            "agent command: option command is missing", hint="give a shell line, or a list of arguments"
+            "agent command: option command is missing",
+            hint="give a shell line, or a list of arguments",
+            options=("command",),
         )
     _check(" ".join(argv), way)
     filled = tuple(_fill(argument, values) for argument in argv)
@@ -106,9 +109,11 @@ def _filled(request: AgentRequest, way: str) -> tuple[str, ...]:
 
 def _check(command: str, way: str) -> None:
     if way == "file" and "{prompt_file}" not in command:
-        raise BadConfig("agent command: with prompt = file the command must contain {prompt_file}")
+        message = "agent command: with prompt = file the command must contain {prompt_file}"
+        raise BadConfig(message, options=("command",))
     if way != "argument" and "{prompt}" in command:
-        raise BadConfig("agent command: {prompt} in the command needs prompt = argument")
+        message = "agent command: {prompt} in the command needs prompt = argument"
+        raise BadConfig(message, options=("command",))
 
 
 def _values(request: AgentRequest, way: str) -> dict[str, str]:
@@ -132,7 +137,8 @@ def _fill(text: str, values: Mapping[str, Any]) -> str:
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
         if name not in values:
-            raise BadConfig(f"agent command: {{{name}}} has no value", hint=f"set a {name}")
+            message = f"agent command: {{{name}}} has no value"
+            raise BadConfig(message, hint=f"set a {name}", options=("command",))
         return str(values[name])
 
     return _PLACEHOLDER.sub(value, text)

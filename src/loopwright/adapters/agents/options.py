@@ -13,6 +13,7 @@ def only(agent: str, options: Mapping[str, Any], known: Collection[str]) -> None
         raise BadConfig(
             f"agent {agent}: unknown option {', '.join(unknown)}",
             hint=f"it knows: {', '.join(sorted(known))}",
+            options=tuple(unknown),
         )
 
 
@@ -22,7 +23,7 @@ def text(agent: str, options: Mapping[str, Any], name: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise BadConfig(f"agent {agent}: option {name} must be a text that is not empty")
+        raise BadConfig(f"agent {agent}: option {name} must be a text that is not empty", options=(name,))
     return value
 
 
@@ -32,7 +33,8 @@ def number(agent: str, options: Mapping[str, Any], name: str, *, least: int, mos
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadConfig(f"agent {agent}: option {name} must be a whole number from {least} to {most}")
+        message = f"agent {agent}: option {name} must be a whole number from {least} to {most}"
+        raise BadConfig(message, options=(name,))
     return value
 
 
@@ -44,5 +46,5 @@ def texts(agent: str, options: Mapping[str, Any], name: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or any(
         not isinstance(item, str) or "\0" in item for item in value
     ):
-        raise BadConfig(f"agent {agent}: option {name} must be a list of texts")
+        raise BadConfig(f"agent {agent}: option {name} must be a list of texts", options=(name,))
     return tuple(value)

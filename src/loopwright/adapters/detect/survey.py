@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -31,6 +31,11 @@ _SKIPPED: Final = frozenset(
 )
 _ENV_EXAMPLES: Final = ("example", "sample", "template", "dist", "defaults")
 _MAX_FILES: Final = 50_000
+
+
+def is_project(names: Iterable[str]) -> bool:
+    """Say whether the files of a folder, by name, make it a project of its own."""
+    return not _MANIFESTS.isdisjoint(names)
 
 
 def detect(root: Path, *, tracked: Collection[str] | None = None, which: Which = shutil.which) -> Detected:

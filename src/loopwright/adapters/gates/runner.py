@@ -379,7 +379,8 @@ def main(job_path: str) -> int:
     save(results, state)
     total = len(job["commands"])
     for n, command in enumerate(job["commands"], 1):
-        echo.line(f"=== {n}/{total} {command['name']}: {command['command']}")
+        named = command["name"] != command["command"]  # without a name of its own it is called by its command
+        echo.line(f"=== {n}/{total} {command['name']}" + (f": {command['command']}" if named else ""))
         record = run_command(n, command, job, redaction, echo)
         records.append(record)
         how = "ended at its time limit" if record["timed_out"] else f"exit code {record['exit_code']}"

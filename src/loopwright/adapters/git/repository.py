@@ -13,11 +13,12 @@ from loopwright.adapters.git.capture import Capture, Label
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.environment import own_env, user_env
 from loopwright.adapters.git.files import delete
+from loopwright.adapters.git.leftovers import Leftover, Leftovers
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.place import Place, check_writable, find
 from loopwright.adapters.git.quarantine import FOLDER, Quarantine, Quarantined
 from loopwright.adapters.git.records import Records
-from loopwright.adapters.git.refs import Refs
+from loopwright.adapters.git.refs import Ref, Refs
 from loopwright.adapters.git.runner import Git
 from loopwright.adapters.git.workspaces import Workspaces
 from loopwright.core.errors import GitFailed, NotARepository, NotFound
@@ -252,6 +253,20 @@ class GitRepository:
             for left in (*(path / "scratch").glob("*"), *(path / "indexes").glob("snapshot-*")):
                 if left.lstat().st_mtime < limit:
                     await asyncio.to_thread(delete, left)
+
+    # --- what ended plans leave --------------------------------------------------------------------
+
+    async def leftovers(self, plan_id: str) -> list[Leftover]:
+        """Return every ref that a plan has in the user's repository, each with where else its work is."""
+        return await (await self._leftovers()).of_plan(plan_id)
+
+    async def let_go(self, refs: list[Ref]) -> None:
+        """Delete refs of a plan that are still what they were when they were looked at."""
+        await (await self._leftovers()).let_go(refs)
+
+    async def _leftovers(self) -> Leftovers:
+        parts = await self._ready()
+        return Leftovers(self.git, parts.place.source, parts.refs, parts.merging)
 
     # --- the user's checkout -----------------------------------------------------------------------
 

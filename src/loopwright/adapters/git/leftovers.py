@@ -1,0 +1,82 @@
+"""What a plan has in the user's repository, and whether the user's own branches have its work as well."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from loopwright.adapters.git import names
+from loopwright.adapters.git.merging import Merging
+from loopwright.adapters.git.place import Source
+from loopwright.adapters.git.refs import Ref, Refs
+from loopwright.adapters.git.runner import Git
+from loopwright.core.errors import GitFailed
+
+_OURS: Final = "refs/heads/loopwright/"
+_YOURS: Final = ("refs/heads", "refs/remotes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """A ref of ours that belongs to a plan."""
+
+    ref: Ref
+    branch: str | None
+    """A branch of the user's that has the work; None when that is not proven."""
+    same_commits: bool = False
+    """Whether that branch has the very commits, rather than the same changes."""
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return self.ref.name.removeprefix("refs/heads/")
+
+
+class Leftovers:
+    """Looks through the refs of one repository."""
+
+    def __init__(self, git: Git, source: Source, refs: Refs, merging: Merging) -> None:
+        self._git = git
+        self._source = source
+        self._refs = refs
+        self._merging = merging
+
+    async def of_plan(self, plan_id: str) -> list[Leftover]:
+        """Return every ref of a plan, each with where else its work is."""
+        branch, pins = names.branch(f"loopwright/{plan_id}/main"), f"refs/loopwright/attempts/{plan_id}"
+        found = await self._refs.read(branch, names.pin(pins))
+        known: dict[str, tuple[str | None, bool]] = {}
+        for ref in found.values():
+            if ref.sha not in known:
+                known[ref.sha] = await self._elsewhere(ref.sha)
+        return [
+            Leftover(ref=ref, branch=known[ref.sha][0], same_commits=known[ref.sha][1])
+            for ref in found.values()
+        ]
+
+    async def let_go(self, refs: list[Ref]) -> None:
+        """Delete refs of ours that are still what they were when they were looked at."""
+        for ref in refs:
+            if ref.worktree:
+                raise GitFailed(f"{ref.name} is checked out in {ref.worktree}")
+            if not ref.name.startswith(_OURS):
+                names.pin(ref.name)
+        await self._refs.delete(refs)
+
+    async def _elsewhere(self, sha: str) -> tuple[str | None, bool]:
+        env = self._source.env()
+        done = await self._git.run(
+            "for-each-ref", f"--contains={sha}", "--format=%(refname)", *_YOURS, env=env
+        )
+        yours = [name for name in done.text.splitlines() if not name.startswith(_OURS)]
+        if yours:
+            return _short(yours[0]), True
+        head = await self._git.run("symbolic-ref", "-q", "HEAD", env=env, ok=(0, 1))
+        if head.code != 0 or head.text.startswith(_OURS):
+            return None, False
+        tip = await self._git.run("rev-parse", "-q", "--verify", head.text, env=env, ok=(0, 1, 128))
+        if tip.code == 0 and await self._merging.proven(sha, tip.text):
+            return _short(head.text), False
+        return None, False
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("refs/heads/").removeprefix("refs/remotes/")

@@ -1,0 +1,79 @@
+"""`run` on a plan that was here before: what its flags would have to change is said, never ignored in silence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopwright.cli.lines import counted, listed
+from loopwright.cli.output import money
+from loopwright.core.errors import Refused
+from loopwright.core.ids import short_id
+from loopwright.core.model import Plan, Policy
+
+_STORED: Final[Mapping[str, str]] = {"max_cost": "max_cost_micros"}
+"""Where a policy keeps the value of a flag under another name."""
+
+_HARMLESS: Final = frozenset({"parallel"})
+"""Flags that change neither what is spent nor what the result is worth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle:
+    """A flag that would change nothing: the plan keeps the value that it began with."""
+
+    flag: str
+    kept: str
+    harmless: bool
+
+
+def flag_of(key: str) -> str:
+    """Return a flag as it is typed."""
+    return "--" + key.replace("_", "-")
+
+
+def idle_flags(
+    flags: Mapping[str, Any], wanted: Policy, plan: Plan, *, base_sha: str | None
+) -> tuple[Idle, ...]:
+    """Return the flags that were given but differ from what an unfinished plan began with."""
+    found: list[Idle] = []
+    for key, value in flags.items():
+        name = _STORED.get(key, key)
+        kept = getattr(plan.policy, name)
+        if value is not None and getattr(wanted, name) != kept:
+            found.append(Idle(flag=flag_of(key), kept=_words(key, kept), harmless=key in _HARMLESS))
+    if base_sha is not None and base_sha != plan.base_sha:
+        kept = f"{plan.base_ref} ({plan.base_sha[:7]})"
+        found.append(Idle(flag="--base", kept=kept, harmless=False))
+    return tuple(found)
+
+
+def _words(key: str, kept: Any) -> str:
+    if key == "max_cost":
+        return "no limit" if kept is None else money(kept)
+    return "none" if kept is None else str(kept).lower() if isinstance(kept, bool) else str(kept)
+
+
+def refuse_idle(idle: Sequence[Idle], plan: Plan) -> tuple[str, ...]:
+    """Refuse to carry a plan on with flags that would mislead about it; return what to say about the others."""
+    wrong = [one for one in idle if not one.harmless]
+    if wrong:
+        kept = ", ".join(f"{one.flag} (it began with {one.kept})" for one in wrong)
+        ways = [f"leave {'it' if len(wrong) == 1 else 'them'} out to carry the plan on"]
+        if any(one.flag == "--max-cost" for one in wrong):
+            ways.append(f"`loopwright resume {short_id(plan.id)} --max-cost …` sets another limit")
+        ways.append(f"`loopwright cancel {short_id(plan.id)}`, then run it with --new")
+        raise Refused(
+            f"this plan is unfinished and keeps its settings, so {counted(len(wrong), 'flag')} would change "
+            f"nothing: {kept}",
+            hint="; or ".join(ways),
+        )
+    return tuple(f"{one.flag} changes nothing now: the plan began with {one.kept}" for one in idle)
+
+
+def for_finished(flags: Mapping[str, Any], *, base: str | None) -> str:
+    """Say of a plan that is over how to run it once more, with the flags that were given."""
+    given = [flag_of(key) for key, value in {**flags, "base": base}.items() if value is not None]
+    if not given:
+        return "This plan was already run; --new starts it over."
+    verb = "changes" if len(given) == 1 else "change"
+    return f"This plan was already run, so {listed(given)} {verb} nothing; --new starts it over with that."

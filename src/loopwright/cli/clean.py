@@ -1,0 +1,173 @@
+"""`clean`: let go of branches and pins of ended plans whose work is in a branch of yours."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.markup import escape
+
+from loopwright.adapters.git import GitRepository
+from loopwright.adapters.git.leftovers import Leftover
+from loopwright.app import Home
+from loopwright.cli.context import actor, look_settings, open_existing
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.lines import counted
+from loopwright.cli.looking import find_plan, project_here
+from loopwright.cli.output import console, print_json
+from loopwright.core.errors import Refused, UserError
+from loopwright.core.ids import short_id
+from loopwright.core.model import Plan, Project
+from loopwright.engine.clean import check_clean, cleanable, record_cleaned
+from loopwright.ports import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What one plan has in its repository."""
+
+    plan: Plan
+    repository: GitRepository
+    go: tuple[Leftover, ...]
+    stay: tuple[Leftover, ...]
+
+
+def clean(
+    plan: str | None = None,
+    /,
+    *,
+    unproven: bool = False,
+    dry_run: bool = False,
+    yes: bool = False,
+    json: bool = False,
+) -> int:
+    """Delete branches and pins of ended plans, where a branch of yours is proven to have their work.
+
+    What is not proven stays: the work of rejected attempts, and of plans that you did not merge.
+
+    Parameters
+    ----------
+    plan
+        Only this plan (default: every ended plan of this repository).
+    unproven
+        Delete what is in no branch of yours as well; only with a PLAN, and there is no way back.
+    dry_run
+        Show what would be deleted, and change nothing.
+    yes
+        Do not ask.
+    json
+        Print one JSON document; needs --yes or --dry-run.
+    """
+    if unproven and plan is None:
+        raise UserError(
+            "--unproven deletes work that is nowhere else", hint="name the one PLAN that it is about"
+        )
+    if json and not (yes or dry_run):
+        raise UserError("--json cannot ask", hint="add --yes, or --dry-run to see what would be deleted")
+    return asyncio.run(_clean(plan, unproven=unproven, dry_run=dry_run, yes=yes, as_json=json))
+
+
+async def _clean(text: str | None, *, unproven: bool, dry_run: bool, yes: bool, as_json: bool) -> int:
+    home = open_existing(look_settings())
+    try:
+        rows = await home.store.read(lambda tx: _plans(tx, text))
+        found = [await _look(home, plan, project, unproven=unproven) for plan, project in rows]
+        if not as_json:
+            _print(found)
+        deleted = 0
+        if not dry_run and any(one.go for one in found) and (yes or _agreed(found)):
+            for one in found:
+                deleted += await _let_go(home, one)
+        if as_json:
+            print_json({"plans": [_document(one) for one in found], "deleted": deleted})
+        elif deleted:
+            console().print(f"deleted: {counted(deleted, 'ref')}")
+        return ExitCode.VERIFIED
+    finally:
+        await home.store.close()
+
+
+def _plans(tx: Tx, text: str | None) -> list[tuple[Plan, Project]]:
+    if text is not None:
+        plan = find_plan(tx, text)
+        check_clean(tx, plan)
+        plans = [plan]
+    else:
+        here = project_here()
+        if here is None:
+            raise UserError(
+                "this folder is in no git repository", hint="change into your project, or name a PLAN"
+            )
+        plans = cleanable(tx, project_path=here)
+    projects = {project.id: project for project in tx.find(Project, id=[plan.project_id for plan in plans])}
+    return [(plan, projects[plan.project_id]) for plan in plans]
+
+
+async def _look(home: Home, plan: Plan, project: Project, *, unproven: bool) -> _Found:
+    repository = GitRepository(Path(project.path), project_id=project.id, home=home.root)
+    refs = await repository.leftovers(plan.id)
+    go = tuple(one for one in refs if (one.branch is not None or unproven) and not one.ref.worktree)
+    return _Found(plan=plan, repository=repository, go=go, stay=tuple(one for one in refs if one not in go))
+
+
+def _print(found: Sequence[_Found]) -> None:
+    out, shown = console(), [one for one in found if one.go or one.stay]
+    for one in shown:
+        out.print(
+            f"[bold]{escape(one.plan.title)}[/]  {short_id(one.plan.id)}  {one.plan.status.value.lower()}"
+        )
+        for left in one.go:
+            out.print(f"  [yellow]delete[/]  {escape(left.name)}  {escape(_why(left))}")
+        for left in one.stay:
+            out.print(f"  [dim]keep    {escape(left.name)}  {escape(_why(left))}[/]")
+    if not any(one.go for one in found):
+        out.print("nothing to delete: no ended plan has anything here that a branch of yours has too")
+
+
+def _why(left: Leftover) -> str:
+    if left.ref.worktree:
+        return f"checked out in {left.ref.worktree}"
+    if left.branch is None:
+        return f"in no branch of yours ({left.ref.sha[:10]})"
+    return f"in {left.branch}" if left.same_commits else f"in {left.branch}, but as other commits"
+
+
+def _agreed(found: Sequence[_Found]) -> bool:
+    """Ask the person at the terminal; without one, nothing is deleted unasked."""
+    count = counted(sum(len(one.go) for one in found), "ref")
+    if not (sys.stdin.isatty() and os.isatty(1)):
+        raise Refused(
+            f"{count} would be deleted, and nobody is here to ask", hint="--yes deletes without asking"
+        )
+    lost = sum(left.branch is None for one in found for left in one.go)
+    warning = f" {lost} of them {'is' if lost == 1 else 'are'} in no branch of yours." if lost else ""
+    answer = input(f"Delete {count}?{warning} [y/N] ")
+    return answer.strip().lower() in ("y", "yes")
+
+
+async def _let_go(home: Home, one: _Found) -> int:
+    if not one.go:
+        return 0
+    # Written down first: a kill in between leaves a record of what may be gone, never the other way round.
+    names = [left.ref.name for left in one.go]
+    lost = [f"{left.ref.name} {left.ref.sha}" for left in one.go if left.branch is None]
+    await home.store.transact(
+        "plan.cleaned", lambda tx: record_cleaned(tx, one.plan, actor(), deleted=names, unproven=lost)
+    )
+    await one.repository.let_go([left.ref for left in one.go])
+    return len(one.go)
+
+
+def _document(one: _Found) -> dict[str, object]:
+    def told(left: Leftover) -> dict[str, object]:
+        facts = {"ref": left.ref.name, "sha": left.ref.sha, "branch": left.branch}
+        return {**facts, "same_commits": left.same_commits, "why": _why(left)}
+
+    return {
+        "plan": one.plan.id,
+        "title": one.plan.title,
+        "delete": [told(left) for left in one.go],
+        "keep": [told(left) for left in one.stay],
+    }

@@ -1,0 +1,49 @@
+"""Letting go of what an ended plan has in the user's repository: only what a person asked for, and on the record."""
+
+from collections.abc import Sequence
+
+from loopwright.core.errors import Refused
+from loopwright.core.events import happened
+from loopwright.core.ids import short_id
+from loopwright.core.model import Attempt, Loop, Plan
+from loopwright.core.states import PlanState
+from loopwright.engine.views import recent_plans
+from loopwright.ports import Tx
+
+_MANY = 1000
+
+
+def cleanable(tx: Tx, *, project_path: str | None) -> list[Plan]:
+    """Return the plans that are over for good, newest first."""
+    return [
+        plan for plan in recent_plans(tx, project_path=project_path, limit=_MANY) if not why_not(tx, plan)
+    ]
+
+
+def check_clean(tx: Tx, plan: Plan) -> None:
+    """Raise what speaks against cleaning up after a plan."""
+    if why := why_not(tx, plan):
+        raise Refused(f"{short_id(plan.id)} {why}", hint="only a plan that is over for good is cleaned up")
+
+
+def why_not(tx: Tx, plan: Plan) -> str:
+    """Say why a plan is still needed; empty when it is over for good."""
+    loop = tx.get(Loop, plan.loop_id)
+    superseded = loop is not None and loop.plan_id != plan.id
+    if plan.status not in (PlanState.VERIFIED, PlanState.CANCELLED) and not (
+        plan.status is PlanState.FAILED and superseded
+    ):
+        # A failed plan can be retried and verified again, and both need its branch.
+        return f"is {plan.status.value}"
+    if tx.find(Attempt, plan_id=plan.id, cleaned_at=None, limit=1):
+        return "has workspaces that are not tidied yet (`loopwright worker --until-idle` does it)"
+    return ""
+
+
+def record_cleaned(
+    tx: Tx, plan: Plan, actor: str, *, deleted: Sequence[str], unproven: Sequence[str]
+) -> None:
+    """Write down which refs a person let go of, and which of them were nowhere else."""
+    tx.append(
+        happened("plan_cleaned", actor, plan=plan, deleted=list(deleted)[:500], unproven=list(unproven)[:500])
+    )

@@ -1,0 +1,32 @@
+"""`loopwright clean`: what is in a branch of the user's may go, everything else stays until it is named."""
+
+from tests.acceptance.sandbox import Sandbox, task
+
+
+def _ours(sandbox: Sandbox) -> list[str]:
+    return sandbox.git(
+        "for-each-ref", "--format=%(refname)", "refs/heads/loopwright", "refs/loopwright"
+    ).split()
+
+
+def test_only_merged_work_goes_and_the_rest_only_by_name(sandbox: Sandbox) -> None:
+    sandbox.play({"two": [[{"write": "two", "text": "wrong\n"}], [{"write": "two", "text": "right\n"}]]})
+    assert sandbox.run(sandbox.plan("p", [task("two", "grep -q right two")])).code == 0
+    plan = sandbox.newest_plan()
+    before = _ours(sandbox)
+    unmerged = sandbox("clean", "--yes")
+    assert (unmerged.code, "nothing to delete" in unmerged.out) == (0, True), unmerged.out
+    sandbox.git("merge", "-q", "--ff-only", f"loopwright/{plan}/main")
+    unasked = sandbox("clean")
+    assert unasked.code == 2
+    assert "--yes" in unasked.err
+    assert _ours(sandbox) == before
+    said = sandbox("clean", "--yes", "--json")
+    [found] = said.document["plans"]
+    rejected = [one["ref"] for one in found["keep"]]
+    assert said.document["deleted"] == len(before) - len(rejected) > 0
+    assert _ours(sandbox) == rejected, "the work of the rejected attempt is nowhere else"
+    assert sandbox("clean", "--unproven").code == 2
+    assert sandbox("clean", plan, "--unproven", "--yes").code == 0
+    assert _ours(sandbox) == []
+    assert sandbox("receipt", "verify", plan).code == 0, "its commits are in the user's branch"

@@ -1,0 +1,77 @@
+"""What a plan has in the user's repository: found, compared with the user's own branches, and let go of."""
+
+import pytest
+from tests.integration.git.world import BRANCH, PLAN, World
+
+from loopwright.core.errors import GitFailed
+
+ATTEMPT = f"refs/loopwright/attempts/{PLAN}/task_1/1"
+OTHER = "refs/loopwright/attempts/plan_other/task_1/1"
+
+
+async def plan_with_work(world: World) -> str:
+    """Give the plan a branch with one commit, pinned as an attempt as well; return the commit."""
+    world.sh("git", "checkout", "-q", "-b", "aside")
+    (world.user / "new.txt").write_text("new\n")
+    world.sh("git", "add", "new.txt")
+    world.sh("git", "commit", "-qm", "work")
+    sha = world.sh("git", "rev-parse", "HEAD")
+    for ref in (f"refs/heads/{BRANCH}", ATTEMPT, f"{ATTEMPT}-agent", OTHER):
+        world.sh("git", "update-ref", ref, sha)
+    world.sh("git", "checkout", "-q", "trunk")
+    world.sh("git", "branch", "-qD", "aside")
+    return sha
+
+
+async def found(world: World) -> dict[str, tuple[str | None, bool]]:
+    leftovers = await world.repository.leftovers(PLAN)
+    return {one.name: (one.branch, one.same_commits) for one in leftovers}
+
+
+async def test_work_that_is_in_no_branch_of_the_user_is_not_proven(world: World) -> None:
+    await plan_with_work(world)
+    assert await found(world) == dict.fromkeys((BRANCH, ATTEMPT, f"{ATTEMPT}-agent"), (None, False))
+
+
+async def test_merged_work_is_proven_by_any_branch_that_has_the_commits(world: World) -> None:
+    sha = await plan_with_work(world)
+    world.sh("git", "branch", "taken-over", sha)
+    assert (await found(world))[BRANCH] == ("taken-over", True)
+
+
+@pytest.mark.capability("C069")
+async def test_squashed_work_is_proven_as_other_commits(world: World) -> None:
+    sha = await plan_with_work(world)
+    world.sh("git", "merge", "-q", "--squash", sha)
+    world.sh("git", "commit", "-qm", "squashed")
+    assert (await found(world))[ATTEMPT] == ("trunk", False)
+
+
+async def test_only_refs_of_the_plan_that_did_not_move_are_deleted(world: World) -> None:
+    sha = await plan_with_work(world)
+    refs = [one.ref for one in await world.repository.leftovers(PLAN)]
+    world.sh("git", "update-ref", ATTEMPT, world.base_sha)
+    with pytest.raises(GitFailed):
+        await world.repository.let_go(refs)
+    assert world.sh("git", "rev-parse", BRANCH) == sha, "all or nothing"
+    await world.repository.let_go([one.ref for one in await world.repository.leftovers(PLAN)])
+    assert await found(world) == {}
+    assert world.sh("git", "rev-parse", OTHER) == sha
+
+
+async def test_a_branch_that_is_checked_out_stays(world: World) -> None:
+    await plan_with_work(world)
+    world.sh("git", "checkout", "-q", BRANCH)
+    [branch] = [one for one in await world.repository.leftovers(PLAN) if one.name == BRANCH]
+    assert branch.ref.worktree == str(world.user.resolve())
+    with pytest.raises(GitFailed, match="checked out"):
+        await world.repository.let_go([branch.ref])
+
+
+async def test_a_ref_of_the_users_is_never_deleted(world: World) -> None:
+    await plan_with_work(world)
+    world.sh("git", "branch", "mine")
+    [ref] = (await (await world.repository._ready()).refs.read("refs/heads/mine")).values()
+    with pytest.raises(GitFailed):
+        await world.repository.let_go([ref])
+    assert world.sh("git", "rev-parse", "mine") == world.base_sha

@@ -1,0 +1,76 @@
+"""How errors are told: every problem on its own line, and the very command to type."""
+
+import json
+
+import pytest
+
+from loopwright.cli.mistakes import explain
+from loopwright.core.errors import (
+    Ambiguous,
+    BadConfig,
+    BadPlan,
+    Choice,
+    GitFailed,
+    Held,
+    LoopwrightError,
+    NotFound,
+)
+
+UNCLEAR = Ambiguous(
+    "mul",
+    tuple(
+        Choice(handle=f"plan_{n}/mul", state="ERROR", title=f"plan {n}", changed_s=60.0 * n)
+        for n in range(1, 4)
+    ),
+)
+
+
+def _told(capsys: pytest.CaptureFixture[str], known: LoopwrightError, *arguments: str) -> list[str]:
+    explain(known, arguments, as_json=False)
+    said = capsys.readouterr()
+    assert said.out == ""
+    return said.err.splitlines()
+
+
+def test_every_problem_of_a_plan_has_its_own_line(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = BadPlan("p.yaml", ("p.yaml:3: tasks: no", "p.yaml:7: title: [missing]"))
+    first, *problems, last = _told(capsys, bad, "run", "p.yaml")
+    assert first == "error: p.yaml cannot be run: 2 problems"
+    assert problems == ["  p.yaml:3: tasks: no", "  p.yaml:7: title: [missing]"]
+    assert "loopwright plan check" in last
+
+
+def test_every_problem_of_the_settings_has_its_own_line(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = BadConfig("a:1: x\nb:2: y", hint="see the docs")
+    assert _told(capsys, bad) == [
+        "error: the settings cannot be used: 2 problems",
+        "  a:1: x",
+        "  b:2: y",
+        "to do: see the docs",
+    ]
+    assert _told(capsys, BadConfig("a:1: x")) == ["error: a:1: x"]
+
+
+def test_what_a_name_could_mean_is_listed_with_the_command_that_means_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _told(capsys, UNCLEAR, "retry", "mul", "--note", "be brave") == [
+        "error: 'mul' could be any of 3",
+        "  plan_1/mul  error  1 m 00 s ago  plan 1",
+        "  plan_2/mul  error  2 m 00 s ago  plan 2",
+        "  plan_3/mul  error  3 m 00 s ago  plan 3",
+        "to do: say which one, for example: loopwright retry plan_1/mul --note 'be brave'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("known", "code"), [(NotFound("x"), 2), (Held("x"), 5), (GitFailed("x"), 6), (UNCLEAR, 2)]
+)
+def test_a_program_gets_one_document_with_the_exit_code(
+    capsys: pytest.CaptureFixture[str], known: LoopwrightError, code: int
+) -> None:
+    assert explain(known, ("show", "mul"), as_json=True) == code
+    said = json.loads(capsys.readouterr().out)
+    assert said["exit_code"] == code
+    assert said["error"]["code"] == known.code
+    assert said["error"]["message"] == str(known)

@@ -1,0 +1,130 @@
+"""What is found before any money is spent: agents, options and what is not committed."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopwright.cli.preflight import agents_of, check_agents, check_options, uncommitted
+from loopwright.config.resolve import Settings, load
+from loopwright.core.errors import BadConfig, UserError
+from loopwright.ports import Base, PlannedTask, PlannedWork
+
+
+def _settings(project: str, **flags: Any) -> Settings:
+    env = {"HOME": "/nowhere", "LOOPWRIGHT_HOME": "/nowhere/home"}
+    return load(env, platform="linux", flags=flags, project_text=project)
+
+
+def _work(*agents: str | None, **more: Any) -> PlannedWork:
+    tasks = tuple(PlannedTask(key=f"t{n}", title="t", agent=agent, **more) for n, agent in enumerate(agents))
+    return PlannedWork(title="p", tasks=tasks, sha256="0" * 64)
+
+
+COMMAND = 'agent = "command"\n[agents.command]\n'
+
+
+@pytest.mark.capability("C004")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ('command = "true"\ncomand = "x"\n', "loopwright.toml:4: agents.command.comand: "),
+        ('prompt = "air"\ncommand = "true"\n', "loopwright.toml:3: agents.command.prompt: "),
+        ('command = "true {model}"\n', "loopwright.toml:3: agents.command.command: "),
+    ],
+)
+def test_a_wrong_option_is_found_with_its_place_by_run_and_by_config_check(options: str, told: str) -> None:
+    settings = _settings(COMMAND + options)
+    with pytest.raises(BadConfig) as refused:
+        agents_of(_work(None), settings)
+    assert str(refused.value).startswith(told)
+    with pytest.raises(BadConfig) as checked:
+        check_options(settings)
+    assert str(checked.value).startswith(told)
+
+
+def test_only_the_agents_that_a_plan_uses_are_looked_at_but_every_one_is_checked() -> None:
+    settings = _settings(
+        'agent = "command"\n[agents.claude]\nmax_turn = 3\n[agents.command]\ncommand = "true"\n'
+    )
+    assert [one.name for one in agents_of(_work(None), settings)] == ["command"]
+    with pytest.raises(BadConfig, match=r"loopwright\.toml:3: agents\.claude\.max_turn: "):
+        agents_of(_work(None, "claude"), settings)
+    with pytest.raises(BadConfig, match=r"loopwright\.toml:3: agents\.claude\.max_turn: "):
+        check_options(settings)
+
+
+def test_an_agent_that_does_not_exist_is_found_by_config_check() -> None:
+    with pytest.raises(BadConfig) as refused:
+        check_options(_settings('agent = "clod"\n[agents.claud]\nmax_turns = 3\n'))
+    assert str(refused.value).splitlines() == [
+        'loopwright.toml:3: agents.claud: there is no agent of this name (did you mean "claude"?)',
+        'loopwright.toml:1: agent: there is no agent of this name (did you mean "claude"?)',
+    ]
+
+
+def test_a_model_that_only_a_task_names_is_enough_for_its_own_placeholder() -> None:
+    settings = _settings(COMMAND + 'command = "true {model}"\n')
+    assert agents_of(_work("command", model="small"), settings)[0].usable
+
+
+@pytest.mark.parametrize(
+    ("command", "usable"),
+    [
+        ('"no-such-program-here --x"', False),
+        ('["no-such-program-here", "x"]', False),
+        ('"/nowhere/agent"', False),
+        ('"sh -c true"', True),
+        ('["sh", "-c", "true"]', True),
+        ('"MODE=fast sh agent.sh"', True),
+        ('"MODE=fast no-such-program-here"', False),
+        ('"cd sub && ./agent"', True),
+        ('"./tools/agent.sh"', True),
+        ('"$AGENT --x"', True),
+    ],
+)
+def test_a_command_whose_program_is_missing_is_found_before_it_runs(command: str, usable: bool) -> None:
+    [found] = agents_of(_work(None), _settings(COMMAND + f"command = {command}\n"))
+    assert found.usable is usable, found
+    if not usable:
+        assert "was not found (from loopwright.toml:3)" in found.problem
+
+
+def test_a_plan_none_of_whose_agents_is_there_is_refused_and_one_that_has_another_is_told() -> None:
+    settings = _settings('agent = "command"\n[agents.command]\ncommand = "no-such-program-here"\n')
+    with pytest.raises(UserError, match="agent command cannot be used: the program"):
+        check_agents(settings, _work(None))
+    told = check_agents(settings, _work(None, "scripted"))
+    assert len(told) == 1
+    assert told[0].endswith("its tasks will fail")
+
+
+def test_the_python_of_the_scripted_agent_is_looked_for() -> None:
+    good = _settings(f'[agents.scripted]\npython = "{sys.executable}"\n')
+    assert agents_of(_work("scripted"), good)[0].path == sys.executable
+    assert not agents_of(_work("scripted"), _settings('[agents.scripted]\npython = "/no/python"\n'))[0].usable
+
+
+def _told(*dirty: str, file: str | None, committed: bool) -> tuple[str, ...]:
+    start = Base(ref="main", sha="a" * 40, dirty=dirty)
+    return uncommitted(start, file, committed=committed, plan="plans/p.yaml")
+
+
+def test_what_is_not_committed_is_one_sentence_for_each_fact() -> None:
+    name = "loopwright.toml"
+    [fallback] = _told(name, file=name, committed=False)
+    assert "settings are taken from your checkout" in fallback
+    [changed] = _told(name, "plans/p.yaml", file=name, committed=True)
+    assert changed == "loopwright.toml has uncommitted changes that do not count: the one of aaaaaaa is used"
+    assert _told("a.py", "plans/p.yaml", file=name, committed=True) == (
+        "not committed, so not part of the work: a.py",
+    )
+    assert _told(file=None, committed=False) == ()
+
+
+def test_paths_are_named_as_git_names_them(tmp_path: Path) -> None:
+    from loopwright.cli.preflight import relative
+
+    assert relative(tmp_path / "sub" / "p.yaml", tmp_path.resolve()) == "sub/p.yaml"
+    assert relative(Path("/else/p.yaml"), tmp_path) == "/else/p.yaml"

@@ -1,0 +1,112 @@
+"""What a person is told to type next, and which runs `logs` prints: over rows that the engine wrote."""
+
+from tests.doubles import FAILED, Home, planned
+
+from loopwright.cli.log_runs import Wish, choose
+from loopwright.cli.steps import plan_steps
+from loopwright.cli.task_screen import Names, task_screen, task_steps
+from loopwright.core.failures import Failure
+from loopwright.core.ids import Kind, short_id
+from loopwright.core.model import Attempt, Policy, Run, VerdictRecord
+from loopwright.core.states import AttemptState
+from loopwright.engine.moves import change_attempt
+from loopwright.engine.views import plan_view, task_detail
+from loopwright.ports import Tx
+
+
+async def _one_cancelled() -> Home:
+    """Return a home whose plan has landed everything but a task that a person cancelled."""
+    home = await Home().launch()
+    home.submit(planned("a"), planned("b"))
+    first, second = await home.turn()
+    home.hand.land(first)
+    home.hand.park(second, None)
+    await home.command("cancel", home.task("b").id)
+    await home.turn()
+    return home
+
+
+def _plan_commands(home: Home) -> list[str]:
+    view = home.store.read_sync(lambda tx: plan_view(tx, home.plan().id, home.world.paths))
+    return [step.command for step in plan_steps(view, worked=False)]
+
+
+def _task_commands(home: Home, names: Names) -> tuple[str, list[str]]:
+    detail = home.store.read_sync(lambda tx: task_detail(tx, home.task("b").id, home.world.paths))
+    lines, _ = task_screen(detail, {}, names=names, height=40)
+    text = "\n".join(line.plain for line in lines)
+    return text, [step.command for step in task_steps(detail, names)]
+
+
+async def test_a_plan_that_waits_for_a_cancelled_task_names_the_ways_on() -> None:
+    home = await _one_cancelled()
+    plan = short_id(home.plan().id)
+    without = f"loopwright reverify {plan}"
+    assert _plan_commands(home) == ["loopwright retry b", without, f"loopwright cancel {plan}"]
+    text, commands = _task_commands(home, Names(handle="b", may_leave_out=True))
+    assert "try it again, verify the plan without it, or cancel the plan" in text
+    assert commands[:3] == ["loopwright retry b --note '…'", without, f"loopwright cancel {plan}"]
+    text, commands = _task_commands(home, Names(handle="b"))
+    assert "not finished without it: try it again, or cancel the plan" in text
+    assert commands[:2] == ["loopwright retry b --note '…'", f"loopwright cancel {plan}"]
+
+
+async def test_a_retry_that_would_be_refused_is_not_offered() -> None:
+    home = await _one_cancelled()
+    await home.command("cancel", home.plan().id)
+    assert _plan_commands(home) == []
+    text, commands = _task_commands(home, Names(handle="b", retry_refused="its plan was cancelled"))
+    assert "it cannot be tried again: its plan was cancelled" in text
+    assert not any("retry" in one or "cancel" in one for one in commands)
+
+
+async def test_a_task_of_a_stopped_plan_is_told_how_to_go_on() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"), planned("b", "a"))
+    [leg] = await home.turn()
+    home.hand.until(leg, AttemptState.WORKING)
+    await home.command("stop", home.plan().id)
+    _, commands = _task_commands(home, Names(handle="b", resting=True))
+    assert commands[0] == f"loopwright resume {short_id(home.plan().id)}"
+    assert _plan_commands(home) == commands[:1]
+
+
+async def test_the_log_of_a_tree_that_was_judged_before_has_the_earlier_gate() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"), policy=Policy(max_attempts=2))
+    gate: Run | None = None
+    for _ in range(2):
+        [leg] = await home.turn()
+        home.hand.until(leg, AttemptState.CHECKING)
+        gate = gate or home.hand.judge(leg, FAILED)
+        judged_by = gate.id
+
+        def judged(tx: Tx, leg: object = leg, run_id: str = judged_by) -> None:
+            known = tx.find(VerdictRecord)
+            record = VerdictRecord(
+                id=home.ids(Kind.VERDICT),
+                plan_id=home.plan().id,
+                tree="t",
+                gate_key="k",
+                run_id=run_id,
+                verdict=FAILED,
+                created_at=tx.now(),
+            )
+            if not known:
+                tx.insert(record)
+            change_attempt(tx, leg.subject, leg.fence, verdict_id=(known or [record])[0].id)  # type: ignore[attr-defined]
+
+        home.store.transact_sync("judged", judged)
+        home.hand.fail(leg, Failure.GATE)
+        home.clock.advance(3600)
+    assert gate is not None
+    task = home.task("a")
+    assert [one.n for one in home.all(Attempt, task_id=task.id)] == [1, 2]
+
+    def chosen(attempt: int | None) -> tuple[list[str], dict[str, str]]:
+        wish = Wish(target=task.id, role="gate", attempt=attempt)
+        found = home.store.read_sync(lambda tx: choose(tx, wish))
+        return [run.id for run in found.runs], found.reused
+
+    assert chosen(None) == ([gate.id], {gate.id: "attempt 1 at a"})
+    assert chosen(1) == ([gate.id], {})
