@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from loopwright.ports import Exit, Failpoint, OutputLine, RunSpec, Sighting, no_
 PROGRAM = Path(places.__file__).with_name("__main__.py")
 START_S = 30.0
 SWEEP_S = 10.0
+PROC = Path("/proc/self").parent
 
 
 class ProcessKeepers:
@@ -181,10 +182,24 @@ def _kill_marked(run_id: str) -> int:
 
 def _marked(run_id: str) -> list[psutil.Process]:
     found = []
-    for process in psutil.process_iter():
+    for process in _perhaps_marked(run_id):
         try:
             if process.environ().get(places.MARKER) == run_id and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
             continue
     return found
+
+
+def _perhaps_marked(run_id: str) -> Iterator[psutil.Process]:
+    """Yield the processes to look at: where /proc is, only those whose environment names the run."""
+    if not PROC.is_dir():
+        yield from psutil.process_iter()
+        return
+    # Several times per attempt, among all processes of the machine: psutil's own way takes ten times as long.
+    for folder in PROC.glob("[0-9]*"):
+        try:
+            if run_id.encode() in (folder / "environ").read_bytes():
+                yield psutil.Process(int(folder.name))
+        except (OSError, psutil.NoSuchProcess):
+            continue
