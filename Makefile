@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long coverage check format docs capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long bench coverage check format docs capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -29,6 +29,9 @@ test-failed: $(DEV) ## Run what failed the last time once more, one test at a ti
 
 test-long: $(DEV) system-packages ## Run the long tests: hours of crashes and random walks
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -rs -m long --timeout 3600 $(ARGS)
+
+bench: $(DEV) ## Measure it beside its baselines; QUICK=1 in 3 minutes, CASES=keeper,recovery, DOCS=1 into the docs
+	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(CASES),--cases $(CASES)) $(if $(DOCS),--docs) $(ARGS)
 
 coverage: $(DEV) ## Show what the tests of the core leave out: anything at all fails
 	@$(BIN)/coverage erase
