@@ -95,20 +95,24 @@ def _front(tx: Tx, loop: Loop, plan: Plan, *, free: int) -> policy.Front:
     return policy.Front(
         loop=loop,
         plan=plan,
-        ready=tuple(
-            tx.find(
-                Task,
-                plan_id=plan.id,
-                status=TaskState.QUEUED,
-                unmet=0,
-                order_by=("priority", "position"),
-                # While nothing can start, it only matters whether there is one.
-                limit=room + _LOOK_AHEAD if room > 0 else 1,
-            )
-        ),
+        ready=_ready(tx, plan, room),
         working=tuple(task for task in running if task.id not in parked),
         waiting=waiting,
     )
+
+
+def _ready(tx: Tx, plan: Plan, room: int) -> tuple[Task, ...]:
+    """Return what may start next, no more than it takes to decide: this is asked several times per task."""
+
+    def first(limit: int) -> list[Task]:
+        order = ("priority", "position")
+        return tx.find(Task, plan_id=plan.id, status=TaskState.QUEUED, unmet=0, order_by=order, limit=limit)
+
+    # While nothing can start, it only matters whether there is one.
+    found = first(max(room, 1))
+    if room > 0 and any(task.scope or task.not_before for task in found):
+        found = first(room + _LOOK_AHEAD)  # some of them may have to wait, and others go first
+    return tuple(found)
 
 
 def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:

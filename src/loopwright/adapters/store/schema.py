@@ -195,7 +195,7 @@ tasks: Final = Table(
     _moment("created_at"),
     _moment("updated_at"),
     _moment("completed_at", null=True),
-    Index(None, "plan_id", "status", "unmet", "priority"),
+    Index(None, "plan_id", "status", "unmet", "priority", "position"),
     Index(None, "plan_id", "key"),
 )
 

@@ -43,6 +43,8 @@ class SqlTx:
         self._upcasters = upcasters
         self._now: datetime | None = None
         self._appended: list[Event] = []
+        self._known: dict[tuple[type[Any], str], Any] = {}
+        """Rows by id as this transaction knows them: no other writer runs beside it, and a reader sees one state."""
         self.dirty = False
         """Whether anything was changed."""
 
@@ -54,9 +56,15 @@ class SqlTx:
 
     def get(self, kind: type[R], id: str) -> R | None:
         """Return one row by id."""
+        if (kind, id) in self._known:
+            row: R = self._known[kind, id]
+            return row
         table = schema.table_of(kind)
-        row = self._connection.execute(statements.one(table), {statements.ID: storable(id)}).first()
-        return None if row is None else _decoded(kind, table, row)
+        found = self._connection.execute(statements.one(table), {statements.ID: storable(id)}).first()
+        if found is None:
+            return None
+        row = self._known[kind, id] = _decoded(kind, table, found)
+        return row
 
     def find(
         self,
@@ -106,12 +114,14 @@ class SqlTx:
             row = self._connection.execute(query, values).first()
         if row is None:
             raise StaleVersion(f"{table.name}: {id} is gone or no longer as expected")
-        return _decoded(kind, table, row)
+        changed = self._known[kind, id] = _decoded(kind, table, row)
+        return changed
 
     def delete(self, kind: type[Any], id: str) -> bool:
         """Remove a row and say whether it was there."""
         table = schema.table_of(kind)
         self._write()
+        self._known.pop((kind, id), None)
         return self._connection.execute(delete(table).where(table.c.id == storable(id))).rowcount == 1
 
     def append(self, event: Event) -> None:

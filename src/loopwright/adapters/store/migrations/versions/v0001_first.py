@@ -244,9 +244,9 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_tasks_plan_id_key"), "tasks", ["plan_id", "key"], unique=False)
     op.create_index(
-        op.f("ix_tasks_plan_id_status_unmet_priority"),
+        op.f("ix_tasks_plan_id_status_unmet_priority_position"),
         "tasks",
-        ["plan_id", "status", "unmet", "priority"],
+        ["plan_id", "status", "unmet", "priority", "position"],
         unique=False,
     )
     op.create_table(
