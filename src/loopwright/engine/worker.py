@@ -163,27 +163,36 @@ class WorkerLoop:
         if await self.lease.controls():
             for command in waiting:
                 await apply_command(world.store, world.ids, command)
-            if waiting or self._clock.monotonic() >= self._reconcile_at:
-                for leg in await reconcile(world, only_end=self._only_end):
+            reconciled = bool(waiting) or self._clock.monotonic() >= self._reconcile_at
+            restarted = await reconcile(world, only_end=self._only_end) if reconciled else ()
+            try:
+                due = await self._advance()
+            finally:
+                # After what is new: taking over many legs at once keeps this process busy for a while.
+                for leg in restarted:
                     await world.engine.start(leg)
+            if reconciled:
                 self._reconcile_at = self._clock.monotonic() + TICK_S
                 self._tidy()
             if self._clock.monotonic() >= self._beat_at:
                 await beat(world, self._files)
                 self._beat_at = self._clock.monotonic() + BEAT.total_seconds()
-            while not self._only_end:
-                advanced = await advance(world)
-                for leg in advanced.legs:
-                    await world.engine.start(leg)
-                due = advanced.look_again_at
-                if not advanced.dispatched:
-                    break
             await self._export()
         if waiting:
             _, interrupted = await world.store.read(self._asked)
         for subject in interrupted:
             self._interrupts.raise_for(subject)
         return due
+
+    async def _advance(self) -> datetime | None:
+        """Apply policy until nothing more follows from it; return when to look again."""
+        while not self._only_end:
+            advanced = await advance(self._world)
+            for leg in advanced.legs:
+                await self._world.engine.start(leg)
+            if not advanced.dispatched:
+                return advanced.look_again_at
+        return None
 
     async def _export(self) -> None:
         """Bring the state files up to date, unless that was done just now: the rows are the truth meanwhile."""
