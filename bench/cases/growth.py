@@ -23,6 +23,7 @@ from loopwright.ports import Tx
 
 CASE = "growth"
 LIMIT = 1.25
+GROUP = "Cost per task against a plan of 100 tasks"
 WORKED = 60
 """How many tasks are done while it is measured, in the middle of the plan."""
 BATCH = 500
@@ -66,7 +67,7 @@ def case(setting: Setting) -> Iterator[Measurement]:
                 against=f"{sizes[0]} tasks",
                 baseline=tuple(getattr(costs[sizes[0]], kind)),
                 target=target,
-                group="" if kind == "working_cpu" else "Cost per task against a plan of 100 tasks",
+                group="" if kind == "working_cpu" or size == sizes[0] else GROUP,
                 at=f"{kind} {size}",
             )
 

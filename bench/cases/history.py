@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.cases.growth import GROUP
 from bench.measure import Measurement, Setting, Target
 from bench.yard import Yard
 from loopwright.adapters.git import GitRepository
@@ -34,7 +35,7 @@ def case(setting: Setting) -> Iterator[Measurement]:
             against=f"{sizes[0]} commits",
             baseline=tuple(took[sizes[0]]),
             target=Target(limit=LIMIT, of="ratio") if size == sizes[-1] else None,
-            group="Cost per task against a plan of 100 tasks",
+            group="" if size == sizes[0] else GROUP,
             at=f"git work {size}",
         )
 

@@ -97,7 +97,7 @@ def _size(
         baseline=base,
         target=Target(limit=limit, of="ratio") if limit else None,
         group=f"Wall time against make -j2, tasks of {seconds:g} s",
-        at=str(count),
+        at=f"{count} tasks" if count > 1 else "1 task",
     )
     yield Measurement(
         case=CASE,

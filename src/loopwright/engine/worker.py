@@ -54,7 +54,6 @@ ROUTINE = frozenset(
         "attempt.landing",
         "gate.start",
         "gate.judged",
-        "outbox",
         "run.start",
         "setup.start",
         "setup.over",
