@@ -61,7 +61,7 @@ wheel: $(DEV) ## Build the wheel into dist/
 
 clean: ## Remove everything that was made here, the environment too
 	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
-	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 system-packages:
 	@sh scripts/setup.sh system

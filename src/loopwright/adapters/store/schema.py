@@ -288,8 +288,7 @@ verdicts: Final = Table(
     _text("run_id"),
     _json("verdict"),
     _moment("created_at"),
-    Index(None, "tree", "gate_key"),
-    Index(None, "plan_id"),
+    Index(None, "plan_id", "tree", "gate_key"),
 )
 
 commands: Final = Table(
