@@ -15,7 +15,7 @@ from bench.measure import Measurement, Setting, Target
 from bench.yard import Job, Yard
 from loopwright.adapters.host import new_id
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.model import Attempt, Policy
+from loopwright.core.model import Attempt, Cursor, Policy
 from loopwright.core.states import AttemptState
 from loopwright.engine import commands
 from loopwright.engine.submit import submit
@@ -44,7 +44,7 @@ def case(setting: Setting) -> Iterator[Measurement]:
         stdout=subprocess.DEVNULL,
     )
     try:
-        until(lambda: working(store) == active, 120)
+        until(lambda: working(store) == active and _exported(store), 300)
         percent, memory = _idle(worker.pid, setting)
         lists = [_listing_s(yard) for _ in range(setting.repeats)]
         versions = [_version_s(yard) for _ in range(setting.repeats)]
@@ -119,6 +119,16 @@ def until(condition: Callable[[], bool], patience_s: float) -> None:
         if time.monotonic() > end:
             raise RuntimeError("it did not happen in time")
         time.sleep(0.05)
+
+
+def _exported(store: SqlStore) -> bool:
+    """Say whether the state files have everything: a worker that still writes them is not idle."""
+
+    def load(tx: Tx) -> bool:
+        cursor = tx.get(Cursor, "state-files")
+        return cursor is not None and cursor.n >= tx.last_event()
+
+    return store.read_sync(load)
 
 
 def _idle(pid: int, setting: Setting) -> tuple[list[float], int]:
