@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long simulate simulate-bugs coverage check format docs capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long simulate simulate-bugs bench coverage check format docs capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -39,6 +39,9 @@ simulate: $(DEV) ## Play random crashes and faults in simulated time: SEEDS=2000
 simulate-bugs: $(DEV) ## Show that the simulation finds every planted bug within 2,000 seeds
 	@$(BIN)/python -m tests.simulation --bugs --seeds 2000 $(if $(RECORD),--record)
 
+bench: $(DEV) ## Measure it beside its baselines; QUICK=1 in 3 minutes, CASES=keeper,recovery, DOCS=1 into the docs
+	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(CASES),--cases $(CASES)) $(if $(DOCS),--docs) $(ARGS)
+
 coverage: $(DEV) ## Show what the tests of the core leave out: anything at all fails
 	@$(BIN)/coverage erase
 	@$(BIN)/coverage run --branch -m pytest tests/unit/core -p no:randomly $(ARGS)
@@ -67,7 +70,7 @@ wheel: $(DEV) ## Build the wheel into dist/
 
 clean: ## Remove everything that was made here, the environment too
 	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
-	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 system-packages:
 	@sh scripts/setup.sh system

@@ -1,6 +1,6 @@
 """What the engine needs from the world, as Protocols. Adapters fill them; `loopwright.testing` ships fakes."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -118,8 +118,11 @@ class Store(Protocol):
     async def read(self, work: Callable[[Tx], T]) -> T:
         """Run `work` in one reading transaction."""
 
-    async def changed(self, timeout: float) -> bool:
-        """Wait until some process committed something, at most `timeout` seconds; say whether it did."""
+    async def changed(self, timeout: float, *, ignoring: Collection[str] = ()) -> bool:
+        """Wait until some process committed something, at most `timeout` seconds; say whether it did.
+
+        Transactions of this process with a name in `ignoring` do not count.
+        """
 
     async def close(self) -> None:
         """Let go of connections and sockets."""

@@ -1,6 +1,6 @@
 """The database that all workers share, and each worker's uncertain connection to it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -94,8 +94,8 @@ class Connection:
         if self._trouble.strikes("store_away", self._trouble.rarely / 4, name):
             raise StoreUnavailable("the database does not answer")
 
-    async def changed(self, timeout: float) -> bool:
-        return await self._database._signal.wait(timeout, self._clock.sleep)
+    async def changed(self, timeout: float, *, ignoring: Collection[str] = ()) -> bool:
+        return await self._database._signal.wait(timeout, self._clock.sleep, ignoring=ignoring)
 
     async def close(self) -> None:
         pass

@@ -39,7 +39,7 @@ async def call(directory: Path, request: dict[str, Any]) -> dict[str, Any]:
 class Watch:
     """Wakes up when a keeper has something new, at the latest after a while: the net below the socket."""
 
-    SLOW_S = 1.0
+    SLOW_S = 5.0
     UNCONNECTED_S = 0.25
 
     def __init__(self, directory: Path) -> None:

@@ -2,6 +2,8 @@
 
 import os
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 
@@ -9,6 +11,7 @@ from loopwright.core.errors import CannotRun
 from loopwright.keeper import places
 
 SWEEP_S = 10.0
+PROC = Path("/proc/self").parent
 
 
 def kill_marked(run_id: str) -> int:
@@ -33,10 +36,24 @@ def kill_marked(run_id: str) -> int:
 
 def _marked(run_id: str) -> list[psutil.Process]:
     found = []
-    for process in psutil.process_iter():
+    for process in _perhaps_marked(run_id):
         try:
             if process.environ().get(places.MARKER) == run_id and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
             continue
     return found
+
+
+def _perhaps_marked(run_id: str) -> Iterator[psutil.Process]:
+    """Yield the processes to look at: where /proc is, only those whose environment names the run."""
+    if not PROC.is_dir():
+        yield from psutil.process_iter()
+        return
+    # Several times per attempt, among all processes of the machine: psutil's own way takes ten times as long.
+    for folder in PROC.glob("[0-9]*"):
+        try:
+            if run_id.encode() in (folder / "environ").read_bytes():
+                yield psutil.Process(int(folder.name))
+        except (OSError, psutil.NoSuchProcess):
+            continue

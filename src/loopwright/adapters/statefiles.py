@@ -26,7 +26,7 @@ class ProjectStateFiles:
                 raise BadId(f"{part!r} cannot be a file name")
         path = _folder(project) / kind / f"{id}.json"
         path.parent.mkdir(exist_ok=True)
-        _replace(path, json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+        _replace(path, _readable(document))
         return path
 
     def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
@@ -46,6 +46,25 @@ class ProjectStateFiles:
                     file.write("".join(lines))
                     file.flush()
                     os.fsync(file.fileno())
+
+
+def _readable(document: Mapping[str, Any]) -> str:
+    """Return a document as JSON with a line per fact, and per item of a list.
+
+    Deeper than that it is left to the encoder that is written in C: the one that indents takes ten times as long.
+    """
+
+    def value(one: Any) -> str:
+        if isinstance(one, list) and one:
+            return "[\n" + ",\n".join(f"    {_compact(item)}" for item in one) + "\n  ]"
+        return _compact(one)
+
+    facts = (f"  {_compact(name)}: {value(document[name])}" for name in sorted(document))
+    return "{\n" + ",\n".join(facts) + "\n}\n"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def _folder(project: Path) -> Path:

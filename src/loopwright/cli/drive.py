@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
 from loopwright.cli.table import exit_code
 from loopwright.config.resolve import Settings
-from loopwright.core.model import Attempt, Run
-from loopwright.core.states import RunState
+from loopwright.core.model import Attempt, Loop, Plan, Run
+from loopwright.core.states import LoopState, RunState
 from loopwright.engine import commands
+from loopwright.engine.moves import need
 from loopwright.engine.views import PlanView, plan_view
 from loopwright.engine.world import HomePaths, World
+from loopwright.ports import Tx
 
 FOLLOW_S = 1.0
 """How often a live picture is refreshed when nothing happens: for the running seconds, not for the news."""
@@ -28,10 +31,13 @@ FOLLOW_S = 1.0
 NET_S = 5.0
 """How long to wait for news at most."""
 
+SHOWN_SHARE = 10
+"""How many times as long as a picture took to make nothing is drawn: a large plan must not be busy showing itself."""
+
 STOP_S = 10.0
 """How long a second Ctrl-C waits for ended agents to be written down; without that they are found ended later."""
 
-_RESTING = frozenset({"PAUSED", "STOPPED", "FAILED", "COMPLETED", "IDLE"})
+_RESTING = frozenset(LoopState) - {LoopState.RUNNING}
 
 
 class Foreground:
@@ -57,7 +63,7 @@ class Foreground:
         with self._display:
             showing = asyncio.create_task(self._keep_showing())
             try:
-                while not self._at_rest(await self._view()):
+                while not await self._at_rest():
                     if self._home.membership.acquire(self._note()):
                         await self._work()
                     else:
@@ -101,7 +107,7 @@ class Foreground:
             worker.cancel()
 
     async def _finished(self, world: World) -> bool:
-        if not self._at_rest(await self._view()):
+        if not await self._at_rest():
             return False
         # A paused plan lets its agents finish, and someone must be there to take in what they did.
         subjects = {leg.rpartition("/")[0] for leg in await world.engine.in_flight()}
@@ -112,15 +118,23 @@ class Foreground:
         count = await self._home.store.read(lambda tx: tx.count(Attempt, plan_id=self._plan_id, id=subjects))
         return count == 0
 
-    def _at_rest(self, view: PlanView) -> bool:
-        return view.loop_state in _RESTING
+    async def _at_rest(self) -> bool:
+        """Say whether nothing goes on: asked after every commit, so it looks at two rows, whatever the plan's size."""
+
+        def load(tx: Tx) -> bool:
+            plan = need(tx.get(Plan, self._plan_id), "the plan")
+            return need(tx.get(Loop, plan.loop_id), "the loop").state in _RESTING
+
+        return await self._home.store.read(load)
 
     async def _view(self) -> PlanView:
         return await self._home.store.read(lambda tx: plan_view(tx, self._plan_id, self._paths))
 
     async def _keep_showing(self) -> None:
-        while True:
+        while not self._display.is_quiet:
+            began = time.monotonic()
             self._display.show(await self._view())
+            await asyncio.sleep((time.monotonic() - began) * SHOWN_SHARE)
             # Without a live picture there are no running seconds to show: then only news count.
             await self._home.store.changed(FOLLOW_S if self._display.is_live else NET_S)
 

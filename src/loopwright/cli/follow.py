@@ -34,6 +34,11 @@ class Display:
         """Whether it is a moving picture, rather than lines."""
         return self._live is not None
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is ever shown."""
+        return self._quiet
+
     def __enter__(self) -> Self:
         if self._live is not None:
             self._live.__enter__()

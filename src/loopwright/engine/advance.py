@@ -60,14 +60,14 @@ async def advance(world: World) -> Advanced:
 
 
 def _frontier(tx: Tx, world: World) -> policy.Frontier:
-    slots = _slots(tx, world)
+    slots, busy = _slots(tx, world), _busy(tx, world)
     fronts = []
     for loop in tx.find(Loop, state=LoopState.RUNNING, order_by=("priority",)):
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
         if plan is None:
             continue
-        fronts.append(_front(tx, loop, plan, slots))
-    return policy.Frontier(fronts=tuple(fronts), slots=slots, busy=_busy(tx, world))
+        fronts.append(_front(tx, loop, plan, free=slots - busy))
+    return policy.Frontier(fronts=tuple(fronts), slots=slots, busy=busy)
 
 
 def _busy(tx: Tx, world: World) -> int:
@@ -85,29 +85,35 @@ def _slots(tx: Tx, world: World) -> int:
     return sum(worker.slots for worker in tx.find(Worker) if worker.lease_until > now)
 
 
-def _front(tx: Tx, loop: Loop, plan: Plan, slots: int) -> policy.Front:
+def _front(tx: Tx, loop: Loop, plan: Plan, *, free: int) -> policy.Front:
     if plan.status is not PlanState.RUNNING:
         return policy.Front(loop=loop, plan=plan)
     running = tx.find(Task, plan_id=plan.id, status=TaskState.RUNNING)
     attempts = tx.find(Attempt, id=[task.attempt_id for task in running]) if running else []
     waiting = tuple(one for one in attempts if one.state is AttemptState.WAITING)
     parked = {one.task_id for one in waiting}
+    room = min(free, plan.policy.parallel - len(running) + len(parked))
     return policy.Front(
         loop=loop,
         plan=plan,
-        ready=tuple(
-            tx.find(
-                Task,
-                plan_id=plan.id,
-                status=TaskState.QUEUED,
-                unmet=0,
-                order_by=("priority", "position"),
-                limit=slots + _LOOK_AHEAD,
-            )
-        ),
+        ready=_ready(tx, plan, room),
         working=tuple(task for task in running if task.id not in parked),
         waiting=waiting,
     )
+
+
+def _ready(tx: Tx, plan: Plan, room: int) -> tuple[Task, ...]:
+    """Return what may start next, no more than it takes to decide: this is asked several times per task."""
+
+    def first(limit: int) -> list[Task]:
+        order = ("priority", "position")
+        return tx.find(Task, plan_id=plan.id, status=TaskState.QUEUED, unmet=0, order_by=order, limit=limit)
+
+    # While nothing can start, it only matters whether there is one.
+    found = first(max(room, 1))
+    if room > 0 and any(task.scope or task.not_before for task in found):
+        found = first(room + _LOOK_AHEAD)  # some of them may have to wait, and others go first
+    return tuple(found)
 
 
 def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:

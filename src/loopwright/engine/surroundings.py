@@ -7,7 +7,7 @@ from typing import Final
 from zlib import crc32
 
 from loopwright.core.model import Attempt, Plan, Project
-from loopwright.core.states import LIVE_ATTEMPT
+from loopwright.core.states import LIVE_ATTEMPT, AttemptState
 from loopwright.engine.world import World
 from loopwright.ports import Tx
 
@@ -68,7 +68,8 @@ def below(folder: str, patterns: Sequence[str]) -> tuple[str, ...]:
 
 def free_port_base(tx: Tx, host_id: str, first: int, count: int) -> int:
     """Return the lowest port range that no living attempt on this host has."""
-    live = tx.find(Attempt, host_id=host_id, state=LIVE_ATTEMPT)
+    # One that is still queued has no ports, and there may be thousands of them.
+    live = tx.find(Attempt, host_id=host_id, state=LIVE_ATTEMPT - {AttemptState.QUEUED})
     taken = {attempt.port_base for attempt in live}
     base = first
     while base in taken:

@@ -39,6 +39,30 @@ log = logging.getLogger(__name__)
 TICK_S = 5.0
 """The net under every wake-up: nothing polls faster."""
 
+EXPORT_S = 1.0
+"""How long the export to state files rests at least: what happened meanwhile is written in one go."""
+
+_EXPORT_SHARE = 20
+"""How many times as long as it took it rests: a plan is exported as a whole, so a large one takes its time."""
+
+ROUTINE = frozenset(
+    {
+        "advance",
+        "attempt.accepted",
+        "attempt.working",
+        "attempt.checking",
+        "attempt.landing",
+        "gate.start",
+        "gate.judged",
+        "run.start",
+        "setup.start",
+        "setup.over",
+        "verify.start",
+        "verify.judged",
+    }
+)
+"""Transactions in the middle of a leg, or of the controller itself: nothing can start or has to stop after them."""
+
 Finished = Callable[[], Awaitable[bool]]
 
 
@@ -76,6 +100,8 @@ class WorkerLoop:
         """Held during a pass, and while the worker comes back as a new one: never both at once."""
         self._reconcile_at = 0.0
         self._beat_at = 0.0
+        self._export_at = 0.0
+        self._behind = False
         self._tidying: asyncio.Task[None] | None = None
         self._down_since: float | None = None
 
@@ -93,7 +119,7 @@ class WorkerLoop:
                     done, wait_s = await self._pass_or_trouble(finished)
                     if done:
                         break
-                await world.store.changed(wait_s)
+                await world.store.changed(wait_s, ignoring=ROUTINE)
         finally:
             for task in filter(None, (renewing, self._tidying)):
                 task.cancel()
@@ -123,34 +149,58 @@ class WorkerLoop:
                 raise
             await self._clock.sleep(1.0)
             return False, 0.0
-        if due is None:
-            return done, TICK_S
-        return done, min(TICK_S, max(0.0, (due - self._clock.now()).total_seconds()))
+        wait_s = TICK_S if due is None else min(TICK_S, max(0.0, (due - self._clock.now()).total_seconds()))
+        if self._behind:
+            wait_s = min(wait_s, max(0.0, self._export_at - self._clock.monotonic()))
+        return done, wait_s
 
     async def _pass(self) -> datetime | None:
         """Do everything that is due; return when to look again at the latest."""
         world = self._world
         due = None
+        waiting, interrupted = await world.store.read(self._asked)
         if await self.lease.controls():
-            applied = await self._apply_commands()
-            if applied or self._clock.monotonic() >= self._reconcile_at:
-                for leg in await reconcile(world, only_end=self._only_end):
+            for command in waiting:
+                await apply_command(world.store, world.ids, command)
+            reconciled = bool(waiting) or self._clock.monotonic() >= self._reconcile_at
+            restarted = await reconcile(world, only_end=self._only_end) if reconciled else ()
+            try:
+                due = await self._advance()
+            finally:
+                # After what is new: taking over many legs at once keeps this process busy for a while.
+                for leg in restarted:
                     await world.engine.start(leg)
+            if reconciled:
                 self._reconcile_at = self._clock.monotonic() + TICK_S
                 self._tidy()
             if self._clock.monotonic() >= self._beat_at:
                 await beat(world, self._files)
                 self._beat_at = self._clock.monotonic() + BEAT.total_seconds()
-            while not self._only_end:
-                advanced = await advance(world)
-                for leg in advanced.legs:
-                    await world.engine.start(leg)
-                due = advanced.look_again_at
-                if not advanced.dispatched:
-                    break
-            await self._outbox.catch_up()
-        await self._pass_on_interrupts()
+            await self._export()
+        if waiting:
+            _, interrupted = await world.store.read(self._asked)
+        for subject in interrupted:
+            self._interrupts.raise_for(subject)
         return due
+
+    async def _advance(self) -> datetime | None:
+        """Apply policy until nothing more follows from it; return when to look again."""
+        while not self._only_end:
+            advanced = await advance(self._world)
+            for leg in advanced.legs:
+                await self._world.engine.start(leg)
+            if not advanced.dispatched:
+                return advanced.look_again_at
+        return None
+
+    async def _export(self) -> None:
+        """Bring the state files up to date, unless that was done just now: the rows are the truth meanwhile."""
+        began = self._clock.monotonic()
+        self._behind = began < self._export_at
+        if not self._behind:
+            await self._outbox.catch_up()
+            took = self._clock.monotonic() - began
+            self._export_at = began + took + max(EXPORT_S, took * _EXPORT_SHARE)
 
     def _tidy(self) -> None:
         """Clean up behind what ended without its leg, beside the work; one after the other."""
@@ -168,29 +218,16 @@ class WorkerLoop:
         await tidy_leftovers(self._world, self._interrupts.knows)
         await drop_old_quarantine(self._world)
 
-    async def _apply_commands(self) -> int:
-        world = self._world
-        waiting = await world.store.read(commands.pending)
-        for command in waiting:
-            await apply_command(world.store, world.ids, command)
-        return len(waiting)
-
-    async def _pass_on_interrupts(self) -> None:
-        """Wake the legs of this process that a person wants stopped."""
-        mine = self._interrupts.subjects()
-        if not mine:
-            return
-
-        def load(tx: Tx) -> list[str]:
-            found = [row.id for row in tx.find(Attempt, id=mine) if row.interrupt]
-            for plan in tx.find(Plan, id=mine):
-                loop = need(tx.get(Loop, plan.loop_id), "the loop")
-                if plan.status is not PlanState.VERIFYING or commands.is_to_be_ended(tx, plan, loop):
-                    found.append(plan.id)
-            return found
-
-        for subject in await self._world.store.read(load):
-            self._interrupts.raise_for(subject)
+    def _asked(self, tx: Tx) -> tuple[list[Command], list[str]]:
+        """Return what people asked for: the commands that wait, and the legs of this process to be stopped."""
+        attempts = [one for one in self._interrupts.subjects() if not is_id(one, Kind.PLAN)]
+        plans = [one for one in self._interrupts.subjects() if is_id(one, Kind.PLAN)]
+        found = [row.id for row in tx.find(Attempt, id=attempts) if row.interrupt] if attempts else []
+        for plan in tx.find(Plan, id=plans) if plans else []:
+            loop = need(tx.get(Loop, plan.loop_id), "the loop")
+            if plan.status is not PlanState.VERIFYING or commands.is_to_be_ended(tx, plan, loop):
+                found.append(plan.id)
+        return commands.pending(tx), found
 
     async def _execute(self, leg: Leg) -> None:
         """Carry a leg on. Whatever goes wrong in it is recorded on its task and never ends the worker."""

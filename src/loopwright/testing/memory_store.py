@@ -5,7 +5,7 @@ keys and owners of the tables hold here too.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
@@ -63,9 +63,9 @@ class MemoryStore:
         await asyncio.sleep(0)
         return self.read_sync(work)
 
-    async def changed(self, timeout: float) -> bool:
+    async def changed(self, timeout: float, *, ignoring: Collection[str] = ()) -> bool:
         """Wait until something was committed since the current task last looked, in this store's time."""
-        return await self._signal.wait(timeout, self._clock.sleep)
+        return await self._signal.wait(timeout, self._clock.sleep, ignoring)
 
     async def close(self) -> None:
         """Do nothing: there is nothing to let go of."""
@@ -93,7 +93,7 @@ class MemoryStore:
         self._heads.update({chain_of(event): event.hash for event in recorded})
         self._failpoint(f"store.{name}.after")
         if tx.dirty:
-            self._signal.bump()
+            self._signal.bump(name)
         return result
 
     def read_sync(self, work: Callable[[Tx], T]) -> T:

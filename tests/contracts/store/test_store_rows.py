@@ -301,6 +301,23 @@ async def test_a_row_that_is_gone_cannot_be_updated(store: Any) -> None:
         await store.transact("change", lambda tx: tx.update(Plan, "plan_none", title="x"))
 
 
+async def test_a_transaction_sees_its_own_changes(store: Any) -> None:
+    mine = project()
+
+    def work(tx: Any) -> list[Any]:
+        tx.insert(mine)
+        seen = [tx.get(Project, mine.id).name]
+        tx.update(Project, mine.id, name="second")
+        seen.append(tx.get(Project, mine.id).name)
+        with pytest.raises(StaleVersion):
+            tx.update(Project, mine.id, expect={"name": "first"}, name="third")
+        seen.append(tx.get(Project, mine.id).name)
+        tx.delete(Project, mine.id)
+        return [*seen, tx.get(Project, mine.id)]
+
+    assert await store.transact("work", work) == [mine.name, "second", "second", None]
+
+
 async def test_a_row_is_deleted_once(store: Any) -> None:
     await store.transact("make", lambda tx: tx.insert(Cursor(id="export", n=1)))
     assert await store.transact("delete", lambda tx: tx.delete(Cursor, "export")) is True

@@ -222,6 +222,48 @@ async def test_waiting_in_a_new_task_each_time_neither_misses_a_commit_nor_spins
         assert await waiting
 
 
+async def test_a_waiter_sleeps_through_what_it_ignores_and_wakes_for_the_rest(store: Any) -> None:
+    ignoring = frozenset({"routine"})
+    await store.read(lambda tx: tx.last_event())
+    with anyio.fail_after(20):
+        for _ in range(3):
+            await store.transact("routine", lambda tx: tx.append(event()))
+        waiting = asyncio.create_task(store.changed(1000, ignoring=ignoring))
+        await store.transact("routine", lambda tx: tx.append(event()))
+        for _ in range(10):
+            await asyncio.sleep(0.01)
+        assert not waiting.done()
+        await store.transact("news", lambda tx: tx.append(event()))
+        assert await waiting
+
+
+async def test_what_is_ignored_hides_nothing_that_came_before_it(store: Any) -> None:
+    await store.read(lambda tx: tx.last_event())
+    with anyio.fail_after(20):
+        await store.transact("news", lambda tx: tx.append(event()))
+        await store.transact("routine", lambda tx: tx.append(event()))
+        assert await store.changed(1000, ignoring=frozenset({"routine"}))
+
+
+async def test_a_commit_of_another_process_is_never_ignored(shared_home: Any, start: Start) -> None:
+    store = shared_home.open()
+    await store.read(lambda tx: tx.last_event())
+    writer = start(shared_home.address, "w")
+    await told(writer, "ready")
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            group.start_soon(anyio.to_thread.run_sync, tell, writer, 1)
+            assert await store.changed(1000, ignoring=frozenset({"w", "write"}))
+
+
+async def test_whoever_has_not_looked_for_long_is_woken_whatever_it_ignores(store: Any) -> None:
+    await store.read(lambda tx: tx.last_event())
+    for _ in range(1001):
+        store.transact_sync("routine", lambda tx: tx.append(event()))
+    with anyio.fail_after(20):
+        assert await store.changed(1000, ignoring=frozenset({"routine"}))
+
+
 async def test_a_transaction_that_changes_nothing_wakes_nobody(home: Any) -> None:
     store = home.open()
     await store.transact("look", lambda tx: tx.last_event())

@@ -265,3 +265,31 @@ async def test_anyone_can_compute_the_hash_of_a_change(world: World) -> None:
     shown = subprocess.run(["sh", "-c", command], cwd=world.user, capture_output=True, text=True).stdout
     assert shown.split()[0] == found
     assert found != hashlib.sha256(b"").hexdigest()
+
+
+async def test_a_packed_branch_is_read_as_well_as_a_loose_one(world: World) -> None:
+    await world.repository.ensure_branch(BRANCH, world.base_sha)
+    before = world.repository.git.processes
+    assert await world.repository.tip(BRANCH) == world.base_sha
+    assert world.repository.git.processes == before
+    world.sh("git", "pack-refs", "--all")
+    assert await world.repository.tip(BRANCH) == world.base_sha
+
+
+async def test_a_large_change_arrives_as_one_pack(world: World) -> None:
+    await world.make()
+    world.agent("for n in $(seq 300); do echo $n > file-$n; done")
+    taken = await world.snapshot()
+    assert len(world.files_at(taken.sha)) >= 300
+    assert list((world.user / ".git" / "objects" / "pack").glob("*.pack"))
+    assert world.sh("git", "fsck", "--connectivity-only", "--no-dangling") == ""
+
+
+async def test_work_is_brought_in_without_asking_every_ref(world: World) -> None:
+    """A broken ref of someone else's made `git fetch` fail, because it goes through all of them."""
+    stray = world.user / ".git" / "refs" / "heads" / "theirs"
+    stray.write_text("1" * 40 + "\n")
+    await world.make()
+    world.agent("echo new > new.txt")
+    taken = await world.snapshot()
+    assert "new.txt" in world.files_at(taken.sha)

@@ -41,7 +41,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a','a666761eb0c86256e4929cf59991d547abe72c3305ee39705d5ca0a6630a3018');
+INSERT INTO "chains" VALUES('plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf','ced35f6dccb7b76715ad444fab136b4a0b683745199d1b1d5d6f261c94caadfc');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -84,9 +84,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_aa91750b-7e90-4f10-8f7a-32e59683770a',NULL,NULL,'plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a',NULL,NULL,NULL,'PlanCreated',1,'2026-11-15T21:16:12.041894Z','test','normal','{}','','253f92d6e3255f0e930ae4e2a92ff3863c0f324cf1a68e5657a9e112df9ccfc5');
-INSERT INTO "events" VALUES(2,'evt_d7bb3b39-6206-459f-a205-7834cf3ae10e',NULL,NULL,'plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a',NULL,NULL,NULL,'TaskCreated',1,'2026-11-15T21:16:12.041894Z','test','normal','{}','253f92d6e3255f0e930ae4e2a92ff3863c0f324cf1a68e5657a9e112df9ccfc5','16ba1b276728a78a00a51764e0b412c1d8d448c8f62dfd01389d6b5a8d84a74c');
-INSERT INTO "events" VALUES(3,'evt_996df8a0-f850-459b-8d57-e04345d15ff2',NULL,NULL,'plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-15T21:16:12.041894Z','test','normal','{}','16ba1b276728a78a00a51764e0b412c1d8d448c8f62dfd01389d6b5a8d84a74c','a666761eb0c86256e4929cf59991d547abe72c3305ee39705d5ca0a6630a3018');
+INSERT INTO "events" VALUES(1,'evt_5c295111-7724-4a0f-a024-8f9c0c15d9b0',NULL,NULL,'plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T00:49:11.592639Z','test','normal','{}','','6906f78def7ffc5faebff3d839cf2d105e32fd96cc7f7f6c421e2dab6f1cd912');
+INSERT INTO "events" VALUES(2,'evt_795a9616-594e-4b64-a658-b3efa9a06895',NULL,NULL,'plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T00:49:11.592639Z','test','normal','{}','6906f78def7ffc5faebff3d839cf2d105e32fd96cc7f7f6c421e2dab6f1cd912','7c992a278ac8e94e74c5d430e8553cceca755fd1df181ad4d140545cb55fdcde');
+INSERT INTO "events" VALUES(3,'evt_3246c04f-76c7-4cca-be67-70d6f4011ec8',NULL,NULL,'plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T00:49:11.592639Z','test','normal','{}','7c992a278ac8e94e74c5d430e8553cceca755fd1df181ad4d140545cb55fdcde','ced35f6dccb7b76715ad444fab136b4a0b683745199d1b1d5d6f261c94caadfc');
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -102,7 +102,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_ed0188ea-b09d-40bf-9c54-83ffdea951c0','proj_8936c18b-5d15-4a2e-87ba-b296e3001477','plan.md','markdown','723a0806-42a0-4967-9bfe-2cf8a6a3bc24.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_70576c92-c8ce-48da-b18e-3a70a2114e82','proj_fb1e6db8-25bc-4308-a831-280775e709ff','plan.md','markdown','9d6b98d9-31be-4233-890a-865c99a8454f.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -140,7 +140,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a','proj_8936c18b-5d15-4a2e-87ba-b296e3001477','loop_ed0188ea-b09d-40bf-9c54-83ffdea951c0','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"host_lost_after_s":120.0,"agent_options":{}}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf','proj_fb1e6db8-25bc-4308-a831-280775e709ff','loop_70576c92-c8ce-48da-b18e-3a70a2114e82','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"host_lost_after_s":120.0,"agent_options":{}}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -149,7 +149,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_8936c18b-5d15-4a2e-87ba-b296e3001477','demo','/somewhere','','2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_fb1e6db8-25bc-4308-a831-280775e709ff','demo','/somewhere','','2031-05-06T07:08:09.123456Z');
 CREATE TABLE runs (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -220,7 +220,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_712f317c-1811-4987-9684-84acb4d56474','plan_4d60c6a9-8c3c-4fed-a50c-74fca809427a','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_e1cce18b-120d-47c4-8891-e879fd7e2fdd','plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -246,24 +246,23 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
-CREATE INDEX ix_loops_state ON loops (state);
+CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
-CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
+CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_status ON plans (status);
+CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_tasks_plan_id_status_unmet_priority ON tasks (plan_id, status, unmet, priority);
-CREATE INDEX ix_runs_task_id ON runs (task_id);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_runs_state ON runs (state);
-CREATE INDEX ix_verdicts_tree_gate_key ON verdicts (tree, gate_key);
-CREATE INDEX ix_verdicts_plan_id ON verdicts (plan_id);
-CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
+CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 COMMIT;

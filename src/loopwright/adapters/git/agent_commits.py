@@ -1,8 +1,8 @@
 """Commits that an agent made itself, brought to safety without running git under the agent's configuration.
 
-Its refs are read as plain files. Its objects are only borrowed by a throw-away git dir of ours, from which the
-user's repository fetches: that recomputes every object id and checks that nothing is missing, so a forged or
-broken object store brings in nothing.
+Its refs are read as plain files. Its objects are only borrowed by a throw-away git dir of ours, from which they are
+brought into the user's repository (`Refs.bring`): that recomputes every object id and checks that nothing is missing,
+so a forged or broken object store brings in nothing.
 """
 
 import asyncio

@@ -1,10 +1,11 @@
 """Building and finding landings, and proving that work has arrived. Everything happens in our own git dir."""
 
 import hashlib
+from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, TypeVar
 
 from loopwright.adapters.git.commits import message_of, write_commit
 from loopwright.adapters.git.depot import Depot
@@ -20,6 +21,9 @@ _DIFF_FLAGS: Final = ("-r", "-p", "--binary", "--full-index", "--no-renames", "-
 _DETAIL_LIMIT: Final = 8000
 _CONFLICT_FILES: Final = 5
 _FILE_LIMIT: Final = 4000
+_REMEMBERED: Final = 1000
+
+T = TypeVar("T")
 
 
 class Merging:
@@ -28,6 +32,9 @@ class Merging:
     def __init__(self, git: Git, depot: Depot) -> None:
         self._git = git
         self._depot = depot
+        # What a commit id stands for never changes, so what was written or asked here need not be asked again.
+        self._trees: OrderedDict[str, str] = OrderedDict()
+        self._parents: OrderedDict[str, tuple[str, ...]] = OrderedDict()
 
     async def candidate(
         self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
@@ -58,10 +65,14 @@ class Merging:
             message=message_of(subject, trailers),
             at=at,
         )
+        _remember(self._trees, sha, merged)
+        _remember(self._parents, sha, (tip, attempt_sha))
         return Candidate(parent=tip, sha=sha, tree=merged, empty=merged == tip_tree)
 
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
         """Find the newest first-parent commit since `since` whose trailer names exactly this task."""
+        if branch_tip == since:
+            return None
         form = "%H%x1f%(trailers:key=Loopwright-Task,valueonly,unfold,separator=%x1e)%x00"
         done = await self._git.run(
             "log",
@@ -79,16 +90,21 @@ class Merging:
 
     async def is_ancestor(self, sha: str, of: str) -> bool:
         """Say whether `sha` is contained in `of`."""
+        if sha in self._parents.get(of, ()):
+            return True
         done = await self._git.run("merge-base", "--is-ancestor", sha, of, env=self._depot.env(), ok=(0, 1))
         return done.code == 0
 
     async def tree_of(self, sha: str) -> str:
         """Return the tree id of a commit."""
+        if sha in self._trees:
+            return self._trees[sha]
         done = await self._git.run(
             "rev-parse", "--verify", "--quiet", f"{sha}^{{tree}}", env=self._depot.env(), ok=(0, 1)
         )
         if done.code != 0:
             raise GitFailed(f"the commit {sha} is not in {self._depot.source.git_dir}")
+        _remember(self._trees, sha, done.text)
         return done.text
 
     async def diff_hash(self, old: str, new: str) -> str:
@@ -162,6 +178,12 @@ class Merging:
                 text, content = content[:size], content[size + 1 :]
                 pieces += [f"--- {display(path)}", *_hunks(text)]
         return MergeConflict(tuple(display(path) for path in paths), detail="\n".join(pieces)[:_DETAIL_LIMIT])
+
+
+def _remember(known: OrderedDict[str, T], sha: str, fact: T) -> None:
+    known[sha] = fact
+    if len(known) > _REMEMBERED:
+        known.popitem(last=False)
 
 
 def _hunks(text: bytes) -> list[str]:

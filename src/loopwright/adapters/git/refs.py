@@ -1,16 +1,23 @@
-"""Refs of ours in the user's repository: read, pinned by fetch, moved by compare-and-swap."""
+"""Refs of ours in the user's repository: read, pinned with all that they need, moved by compare-and-swap."""
 
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from loopwright.adapters.git.environment import own_env
+from loopwright.adapters.git.names import is_sha
 from loopwright.adapters.git.place import Source
 from loopwright.adapters.git.runner import Git
 from loopwright.core.errors import GitFailed, Refused
 from loopwright.ports import Failpoint
 
 _FIELDS: Final = ("refname", "objectname", "tree", "parent", "committerdate:unix", "worktreepath", "contents")
+_COUNT_AT: Final = 8
+"""Where a pack says how many objects it has."""
+_LOOSE_LIMIT: Final = 100
+"""From so many objects on they stay a pack, as with git's own `fetch.unpackLimit`."""
 _MOVED: Final = ("but expected", "reference already exists", "unable to resolve reference")
 
 
@@ -56,6 +63,20 @@ class Refs:
             )
         return found
 
+    async def tip(self, name: str) -> str | None:
+        """Return the commit that a ref names; None when there is no such ref.
+
+        A ref that was moved since the last packing is a file with the id in it, which is read without asking git.
+        """
+        try:
+            found = (self._source.common_dir / name).read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            found = ""
+        if is_sha(found):
+            return found
+        known = await self.read(name)
+        return known[name].sha if name in known else None
+
     async def pin(
         self, updates: Mapping[str, str], *, origin: Path, near: str, known: Mapping[str, Ref]
     ) -> None:
@@ -67,7 +88,7 @@ class Refs:
             kept = {f"{name}-was-{known[name].sha[:12]}": known[name].sha for name in wanted if name in known}
             try:
                 self._failpoint("git.ref.before")
-                await self.fetch(origin, wanted | kept, near=near)
+                await self._name(origin, wanted | kept, near=near)
                 self._failpoint("git.ref.after")
                 return
             except GitFailed:
@@ -77,24 +98,40 @@ class Refs:
                     raise
                 known = now
 
-    async def fetch(self, origin: Path, wanted: Mapping[str, str], *, near: str) -> None:
-        """Copy objects into the user's repository, and set refs to them in one go."""
+    async def _name(self, origin: Path, wanted: Mapping[str, str], *, near: str) -> None:
+        await self.bring(origin, sorted(set(wanted.values())), near=near)
+        script = "".join(f"update {name} {sha}\n" for name, sha in wanted.items())
+        await self._git.run("update-ref", "--stdin", env=self._source.env(), stdin=script.encode())
+
+    async def bring(self, origin: Path, shas: Collection[str], *, near: str) -> None:
+        """Copy commits, with all that they need beyond `near`, from a git dir of ours into the user's repository.
+
+        Every object id is computed anew on arrival, and what arrived is checked to be complete, so that a forged or
+        broken object store brings in nothing. `git fetch` does the same, but it goes through all refs of the
+        repository to do it, and each attempt adds one.
+        """
+        tips = "".join(f"{sha}\n" for sha in shas)
+        with tempfile.TemporaryFile(dir=origin) as pack:
+            await self._git.run(
+                "pack-objects",
+                "--quiet",
+                "--revs",
+                "--thin",
+                "--stdout",
+                env=own_env(origin),
+                stdin=f"{tips}^{near}\n".encode(),
+                sink=pack.write,
+            )
+            pack.seek(_COUNT_AT)
+            count = int.from_bytes(pack.read(4), "big")
+            pack.seek(0)
+            take = (
+                ("unpack-objects", "-q") if count < _LOOSE_LIMIT else ("index-pack", "--stdin", "--fix-thin")
+            )
+            if count:
+                await self._git.run(*take, env=self._source.env(), stdin=pack)
         await self._git.run(
-            "fetch",
-            "--quiet",
-            "--atomic",
-            "--no-tags",
-            "--no-prune",
-            "--no-write-fetch-head",
-            "--no-auto-maintenance",
-            "--no-recurse-submodules",
-            "--no-show-forced-updates",
-            "--no-write-commit-graph",
-            "--update-shallow",
-            f"--negotiation-tip={near}",
-            str(origin),
-            *(f"+{sha}:{name}" if name else sha for name, sha in wanted.items()),
-            env=self._source.env(),
+            "rev-list", "--objects", "--quiet", *shas, f"^{near}", env=self._source.env(), stdin=b""
         )
 
     async def create(self, name: str, sha: str) -> bool:

@@ -94,13 +94,13 @@ class GitRepository:
     async def tip(self, branch: str) -> str:
         """Return the tip of a branch of ours."""
         name = names.branch(branch)
-        known = await (await self._ready()).refs.read(name)
-        if name not in known:
+        sha = await (await self._ready()).refs.tip(name)
+        if sha is None:
             raise NotFound(
                 f"the branch {branch} is gone from {self._project}",
                 hint="If it was deleted by mistake, restore it from the last landed commit, then resume.",
             )
-        return known[name].sha
+        return sha
 
     async def advance(self, branch: str, *, new: str, old: str) -> bool:
         """Compare-and-swap the branch; False when it had moved."""
@@ -114,7 +114,7 @@ class GitRepository:
                 f"the branch {branch} is checked out in {ref.worktree}: landing on it would make that checkout"
                 " look changed. Switch it to another branch there (git switch --detach), then resume."
             )
-        await parts.refs.fetch(parts.depot.path, {"": new}, near=old)
+        await parts.refs.bring(parts.depot.path, [new], near=old)
         return await parts.refs.swap(name, new=new, old=old)
 
     async def log(self, branch: str, base: str) -> list[tuple[str, str]]:

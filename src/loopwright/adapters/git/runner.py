@@ -5,11 +5,13 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from loopwright.adapters.git.environment import config_flags
 from loopwright.adapters.git.names import printable
@@ -54,7 +56,7 @@ class Git:
         *args: str,
         env: Mapping[str, str],
         cwd: Path | None = None,
-        stdin: bytes = b"",
+        stdin: bytes | IO[bytes] = b"",
         ok: Collection[int] = (0,),
         sink: Callable[[bytes], object] | None = None,
     ) -> Done:
@@ -98,74 +100,123 @@ class Git:
         *,
         env: Mapping[str, str],
         cwd: Path | None,
-        stdin: bytes,
+        stdin: bytes | IO[bytes],
         sink: Callable[[bytes], object] | None,
     ) -> Done:
         folder = cwd or Path("/")
         self.processes += 1
-        try:
-            process = await asyncio.create_subprocess_exec(
-                "git",
-                *args,
-                env=dict(env),
-                cwd=folder,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
-        except (FileNotFoundError, NotADirectoryError) as error:
-            if not folder.is_dir():
-                raise GitFailed(f"the folder {folder} does not exist") from error
-            raise UserError(
-                "git was not found on this machine",
-                hint=f"Install git {OLDEST[0]}.{OLDEST[1]} or newer and see that it is on PATH.",
-            ) from error
-        except PermissionError as error:
-            raise GitFailed(f"git cannot be run in {folder}: {error.strerror}") from error
+        # In a thread with plain blocking calls: asyncio's own processes cost several times as much to start.
+        running = _Running(args, env=env, folder=folder, stdin=stdin, sink=sink)
+        work = asyncio.get_running_loop().run_in_executor(None, running.finish)
         try:
             async with asyncio.timeout(_TIME_LIMIT):
-                out, err = await _communicate(process, stdin, sink)
+                return await asyncio.shield(work)
         except TimeoutError as error:
             raise GitFailed(f"git {' '.join(args[-4:])} took longer than {_TIME_LIMIT:.0f} s") from error
         finally:
-            if process.returncode is None:
-                await _end(process)
-        assert process.returncode is not None
+            if not work.done():
+                await _end(running, work)
+
+
+class _Running:
+    """One git process."""
+
+    def __init__(
+        self,
+        args: tuple[str, ...],
+        *,
+        env: Mapping[str, str],
+        folder: Path,
+        stdin: bytes | IO[bytes],
+        sink: Callable[[bytes], object] | None,
+    ) -> None:
+        self._args = args
+        self._env = env
+        self._folder = folder
+        self._stdin = stdin
+        self._sink = sink
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._unwanted = False
+
+    def finish(self) -> Done:
+        """Start it and wait for its end, in a thread."""
+        process = self._started()
+        with process:
+            out, err = self._communicate(process)
         return Done(code=process.returncode, out=out, err=err.decode("utf-8", "surrogateescape"))
 
+    def signal(self, number: int) -> None:
+        """Send a signal to its group, or keep it from being started."""
+        with self._lock:
+            self._unwanted = True
+            if self._process is not None and self._process.poll() is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, number)
 
-async def _communicate(
-    process: asyncio.subprocess.Process, stdin: bytes, sink: Callable[[bytes], object] | None
-) -> tuple[bytes, bytes]:
-    if sink is None:
-        return await process.communicate(stdin)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdin is not None
-    process.stdin.close()
-    errors = asyncio.ensure_future(process.stderr.read())
-    try:
-        while piece := await process.stdout.read(1 << 16):
-            sink(piece)
-        err = await errors
-    finally:
-        errors.cancel()
-    await process.wait()
-    return b"", err
+    def _started(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._unwanted:
+                raise GitFailed("git was not started: nobody waits for it any more")
+            try:
+                self._process = subprocess.Popen(
+                    ["git", *self._args],
+                    env=dict(self._env),
+                    cwd=self._folder,
+                    stdin=self._input(),
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
+            except (FileNotFoundError, NotADirectoryError) as error:
+                if not self._folder.is_dir():
+                    raise GitFailed(f"the folder {self._folder} does not exist") from error
+                raise UserError(
+                    "git was not found on this machine",
+                    hint=f"Install git {OLDEST[0]}.{OLDEST[1]} or newer and see that it is on PATH.",
+                ) from error
+            except PermissionError as error:
+                raise GitFailed(f"git cannot be run in {self._folder}: {error.strerror}") from error
+            return self._process
+
+    def _input(self) -> int | IO[bytes]:
+        if isinstance(self._stdin, bytes):
+            return subprocess.PIPE if self._stdin else subprocess.DEVNULL
+        return self._stdin
+
+    def _communicate(self, process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+        text = self._stdin if isinstance(self._stdin, bytes) else b""
+        if self._sink is None:
+            return process.communicate(text or None)
+        out, err = process.stdout, process.stderr
+        assert out is not None
+        assert err is not None
+        if process.stdin is not None:
+            # What goes in beside a long output is short: it fits into the pipe.
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(text)
+                process.stdin.close()
+        errors: list[bytes] = []
+        listening = threading.Thread(target=lambda: errors.append(err.read()))
+        listening.start()
+        try:
+            while piece := os.read(out.fileno(), 1 << 16):
+                self._sink(piece)
+        finally:
+            listening.join()
+        process.wait()
+        return b"", b"".join(errors)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(running: _Running, work: "asyncio.Future[Done]") -> None:
     """End git politely first: on TERM it removes its lock files."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        try:
-            async with asyncio.timeout(5):
-                await process.communicate()
-            return
-        except TimeoutError:
-            continue
+        running.signal(number)
+        await asyncio.wait([work], timeout=5)
+        if work.done():
+            break
+    if work.done() and not work.cancelled():
+        work.exception()  # looked at, because nobody else will
 
 
 def _removed_stale(lock: Path) -> bool:

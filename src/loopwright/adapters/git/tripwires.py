@@ -62,21 +62,30 @@ def _is_ours(place: Place, home: Path, path: bytes) -> bool:
 
 async def take(git: Git, place: Place, home: Path) -> Tripwire:
     """Take a fingerprint of the user's checkout and repository."""
-    env = place.source.env()
+    listing = _refs(git, place)
+    if place.toplevel is None:
+        refs, config = await asyncio.gather(listing, asyncio.to_thread(_config_hash, place))
+        head = (place.source.git_dir / "HEAD").read_text(encoding="utf-8").strip()
+        return Tripwire(head=head, refs=refs, status={}, config=config)
+    # Side by side: it is taken twice per attempt, while a slot waits for it.
+    refs, (branch, sha, marks), config = await asyncio.gather(
+        listing, status(git, place, home), asyncio.to_thread(_config_hash, place)
+    )
+    changed = await asyncio.to_thread(_hashed, place.toplevel, marks) if marks else {}
+    return Tripwire(head=f"{branch} {sha}", refs=refs, status=changed, config=config)
+
+
+async def _refs(git: Git, place: Place) -> Mapping[str, str]:
     listed = await git.run(
-        "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags", "refs/stash", env=env
+        "for-each-ref",
+        "--format=%(refname) %(objectname)",
+        "refs/heads",
+        "refs/tags",
+        "refs/stash",
+        env=place.source.env(),
     )
     lines = (line.rpartition(" ") for line in listed.out.decode("utf-8", "replace").splitlines())
-    refs = {name: sha for name, _, sha in lines if not name.startswith(_OURS)}
-    if place.toplevel is None:
-        head = (place.source.git_dir / "HEAD").read_text(encoding="utf-8").strip()
-        changed: Mapping[str, str] = {}
-    else:
-        branch, sha, marks = await status(git, place, home)
-        head = f"{branch} {sha}"
-        changed = await asyncio.to_thread(_hashed, place.toplevel, marks)
-    config = await asyncio.to_thread(_config_hash, place)
-    return Tripwire(head=head, refs=refs, status=changed, config=config)
+    return {name: sha for name, _, sha in lines if not name.startswith(_OURS)}
 
 
 def stray(before: Tripwire, after: Tripwire) -> tuple[str, ...]:

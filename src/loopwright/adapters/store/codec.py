@@ -84,7 +84,22 @@ def encode_some(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
 
 def decode(kind: type[R], columns: Mapping[Any, Any]) -> R:
     """Return the row that these column values stand for."""
-    return kind(**{field.name: _maybe(field.decode, columns[field.name]) for field in fields_of(kind)})
+    row_type: Any = kind
+    names, converted = _decoding(row_type)
+    values = {name: columns[name] for name in names}
+    for name, convert in converted:
+        if values[name] is not None:
+            values[name] = convert(values[name])
+    return kind(**values)
+
+
+@cache
+def _decoding(kind: Any) -> tuple[tuple[str, ...], tuple[tuple[str, Convert], ...]]:
+    """Return a row's fields, and those of them that are stored in another form."""
+    made = _fields(kind).values()
+    return tuple(one.name for one in made), tuple(
+        (one.name, one.decode) for one in made if one.decode is not _same
+    )
 
 
 def _maybe(convert: Convert, value: Any) -> Any:

@@ -195,7 +195,7 @@ tasks: Final = Table(
     _moment("created_at"),
     _moment("updated_at"),
     _moment("completed_at", null=True),
-    Index(None, "plan_id", "status", "unmet", "priority"),
+    Index(None, "plan_id", "status", "unmet", "priority", "position"),
     Index(None, "plan_id", "key"),
 )
 
@@ -288,8 +288,7 @@ verdicts: Final = Table(
     _text("run_id"),
     _json("verdict"),
     _moment("created_at"),
-    Index(None, "tree", "gate_key"),
-    Index(None, "plan_id"),
+    Index(None, "plan_id", "tree", "gate_key"),
 )
 
 commands: Final = Table(

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,10 +84,10 @@ class SqlStore:
         self._signal.mark()
         return await run_in(self._readers, lambda: self._listening(lambda: self.read_sync(work)))
 
-    async def changed(self, timeout: float) -> bool:
+    async def changed(self, timeout: float, *, ignoring: Collection[str] = ()) -> bool:
         """Wait until some process committed something since the current task last looked."""
         await run_in(self._readers, lambda: self._backend.wake.listen(self._signal))
-        return await self._signal.wait(timeout)
+        return await self._signal.wait(timeout, ignoring=ignoring)
 
     async def close(self) -> None:
         """Let go of connections, threads and sockets."""
@@ -106,7 +106,7 @@ class SqlStore:
                         raise self._backend.explain(error) from error
                     _log.info("transaction runs again, name=%s cause=%s", name, error)
         if changed:
-            self._signal.bump()
+            self._signal.bump(name)
             self._backend.wake.send()
         return result
 

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Table, delete, select
 from sqlalchemy.exc import IntegrityError
 
-from loopwright.adapters.store import schema
+from loopwright.adapters.store import schema, statements
 from loopwright.adapters.store.chain import FIRST, chain_of, event_hash
 from loopwright.adapters.store.codec import decode, encode, encode_some, field_of, storable
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
@@ -22,7 +22,6 @@ InsertOrSkip = Callable[[Table], Any]
 """Builds an INSERT that skips a row which breaks a unique key: without it, PostgreSQL would end the transaction."""
 
 _EVENT_TEXTS: Final = ("type", "actor", "project", "loop", "plan", "task", "attempt", "run")
-_MANY: Final = (list, tuple, set, frozenset)
 
 
 class SqlTx:
@@ -44,6 +43,8 @@ class SqlTx:
         self._upcasters = upcasters
         self._now: datetime | None = None
         self._appended: list[Event] = []
+        self._known: dict[tuple[type[Any], str], Any] = {}
+        """Rows by id as this transaction knows them: no other writer runs beside it, and a reader sees one state."""
         self.dirty = False
         """Whether anything was changed."""
 
@@ -55,9 +56,15 @@ class SqlTx:
 
     def get(self, kind: type[R], id: str) -> R | None:
         """Return one row by id."""
+        if (kind, id) in self._known:
+            row: R = self._known[kind, id]
+            return row
         table = schema.table_of(kind)
-        row = self._connection.execute(select(table).where(table.c.id == storable(id))).mappings().first()
-        return None if row is None else decode(kind, row)
+        found = self._connection.execute(statements.one(table), {statements.ID: storable(id)}).first()
+        if found is None:
+            return None
+        row = self._known[kind, id] = _decoded(kind, table, found)
+        return row
 
     def find(
         self,
@@ -70,15 +77,16 @@ class SqlTx:
     ) -> list[R]:
         """Return the rows that match, in order."""
         table = schema.table_of(kind)
-        query = select(table).where(*_matches(kind, table, where)).order_by(*_order(kind, table, order_by))
-        rows = self._connection.execute(query if limit is None else query.limit(limit)).mappings()
-        return [decode(kind, row) for row in rows]
+        query = statements.matching(kind, where, order_by, limited=limit is not None)
+        values = statements.values_of(kind, where)
+        if limit is not None:
+            values[statements.LIMIT] = limit
+        return [_decoded(kind, table, row) for row in self._connection.execute(query, values)]
 
     def count(self, kind: type[Any], /, **where: Any) -> int:
         """Count the rows that match."""
-        table = schema.table_of(kind)
-        query = select(func.count()).select_from(table).where(*_matches(kind, table, where))
-        return int(self._connection.execute(query).scalar_one())
+        query = statements.matching(kind, where, None, limited=False)
+        return int(self._connection.execute(query, statements.values_of(kind, where)).scalar_one())
 
     def insert(self, row: Any) -> None:
         """Add a row."""
@@ -96,22 +104,24 @@ class SqlTx:
         if "id" in changes:
             raise TypeError("an id never changes")
         self._write()
-        where = and_(table.c.id == storable(id), *_matches(kind, table, expect or {}))
-        values = encode_some(kind, changes)
-        statement = update(table).where(where).values(values).returning(*table.c) if values else None
-        query = select(table).where(where) if statement is None else statement
+        expected = expect or {}
+        values = {statements.ID: storable(id), **statements.values_of(kind, expected)}
+        values |= {statements.becoming(name): value for name, value in encode_some(kind, changes).items()}
+        query = statements.change(kind, expected, tuple(changes))
         if any(changes.keys() & set(key) for key in schema.unique_keys(table)):
-            row = self._update_place(query, table, id)
+            row = self._update_place(query, values, table, id)
         else:
-            row = self._connection.execute(query).mappings().first()
+            row = self._connection.execute(query, values).first()
         if row is None:
             raise StaleVersion(f"{table.name}: {id} is gone or no longer as expected")
-        return decode(kind, row)
+        changed = self._known[kind, id] = _decoded(kind, table, row)
+        return changed
 
     def delete(self, kind: type[Any], id: str) -> bool:
         """Remove a row and say whether it was there."""
         table = schema.table_of(kind)
         self._write()
+        self._known.pop((kind, id), None)
         return self._connection.execute(delete(table).where(table.c.id == storable(id))).rowcount == 1
 
     def append(self, event: Event) -> None:
@@ -138,40 +148,36 @@ class SqlTx:
                 query = query.where(column == wanted)
         if types:
             query = query.where(columns.type.in_(types))
-        found = [decode(RecordedEvent, row) for row in self._connection.execute(query).mappings()]
+        rows = self._connection.execute(query)
+        found = [_decoded(RecordedEvent, schema.events, row) for row in rows]
         return found if as_stored else [upcast(event, self._upcasters) for event in found]
 
     def last_event(self) -> int:
         """Return the highest committed event number."""
-        counters = schema.counters
-        return int(
-            self._connection.execute(select(counters.c.n).where(counters.c.id == "events")).scalar_one()
-        )
+        return int(self._connection.execute(statements.LAST_NUMBER).scalar_one())
 
     def finish(self) -> None:
         """Number, chain and store the appended events: the last thing before the commit."""
         if not self._appended:
             return
-        counters, chains = schema.counters, schema.chains
-        step = update(counters).where(counters.c.id == "events").returning(counters.c.n)
-        last = self._connection.execute(step.values(n=counters.c.n + len(self._appended))).scalar_one()
-        names = {chain_of(event) for event in self._appended}
-        stored = self._connection.execute(select(chains).where(chains.c.id.in_(names)))
+        count = len(self._appended)
+        last = self._connection.execute(statements.TAKE_NUMBERS, {statements.COUNT: count}).scalar_one()
+        names = sorted({chain_of(event) for event in self._appended})
+        stored = self._connection.execute(statements.HEADS, {statements.HEADS_WANTED: names})
         before = {chain.id: chain.hash for chain in stored}
-        recorded = number(
-            self._appended, first=last - len(self._appended) + 1, at=self.now(), heads=before, ids=_random_id
-        )
+        recorded = number(self._appended, first=last - count + 1, at=self.now(), heads=before, ids=_random_id)
         heads = {chain_of(event): event.hash for event in recorded}
         for name, head in heads.items():
-            change = update(chains).where(chains.c.id == name) if name in before else insert(chains)
-            self._connection.execute(change.values(id=name, hash=head))
-        self._connection.execute(insert(schema.events), [encode(event) for event in recorded])
+            change = statements.MOVE_HEAD if name in before else statements.FIRST_HEAD
+            values = {statements.ID: name, statements.becoming("hash"): head}
+            self._connection.execute(change, values)
+        self._connection.execute(statements.RECORD, [encode(event) for event in recorded])
 
-    def _update_place(self, query: Any, table: Table, id: str) -> Any:
+    def _update_place(self, query: Any, values: Mapping[str, Any], table: Table, id: str) -> Any:
         # In a savepoint, so that the transaction can go on after a place was found taken.
         try:
             with self._connection.begin_nested():
-                return self._connection.execute(query).mappings().first()
+                return self._connection.execute(query, values).first()
         except IntegrityError as error:
             raise StaleVersion(f"{table.name}: the place that {id} should take is taken") from error
 
@@ -215,30 +221,5 @@ def number(
     return recorded
 
 
-def _matches(kind: type[Any], table: Table, where: Mapping[str, Any]) -> list[ColumnElement[bool]]:
-    return [_match(kind, table, name, wanted) for name, wanted in where.items()]
-
-
-def _match(kind: type[Any], table: Table, name: str, wanted: Any) -> ColumnElement[bool]:
-    field = field_of(kind, name)
-    column = table.c[name]
-    if not isinstance(wanted, _MANY):
-        return column.is_(None) if wanted is None else column == field.encode(wanted)
-    some = column.in_([field.encode(value) for value in wanted if value is not None])
-    return or_(some, column.is_(None)) if None in wanted else some
-
-
-def _order(kind: type[Any], table: Table, order_by: Sequence[str]) -> list[ColumnElement[Any]]:
-    terms: list[ColumnElement[Any]] = []
-    for term in order_by:
-        name = term.removeprefix("-")
-        field = field_of(kind, name)
-        if field.storage == "json":
-            raise TypeError(f"{kind.__name__}.{name} has no order")
-        column = table.c[name]
-        ordered = column.desc() if term.startswith("-") else column.asc()
-        if field.nullable:
-            # The databases disagree on where NULL goes; here it is the smallest value.
-            ordered = ordered.nulls_last() if term.startswith("-") else ordered.nulls_first()
-        terms.append(ordered)
-    return [*terms, table.c.id.asc()]
+def _decoded(kind: type[R], table: Table, row: Sequence[Any]) -> R:
+    return decode(kind, dict(zip(statements.columns_of(table), row, strict=True)))

@@ -2,11 +2,16 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection
+from itertools import islice
+from typing import Final, Protocol
 from weakref import WeakKeyDictionary
 
 Sleep = Callable[[float], Awaitable[None]]
+
+_REMEMBERED: Final = 1000
+"""How many commits are known by name. Whoever has not looked for longer is woken in any case."""
 
 
 class Signal:
@@ -22,14 +27,18 @@ class Signal:
         self._told = 0
         self._seen: WeakKeyDictionary[asyncio.Task[object], int] = WeakKeyDictionary()
         # In the order of their coming, so that a simulation wakes them in the same order every time.
-        self._waiting: dict[asyncio.Event, asyncio.AbstractEventLoop] = {}
+        self._waiting: dict[asyncio.Event, tuple[asyncio.AbstractEventLoop, Collection[str]]] = {}
+        self._names: deque[str] = deque(maxlen=_REMEMBERED)
 
-    def bump(self) -> None:
-        """Count a commit, from any thread."""
+    def bump(self, name: str = "") -> None:
+        """Count a commit, from any thread; one of another process has no name and wakes everybody."""
         with self._lock:
             self._commits += 1
-            waiting = tuple(self._waiting.items())
-        for event, loop in waiting:
+            self._names.append(name)
+            waiting = [
+                (loop, event) for event, (loop, ignoring) in self._waiting.items() if name not in ignoring
+            ]
+        for loop, event in waiting:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(event.set)
 
@@ -40,13 +49,15 @@ class Signal:
             with self._lock:
                 self._seen.setdefault(task, self._commits)
 
-    async def wait(self, timeout: float, sleep: Sleep = asyncio.sleep) -> bool:
+    async def wait(
+        self, timeout: float, sleep: Sleep = asyncio.sleep, ignoring: Collection[str] = ()
+    ) -> bool:
         """Wait for a commit that the current task has not been told of; say whether there was one in time."""
         event = asyncio.Event()
         with self._lock:
-            if self._tell():
+            if self._tell(ignoring):
                 return True
-            self._waiting[event] = asyncio.get_running_loop()
+            self._waiting[event] = (asyncio.get_running_loop(), ignoring)
         waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(sleep(timeout))]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -54,16 +65,17 @@ class Signal:
             for wait in waits:
                 wait.cancel()
             with self._lock:
-                self._waiting.pop(event, None)
+                del self._waiting[event]
         with self._lock:
-            return self._tell()
+            return self._tell(ignoring)
 
-    def _tell(self) -> bool:
+    def _tell(self, ignoring: Collection[str]) -> bool:
         task = asyncio.current_task()
         assert task is not None
-        news = self._commits > self._seen.get(task, self._told)
+        count = self._commits - self._seen.get(task, self._told)
         self._seen[task] = self._told = self._commits
-        return news
+        newest = islice(reversed(self._names), count)
+        return count > len(self._names) or any(name not in ignoring for name in newest)
 
 
 class Wake(Protocol):

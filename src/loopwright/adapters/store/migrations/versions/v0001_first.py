@@ -244,9 +244,9 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_tasks_plan_id_key"), "tasks", ["plan_id", "key"], unique=False)
     op.create_index(
-        op.f("ix_tasks_plan_id_status_unmet_priority"),
+        op.f("ix_tasks_plan_id_status_unmet_priority_position"),
         "tasks",
-        ["plan_id", "status", "unmet", "priority"],
+        ["plan_id", "status", "unmet", "priority", "position"],
         unique=False,
     )
     op.create_table(
@@ -263,8 +263,9 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_verdicts")),
     )
-    op.create_index(op.f("ix_verdicts_plan_id"), "verdicts", ["plan_id"], unique=False)
-    op.create_index(op.f("ix_verdicts_tree_gate_key"), "verdicts", ["tree", "gate_key"], unique=False)
+    op.create_index(
+        op.f("ix_verdicts_plan_id_tree_gate_key"), "verdicts", ["plan_id", "tree", "gate_key"], unique=False
+    )
     op.create_table(
         "attempts",
         sa.Column("id", TEXT, nullable=False),

@@ -1,0 +1,1 @@
+"""One module per case; each has a function that yields measurements."""

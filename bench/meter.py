@@ -1,0 +1,127 @@
+"""Runs a command and accounts for every process of it, exactly and without watching it.
+
+`python -m bench.meter RESULT COMMAND...` makes itself the subreaper of the command, so that keepers, which outlive
+their starter on purpose, end as its own children. Each ended child is looked at before it is waited for: the kernel
+then still tells its own processor time (`/proc/PID/schedstat`, nanoseconds; `/proc/PID/stat` for the main process,
+which has threads), and `wait4` tells the time of the child together with all that it waited for itself.
+Nothing is sampled, so nothing is disturbed and nothing is missed.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from subprocess import run
+from typing import Any
+
+_PR_SET_CHILD_SUBREAPER = 36
+_TICKS = os.sysconf("SC_CLK_TCK")
+_LATE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """One process that ended as a child of the meter."""
+
+    pid: int
+    own_cpu_s: float
+    below_cpu_s: float
+    """Of everything that it waited for."""
+    peak_bytes: int
+    """Its largest resident size, or that of the largest process that it waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metered:
+    """What a command took."""
+
+    code: int
+    wall_s: float
+    main: Ended
+    others: tuple[Ended, ...]
+    out: str
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time of everything."""
+        return sum(one.own_cpu_s + one.below_cpu_s for one in (self.main, *self.others))
+
+
+def metered(command: Sequence[str], *, cwd: Path, env: dict[str, str], result: Path) -> Metered:
+    """Run a command under a meter of its own."""
+    done = run(
+        [sys.executable, "-m", "bench.meter", str(result), *command],
+        cwd=cwd,
+        env={**env, "PYTHONPATH": str(Path(__file__).parent.parent)},
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"the meter failed with {done.returncode}")
+    raw = json.loads(result.read_text())
+    return Metered(
+        code=raw["code"],
+        wall_s=raw["wall_s"],
+        main=Ended(**raw["main"]),
+        others=tuple(Ended(**one) for one in raw["others"]),
+        out=result.with_suffix(".out").read_text(),
+    )
+
+
+def _main(result: Path, command: Sequence[str]) -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    out = os.open(result.with_suffix(".out"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    began = time.monotonic()
+    places = [(os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, out, 2)]
+    pid = os.posix_spawnp(command[0], list(command), env, file_actions=places)
+    raw: dict[str, Any] = {"others": []}
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    while True:
+        try:
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        except (ChildProcessError, InterruptedError):
+            break
+        assert found is not None
+        at = time.monotonic()
+        ended, status = _reaped(found.si_pid, has_threads=found.si_pid == pid)
+        if ended.pid == pid:
+            raw |= {"main": asdict(ended), "code": os.waitstatus_to_exitcode(status), "wall_s": at - began}
+            signal.setitimer(signal.ITIMER_REAL, _LATE_S)
+        else:
+            raw["others"].append(asdict(ended))
+    result.write_text(json.dumps(raw))
+    return 0
+
+
+def _reaped(pid: int, *, has_threads: bool) -> tuple[Ended, int]:
+    if has_threads:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        own = (int(fields[11]) + int(fields[12])) / _TICKS
+    else:
+        own = int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+    _, status, usage = os.wait4(pid, 0)
+    both = usage.ru_utime + usage.ru_stime
+    ended = Ended(
+        pid=pid,
+        own_cpu_s=own,
+        below_cpu_s=max(0.0, both - own),
+        peak_bytes=usage.ru_maxrss * 1024,
+    )
+    return ended, status
+
+
+def children_cpu_s() -> float:
+    """Return the processor time of everything that this process has waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    sys.exit(_main(Path(sys.argv[1]), sys.argv[2:]))

@@ -1,0 +1,49 @@
+"""The benchmark runs from end to end: the product and its baseline do the same plan and are held to its result."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bench.yard import Yard, independent
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.serial
+def test_product_and_baseline_do_the_same_plan_and_every_process_is_accounted_for(tmp_path: Path) -> None:
+    jobs = independent(2, 0.1)
+    product = Yard(root=tmp_path / "product", jobs=jobs).make()
+    took = product.run()
+    roles = sorted(product.roles().values())
+    assert roles == ["gate", "gate", "implementer", "implementer", "verify"]
+    assert set(product.roles()) <= {one.pid for one in took.others}, "a keeper ended unseen"
+    assert took.main.own_cpu_s > 0
+    assert took.main.peak_bytes > 10_000_000
+    script = Yard(root=tmp_path / "script", jobs=jobs).make()
+    base = script.baseline()
+    assert 0.1 <= base.wall_s < took.wall_s
+    for yard, branch in ((product, "HEAD"), (script, "integration")):
+        assert yard.git("rev-parse", branch)
+
+
+def test_a_case_is_chosen_by_name_and_its_result_is_written(tmp_path: Path) -> None:
+    out = tmp_path / "result.json"
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "--quick", "--cases", "history", "--out", str(out)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(out.read_text())
+    assert result["quick"] is True
+    assert {one["case"] for one in result["measurements"]} == {"history"}
+    assert "git work of a task" in done.stdout
+    wrong = subprocess.run(
+        [sys.executable, "-m", "bench", "--cases", "nothing"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert wrong.returncode == 2
+    assert "there is no case 'nothing'" in wrong.stderr
