@@ -265,14 +265,6 @@ def dependents_let_go_early() -> Patches:
     return ((attempt, "fail_attempt", fail), (land, "fail_attempt", fail), (worker, "fail_attempt", fail))
 
 
-@bug("an interrupted agent is left running")
-def interrupt_forgets_the_agent() -> Patches:
-    async def leave(world: Any, run: Run) -> None:
-        pass
-
-    return ((tidy, "_end", leave),)
-
-
 @bug("a command is carried out again after every restart")
 def command_not_answered() -> Patches:
     right = worker.commands._answer

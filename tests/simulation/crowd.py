@@ -40,12 +40,12 @@ def chunks(seeds: range, size: int = CHUNK) -> list[range]:
 
 
 def breaks(name: str, seeds: range) -> tuple[int, str] | None:
-    """Return the first of these seeds that finds a bug, with the promise that is broken."""
-    with BUGS[name].planted():
-        for seed in seeds:
+    """Return the first of these seeds that finds a bug, with the promise that is broken by it alone."""
+    for seed in seeds:
+        with BUGS[name].planted():
             found = find(draw(seed))
-            if found is not None:
-                return seed, found.promise
+        if found is not None and find(draw(seed)) is None:
+            return seed, found.promise
     return None
 
 

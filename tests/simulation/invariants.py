@@ -243,7 +243,12 @@ def verified_means_gated(watch: Watch, name: str, changes: tuple[Change, ...]) -
     for change in _moves(changes, Plan, PlanState.VERIFIED):
         plan, target = change.after, watch.universe.target
         tree = target.commits[plan.result_sha].tree
-        tasks = [one for one in watch.all(Task).values() if one.plan_id == plan.id]
+        # A person may have a plan verified without what they cancelled.
+        tasks = [
+            one
+            for one in watch.all(Task).values()
+            if one.plan_id == plan.id and one.status is not TaskState.CANCELLED
+        ]
         tasks.sort(key=lambda one: one.position)
         key = gate_key(plan_commands(plan, tuple(command for one in tasks for command in one.acceptance)))
         proofs = [
@@ -400,6 +405,16 @@ def no_work_is_lost(watch: Watch, about: Mapping[str, Any]) -> Problems:
         yield f"the work of {workspace.marker} went with its workspace"
 
 
+@on_effect("workspace_gone")
+def nobody_works_where_it_is_cleaned_up(watch: Watch, about: Mapping[str, Any]) -> Problems:
+    """A workspace goes only when no agent is left in it."""
+    host, path = about["place"]
+    machine = next(one for one in watch.universe.machines if one.name == host)
+    for kept in _agents(machine):
+        if kept.spec.cwd == path:
+            yield f"{kept.spec.run_id} works in {path.name}"
+
+
 @on_effect("process")
 def one_agent_per_workspace(watch: Watch, about: Mapping[str, Any]) -> Problems:
     """Two agents never work in one workspace at once."""
@@ -424,23 +439,6 @@ def finished_work_is_not_bought_again(watch: Watch, about: Mapping[str, Any]) ->
         same = not one.is_gate and one.spec.cwd == kept.spec.cwd and one.exit is not None
         if same and one.exit.ended_by == "itself" and '"ok": true' in one.lines[-1]:
             yield f"{one.spec.run_id} had finished, and {kept.spec.run_id} is started"
-
-
-@on_effect("process")
-def no_worker_starts_more_than_its_slots(watch: Watch, about: Mapping[str, Any]) -> Problems:
-    """A worker never has more agents of living attempts than slots, besides those that it found when it came."""
-    machine, kept = about["machine"], about["kept"]
-    if kept.is_gate:
-        return
-    slots = watch.universe.scenario.slots
-    mine = [
-        one
-        for one in (*_agents(machine), kept)
-        if one.starter is kept.starter
-        and watch.all(Attempt)[one.spec.env["LOOPWRIGHT_ATTEMPT"]].state in DRIVEN
-    ]
-    if len(mine) > slots:
-        yield f"{len(mine)} agents of {kept.starter} with {slots} slots"
 
 
 @on_effect("process")
@@ -510,7 +508,7 @@ def all_work_is_kept(watch: Watch) -> Problems:
 
 @at_end
 def landed_is_on_the_branch(watch: Watch) -> Problems:
-    """A task says that it is complete only if its work is on the plan branch."""
+    """A task says that it is complete only if its work is on the plan branch, and says as which commit."""
     target = watch.universe.target
     for task in watch.all(Task).values():
         plan = watch.all(Plan)[task.plan_id]
@@ -519,6 +517,10 @@ def landed_is_on_the_branch(watch: Watch) -> Problems:
         )
         if not there:
             yield f"{task.key} is COMPLETE, but not on {plan.branch}"
+        for commit in target.line(target.refs.get(plan.branch, plan.base_sha), plan.base_sha):
+            mine = commit.trailers is not None and commit.trailers.task == task.id
+            if mine and task.status is TaskState.COMPLETE and task.landed_sha != commit.sha:
+                yield f"{task.key} landed as {commit.sha[:8]}, and says {task.landed_sha}"
 
 
 @at_end

@@ -16,7 +16,7 @@ from tests.simulation.trouble import Trouble, effect
 from loopwright.core.errors import CannotRun
 from loopwright.core.model import Check, CheckStatus, GateCommand, Task, Verdict, VerdictStatus
 from loopwright.ports import Exit, GateRequest, OutputLine, RunSpec, Sighting
-from loopwright.testing.virtual_loop import Process, VirtualClock
+from loopwright.testing.virtual_loop import VirtualClock
 
 GATE_ALL = GateCommand(name="all", command="all")
 
@@ -42,8 +42,6 @@ class Kept:
     started_at: datetime
     began: float
     ended: asyncio.Event
-    starter: str
-    """The worker process that started it."""
     state: Literal["alive", "exited", "lost"] = "alive"
     exit: Exit | None = None
     lines: list[str] = field(default_factory=list)
@@ -70,6 +68,7 @@ class Machine:
         self.name = name
         self.clock = clock
         self.kept: dict[Path, Kept] = {}
+        self.gone = False
         self._target = target
         self._trouble = trouble
         self._task_of = task_of
@@ -80,14 +79,7 @@ class Machine:
     def begin(self, spec: RunSpec) -> None:
         """Start a process; nobody here owns it."""
         loop = asyncio.get_running_loop()
-        process = Process.current()
-        kept = Kept(
-            spec=spec,
-            started_at=self.clock.now(),
-            began=loop.time(),
-            ended=asyncio.Event(),
-            starter=process.name if process else "-",
-        )
+        kept = Kept(spec=spec, started_at=self.clock.now(), began=loop.time(), ended=asyncio.Event())
         self._watch("process", {"machine": self, "kept": kept})
         self.kept[spec.directory] = kept
         seconds = self._gate(kept) if kept.is_gate else self._agent(kept)

@@ -28,7 +28,7 @@ from loopwright.testing.scripted import ScriptedAgent
 from loopwright.testing.seeded_engine import Faults, SeededEngine
 from loopwright.testing.virtual_loop import Process, VirtualClock, VirtualLoop
 
-STORM_S = 400.0
+STORM_S = 300.0
 """How long things may go wrong."""
 QUIET_S = 80.0
 """So long without any change means that nothing will change by itself: longer than a lease, `host_lost_after`, and
@@ -317,9 +317,9 @@ class Universe:
             for worker in self.workers:
                 if (error := worker.ended_badly) is not None:
                     raise Violation("no_defects", f"{worker.name} ended by itself: {error!r}") from error
-                if not worker.process.alive and (
-                    self.trouble.calm or self.trouble.chance("restart").random() < 0.1
-                ):
+                if worker.process.alive or worker.machine.gone:
+                    continue
+                if self.trouble.calm or self.trouble.chance("restart").random() < 0.1:
                     worker.start()
             if self.loop.time() > LONGEST_S or self.commits > MOST_COMMITS:
                 raise Violation("no_stall", f"it does not come to rest: {self.commits} commits")
@@ -336,10 +336,17 @@ class Universe:
                 asyncio.get_running_loop().call_later(chance.choice((2, 14, 30, 120)), worker.process.thaw)
             machine = chance.choice(self.machines)
             if self.trouble.strikes("reboot", 0.05, machine.name):
-                machine.reboot()
-                for other in self.workers:
-                    if other.machine is machine:
-                        other.process.kill()
+                self._take_down(machine)
+            others = [one for one in self.machines if one is not machine and not one.gone]
+            if others and self.trouble.strikes("gone", 0.05, machine.name):
+                machine.gone = True
+                self._take_down(machine)
+
+    def _take_down(self, machine: Machine) -> None:
+        machine.reboot()
+        for worker in self.workers:
+            if worker.machine is machine:
+                worker.process.kill()
 
     async def is_over(self) -> bool:
         """Say whether the workers may go."""

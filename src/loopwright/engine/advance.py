@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import assert_never
 
 from loopwright.core import decide as policy
-from loopwright.core.errors import GitFailed, UserError
+from loopwright.core.errors import GitFailed, StaleVersion, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Task, Worker
@@ -191,10 +191,13 @@ async def _dispatch(world: World, plan_id: str) -> None:
         await world.store.transact("dispatch.begin", begin)
     while await world.store.transact("dispatch.tasks", lambda tx: _dispatch_batch(tx, world, plan_id)):
         pass
-    await world.store.transact(
-        "dispatch.over",
-        lambda tx: move_plan(tx, _current(tx, plan_id), PlanState.RUNNING, "plan_dispatched"),
-    )
+    await world.store.transact("dispatch.over", lambda tx: _dispatched(tx, _current(tx, plan_id)))
+
+
+def _dispatched(tx: Tx, plan: Plan) -> None:
+    if plan.status is not PlanState.DISPATCHING:
+        raise StaleVersion(f"{plan.id} was dispatched by another controller meanwhile")
+    move_plan(tx, plan, PlanState.RUNNING, "plan_dispatched")
 
 
 def _plan_and_project(tx: Tx, plan_id: str) -> tuple[Plan, Project]:

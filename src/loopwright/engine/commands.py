@@ -359,7 +359,7 @@ def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
 def _verify_without(tx: Tx, plan: Plan, loop: Loop, given_up: list[Task], actor: str) -> str:
     """Take what landed for the whole: a person's word that the plan is to be judged without what was cancelled."""
     changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
-    begin_verify(tx, tx.update(Plan, plan.id, completed_at=tx.now(), call_failures=0, **changes))
+    begin_verify(tx, tx.update(Plan, plan.id, completed_at=tx.now(), call_failures=0, **changes), actor)
     if loop.state is not LoopState.RUNNING:
         move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
     names = ", ".join(task.key for task in given_up[:5]) + (" …" if len(given_up) > 5 else "")

@@ -3,13 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
-from loopwright.core.errors import FenceLost, StaleVersion
+from loopwright.core.errors import FenceLost, IllegalTransition, StaleVersion
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Role, Run, Task
 from loopwright.core.retry import Again, Failed, GiveUp, after_failure
 from loopwright.core.states import (
     ATTEMPT,
+    ENDED_PLAN,
     ENDED_RUN,
     LIVE_ATTEMPT,
     LOOP,
@@ -64,6 +65,9 @@ def move_plan(
 ) -> Plan:
     """Move a plan and say so; `about` goes into the event."""
     step("plan", PLAN, plan.id, plan.status, target)
+    if plan.status in ENDED_PLAN and actor == MACHINE:
+        # A worker that slept through the end of a plan takes nothing back: only a person does.
+        raise IllegalTransition("plan", plan.id, plan.status.value, target.value)
     moved = tx.update(
         Plan, plan.id, expect={"status": plan.status}, status=target, updated_at=tx.now(), **changes
     )
@@ -230,13 +234,14 @@ def commit_leg(tx: Tx, attempt: Attempt, **changes: Any) -> Leg:
     return Leg(subject=current.id, n=current.leg, fence=current.fence, host_id=current.host_id)
 
 
-def begin_verify(tx: Tx, plan: Plan) -> Leg:
+def begin_verify(tx: Tx, plan: Plan, actor: str = MACHINE) -> Leg:
     """Commit to a verification of the plan."""
     moved = move_plan(
         tx,
         plan,
         PlanState.VERIFYING,
         "plan_verifying",
+        actor,
         verify_n=plan.verify_n + 1,
         verify_leg=plan.verify_leg + 1,
         verify_fence=plan.verify_fence + 1,

@@ -33,17 +33,23 @@ class VerifyLeg:
         try:
             loaded = await self._world.store.read(self._load)
             if loaded is not None:
-                await self._verify(*loaded, interrupt)
+                await self._verify_or_give_back(*loaded, interrupt)
         except (FenceLost, StaleVersion) as lost:
             log.info("leg dropped", extra={"leg": self._leg.id, "why": str(lost)})
+        finally:
+            self._interrupts.forget(self._leg.subject)
+
+    async def _verify_or_give_back(
+        self, project: Project, plan: Plan, tasks: list[Task], interrupt: asyncio.Event
+    ) -> None:
+        try:
+            await self._verify(project, plan, tasks, interrupt)
         except Interrupted:
             await self._world.store.transact(
                 "verify.stopped", lambda tx: self._back(tx, "stopped by a person")
             )
         except (CannotRun, GitFailed, UserError, OSError) as trouble:
             await self.break_off(str(trouble))
-        finally:
-            self._interrupts.forget(self._leg.subject)
 
     async def break_off(self, reason: str) -> None:
         """Give the plan back because it could not be verified now: again later, a bounded number of times."""
@@ -58,8 +64,9 @@ class VerifyLeg:
 
     def _mine(self, tx: Tx) -> Plan:
         plan: Plan = need(tx.get(Plan, self._leg.subject), "the plan")
-        if plan.verify_fence != self._leg.fence:
-            raise FenceLost(f"the verification of {plan.id} was taken over")
+        # The same leg may run twice: what the quicker one wrote is the plan's end, and is not taken back.
+        if plan.verify_fence != self._leg.fence or plan.status is not PlanState.VERIFYING:
+            raise FenceLost(f"the verification of {plan.id} was taken over, or is over")
         return plan
 
     def _still_mine(self, tx: Tx) -> None:
@@ -118,8 +125,6 @@ class VerifyLeg:
     def _broken(self, tx: Tx, reason: str) -> None:
         """The gate could not run: try again later, a bounded number of times."""
         plan = self._mine(tx)
-        if plan.status is not PlanState.VERIFYING:
-            return  # it has its verdict already
         calls = plan.call_failures + 1
         if calls > plan.policy.max_call_retries:
             reason = f"gate:all could not run: {reason}"

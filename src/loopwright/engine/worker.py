@@ -126,8 +126,10 @@ class WorkerLoop:
                 with suppress(asyncio.CancelledError, StoreUnavailable):
                     await task
             await world.engine.close()
-            with suppress(StoreUnavailable):
+            # Another controller may export at the same moment: then it is done as well.
+            with suppress(StoreUnavailable, StaleVersion):
                 await self._outbox.catch_up()
+            with suppress(StoreUnavailable):
                 await self.lease.leave()
 
     async def _pass_or_trouble(self, finished: Finished) -> tuple[bool, float]:
