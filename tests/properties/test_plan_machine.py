@@ -34,6 +34,7 @@ from loopwright.core.states import (
     RunState,
     TaskState,
 )
+from loopwright.engine.advance import JUDGED
 from loopwright.engine.reconcile import DRIVEN
 
 KEYS = "abcde"
@@ -259,9 +260,12 @@ class PlanMachine(RuleBasedStateMachine):
     def there_is_room_for_everything_that_runs(self) -> None:
         if hasattr(self, "home"):
             driven = self.home.all(Attempt, state=DRIVEN)
-            assert len(driven) <= self.home.slots
+            agents = [one for one in driven if one.state not in JUDGED]
+            assert len(agents) <= self.home.slots
+            assert len(driven) <= 2 * self.home.slots
             # One that is being cancelled holds its slot, but no longer its place in the plan.
-            assert sum(one.interrupt != "cancel" for one in driven) <= self.policy.parallel
+            assert sum(one.interrupt != "cancel" for one in agents) <= self.policy.parallel
+            assert sum(one.interrupt != "cancel" for one in driven) <= 2 * self.policy.parallel
             scopes = [task for task in self._tasks() if task.scope and task.status is TaskState.RUNNING]
             parked = {one.task_id for one in self.home.all(Attempt, state=AttemptState.WAITING)}
             assert len([task for task in scopes if task.id not in parked]) <= 1 + bool(parked)

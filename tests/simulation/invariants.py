@@ -34,6 +34,7 @@ from loopwright.core.states import (
     TaskState,
 )
 from loopwright.core.verdicts import gate_key
+from loopwright.engine.advance import JUDGED
 from loopwright.engine.reconcile import DRIVEN
 
 if TYPE_CHECKING:
@@ -212,14 +213,17 @@ def slots_are_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...
     exclusive = universe.scenario.exclusive
     slots = universe.scenario.slots if exclusive else sum(one.slots for one in living)
     hosts = {None, *(one.host_id for one in living)}
-    busy = [
-        one.id
+    driven = [
+        one
         for one in watch.all(Attempt).values()
         if one.state in DRIVEN and not one.wait_reason and (exclusive or one.host_id in hosts)
     ]
-    busy += [one.id for one in watch.all(Plan).values() if one.status is PlanState.VERIFYING]
-    if len(busy) > slots:
-        yield f"{name} started {len(started)}: now {len(busy)} are busy in {slots} slots"
+    verifying = [one for one in watch.all(Plan).values() if one.status is PlanState.VERIFYING]
+    # Alone in a home, what is only being judged leaves its slot to an agent, once over.
+    judged = [one for one in driven if exclusive and one.state in JUDGED]
+    agents = len(driven) + len(verifying) - len(judged)
+    if agents > slots or agents + len(judged) > slots * (2 if exclusive else 1):
+        yield f"{name} started {len(started)}: now {agents} and {len(judged)} are busy in {slots} slots"
 
 
 @on_commit

@@ -24,6 +24,8 @@ class Front:
     """QUEUED with no unmet dependency, best first; at most as many as there are slots."""
     working: tuple[Task, ...] = ()
     """Tasks whose attempt is alive and holds a slot."""
+    judged: tuple[Task, ...] = ()
+    """Tasks whose attempt is being checked or landed: it keeps others off its scope, but needs no agent."""
     waiting: tuple[Attempt, ...] = ()
     """Attempts parked until a time or until a person resumes them."""
 
@@ -130,16 +132,16 @@ def _decide_plan(front: Front, now: datetime, free: int) -> tuple[list[Decision]
     if over and (front.ready or front.waiting):
         return [PauseLoop(loop_id=front.loop.id, reason=over)], []
     decisions, due = _start_tasks(front, now, free)
-    if decisions or due or front.ready or front.working or front.waiting:
+    if decisions or due or front.ready or front.working or front.judged or front.waiting:
         return decisions, due
     return _nothing_moves(plan, now, free)
 
 
 def _start_tasks(front: Front, now: datetime, free: int) -> tuple[list[Decision], list[datetime]]:
-    room = min(free, front.plan.policy.parallel - len(front.working))
+    room = min(free, room_for_agents(front.plan, working=len(front.working), judged=len(front.judged)))
     decisions: list[Decision] = []
     due: list[datetime] = []
-    busy_scopes: list[Sequence[str]] = [task.scope for task in front.working]
+    busy_scopes: list[Sequence[str]] = [task.scope for task in (*front.working, *front.judged)]
     for attempt in front.waiting:
         if attempt.wake_at is None:
             continue  # a person resumes it
@@ -154,6 +156,12 @@ def _start_tasks(front: Front, now: datetime, free: int) -> tuple[list[Decision]
             decisions.append(StartAttempt(task_id=task.id))
             busy_scopes.append(task.scope)
     return decisions, due
+
+
+def room_for_agents(plan: Plan, *, working: int, judged: int) -> int:
+    """Return how many more agents a plan may have: work that waits to be judged must not pile up either."""
+    parallel = plan.policy.parallel
+    return min(parallel - working, 2 * parallel - working - judged)
 
 
 def _waits(until: datetime, decided_at: datetime, now: datetime) -> bool:

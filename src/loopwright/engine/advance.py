@@ -26,6 +26,8 @@ from loopwright.engine.reconcile import DRIVEN, living_hosts
 from loopwright.engine.world import World
 from loopwright.ports import Tx
 
+JUDGED = frozenset({AttemptState.CHECKING, AttemptState.LANDING})
+"""States in which no agent works any more."""
 _DISPATCH_BATCH = 200
 _LOOK_AHEAD = 32
 
@@ -66,7 +68,7 @@ def _frontier(tx: Tx, world: World) -> policy.Frontier:
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
         if plan is None:
             continue
-        fronts.append(_front(tx, loop, plan, free=slots - busy))
+        fronts.append(_front(tx, world, loop, plan, free=slots - busy))
     return policy.Frontier(fronts=tuple(fronts), slots=slots, busy=busy)
 
 
@@ -74,8 +76,12 @@ def _busy(tx: Tx, world: World) -> int:
     """Count what holds a slot, in paused and stopped loops too: what was asked to end has not ended yet."""
     hosts = living_hosts(tx, world)
     # One that was stopped between two stages keeps its state, but nobody drives it.
-    driven = tx.find(Attempt, state=DRIVEN, wait_reason="")
-    return tx.count(Plan, status=PlanState.VERIFYING) + sum(one.host_id in hosts for one in driven)
+    driven = [one for one in tx.find(Attempt, state=DRIVEN, wait_reason="") if one.host_id in hosts]
+    verifying = tx.count(Plan, status=PlanState.VERIFYING)
+    judged = sum(one.state in JUDGED for one in driven) if world.membership.exclusive else 0
+    agents = verifying + len(driven) - judged
+    # What is only being judged leaves its slot to the next agent, but no more than once over.
+    return max(agents, agents + judged - world.me.slots)
 
 
 def _slots(tx: Tx, world: World) -> int:
@@ -85,19 +91,23 @@ def _slots(tx: Tx, world: World) -> int:
     return sum(worker.slots for worker in tx.find(Worker) if worker.lease_until > now)
 
 
-def _front(tx: Tx, loop: Loop, plan: Plan, *, free: int) -> policy.Front:
+def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, free: int) -> policy.Front:
     if plan.status is not PlanState.RUNNING:
         return policy.Front(loop=loop, plan=plan)
     running = tx.find(Task, plan_id=plan.id, status=TaskState.RUNNING)
     attempts = tx.find(Attempt, id=[task.attempt_id for task in running]) if running else []
     waiting = tuple(one for one in attempts if one.state is AttemptState.WAITING)
     parked = {one.task_id for one in waiting}
-    room = min(free, plan.policy.parallel - len(running) + len(parked))
+    # On shared homes an engine counts legs, whatever they do: there judging takes a slot like all else.
+    checked = {one.task_id for one in attempts if world.membership.exclusive and one.state in JUDGED}
+    working = tuple(task for task in running if task.id not in parked | checked)
+    room = min(free, policy.room_for_agents(plan, working=len(working), judged=len(checked)))
     return policy.Front(
         loop=loop,
         plan=plan,
         ready=_ready(tx, plan, room),
-        working=tuple(task for task in running if task.id not in parked),
+        working=working,
+        judged=tuple(task for task in running if task.id in checked),
         waiting=waiting,
     )
 

@@ -50,7 +50,6 @@ ROUTINE = frozenset(
         "advance",
         "attempt.accepted",
         "attempt.working",
-        "attempt.checking",
         "attempt.landing",
         "gate.start",
         "gate.judged",
@@ -109,7 +108,7 @@ class WorkerLoop:
         """Work until `finished` says so."""
         world = self._world
         await self.lease.join()
-        await world.engine.launch(self._execute, worker_id=self.lease.worker.id, slots=world.me.slots)
+        await self._launch()
         renewing = asyncio.create_task(self._keep_lease())
         try:
             while True:
@@ -131,6 +130,11 @@ class WorkerLoop:
                 await self._outbox.catch_up()
             with suppress(StoreUnavailable):
                 await self.lease.leave()
+
+    async def _launch(self) -> None:
+        """Take legs: alone in a home as many again as there are slots, because judging work needs no agent."""
+        slots = self._world.me.slots * (2 if self._world.membership.exclusive else 1)
+        await self._world.engine.launch(self._execute, worker_id=self.lease.worker.id, slots=slots)
 
     async def _pass_or_trouble(self, finished: Finished) -> tuple[bool, float]:
         """Make a pass and ask whether that was the last; wait out a database that is away for a while."""
@@ -281,8 +285,7 @@ class WorkerLoop:
                 async with self._turn:
                     await world.engine.close()
                     await self.lease.join()
-                    worker_id = self.lease.worker.id
-                    await world.engine.launch(self._execute, worker_id=worker_id, slots=world.me.slots)
+                    await self._launch()
                     self._reconcile_at = 0.0
             except StoreUnavailable as trouble:
                 log.warning("the lease could not be renewed", extra={"why": str(trouble)})

@@ -212,6 +212,58 @@ async def test_slots_of_all_living_workers_are_shared_and_never_exceeded() -> No
     assert len(await home.turn()) == 3
 
 
+async def test_work_that_is_only_judged_leaves_its_slot_to_the_next_agent_but_only_once_over() -> None:
+    home = await Home(slots=2).launch()
+    home.submit(*(planned(key) for key in "abcdef"), policy=Policy(parallel=2))
+    first = await home.turn()
+    assert len(first) == 2
+    for leg in first:
+        home.hand.until(leg, AttemptState.CHECKING)
+    second = await home.turn()
+    assert len(second) == 2
+    for leg in second:
+        home.hand.until(leg, AttemptState.CHECKING)
+    assert await home.turn() == []
+    home.hand.land(first[0])
+    assert len(await home.turn()) == 1
+
+
+async def test_work_that_is_being_judged_keeps_others_off_its_scope() -> None:
+    home = await Home(slots=2).launch()
+    home.submit(planned("a", scope=("src/**",)), planned("b", scope=("src/x.py",)), policy=Policy(parallel=2))
+    [leg] = await home.turn()
+    home.hand.until(leg, AttemptState.CHECKING)
+    assert await home.turn() == []
+    home.hand.land(leg)
+    assert len(await home.turn()) == 1
+
+
+async def test_on_a_shared_home_judging_takes_a_slot_like_all_else() -> None:
+    home = await Home(exclusive=False, slots=1).launch()
+    lease_until = home.clock.now() + timedelta(hours=1)
+    me = home.world.me
+    home.store.transact_sync(
+        "join",
+        lambda tx: tx.insert(
+            Worker(
+                id=home.ids("worker"),
+                host_id=me.host_id,
+                boot_id=me.boot_id,
+                pid=1,
+                hostname=me.hostname,
+                slots=1,
+                version="0",
+                started_at=home.clock.now(),
+                lease_until=lease_until,
+            )
+        ),
+    )
+    home.submit(planned("a"), planned("b"), policy=Policy(parallel=2))
+    [leg] = await home.turn()
+    home.hand.until(leg, AttemptState.CHECKING)
+    assert await home.turn() == []
+
+
 @pytest.mark.capability("C074")
 async def test_the_attempts_of_a_paused_loop_hold_their_slots_until_they_have_ended() -> None:
     home = await Home(slots=2).launch()
