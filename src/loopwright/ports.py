@@ -446,7 +446,7 @@ class Repository(Protocol):
         """Make a private clone at `sha` with no hooks and no way back; an unfinished one is made anew."""
 
     def has_workspace(self, path: Path) -> bool:
-        """Say whether there is anything at a workspace's place."""
+        """Say whether there is a workspace, or what is left of one."""
 
     async def snapshot(
         self, path: Path, *, base_sha: str, ref: str, subject: str, trailers: Trailers, at: datetime
@@ -478,9 +478,6 @@ class Repository(Protocol):
 
     async def diff_hash(self, old: str, new: str) -> str:
         """Return the SHA-256 of the full binary diff between two commits."""
-
-    async def diff_stat(self, old: str, new: str) -> str:
-        """Return a short summary of what changed, for people."""
 
     async def tree_of(self, sha: str) -> str:
         """Return the tree id of a commit."""

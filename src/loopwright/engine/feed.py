@@ -27,7 +27,7 @@ class Outbox:
         self._files = files
 
     async def catch_up(self) -> None:
-        """Bring every project's state directory up to date."""
+        """Bring every project's state directory up to date with what happened until now."""
         owed = await self._world.store.read(_owed)
         owed = {project_id: n for project_id, n in owed.items() if not await self._pay(project_id, n)}
         while True:
@@ -41,6 +41,8 @@ class Outbox:
                     owed[project_id] = mine[0].n - 1
             last = events[-1].n
             await self._world.store.transact("outbox", partial(_move, done=done, last=last, owed=dict(owed)))
+            if len(events) < _PAGE:
+                return  # what happened meanwhile is for the next time: it could go on like this for ever
 
     async def _pay(self, project_id: str, since: int) -> bool:
         """Write what could not be written before; one project in trouble never holds up the others."""

@@ -194,7 +194,7 @@ async def test_the_receipt_of_real_landings_verifies_and_names_what_it_could_not
     receipt = json.loads(render(receipt))
     differences, unchecked = await world.differences(receipt, runs=world.runs)
     assert differences == []
-    assert unchecked == ("the chain of events (it is in the home's database)",)
+    assert unchecked == ("the chain of events (it is in the database of the home where the plan ran)",)
     differences, unchecked = await world.differences(receipt)
     assert differences == []
     assert "the recorded outputs of the gates" in unchecked[1]

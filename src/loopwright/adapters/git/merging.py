@@ -113,13 +113,6 @@ class Merging:
         await self._git.run("diff-tree", *_DIFF_FLAGS, old, new, env=self._depot.env(), sink=digest.update)
         return digest.hexdigest()
 
-    async def diff_stat(self, old: str, new: str) -> str:
-        """Return a short summary of what changed."""
-        done = await self._git.run(
-            "diff-tree", "-r", "--no-color", "--stat=100,60,40", old, new, env=self._depot.env()
-        )
-        return done.text
-
     async def file_at(self, sha: str, path: str) -> str | None:
         """Return a file's text at a commit; None when there is no such file."""
         parts = PurePosixPath(path).parts

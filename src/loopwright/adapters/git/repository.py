@@ -160,7 +160,7 @@ class GitRepository:
         await parts.workspaces.make(path, names.sha(sha), copy_files=copy_files)
 
     def has_workspace(self, path: Path) -> bool:
-        """Say whether there is anything at a workspace's place."""
+        """Say whether there is a workspace, or what is left of one."""
         return path.exists()
 
     async def remove_workspace(self, path: Path) -> None:
@@ -206,10 +206,6 @@ class GitRepository:
     async def diff_hash(self, old: str, new: str) -> str:
         """Return the SHA-256 of the full binary diff between two commits."""
         return await (await self._ready()).merging.diff_hash(names.sha(old), names.sha(new))
-
-    async def diff_stat(self, old: str, new: str) -> str:
-        """Return a short summary of what changed, for people."""
-        return await (await self._ready()).merging.diff_stat(names.sha(old), names.sha(new))
 
     async def tree_of(self, sha: str) -> str:
         """Return the tree id of a commit."""
