@@ -32,7 +32,8 @@ class NoAnswer(Exception):
 class Nursery:
     """Starts keepers, from any thread. The process behind it comes with the first start and ends with us."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, answer_s: float = START_S) -> None:
+        self._answer_s = answer_s
         self._lock = threading.Lock()
         self._process: _Process | None = None
 
@@ -43,7 +44,7 @@ class Nursery:
         except OSError:
             return _start_alone(directory, spec)
         try:
-            return process.ask(directory, spec)
+            return process.ask(directory, spec, self._answer_s)
         except (NoAnswer, OSError):
             # It may have started the keeper before it died: the run's lock lets no second one in.
             self._forget(process)
@@ -79,6 +80,7 @@ class _Process:
         self._owner = os.getpid()
         self._environment = _environment()
         self._line, theirs = socket.socketpair()
+        self._line.settimeout(START_S)
         with theirs:
             try:
                 process = subprocess.Popen(
@@ -100,14 +102,14 @@ class _Process:
         """Say whether it was started by this very process, and as one of the run that this is part of."""
         return self._owner == os.getpid() and self._environment == _environment()
 
-    def ask(self, directory: Path, spec: bytes) -> Started:
+    def ask(self, directory: Path, spec: bytes, answer_s: float) -> Started:
         """Hand over a connection, the spec through it, and wait for what comes back."""
-        until = time.monotonic() + START_S
+        until = time.monotonic() + answer_s
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
                 socket.send_fds(self._line, [nursery.NOTE], [theirs.fileno()])
-            ours.settimeout(START_S)
+            ours.settimeout(answer_s)
             # Over a connection of its own: no secret is ever in a file, and what is cut off is no spec.
             ours.sendall(os.fsencode(directory) + nursery.END + spec)
             ours.shutdown(socket.SHUT_WR)

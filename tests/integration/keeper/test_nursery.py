@@ -17,7 +17,7 @@ from tests.integration.keeper.conftest import MakeSpec, first_line, is_running, 
 from tests.waiting import eventually, eventually_async
 
 from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.adapters.nursery import PROGRAM
+from loopwright.adapters.nursery import PROGRAM, Nursery
 from loopwright.core.errors import CannotRun
 from loopwright.keeper import nursery, places
 from loopwright.ports import RunSpec
@@ -103,6 +103,21 @@ async def test_a_killed_nursery_is_replaced_and_no_start_fails(
     for spec in specs:
         await keepers.write(spec.directory, 1, "still here\n")
         assert await text_of(keepers, spec) == ["up", "still here"]
+
+
+async def test_a_nursery_that_does_not_answer_is_given_up_and_the_keeper_started_without_it(
+    keepers: ProcessKeepers, make_spec: MakeSpec
+) -> None:
+    impatient = Nursery(answer_s=0.3)
+    first, second = make_spec(sh="echo up"), make_spec(sh="echo up too", stdin_data="x" * 1_000_000)
+    for spec in (first, second):
+        spec.directory.mkdir()
+    impatient.start(first.directory, in_json(first))
+    process = the_nursery()
+    process.suspend()
+    assert impatient.start(second.directory, in_json(second)).status == places.STARTED
+    assert not psutil.pid_exists(process.pid)
+    assert await text_of(keepers, second) == ["up too"]
 
 
 async def test_a_nursery_that_stands_still_is_not_waited_for_when_it_is_closed(
