@@ -77,6 +77,9 @@ class InstantKeepers:
         """Find nothing left."""
         return 0
 
+    def close(self) -> None:
+        """Nothing is kept for the next start."""
+
 
 class InstantRepository:
     """A branch that every candidate lands on."""

@@ -250,6 +250,9 @@ class InstantKeepers:
     async def sweep(self, run_id: str) -> int:
         return 0
 
+    def close(self) -> None:
+        """Nothing is kept for the next start."""
+
 
 class Oracle:
     """A gate that says what it was told to say."""

@@ -253,6 +253,9 @@ class Keepers(Protocol):
     async def sweep(self, run_id: str) -> int:
         """Kill every process that carries this run's marker; return how many there were."""
 
+    def close(self) -> None:
+        """Let go of what is kept only to start the next process sooner; what was started goes on."""
+
 
 # --- agents ----------------------------------------------------------------------------------------
 

@@ -253,6 +253,9 @@ class SimKeepers:
         await self._trouble.delay("keeper")
         return 0
 
+    def close(self) -> None:
+        """Nothing is kept for the next start."""
+
     def _kept(self, directory: Path) -> Kept:
         if directory not in self._machine.kept:
             raise CannotRun(f"nothing was ever started in {directory}")

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import asdict
 from pathlib import Path
@@ -14,12 +13,10 @@ import anyio.to_thread
 
 from loopwright.adapters import keeping_files
 from loopwright.adapters.keeping_calls import NoAnswer, Watch, call
+from loopwright.adapters.nursery import START_S, Nursery
 from loopwright.core.errors import CannotRun
 from loopwright.keeper import places
 from loopwright.ports import Exit, Failpoint, OutputLine, RunSpec, Sighting, no_failpoint
-
-PROGRAM = Path(places.__file__).with_name("__main__.py")
-START_S = 30.0
 
 
 class ProcessKeepers:
@@ -27,6 +24,7 @@ class ProcessKeepers:
 
     def __init__(self, failpoint: Failpoint = no_failpoint) -> None:
         self._failpoint = failpoint
+        self._nursery = Nursery()
 
     async def start(self, spec: RunSpec) -> None:
         """Start a keeper unless there is a live one or an exit file already."""
@@ -36,7 +34,7 @@ class ProcessKeepers:
         spec.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         for name, text in spec.files.items():
             (spec.directory / name).write_text(text)
-        problem = await anyio.to_thread.run_sync(_leave_a_keeper, spec)
+        problem = await anyio.to_thread.run_sync(_leave_a_keeper, self._nursery, spec)
         if problem:
             raise CannotRun(f"no keeper could be started in {spec.directory}: {problem}")
         self._failpoint("keeper.start.after")
@@ -121,6 +119,10 @@ class ProcessKeepers:
 
         return await anyio.to_thread.run_sync(kill_marked, run_id)
 
+    def close(self) -> None:
+        """Let go of what is kept only to start the next keeper sooner; the keepers go on."""
+        self._nursery.close()
+
 
 async def _asked_to_end(directory: Path, *, polite: bool) -> bool:
     try:
@@ -130,28 +132,16 @@ async def _asked_to_end(directory: Path, *, polite: bool) -> bool:
     return True
 
 
-def _leave_a_keeper(spec: RunSpec) -> str:
+def _leave_a_keeper(nursery: Nursery, spec: RunSpec) -> str:
     """Run the starting half of a keeper; return what went wrong, or nothing."""
     value = {**asdict(spec), "env": dict(spec.env)}
     del value["files"]  # they are written already
-    # Only the marker of a run that we are part of ourselves goes on: then our keepers end with that run.
-    environment = {name: value for name, value in os.environ.items() if name == places.MARKER}
     try:
-        # Over a pipe, so that no secret is ever in a file, and half a spec is never used.
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", str(PROGRAM), str(spec.directory)],
-            input=json.dumps(value, default=os.fspath).encode(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env=environment,
-            cwd="/",
-            timeout=START_S,
-            start_new_session=True,
-        )
+        started = nursery.start(spec.directory.absolute(), json.dumps(value, default=os.fspath).encode())
     except OSError as problem:
         return str(problem)
     except subprocess.TimeoutExpired:
         return f"it did not take its lock within {START_S:.0f} s"
-    if done.returncode in {places.STARTED, places.HELD, places.ENDED_ALREADY}:
+    if started.status in {places.STARTED, places.HELD, places.ENDED_ALREADY}:
         return ""
-    return done.stderr.decode(errors="replace").strip()[-2000:] or f"exit status {done.returncode}"
+    return started.said.strip()[-2000:] or f"exit status {started.status}"

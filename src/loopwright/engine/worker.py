@@ -125,6 +125,7 @@ class WorkerLoop:
                 with suppress(asyncio.CancelledError, StoreUnavailable):
                     await task
             await world.engine.close()
+            world.keepers.close()
             # Another controller may export at the same moment: then it is done as well.
             with suppress(StoreUnavailable, StaleVersion):
                 await self._outbox.catch_up()

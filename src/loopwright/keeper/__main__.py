@@ -1,7 +1,8 @@
 """Start a keeper: `python -I -S <this file> <run directory>`, with the spec as JSON on stdin.
 
 It returns at once when the keeper holds the run's lock (0), when another one does (10), or when the run has
-ended already (11); anything else is a failure with its reason on stderr.
+ended already (11); anything else is a failure with its reason on stderr. With `--nursery` instead of a directory it
+stays and does this for every connection that it is handed, until whoever started it is gone.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import signal
 import socket
 import time
 
-from loopwright.keeper import home, places
+from loopwright.keeper import home, nursery, places
 from loopwright.keeper.desk import listen
 from loopwright.keeper.keeping import Keeper
 from loopwright.keeper.processes import Tree
@@ -29,10 +30,10 @@ LOCK_PAUSE_S = 0.01
 SWEEP_S = 5.0
 
 
-def main(directory: str) -> int:
+def main(directory: str, told: bytes) -> int:
     """Take the run's lock and leave a keeper behind."""
     try:
-        spec = Spec(_everything_on_stdin())
+        spec = Spec(told)
     except BadSpec as problem:
         sys.stderr.write(f"{problem}\n")
         return places.REFUSED
@@ -59,12 +60,13 @@ def main(directory: str) -> int:
         # The lock belongs to the open file, which the keeper has too: it stays taken.
         return places.STARTED
     os.setsid()
+    # Before stderr is let go of, on whose end our caller waits: then it can read who keeps the run.
+    status.keeper_started()
     null = os.open(os.devnull, os.O_RDWR)
     for target, fd in ((0, null), (1, null), (2, log)):
         os.dup2(fd, target)
     os.close(null)
     os.close(log)
-    status.keeper_started()
     _keep(directory, spec, status, listener, umask=umask)
     # Interpreter shutdown could only fail; everything that matters is on disk.
     os._exit(0)
@@ -102,13 +104,6 @@ def _give_up(directory: str, run_id: str, problem: str) -> None:
     )
     if trouble := home.put_away(directory):
         sys.stderr.write(f"{trouble}\n")
-
-
-def _everything_on_stdin() -> bytes:
-    pieces = []
-    while piece := os.read(0, 1 << 20):
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 def _take(lock: int) -> bool:
@@ -151,4 +146,6 @@ def _kill_marked(run_id: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(os.path.abspath(sys.argv[1])))
+    if sys.argv[1] == nursery.OPTION:
+        nursery.tend(main)
+    sys.exit(main(os.path.abspath(sys.argv[1]), nursery.everything_on_stdin()))

@@ -24,7 +24,8 @@ from tests.integration.keeper.conftest import (
 from tests.waiting import eventually, eventually_async
 
 from loopwright.adapters import keeping_files
-from loopwright.adapters.keepers import PROGRAM, ProcessKeepers
+from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.nursery import PROGRAM
 from loopwright.core.errors import CannotRun
 from loopwright.keeper import places
 
