@@ -150,10 +150,7 @@ class Engine(Protocol):
         """Return the ids of legs that are waiting or running, all or those owned by these workers."""
 
     async def owners(self) -> list[str]:
-        """Return the workers that have legs.
-
-        Read the leases after this, not before: then one that is missing among them is dead, and not just new.
-        """
+        """Return the workers that have legs; read the leases after this, so that one without is dead and not new."""
 
     async def recover(self, owners: Sequence[str]) -> list[str]:
         """Make legs of dead workers run again elsewhere; return their ids."""
