@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from tests.keeping import living_keepers
 from tests.loaded import Said, call
 
 from loopwright.testing.scripted import JournalLine, read_journal, write_script
@@ -165,8 +166,8 @@ class Arena:
         assert self.git("rev-parse", "trunk") == plan["base_sha"]
 
     def processes(self) -> list[psutil.Process]:
-        """Return what still runs of this arena: keepers by their command line, the rest by the inherited marker."""
-        found = []
+        """Return what still runs of this arena: keepers by what they wrote, the rest by the inherited marker."""
+        found = self.keepers()
         for process in psutil.process_iter():
             try:
                 if str(self.home) in " ".join(process.cmdline()) or process.environ().get(
@@ -178,14 +179,7 @@ class Arena:
         return found
 
     def keepers(self) -> list[psutil.Process]:
-        return [one for one in self.processes() if "keeper" in " ".join(_words(one))]
-
-
-def _words(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
+        return living_keepers(self.home)
 
 
 def kill(process: subprocess.Popen[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.chaos.arena import Arena
+from tests.keeping import living_keepers
 from tests.waiting import eventually
 
 TIMES = {"LOOPWRIGHT_LEASE": "2s", "LOOPWRIGHT_HOST_LOST_AFTER": "2s", "LOOPWRIGHT_PARALLEL": "3"}
@@ -28,10 +29,9 @@ class Machine:
     def processes(self) -> list[psutil.Process]:
         """Return the keepers of this machine and everything below them."""
         found = []
-        for process in psutil.process_iter():
+        for keeper in living_keepers(self.home):
             try:
-                if str(self.home) in " ".join(process.cmdline()):
-                    found += [process, *process.children(recursive=True)]
+                found += [keeper, *keeper.children(recursive=True)]
             except psutil.Error:
                 continue
         return found

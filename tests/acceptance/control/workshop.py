@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import psutil
 from tests.acceptance.sandbox import Background, Sandbox, task
+from tests.keeping import living_keepers
 from tests.waiting import eventually
 
 from loopwright.adapters.store.sql import SqlStore
@@ -105,7 +106,7 @@ class Workshop(Sandbox):
 
     def processes(self) -> list[str]:
         """Return the command lines of everything that runs in this place: keepers, agents, gates, the program."""
-        found = []
+        found = [" ".join(keeper.cmdline()) for keeper in living_keepers(self.home)]
         for process in psutil.process_iter():
             try:
                 words = " ".join(process.cmdline())
@@ -159,9 +160,10 @@ class Workshop(Sandbox):
             self._store.close_sync()
         for one in self.going:
             one.kill()
-        for process in psutil.process_iter():
+        keepers = living_keepers(self.home)
+        for process in (*keepers, *psutil.process_iter()):
             try:
-                if str(self.place) in " ".join(process.cmdline()):
+                if process in keepers or str(self.place) in " ".join(process.cmdline()):
                     process.kill()
             except psutil.Error:
                 continue
