@@ -13,7 +13,6 @@ import sys
 # Isolated mode leaves our own folder out. At the end of the path it cannot stand in front of the standard library.
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-import fcntl
 import signal
 import socket
 import time
@@ -25,8 +24,8 @@ from loopwright.keeper.processes import Tree
 from loopwright.keeper.spec import BadSpec, Spec
 from loopwright.keeper.status import Status
 
-LOCK_TRIES = 25
-LOCK_PAUSE_S = 0.01
+LOCK_S = 0.25
+PAUSE_S = 0.01
 SWEEP_S = 5.0
 
 
@@ -40,7 +39,8 @@ def main(directory: str, told: bytes) -> int:
     umask = os.umask(0o077)
     os.chdir("/")
     lock = os.open(os.path.join(directory, places.LOCK), os.O_RDWR | os.O_CREAT, 0o600)
-    if not _take(lock):
+    # Whoever only looks holds it for a moment, which is waited for.
+    if not places.take(lock, LOCK_S):
         return places.HELD
     if os.path.exists(os.path.join(directory, places.EXIT)):
         return places.ENDED_ALREADY
@@ -106,18 +106,6 @@ def _give_up(directory: str, run_id: str, problem: str) -> None:
         sys.stderr.write(f"{trouble}\n")
 
 
-def _take(lock: int) -> bool:
-    """Take the lock; whoever only looks holds it for a moment, which is waited for."""
-    for _ in range(LOCK_TRIES):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(LOCK_PAUSE_S)
-        else:
-            return True
-    return False
-
-
 def _put_earlier_life_away(directory: str, run_id: str) -> None:
     """Make room after a keeper that was lost: end what it left, and move what it wrote aside."""
     if not os.path.exists(os.path.join(directory, places.STATUS)):
@@ -142,7 +130,7 @@ def _kill_marked(run_id: str) -> None:
     until = time.monotonic() + SWEEP_S
     while (living := tree.living()) and time.monotonic() < until:
         tree.signal(living, signal.SIGKILL)
-        time.sleep(LOCK_PAUSE_S)
+        time.sleep(PAUSE_S)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,9 @@ replaced there instead of being written through its link; that one is carried ba
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import stat
-import time
 
 from loopwright.keeper import places
 
@@ -20,8 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST_KEPT = 16 * 1024 * 1024
-LOCK_TRIES = 200
-LOCK_PAUSE_S = 0.01
+LOCK_S = 2.0
 
 
 class Home:
@@ -143,7 +140,9 @@ class Home:
         os.makedirs(folder, 0o700, exist_ok=True)
         lock = os.open(folder, os.O_RDONLY)
         try:
-            _take(lock)
+            # Others may carry back too; a lock that nobody gives back must not hold the run up.
+            if not places.take(lock, LOCK_S):
+                raise OSError(errno.EAGAIN, "another process keeps the folder locked")
             mode = stat.S_IMODE(ours.st_mode)
             if os.path.exists(target):
                 theirs = os.stat(target)
@@ -198,18 +197,6 @@ def _replaced(view: str, path: str) -> tuple[bytes, os.stat_result | None]:
         except ValueError:
             return b"", None
     return data, found
-
-
-def _take(lock: int) -> None:
-    """Wait for whoever is carrying back too; a lock that nobody gives back must not hold the run up."""
-    for _ in range(LOCK_TRIES):
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(LOCK_PAUSE_S)
-        else:
-            return
-    raise OSError(errno.EAGAIN, "another process keeps the folder locked")
 
 
 def put_away(directory: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
@@ -151,3 +152,17 @@ def remove_tree(path: str) -> None:
             os.rmdir(folder)
         except FileNotFoundError:
             continue
+
+
+def take(lock: int, wait_s: float) -> bool:
+    """Take a lock on an open file, waiting a little for whoever has it; say whether it was to be had."""
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.01)
+        else:
+            return True
