@@ -15,7 +15,8 @@ KILLS = 25
 @pytest.mark.capability("C051", "C053", "C054", "C055")
 @pytest.mark.timeout(300)
 def test_killing_the_orchestrator_at_random_moments_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    arena = Arena.make(tmp_path, work_s=1.0)
+    # Long enough that the plan is not done before the last kill.
+    arena = Arena.make(tmp_path, work_s=1.7)
     chance = random.Random(20260101)
     kills = 0
     for _ in range(KILLS * 3):
