@@ -16,6 +16,7 @@ from loopwright.adapters.agents.environment import agent_environment
 from loopwright.cli.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import BadConfig, UserError
+from loopwright.core.permissions import Access, Permissions
 from loopwright.ports import Agent, AgentRequest
 
 PROBE_S: Final = 5.0
@@ -90,7 +91,7 @@ def _wrong_options(agent: Agent, settings: Settings, models: Iterable[str | None
             workspace=Path("/workspace"),
             run_directory=Path("/run"),
             model=model,
-            permission_mode=policy.permission_mode,
+            permissions=Permissions(access=Access(policy.permission_mode)),
             options=policy.agent_options.get(agent.name, {}),
         )
         try:

@@ -152,8 +152,8 @@ class Values:
         None,
         "The model that the agent uses; the agent's own default when empty.",
     )
-    permission_mode: Literal["read-only", "edit", "full"] = _setting(
-        choice("read-only", "edit", "full"),
+    permission_mode: Literal["read-only", "edit", "sandboxed-all"] = _setting(
+        choice("read-only", "edit", "sandboxed-all"),
         "edit",
         "What an agent may do in its workspace without asking.",
     )

@@ -15,6 +15,8 @@ class Failure(StrEnum):
     CONFLICT = "conflict"
     AGENT_ERROR = "agent_error"
     REFUSAL = "refusal"
+    TOOL = "tool"
+    TURNS = "turns"
     CONTEXT = "context"
     TIMEOUT = "timeout"
     HANG = "hang"
@@ -26,6 +28,7 @@ class Failure(StrEnum):
     AUTH = "auth"
     BILLING = "billing"
     BUDGET = "budget"
+    MODEL = "model"
     CANNOT_START = "cannot_start"
     SETUP = "setup"
     HOST_LOST = "host_lost"
@@ -57,6 +60,8 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.CONFLICT: Rule(Level.ATTEMPT, "The work collides with what landed meanwhile."),
         Failure.AGENT_ERROR: Rule(Level.ATTEMPT, "The agent itself reported an error."),
         Failure.REFUSAL: Rule(Level.ATTEMPT, "The model refused the task; reword it."),
+        Failure.TOOL: Rule(Level.ATTEMPT, "A tool that the agent needs does not work."),
+        Failure.TURNS: Rule(Level.ATTEMPT, "The agent used up its turns; raise them or split the task."),
         Failure.CONTEXT: Rule(Level.ATTEMPT, "The task did not fit the model; split it."),
         Failure.TIMEOUT: Rule(Level.ATTEMPT, "The run hit its time limit; raise it or split."),
         Failure.HANG: Rule(Level.ATTEMPT, "The run showed no sign of life and was ended."),
@@ -68,6 +73,7 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.AUTH: Rule(Level.NONE, "The agent is not logged in; log in, then retry."),
         Failure.BILLING: Rule(Level.NONE, "The account has no credit; top up, then retry."),
         Failure.BUDGET: Rule(Level.NONE, "The budget is used up."),
+        Failure.MODEL: Rule(Level.NONE, "The service does not have that model; choose another."),
         Failure.CANNOT_START: Rule(Level.NONE, "The agent could not be started."),
         Failure.SETUP: Rule(Level.NONE, "The setup command failed in a clean workspace."),
         Failure.HOST_LOST: Rule(Level.CALL, "The machine that ran it went away."),

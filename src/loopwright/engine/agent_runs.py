@@ -1,14 +1,16 @@
 """One run of an agent: what it is told, how it is started, and what is written down of its end."""
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 
 from loopwright.core import prompts
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
-from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task
+from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, Usage
+from loopwright.core.permissions import Access, Permissions
 from loopwright.core.retry import Failed
 from loopwright.core.states import RunState
 from loopwright.engine.checks import exit_facts
@@ -16,7 +18,7 @@ from loopwright.engine.moves import change_attempt, move_run, need
 from loopwright.engine.runs import Ended
 from loopwright.engine.surroundings import attempt_values
 from loopwright.engine.world import World
-from loopwright.ports import AgentRequest, AgentResult, RunSpec, Tx
+from loopwright.ports import AgentRequest, AgentResult, RunSpec, Spent, Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +31,19 @@ class Rows:
     attempt: Attempt
 
 
-async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> tuple[RunSpec, Run, int]:
-    """Start the run, or find it; return it with what its conversation had cost before it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """A run that is to be driven."""
+
+    run: Run
+    spec: RunSpec
+    request: AgentRequest
+    before: Spent
+    """What its conversation had used before it."""
+
+
+async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Started:
+    """Start the run, or find it."""
     attempt, plan = rows.attempt, rows.plan
     workspace = Path(need(attempt.workspace, "a workspace"))
     earlier = await world.store.read(
@@ -43,17 +56,16 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> tuple[
         plan, rows.task, attempt, gates=task_commands(plan, rows.task), resumed=before is not None
     )
     directory = world.paths.run(run.id)
-    invocation = agent.invocation(
-        AgentRequest(
-            prompt=prompt,
-            workspace=workspace,
-            run_directory=directory,
-            model=run.model,
-            permission_mode=plan.policy.permission_mode,
-            session_ref=before.session_ref if before and "resume" in agent.capabilities else None,
-            options=plan.policy.agent_options.get(agent.name, {}),
-        )
+    request = AgentRequest(
+        prompt=prompt,
+        workspace=workspace,
+        run_directory=directory,
+        model=run.model,
+        permissions=Permissions(access=Access(plan.policy.permission_mode)),
+        session_ref=before.session_ref if before and "resume" in agent.capabilities else None,
+        options=plan.policy.agent_options.get(agent.name, {}),
     )
+    invocation = agent.invocation(request)
     values = {**world.workspace_values(workspace), **attempt_values(world, plan, attempt)}
     env, view = world.home_view(
         world.environment(plan, invocation, values), invocation, world.paths.user(attempt.id)
@@ -90,8 +102,17 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> tuple[
             )
 
         run = await world.store.transact("run.start", started)
-    same = [one.cost_micros or 0 for one in earlier if one.session_ref and one.session_ref == run.session_ref]
-    return spec, run, sum(same)
+    same = [one for one in earlier if one.session_ref and one.session_ref == run.session_ref]
+    return Started(run=run, spec=spec, request=request, before=_spent(same))
+
+
+def _spent(runs: Sequence[Run]) -> Spent:
+    names = [one.name for one in fields(Usage)]
+    known = [one.usage for one in runs if one.usage]
+    return Spent(
+        cost_micros=sum(one.cost_micros or 0 for one in runs),
+        usage=Usage(**{name: sum(getattr(usage, name) or 0 for usage in known) for name in names}),
+    )
 
 
 def end_run(

@@ -262,16 +262,18 @@ class AttemptLeg:
         if interrupt.is_set() and run.state is RunState.QUEUED:
             raise Interrupted
         agent = world.agent(run.agent or attempt.agent)
-        spec, run, spent_before = await start_run(world, rows, run, fence=self._leg.fence)
+        started = await start_run(world, rows, run, fence=self._leg.fence)
+        run = started.run
         repository = self._repository(rows)
         before = await repository.tripwire()
         ended = await drive_agent(
             world.keepers,
             agent,
-            spec,
+            started.spec,
+            request=started.request,
+            before=started.before,
             interrupt=interrupt,
-            session_cost_micros=spent_before,
-            heard=Progress(spec.directory),
+            heard=Progress(started.spec.directory),
         )
         await world.keepers.sweep(run.id)
         strays = await look_again(world, repository, before, plan=rows.plan, attempt=attempt, run=run)

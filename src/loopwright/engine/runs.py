@@ -7,9 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from loopwright.ports import Agent, AgentEvent, AgentResult, Exit, Keepers, RunSpec
+from loopwright.core.failures import Failure
+from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, Keepers, RunSpec, Spent
 
 Listener = Callable[[AgentEvent], None]
+
+_INTERRUPT = 10**9
+"""Numbers of writes that no folding makes, so that they never meet those of one that does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +59,9 @@ async def drive_agent(
     agent: Agent,
     spec: RunSpec,
     *,
+    request: AgentRequest,
+    before: Spent,
     interrupt: asyncio.Event,
-    session_cost_micros: int = 0,
     heard: Listener,
 ) -> Ended:
     """Start the agent or adopt the one that is running, fold its whole output, and judge its end.
@@ -67,7 +72,7 @@ async def drive_agent(
     if keepers.look(spec.directory).state == "lost":
         return await _lost(keepers, spec)
     await keepers.start(spec)
-    state = agent.initial(session_cost_micros=session_cost_micros)
+    state = agent.initial(request, before=before)
     written = 0
 
     async def listen() -> None:
@@ -80,9 +85,26 @@ async def drive_agent(
             for text in folded.writes:
                 written += 1
                 await keepers.write(spec.directory, written, text)
+            if folded.close:
+                written += 1
+                await keepers.write(spec.directory, written, "", close=True)
 
-    end, interrupted = await _until_end(keepers, spec.directory, listen, interrupt)
+    async def stop() -> None:
+        """Ask it in its own words first, where it has some: then it tells what it did and what that cost."""
+        words = agent.interrupt(state)
+        for n, text in enumerate(words, _INTERRUPT):
+            await keepers.write(spec.directory, n, text)
+        if words:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(spec.limits.term_grace_s):
+                    await keepers.wait(spec.directory)
+        await keepers.end(spec.directory)
+
+    end, interrupted = await _until_end(keepers, spec.directory, listen, interrupt, stop)
     result = None if end.ended_by == "lost" else agent.result(state, end)
+    if interrupted and end.ended_by != "asked":
+        # What had ended by itself before it was asked to is finished work, however late we hear of it.
+        interrupted = result is not None and result.failure is Failure.CANCELLED
     return Ended(exit=end, interrupted=interrupted, result=result)
 
 
@@ -95,8 +117,11 @@ async def drive_command(keepers: Keepers, spec: RunSpec, *, interrupt: asyncio.E
     async def listen() -> None:
         await keepers.wait(spec.directory)
 
-    end, interrupted = await _until_end(keepers, spec.directory, listen, interrupt)
-    return Ended(exit=end, interrupted=interrupted)
+    async def stop() -> None:
+        await keepers.end(spec.directory)
+
+    end, interrupted = await _until_end(keepers, spec.directory, listen, interrupt, stop)
+    return Ended(exit=end, interrupted=interrupted and end.ended_by == "asked")
 
 
 async def _lost(keepers: Keepers, spec: RunSpec) -> Ended:
@@ -109,18 +134,18 @@ async def _until_end(
     directory: Path,
     listen: Callable[[], Coroutine[None, None, None]],
     interrupt: asyncio.Event,
+    stop: Callable[[], Coroutine[None, None, None]],
 ) -> tuple[Exit, bool]:
+    """Wait for the end; say whether it was asked to stop before that was known."""
     listening = asyncio.ensure_future(listen())
     stopping = asyncio.ensure_future(interrupt.wait())
     try:
         await asyncio.wait({listening, stopping}, return_when=asyncio.FIRST_COMPLETED)
         interrupted = stopping.done() and not listening.done()
         if interrupted:
-            await keepers.end(directory)
+            await stop()
         await listening
-        end = await keepers.wait(directory)
-        # What had ended by itself before it was asked to is finished work, however late we hear of it.
-        return end, interrupted and end.ended_by == "asked"
+        return await keepers.wait(directory), interrupted
     finally:
         for pending in (listening, stopping):
             pending.cancel()

@@ -12,7 +12,16 @@ from loopwright.adapters.agents import endings, options, prompt_file
 from loopwright.adapters.agents.output import json_object, readable, remembered, whole_number
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
-from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, Folded, Invocation, OutputLine
+from loopwright.ports import (
+    AgentEvent,
+    AgentRequest,
+    AgentResult,
+    Exit,
+    Folded,
+    Invocation,
+    OutputLine,
+    Spent,
+)
 from loopwright.testing import agent_program
 
 PROGRAM: Final = Path(agent_program.__file__)
@@ -64,7 +73,12 @@ class ScriptedAgent:
             session_ref=request.session_ref,
         )
 
-    def initial(self, *, session_cost_micros: int = 0) -> ScriptedState:  # noqa: ARG002 - it reports each run's own cost
+    def initial(
+        self,
+        request: AgentRequest | None = None,  # noqa: ARG002 - nothing is ever said to it
+        *,
+        before: Spent | None = None,  # noqa: ARG002 - it reports each run's own cost
+    ) -> ScriptedState:
         """Return the state before the first line."""
         return ScriptedState()
 
@@ -91,6 +105,10 @@ class ScriptedAgent:
             case _:
                 raw = AgentEvent(kind="Raw", text=readable(line.text), data={"stream": line.stream})
                 return Folded(state=replace(state, tail=remembered(state.tail, line.text)), events=(raw,))
+
+    def interrupt(self, state: ScriptedState) -> tuple[str, ...]:  # noqa: ARG002 - a signal does it
+        """Return nothing: it is interrupted by a signal."""
+        return ()
 
     def result(self, state: ScriptedState, exit: Exit) -> AgentResult:
         """Judge the run by what it reported and how it ended."""

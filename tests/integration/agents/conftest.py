@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from loopwright.adapters.agents.environment import agent_environment
-from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, OutputLine
+from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, Spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ def run_agent(tmp_path: Path, workspace: Path) -> Run:
         prompt: str,
         *,
         host_env: Mapping[str, str] | None = None,
-        session_cost_micros: int = 0,
+        before: Spent | None = None,
         **request: Any,
     ) -> Ran:
         nonlocal number
@@ -78,7 +78,7 @@ def run_agent(tmp_path: Path, workspace: Path) -> Run:
             process.kill()
             await process.wait()
             raise
-        state, events = agent.initial(session_cost_micros=session_cost_micros), []
+        state, events = agent.initial(before=before), []
         for stream, content in (("out", out), ("err", err)):
             for text in content.decode("utf-8", "replace").splitlines():
                 step = agent.fold(state, OutputLine(offset=0, stream=stream, text=text))

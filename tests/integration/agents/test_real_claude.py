@@ -10,7 +10,8 @@ import pytest
 
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.core.failures import Failure
-from loopwright.ports import AgentRequest
+from loopwright.core.permissions import Access, Permissions
+from loopwright.ports import AgentRequest, Spent
 from loopwright.testing import scenarios
 from loopwright.testing.claude_binary import bundled_claude
 from loopwright.testing.model_server import ModelServer, Scenario
@@ -94,7 +95,7 @@ async def test_a_resumed_conversation_costs_only_what_it_adds(run_claude: Any) -
     second, asked = await run_claude(
         scenarios.answer("Still."),
         session_ref=first.result.session_ref,
-        session_cost_micros=first.result.cost_micros,
+        before=Spent(cost_micros=first.result.cost_micros),
     )
     assert second.result.session_ref == first.result.session_ref
     assert second.result.cost_micros == first.result.cost_micros
@@ -124,7 +125,7 @@ async def test_any_command_needs_full_permission(run_claude: Any, workspace: Pat
     edit, _ = await run_claude(command, permission_mode="edit")
     assert "Bash" in edit.result.detail
     assert not (workspace / "made").exists()
-    await run_claude(command, permission_mode="full")
+    await run_claude(command, permissions=Permissions(access=Access.SANDBOXED_ALL))
     assert (workspace / "made").read_text() == "1\n"
 
 

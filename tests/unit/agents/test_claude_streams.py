@@ -11,7 +11,7 @@ import pytest
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
-from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, OutputLine
+from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, Spent
 
 STREAMS = Path(__file__).parents[2] / "data" / "streams"
 AGENT = ClaudeAgent()
@@ -21,7 +21,7 @@ CASES: dict[str, tuple[int, Failure | None]] = {
     "c_400": (1, Failure.CONTEXT),
     "c_401": (1, Failure.AUTH),
     "c_403": (1, Failure.AUTH),
-    "c_404": (1, Failure.CANNOT_START),
+    "c_404": (1, Failure.MODEL),
     "c_429": (1, Failure.RATE_LIMIT),
     "c_429nr": (1, Failure.RATE_LIMIT),
     "c_429sub": (1, Failure.USAGE_LIMIT),
@@ -41,7 +41,7 @@ CASES: dict[str, tuple[int, Failure | None]] = {
     "c_dontask": (0, None),
     "c_json": (0, None),
     "c_maxtok": (1, Failure.CONTEXT),
-    "c_maxturns": (1, Failure.AGENT_ERROR),
+    "c_maxturns": (1, Failure.TURNS),
     "c_noauth": (1, Failure.AUTH),
     "c_par1": (0, None),
     "c_partial": (0, None),
@@ -85,7 +85,7 @@ def lines(name: str) -> list[OutputLine]:
 
 
 def folded(name: str, *, session_cost_micros: int = 0) -> tuple[object, list[AgentEvent]]:
-    state, events = AGENT.initial(session_cost_micros=session_cost_micros), []
+    state, events = AGENT.initial(before=Spent(cost_micros=session_cost_micros)), []
     for line in lines(name):
         step = AGENT.fold(state, line)
         state = step.state

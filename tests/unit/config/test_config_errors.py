@@ -45,7 +45,10 @@ def message_of(text: str) -> str:
         ('max_cost = "lots"', "expected an amount in dollars"),
         ("max_cost = inf", "expected an amount in dollars"),
         ("max_cost = [1]", "expected an amount in dollars"),
-        ('permission_mode = "ful"', 'expected one of "read-only", "edit", "full" (did you mean "full"?)'),
+        (
+            'permission_mode = "edi"',
+            'expected one of "read-only", "edit", "sandboxed-all" (did you mean "edit"?)',
+        ),
         ("permission_mode = 1", "expected one of"),
         ('allow_unverified = "perhaps"', "expected true or false"),
         ('agent = ""', "expected the name of an agent"),

@@ -17,7 +17,7 @@ from loopwright.ports import PlannedTask, PlannedWork
 SAMPLES: dict[str, list[object]] = {
     "agent": ["a1", "a2", "a3", "a4", "a5", "a6"],
     "model": ["m1", "m2", "m3", "m4", "m5", "m6"],
-    "permission_mode": ["full", "read-only", "full", "read-only", "full", "read-only"],
+    "permission_mode": ["sandboxed-all", "read-only", "edit", "sandboxed-all", "read-only", "edit"],
     "parallel": [3, 4, 5, 6, 7, 8],
     "max_attempts": [4, 5, 6, 7, 8, 9],
     "max_call_retries": [0, 1, 2, 3, 4, 6],
@@ -121,7 +121,7 @@ def test_a_policy_carries_everything_that_was_set() -> None:
     assert resolve([layer]).policy() == Policy(
         agent="a1",
         model="m1",
-        permission_mode="full",
+        permission_mode="sandboxed-all",
         parallel=3,
         max_attempts=4,
         max_call_retries=0,

@@ -14,13 +14,14 @@ from loopwright.adapters.agents.claude_stream import ClaudeState, Ending
 from loopwright.core.errors import BadConfig
 from loopwright.core.failures import Failure
 from loopwright.core.homes import HomePath
-from loopwright.ports import AgentRequest, AgentResult, Exit, Folded, Invocation, OutputLine
+from loopwright.core.permissions import Access
+from loopwright.ports import AgentRequest, AgentResult, Exit, Folded, Invocation, OutputLine, Spent
 
 _MODES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "read-only": ("--permission-mode", "dontAsk", "--disallowedTools", "Edit,Write,NotebookEdit"),
         "edit": ("--permission-mode", "acceptEdits"),
-        "full": ("--permission-mode", "bypassPermissions"),
+        "sandboxed-all": ("--permission-mode", "bypassPermissions"),
     }
 )
 
@@ -61,8 +62,8 @@ _DONE: Final = (
 _BY_REASON: Final[Mapping[str, Failure]] = MappingProxyType(
     {
         "prompt_too_long": Failure.CONTEXT,
-        "max_turns": Failure.AGENT_ERROR,
-        "error_max_turns": Failure.AGENT_ERROR,
+        "max_turns": Failure.TURNS,
+        "error_max_turns": Failure.TURNS,
         "budget_exhausted": Failure.BUDGET,
         "error_max_budget_usd": Failure.BUDGET,
         # Nobody of ours interrupted it (that is known before), so something else on this machine did.
@@ -80,7 +81,7 @@ _BY_ERROR: Final[Mapping[str, Failure]] = MappingProxyType(
         "rate_limit": Failure.RATE_LIMIT,
         "overloaded": Failure.OVERLOADED,
         "server_error": Failure.OVERLOADED,
-        "model_not_found": Failure.CANNOT_START,
+        "model_not_found": Failure.MODEL,
     }
 )
 _BY_STATUS: Final[Mapping[int, Failure]] = MappingProxyType(
@@ -88,7 +89,7 @@ _BY_STATUS: Final[Mapping[int, Failure]] = MappingProxyType(
         401: Failure.AUTH,
         402: Failure.BILLING,
         403: Failure.AUTH,
-        404: Failure.CANNOT_START,
+        404: Failure.MODEL,
         413: Failure.CONTEXT,
         429: Failure.RATE_LIMIT,
     }
@@ -120,18 +121,13 @@ class ClaudeAgent:
         """Say how to start it; the prompt arrives on stdin, from a file in the run's directory."""
         given = request.options
         options.only(self.name, given, ("binary", "max_turns", "extra_args", "max_retries"))
-        if request.permission_mode not in _MODES:
-            raise BadConfig(
-                f"agent claude: unknown permission mode {request.permission_mode!r}",
-                hint=f"use one of {', '.join(_MODES)}",
-            )
         session_ref = request.session_ref or str(uuid5(NAMESPACE_URL, str(request.run_directory)))
         max_turns = options.number(self.name, given, "max_turns", least=1, most=10_000)
         argv = (
             options.text(self.name, given, "binary") or self.binary,
             "-p",
             *("--output-format", "stream-json", "--verbose"),
-            *_MODES[request.permission_mode],
+            *_MODES[request.permissions.access],
             *(("--model", request.model) if request.model else ()),
             *(("--resume" if request.session_ref else "--session-id"), session_ref),
             *(("--max-turns", str(max_turns)) if max_turns is not None else ()),
@@ -148,13 +144,22 @@ class ClaudeAgent:
             session_ref=session_ref,
         )
 
-    def initial(self, *, session_cost_micros: int = 0) -> ClaudeState:
-        """Return the state before the first line; the cost is what the conversation had cost before."""
-        return ClaudeState(session_cost_micros=session_cost_micros)
+    def initial(
+        self,
+        request: AgentRequest | None = None,  # noqa: ARG002 - nothing is said to it after its start
+        *,
+        before: Spent | None = None,
+    ) -> ClaudeState:
+        """Return the state before the first line."""
+        return ClaudeState(session_cost_micros=before.cost_micros if before else 0)
 
     def fold(self, state: ClaudeState, line: OutputLine) -> Folded:
         """Take in one line of output."""
         return claude_stream.fold(state, line)
+
+    def interrupt(self, state: ClaudeState) -> tuple[str, ...]:  # noqa: ARG002 - a signal does it
+        """Return nothing: it is interrupted by a signal."""
+        return ()
 
     def result(self, state: ClaudeState, exit: Exit) -> AgentResult:
         """Judge the run: only a clean result line and a clean exit together are a claim of success."""
@@ -198,7 +203,7 @@ def _environment(request: AgentRequest) -> dict[str, str]:
         "DISABLE_ERROR_REPORTING": "1",
         "CLAUDE_CODE_MAX_RETRIES": str(2 if retries is None else retries),
     }
-    if request.permission_mode == "full":
+    if request.permissions.access is Access.SANDBOXED_ALL:
         # As root the program refuses to skip permissions unless it is told that it sits in a sandbox.
         env["IS_SANDBOX"] = "1"
     return env

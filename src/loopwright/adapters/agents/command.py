@@ -10,7 +10,16 @@ from loopwright.adapters.agents import endings, options, prompt_file
 from loopwright.adapters.agents.output import readable, remembered
 from loopwright.core.errors import BadConfig
 from loopwright.core.failures import Failure
-from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, Folded, Invocation, OutputLine
+from loopwright.ports import (
+    AgentEvent,
+    AgentRequest,
+    AgentResult,
+    Exit,
+    Folded,
+    Invocation,
+    OutputLine,
+    Spent,
+)
 
 _WAYS: Final = ("stdin", "file", "argument")
 _PLACEHOLDER: Final = re.compile(r"\{(prompt_file|prompt|model|workspace)\}")
@@ -44,7 +53,12 @@ class CommandAgent:
             argv = prompt_file.on_stdin(request.run_directory, argv)
         return Invocation(argv=argv, files={prompt_file.NAME: request.prompt}, interrupt="SIGINT")
 
-    def initial(self, *, session_cost_micros: int = 0) -> CommandState:  # noqa: ARG002 - it reports no cost
+    def initial(
+        self,
+        request: AgentRequest | None = None,  # noqa: ARG002 - nothing is ever said to it
+        *,
+        before: Spent | None = None,  # noqa: ARG002 - it reports no cost
+    ) -> CommandState:
         """Return the state before the first line."""
         return CommandState()
 
@@ -56,6 +70,10 @@ class CommandAgent:
             data={"stream": line.stream},
         )
         return Folded(state=replace(state, tail=remembered(state.tail, line.text)), events=(event,))
+
+    def interrupt(self, state: CommandState) -> tuple[str, ...]:  # noqa: ARG002 - a signal does it
+        """Return nothing: it is interrupted by a signal."""
+        return ()
 
     def result(self, state: CommandState, exit: Exit) -> AgentResult:
         """Judge the run by its exit code."""

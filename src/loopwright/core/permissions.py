@@ -1,0 +1,131 @@
+"""What a run may do without asking a person: data on the run, and one pure function over it.
+
+Codecs put the requests of every protocol into the same words (a `Wish`), so the same request of two agents gets the
+same answer, and the same request of twenty runs is one question.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Final, Literal
+
+
+class Access(StrEnum):
+    """How far a run may go by itself."""
+
+    READ_ONLY = "read-only"
+    EDIT = "edit"
+    SANDBOXED_ALL = "sandboxed-all"
+
+
+class Settled(StrEnum):
+    """What policy says to a wish."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
+
+
+WishKind = Literal["read", "edit", "command", "tool"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """Something that an agent asks leave for."""
+
+    kind: WishKind
+    what: str
+    """A path, a command line, or a tool's name."""
+    inside: bool = True
+    """For a path: whether it lies in the workspace."""
+
+    @property
+    def key(self) -> str:
+        """What makes two wishes the same, whoever has them: paths in a workspace are told from its top."""
+        return f"{self.kind}:{' '.join(self.what.split())}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permissions:
+    """What was settled before a run began. Recorded on it, so that whoever folds its output again decides alike."""
+
+    access: Access = Access.EDIT
+    commands: tuple[str, ...] = ()
+    """Commands that may be run: words, of which the last may be `*` for any further ones."""
+    granted: tuple[str, ...] = ()
+    """Keys of wishes that a person said yes to."""
+    refused: tuple[str, ...] = ()
+    """Keys of wishes that a person said no to."""
+
+
+OWN_TOOL: Final = "mcp__loopwright__ask"
+"""The tool by which a run asks a person: it never needs leave."""
+
+_SEPARATORS: Final = frozenset({"&&", "||", ";", "|"})
+_UNTOLD = re.compile(r"[`$<>(){}\n\\&]")
+"""Marks of a shell that let a command do more than its words say."""
+
+
+def settle(permissions: Permissions, wish: Wish) -> Settled:
+    """Answer a wish from what is known, or say that a person must."""
+    if permissions.access is Access.SANDBOXED_ALL or wish.what == OWN_TOOL:
+        return Settled.ALLOW
+    if wish.key in permissions.refused:
+        return Settled.DENY
+    if wish.key in permissions.granted:
+        return Settled.ALLOW
+    match wish.kind:
+        case "read":
+            return Settled.ALLOW
+        case "edit" | "command" | "tool" if permissions.access is Access.READ_ONLY:
+            return Settled.DENY
+        case "edit":
+            return Settled.ALLOW if wish.inside else Settled.ASK
+        case "command":
+            return Settled.ALLOW if may_run(wish.what, permissions.commands) else Settled.ASK
+        case _:
+            return Settled.ASK
+
+
+def may_run(line: str, patterns: Sequence[str]) -> bool:
+    """Say whether every part of a command line is allowed; what cannot be told from its words is not.
+
+    A line that was allowed word for word may hold anything.
+    """
+    if line.strip() in patterns:
+        return True
+    parts = _parts(line)
+    return bool(parts) and all(any(_fits(part, pattern) for pattern in patterns) for part in parts)
+
+
+def _parts(line: str) -> list[list[str]]:
+    """Split at the shell's separators; empty when the line does something that its words do not tell."""
+    if _UNTOLD.search(line.replace("&&", "")):
+        return []
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&")
+    lexer.whitespace_split = True
+    try:
+        words = list(lexer)
+    except ValueError:
+        return []
+    parts: list[list[str]] = [[]]
+    for word in words:
+        if word in _SEPARATORS:
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return parts if all(parts) else []
+
+
+def _fits(words: list[str], pattern: str) -> bool:
+    wanted = pattern.split()
+    if wanted and wanted[-1] == "*":
+        return len(words) >= len(wanted) - 1 and _same(words[: len(wanted) - 1], wanted[:-1])
+    return len(words) == len(wanted) and _same(words, wanted)
+
+
+def _same(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    return all(fnmatchcase(word, pattern) for word, pattern in zip(words, wanted, strict=True))

@@ -1,0 +1,65 @@
+"""What the engine needs from the world, as Protocols. Adapters fill them; `loopwright.testing` ships fakes."""
+
+from loopwright.ports.agents import (
+    CAPABILITIES,
+    Agent,
+    AgentEvent,
+    AgentEventKind,
+    AgentRequest,
+    AgentResult,
+    Folded,
+    Invocation,
+    QuotaWindow,
+    Spent,
+    State,
+    ToolServer,
+)
+from loopwright.ports.clock import Clock, Failpoint, Ids, no_failpoint
+from loopwright.ports.dispatch import Engine, Execute
+from loopwright.ports.gates import Gate, GateRequest
+from loopwright.ports.git import Base, Candidate, Repository, Snapshot, Trailers, Tripwire
+from loopwright.ports.home import Membership, StateFiles
+from loopwright.ports.processes import Exit, Keepers, OutputLine, RunSpec, Sighting
+from loopwright.ports.sources import PlannedTask, PlannedWork, Source
+from loopwright.ports.store import Store, Tx
+
+__all__ = [
+    "CAPABILITIES",
+    "Agent",
+    "AgentEvent",
+    "AgentEventKind",
+    "AgentRequest",
+    "AgentResult",
+    "Base",
+    "Candidate",
+    "Clock",
+    "Engine",
+    "Execute",
+    "Exit",
+    "Failpoint",
+    "Folded",
+    "Gate",
+    "GateRequest",
+    "Ids",
+    "Invocation",
+    "Keepers",
+    "Membership",
+    "OutputLine",
+    "PlannedTask",
+    "PlannedWork",
+    "QuotaWindow",
+    "Repository",
+    "RunSpec",
+    "Sighting",
+    "Snapshot",
+    "Source",
+    "Spent",
+    "State",
+    "StateFiles",
+    "Store",
+    "ToolServer",
+    "Trailers",
+    "Tripwire",
+    "Tx",
+    "no_failpoint",
+]

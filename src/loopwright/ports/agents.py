@@ -1,0 +1,202 @@
+"""Agents: pure codecs for their command lines."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
+
+from loopwright.core.failures import Failure
+from loopwright.core.homes import HomePath
+from loopwright.core.model import Usage
+from loopwright.core.permissions import Permissions
+from loopwright.core.questions import Asking
+from loopwright.ports.processes import Exit, OutputLine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolServer:
+    """An MCP server on stdio that the agent starts itself."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRequest:
+    """What an agent is asked to do."""
+
+    prompt: str
+    workspace: Path
+    run_directory: Path
+    model: str | None = None
+    permissions: Permissions = field(default_factory=Permissions)
+    session_ref: str | None = None
+    """A conversation of the agent's own to go on with."""
+    fork: bool = False
+    """Go on with a copy of that conversation, and leave the conversation itself as it is."""
+    instructions: str = ""
+    """Added to the agent's own system prompt."""
+    schema: Mapping[str, Any] | None = None
+    """A JSON Schema that the result has to fit; needs the capability `schema`."""
+    tools: Mapping[str, ToolServer] = field(default_factory=dict)
+    """MCP servers to give to the agent, by name; needs the capability `tools`."""
+    max_turns: int | None = None
+    max_cost_micros: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invocation:
+    """How to start the agent's process."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the adapter sets."""
+    inherit: tuple[str, ...] = ()
+    """Names of variables that the agent needs from the user's environment."""
+    home: tuple[HomePath, ...] = ()
+    """What the agent needs of the user's HOME, so that it is never hidden from it."""
+    stdin: Literal["null", "pipe"] = "null"
+    stdin_data: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Files to write into the run directory first, by name (for example the prompt)."""
+    done_pattern: str | None = None
+    interrupt: str | None = None
+    session_ref: str | None = None
+
+
+AgentEventKind = Literal[
+    "Started",
+    "Text",
+    "ToolStart",
+    "ToolEnd",
+    "FileChange",
+    "Retry",
+    "RateLimit",
+    "Usage",
+    "Ask",
+    "Error",
+    "Finished",
+    "Raw",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentEvent:
+    """One normalised thing that an agent said or did."""
+
+    kind: AgentEventKind
+    text: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaWindow:
+    """What is known of one window of a service's quota."""
+
+    name: str
+    """As the service calls it, for example `five_hour`."""
+    used: float | None = None
+    """Between 0 and 1."""
+    resets_at: datetime | None = None
+    rejected: bool = False
+    """A request was refused because of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What a conversation had used before this run: some agents count on over all of its runs."""
+
+    cost_micros: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentResult:
+    """What an agent's run came to. `claimed` is only its word; nothing is done because of it."""
+
+    claimed: bool
+    summary: str = ""
+    failure: Failure | None = None
+    """None when `claimed`, and when it `asked`."""
+    detail: str = ""
+    retry_at: datetime | None = None
+    """When the service said that it may be asked again."""
+    usage: Usage | None = None
+    cost_micros: int | None = None
+    session_ref: str | None = None
+    model: str | None = None
+    version: str | None = None
+    asked: tuple[Asking, ...] = ()
+    """What the run stopped for, because a person has to say it. Then it neither claims nor failed."""
+    structured: Mapping[str, Any] | None = None
+    """A result that fits the schema of the request."""
+    windows: tuple[QuotaWindow, ...] = ()
+    """What the service said of its quota, the newest word on each window."""
+
+
+CAPABILITIES: Final = frozenset(
+    {
+        "resume",
+        "fork",
+        "interrupt",
+        "permissions",
+        "tools",
+        "schema",
+        "turns",
+        "budget",
+        "cost",
+        "usage",
+        "reset_time",
+    }
+)
+"""What an agent may be able to do.
+
+resume and fork a conversation; interrupt a turn in order; ask for permissions while it runs; take tools (MCP); fit a
+result to a schema; end at a number of turns or at a budget by itself; tell its cost, its tokens, and when a limit ends.
+"""
+
+State = Any
+"""An adapter's own frozen state; opaque to everyone else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """The effect of one output line."""
+
+    state: State
+    events: tuple[AgentEvent, ...] = ()
+    writes: tuple[str, ...] = ()
+    close: bool = False
+    """Close the process's stdin after these writes."""
+
+
+class Agent(Protocol):
+    """A pure codec for one kind of agent CLI: no process, no file, no clock."""
+
+    name: str
+    capabilities: frozenset[str]
+    """Of `CAPABILITIES`. Policy asks for these, never for the name."""
+
+    def invocation(self, request: AgentRequest) -> Invocation:
+        """Say how to start it."""
+
+    def initial(self, request: AgentRequest | None = None, *, before: Spent | None = None) -> State:
+        """Return the state before the first line.
+
+        Without a request the output is only read, by whoever shows it: what folding wants to write is not needed then.
+        """
+
+    def fold(self, state: State, line: OutputLine) -> Folded:
+        """Take in one line of output. Never raises: what is not understood becomes a `Raw` event."""
+
+    def interrupt(self, state: State) -> tuple[str, ...]:
+        """Return what to write to make it stop in order now; empty where only a signal or a fixed line does."""
+
+    def result(self, state: State, exit: Exit) -> AgentResult:
+        """Judge the run from everything folded and how the process ended."""
+
+    def probe(self) -> tuple[str, ...]:
+        """Return the command that prints the program's version."""

@@ -1,0 +1,34 @@
+"""Judging a tree."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from loopwright.core.homes import HomeView
+from loopwright.core.model import GateCommand, Verdict
+from loopwright.ports.processes import Exit, RunSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateRequest:
+    """One gate run on one tree."""
+
+    run_id: str
+    directory: Path
+    tree: Path
+    commands: tuple[GateCommand, ...]
+    env: Mapping[str, str]
+    secrets: tuple[str, ...] = ()
+    """Exact values to redact from the output, besides well-known shapes."""
+    home: HomeView | None = None
+
+
+class Gate(Protocol):
+    """Runs commands on a tree and says what was found."""
+
+    def spec(self, request: GateRequest) -> RunSpec:
+        """Say how to run the commands under a keeper."""
+
+    def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
+        """Compute the verdict outside the sandbox, from what the keeper recorded."""

@@ -1,0 +1,133 @@
+"""The user's repository."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """Where a plan starts."""
+
+    ref: str
+    sha: str
+    dirty: tuple[str, ...] = ()
+    """Changed paths in the user's checkout: named, not included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """An attempt's work, committed and pinned by the harness."""
+
+    sha: str
+    tree: str
+    changed: tuple[str, ...]
+    """Paths that differ from the attempt's base."""
+    insertions: int = 0
+    deletions: int = 0
+    agent_sha: str | None = None
+    """Tip of the commits that the agent made itself, if any; pinned too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Tip of the plan branch merged with an attempt: the tree that is gated and that lands."""
+
+    parent: str
+    sha: str
+    tree: str
+    empty: bool
+    """The merge changes nothing against the tip."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tripwire:
+    """A fingerprint of the user's own checkout."""
+
+    head: str
+    refs: Mapping[str, str]
+    status: Mapping[str, str]
+    """Changed and untracked paths with a hash of their content."""
+    config: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trailers:
+    """Who a commit belongs to."""
+
+    plan: str
+    task: str
+    attempt: str
+    run: str
+
+
+class Repository(Protocol):
+    """All git work on one project. Every method is idempotent: called again after a crash it finds its own work."""
+
+    async def base(self, ref: str | None = None) -> Base:
+        """Resolve where a plan starts; raise `NotARepository` with what to do."""
+
+    async def ensure_branch(self, branch: str, sha: str) -> str:
+        """Create the plan branch at `sha` unless it exists; return its tip."""
+
+    async def tip(self, branch: str) -> str:
+        """Return the tip of a branch of ours."""
+
+    async def make_workspace(
+        self, path: Path, sha: str, *, copy_files: Sequence[str] = (), marker: str = ""
+    ) -> None:
+        """Make a private clone at `sha` with no hooks and no way back; an unfinished one is made anew."""
+
+    def has_workspace(self, path: Path) -> bool:
+        """Say whether there is a workspace, or what is left of one."""
+
+    async def snapshot(
+        self, path: Path, *, base_sha: str, ref: str, subject: str, trailers: Trailers, at: datetime
+    ) -> Snapshot:
+        """Commit whatever the workspace holds with a git dir and index of our own, and pin it at `ref`."""
+
+    async def candidate(
+        self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
+    ) -> Candidate:
+        """Merge in memory; raise `MergeConflict`."""
+
+    async def checkout(self, path: Path, sha: str, *, copy_files: Sequence[str] = ()) -> None:
+        """Make a private tree of `sha` to run gates in."""
+
+    async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
+        """Find the landing commit of a task on the first-parent line since `since`."""
+
+    async def advance(self, branch: str, *, new: str, old: str) -> bool:
+        """Compare-and-swap the branch; False when it had moved."""
+
+    async def is_ancestor(self, sha: str, of: str) -> bool:
+        """Say whether `sha` is contained in `of`."""
+
+    async def proven(self, sha: str, target: str) -> bool:
+        """Say whether the work of `sha` is in `target`: as its ancestor, or change by change after a squash."""
+
+    async def drop_quarantine(self, older_than: datetime) -> Sequence[Any]:
+        """Let go of what was put in quarantine before a moment, and return it."""
+
+    async def diff_hash(self, old: str, new: str) -> str:
+        """Return the SHA-256 of the full binary diff between two commits."""
+
+    async def tree_of(self, sha: str) -> str:
+        """Return the tree id of a commit."""
+
+    async def tripwire(self) -> Tripwire:
+        """Take a fingerprint of the user's checkout."""
+
+    def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
+        """Say in plain words what differs between two fingerprints."""
+
+    async def stray_patch(self, dest: Path) -> bool:
+        """Save the checkout's uncommitted differences as a patch; False when there are none."""
+
+    async def remove_workspace(self, path: Path) -> None:
+        """Delete a workspace or gate tree of ours; refuses any path that is not one."""
+
+    async def file_at(self, sha: str, path: str) -> str | None:
+        """Return a file's text at a commit."""

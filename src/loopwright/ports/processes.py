@@ -1,0 +1,102 @@
+"""Processes that outlive us."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Literal, Protocol
+
+from loopwright.core.homes import HomeView
+from loopwright.core.model import Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """Everything a keeper needs to know about one process."""
+
+    run_id: str
+    directory: Path
+    """The run's own directory: spec, output, exit status, socket."""
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    stdin: Literal["null", "pipe"] = "null"
+    stdin_data: str = ""
+    """Written first when stdin is a pipe; the pipe then stays open for numbered writes unless closed by one."""
+    limits: Limits = field(default_factory=Limits)
+    done_pattern: str | None = None
+    """A regular expression on an output line that means "I am done": starts the grace timer."""
+    interrupt: str | None = None
+    """A line written to stdin (or the name of a signal, `SIGINT`) that asks politely to stop."""
+    activity_paths: tuple[Path, ...] = ()
+    """Directories whose changes count as a sign of life."""
+    secrets: tuple[str, ...] = ()
+    """Exact values to redact from the output, besides well-known shapes."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Files to write into the run's directory before it starts, by name."""
+    home: HomeView | None = None
+    """The run's private HOME; without one it has whatever `env` says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """How a process ended, as its keeper wrote it."""
+
+    code: int | None
+    """Exit code; negative for a signal; None when it never started."""
+    ended_by: Literal["itself", "deadline", "idle", "done_hang", "asked", "not_started", "lost"]
+    started_at: datetime | None
+    ended_at: datetime
+    output_bytes: int
+    output_sha256: str
+    dropped_bytes: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """What can be seen of a run from outside."""
+
+    state: Literal["absent", "alive", "exited", "lost"]
+    """`lost`: it was started, but there is neither a live keeper nor an exit file."""
+    exit: Exit | None = None
+    pid: int | None = None
+    last_sign_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputLine:
+    """One line of a run's output."""
+
+    offset: int
+    """Position right after this line: give it to `follow` to go on from here."""
+    stream: Literal["out", "err"]
+    text: str
+
+
+class Keepers(Protocol):
+    """Starts processes that outlive us, and finds them again."""
+
+    async def start(self, spec: RunSpec) -> None:
+        """Start a keeper unless there is a live one or an exit file already."""
+
+    def look(self, directory: Path) -> Sighting:
+        """Say what can be seen of a run now."""
+
+    def follow(self, directory: Path, offset: int = 0) -> AsyncIterator[OutputLine]:
+        """Yield complete output lines from `offset`, waiting for more, until the run has ended."""
+
+    async def wait(self, directory: Path) -> Exit:
+        """Wait for the end of the run."""
+
+    async def write(self, directory: Path, n: int, data: str, *, close: bool = False) -> None:
+        """Write to the process's stdin; the same number twice writes once."""
+
+    async def end(self, directory: Path, *, polite: bool = True) -> Exit:
+        """End the whole process tree, politely first, and return how it ended."""
+
+    async def sweep(self, run_id: str) -> int:
+        """Kill every process that carries this run's marker; return how many there were."""
+
+    def close(self) -> None:
+        """Let go of what is kept only to start the next process sooner; what was started goes on."""

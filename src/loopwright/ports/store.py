@@ -1,0 +1,93 @@
+"""A home's database."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from loopwright.core.model import Event, RecordedEvent
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Tx(Protocol):
+    """One transaction over the rows. Everything is committed together with its events, or nothing is."""
+
+    def now(self) -> datetime:
+        """Return the database's own clock: the only one that leases and fences trust."""
+
+    def get(self, kind: type[R], id: str) -> R | None:
+        """Return one row by id."""
+
+    def find(
+        self,
+        kind: type[R],
+        /,
+        *,
+        order_by: Sequence[str] = (),
+        limit: int | None = None,
+        **where: Any,
+    ) -> list[R]:
+        """Return rows whose columns equal `where`; a list, tuple, set or frozenset means any of them.
+
+        `None` means IS NULL. `order_by` takes column names, with `-` in front for descending; the id is always
+        the last tie-breaker.
+        """
+
+    def count(self, kind: type[Any], /, **where: Any) -> int:
+        """Count rows, with the same `where` as `find`."""
+
+    def insert(self, row: Any) -> None:
+        """Add a row; a second one with the same id raises `StaleVersion`."""
+
+    def update(
+        self, kind: type[R], id: str, /, *, expect: Mapping[str, Any] | None = None, **changes: Any
+    ) -> R:
+        """Change a row and return it; raise `StaleVersion` unless it exists and its columns equal `expect`."""
+
+    def delete(self, kind: type[Any], id: str) -> bool:
+        """Remove a row and say whether it was there."""
+
+    def append(self, event: Event) -> None:
+        """Record an event; it is numbered when the transaction commits."""
+
+    def events(
+        self,
+        *,
+        after: int = 0,
+        limit: int = 1000,
+        plan: str | None = None,
+        task: str | None = None,
+        run: str | None = None,
+        types: Sequence[str] = (),
+        as_stored: bool = False,
+    ) -> list[RecordedEvent]:
+        """Return committed events with a number above `after`, in order.
+
+        Old versions are brought up to date, unless `as_stored`: a hash fits only what was written.
+        """
+
+    def last_event(self) -> int:
+        """Return the highest committed event number, 0 when there is none."""
+
+
+class Store(Protocol):
+    """A home's database."""
+
+    async def transact(self, name: str, work: Callable[[Tx], T]) -> T:
+        """Run `work` in one writing transaction, named for failpoints and tracing.
+
+        It may be run again after a conflict, so it must have no effect but through its `Tx`.
+        """
+
+    async def read(self, work: Callable[[Tx], T]) -> T:
+        """Run `work` in one reading transaction."""
+
+    async def changed(self, timeout: float, *, ignoring: Collection[str] = ()) -> bool:
+        """Wait until some process committed something, at most `timeout` seconds; say whether it did.
+
+        Transactions of this process with a name in `ignoring` do not count.
+        """
+
+    async def close(self) -> None:
+        """Let go of connections and sockets."""

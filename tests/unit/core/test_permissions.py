@@ -1,0 +1,77 @@
+"""What policy settles without a person, and what it leaves to one."""
+
+import pytest
+
+from loopwright.core.permissions import OWN_TOOL, Access, Permissions, Settled, Wish, may_run, settle
+
+EDIT = Permissions(commands=("pytest *", "npm test", "git diff *"))
+READ = Permissions(access=Access.READ_ONLY, commands=("pytest *",))
+
+
+@pytest.mark.parametrize(
+    ("permissions", "wish", "expected"),
+    [
+        (EDIT, Wish(kind="read", what="/etc/hosts", inside=False), Settled.ALLOW),
+        (EDIT, Wish(kind="edit", what="src/app.py"), Settled.ALLOW),
+        (EDIT, Wish(kind="edit", what="/etc/hosts", inside=False), Settled.ASK),
+        (EDIT, Wish(kind="command", what="pytest -q tests"), Settled.ALLOW),
+        (EDIT, Wish(kind="command", what="curl example.invalid"), Settled.ASK),
+        (EDIT, Wish(kind="tool", what="WebFetch"), Settled.ASK),
+        (EDIT, Wish(kind="tool", what=OWN_TOOL), Settled.ALLOW),
+        (READ, Wish(kind="read", what="a"), Settled.ALLOW),
+        (READ, Wish(kind="edit", what="a"), Settled.DENY),
+        (READ, Wish(kind="command", what="pytest -q"), Settled.DENY),
+        (READ, Wish(kind="tool", what=OWN_TOOL), Settled.ALLOW),
+        (Permissions(access=Access.SANDBOXED_ALL), Wish(kind="command", what="rm -rf /"), Settled.ALLOW),
+        (Permissions(granted=("command:make dist",)), Wish(kind="command", what="make  dist"), Settled.ALLOW),
+        (Permissions(refused=("command:make dist",)), Wish(kind="command", what="make dist"), Settled.DENY),
+    ],
+)
+def test_a_wish_is_settled_by_what_was_recorded(
+    permissions: Permissions, wish: Wish, expected: Settled
+) -> None:
+    assert settle(permissions, wish) is expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pytest",
+        "pytest -q 'tests/test a.py'",
+        "npm test",
+        "npm test && pytest -x",
+        "git diff HEAD | pytest -",
+    ],
+)
+def test_a_line_is_allowed_when_each_of_its_parts_is(line: str) -> None:
+    assert may_run(line, EDIT.commands)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "   ",
+        "npm test --ignore-scripts",
+        "pytestx",
+        "pytest; rm -rf ~",
+        "pytest && curl example.invalid",
+        "pytest & curl example.invalid",
+        "pytest | sh",
+        "pytest $(curl example.invalid)",
+        "pytest `id`",
+        "pytest > /etc/hosts",
+        "pytest\nrm -rf ~",
+        "PATH=. pytest",
+        "pytest 'unclosed",
+        "pytest &&",
+        "pytest \\; id",
+    ],
+)
+def test_what_the_words_do_not_tell_is_left_to_a_person(line: str) -> None:
+    assert not may_run(line, EDIT.commands)
+
+
+def test_a_line_that_was_allowed_word_for_word_may_hold_anything() -> None:
+    assert may_run("make dist > log 2>&1", ("make dist > log 2>&1",))
+    assert not may_run("make dist > log", ("make dist > log 2>&1",))
