@@ -112,8 +112,8 @@ async def test_a_conversation_that_is_gone_fails_so_that_a_fresh_attempt_follows
 @pytest.mark.capability("C034")
 async def test_read_only_permission_lets_nothing_be_written(run_claude: Any, hello: Path) -> None:
     edit = scenarios.edit_file("hello.txt", old="world", new="loop")
-    await run_claude(edit, permission_mode="read-only")
-    shell, _ = await run_claude(scenarios.run_command("touch made"), permission_mode="read-only")
+    await run_claude(edit, permissions=Permissions(access=Access.READ_ONLY))
+    shell, _ = await run_claude(scenarios.run_command("touch made"), permissions=Permissions(access=Access.READ_ONLY))
     assert hello.read_text() == "hello world\n"
     assert not (hello.parent / "made").exists()
     assert shell.result.detail == "permission was denied for Bash (1)"
@@ -122,7 +122,7 @@ async def test_read_only_permission_lets_nothing_be_written(run_claude: Any, hel
 @pytest.mark.capability("C034")
 async def test_any_command_needs_full_permission(run_claude: Any, workspace: Path) -> None:
     command = scenarios.run_command("python3 -c 'print(1)' > made")
-    edit, _ = await run_claude(command, permission_mode="edit")
+    edit, _ = await run_claude(command, permissions=Permissions())
     assert "Bash" in edit.result.detail
     assert not (workspace / "made").exists()
     await run_claude(command, permissions=Permissions(access=Access.SANDBOXED_ALL))
@@ -147,4 +147,4 @@ async def test_too_many_turns_are_an_error_of_the_agent(run_claude: Any, hello: 
     ran, _ = await run_claude(
         scenarios.edit_file("hello.txt", old="world", new="loop"), options={"max_turns": 1}
     )
-    assert ran.result.failure is Failure.AGENT_ERROR
+    assert ran.result.failure is Failure.TURNS
