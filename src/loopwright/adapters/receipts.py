@@ -44,13 +44,13 @@ async def gather_facts(
     trees = {sha: await history.tree(sha) for sha in dict.fromkeys(named) if sha is not None}
     parents: dict[str, str] = {}
     landings: dict[str, tuple[str, ...]] = {}
-    diffs: dict[str, str] = {}
+    compared: dict[str, tuple[str, str]] = {}
     unchecked = []
     if events is None:
         unchecked.append("the chain of events (it is in the database of the home where the plan ran)")
     whole = trees[base] is not None and result is not None and trees[result] is not None
     if whole:
-        diffs[plan["id"]] = await repository.diff_hash(base, result)
+        compared[plan["id"]] = (base, result)
     else:
         unchecked.append("which tasks landed: there is no result yet, or it is not in this repository")
     for task in tasks:
@@ -61,14 +61,15 @@ async def gather_facts(
             parent = await history.parent(sha)
             if parent is not None:
                 parents[sha] = parent
-                diffs[task["id"]] = await repository.diff_hash(parent, sha)
+                compared[task["id"]] = (parent, sha)
+    hashes = await repository.diff_hashes(list(compared.values()))
     outputs, missing = _outputs(receipt, home_runs_dir)
     return Facts(
         trees=trees,
         contains_base=whole and await repository.is_ancestor(base, result),
         parents=parents,
         landings=landings,
-        diffs=diffs,
+        diffs=dict(zip(compared, hashes, strict=True)),
         outputs=outputs,
         events=events,
         unchecked=(*unchecked, *missing),

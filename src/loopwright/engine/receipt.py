@@ -60,18 +60,17 @@ async def _git_facts(
     # The repository takes full commit ids only, so what a task landed on is told by the attempt that did.
     parents = {one.candidate_sha: one.candidate_parent or "" for one in attempts if one.candidate_sha}
     try:
-        whole = (
-            await repository.diff_hash(plan.base_sha, plan.result_sha)
-            if plan.result_sha is not None
-            else None
-        )
-        tree = await repository.tree_of(plan.result_sha) if plan.result_sha is not None else None
-        diffs = {
-            task.id: await repository.diff_hash(parents[task.landed_sha], task.landed_sha)
+        landed = {
+            task.id: (parents[task.landed_sha], task.landed_sha)
             for task in tasks
             if task.landed_sha is not None and task.landed_sha in parents
         }
+        hashes = dict(zip(landed, await repository.diff_hashes(list(landed.values())), strict=True))
+        whole, tree = None, None
+        if plan.result_sha is not None:
+            (whole,) = await repository.diff_hashes([(plan.base_sha, plan.result_sha)])
+            tree = await repository.tree_of(plan.result_sha)
     except (GitFailed, UserError):
         # Someone removed the commits: the receipt then says what it can, and verifying it shows the rest.
         return GitFacts(result_tree=None)
-    return GitFacts(result_tree=tree, diff_sha256=whole, task_diff_sha256=diffs)
+    return GitFacts(result_tree=tree, diff_sha256=whole, task_diff_sha256=hashes)

@@ -111,8 +111,8 @@ class Repository(Protocol):
     async def drop_quarantine(self, older_than: datetime) -> Sequence[Any]:
         """Let go of what was put in quarantine before a moment, and return it."""
 
-    async def diff_hash(self, old: str, new: str) -> str:
-        """Return the SHA-256 of the full binary diff between two commits."""
+    async def diff_hashes(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
+        """Return the SHA-256 of the full binary diff between the two commits of each pair."""
 
     async def tree_of(self, sha: str) -> str:
         """Return the tree id of a commit."""

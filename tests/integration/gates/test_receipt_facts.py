@@ -145,9 +145,9 @@ class World:
             )
             for n, attempt in enumerate(attempts, 1)
         ]
-        hashes = {
-            a.task_id: await self.repository.diff_hash(a.candidate_parent, a.candidate_sha) for a in attempts
-        }
+        pairs = [(base, tip), *((a.candidate_parent, a.candidate_sha) for a in attempts)]
+        whole, *each = await self.repository.diff_hashes(pairs)
+        hashes = dict(zip((a.task_id for a in attempts), each, strict=True))
         return build_receipt(
             project=Project(id="proj", name="demo", path=str(self.project), created_at=NOW),
             plan=plan,
@@ -157,7 +157,7 @@ class World:
             verdicts=verdicts,
             git=GitFacts(
                 result_tree=await self.repository.tree_of(tip),
-                diff_sha256=await self.repository.diff_hash(base, tip),
+                diff_sha256=whole,
                 task_diff_sha256=hashes,
             ),
             event_head=None,

@@ -257,11 +257,17 @@ async def test_anyone_can_compute_the_hash_of_a_change(world: World) -> None:
     made = await attempt(
         world, 1, "echo two > app.py; printf '\\0\\1' > binary; git mv docs/readme.md docs/moved.md"
     )
-    found = await world.repository.diff_hash(world.base_sha, made)
-    command = DIFF_COMMAND.replace("OLD", world.base_sha).replace("NEW", made)
-    shown = subprocess.run(["sh", "-c", command], cwd=world.user, capture_output=True, text=True).stdout
-    assert shown.split()[0] == found
-    assert found != hashlib.sha256(b"").hexdigest()
+    long = await attempt(world, 2, "seq 100000 > long.txt; printf '%s ' a b > docs/readme.md")
+    pairs = [(world.base_sha, made), (made, made), (made, long), (long, world.base_sha)]
+    found = await world.repository.diff_hashes(pairs)
+    for (old, new), sha256 in zip(pairs, found, strict=True):
+        command = DIFF_COMMAND.replace("OLD", old).replace("NEW", new)
+        shown = subprocess.run(["sh", "-c", command], cwd=world.user, capture_output=True, text=True).stdout
+        assert shown.split()[0] == sha256
+    assert (found[0] == hashlib.sha256(b"").hexdigest(), found[1] == hashlib.sha256(b"").hexdigest()) == (
+        False,
+        True,
+    )
 
 
 async def test_a_packed_branch_is_read_as_well_as_a_loose_one(world: World) -> None:
@@ -290,3 +296,56 @@ async def test_work_is_brought_in_without_asking_every_ref(world: World) -> None
     world.agent("echo new > new.txt")
     taken = await world.snapshot()
     assert "new.txt" in world.files_at(taken.sha)
+
+
+async def test_what_lands_is_complete_even_if_our_own_git_dir_had_it_already(world: World) -> None:
+    first = await candidate(
+        world, world.base_sha, await attempt(world, 1, "mkdir -p deep; echo 1 > deep/one")
+    )
+    second = await attempt(world, 2, "mkdir -p deep; echo 2 > deep/two")
+    # The very tree that the merge will come to, in a git dir that the user's repository knows nothing of.
+    third = replace(world)
+    third.workspace = world.home / "workspaces" / "att_3"
+    await third.make()
+    third.agent("mkdir -p deep; echo 1 > deep/one; echo 2 > deep/two")
+    own = next((world.home / "git").glob("*.git"))
+    git = ("git", f"--git-dir={own}", f"--work-tree={third.workspace}")
+    sh(third.workspace, *git, "add", "-A")
+    sh(third.workspace, *git, "write-tree")
+    merged = await candidate(world, first.sha, second)
+    await world.repository.ensure_branch(BRANCH, world.base_sha)
+    assert await world.repository.advance(BRANCH, new=merged.sha, old=world.base_sha)
+    objects = world.sh("git", "rev-list", "--objects", BRANCH)
+    assert merged.tree in objects
+    assert world.sh("git", "fsck", "--connectivity-only", "--no-dangling", merged.sha) == ""
+
+
+async def test_a_landing_is_found_by_someone_who_did_not_write_it(world: World) -> None:
+    first = await candidate(world, world.base_sha, await attempt(world, 1, "echo two > app.py"), "task_1")
+    second = await candidate(world, first.sha, await attempt(world, 2, "echo new > new.txt"), "task_2")
+    fresh = GitRepository(world.user, project_id="proj_1", home=world.home)
+    third = await fresh.candidate(
+        tip=second.sha,
+        attempt_sha=await attempt(world, 3, "echo more > more.txt"),
+        subject="feat: land it",
+        trailers=trailers("task_3"),
+        at=AT,
+    )
+    for one, sha in {"task_1": first.sha, "task_2": second.sha, "task_3": third.sha, "task_4": None}.items():
+        assert await fresh.landed(third.sha, since=world.base_sha, task_id=one) == sha
+        assert await world.repository.landed(third.sha, since=world.base_sha, task_id=one) == sha
+
+
+async def test_a_commit_of_ours_is_the_one_that_git_would_write(world: World) -> None:
+    made = await candidate(world, world.base_sha, await attempt(world, 1, "echo ü > app.py"))
+    raw = subprocess.run(
+        ["git", "cat-file", "commit", made.sha], cwd=world.user, capture_output=True, check=True
+    ).stdout
+    again = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "--stdin"],
+        cwd=world.user,
+        input=raw,
+        capture_output=True,
+        check=True,
+    )
+    assert again.stdout.decode().strip() == made.sha

@@ -259,3 +259,26 @@ async def test_unused_objects_of_our_own_can_be_tidied_without_harm(world: World
     sh(world.home, "rm", "-rf", str(world.home / "git"))
     world.sh("git", "fsck", "--strict")
     assert world.sh("git", "show", f"{snapshot.sha}:app.py") == "two"
+
+
+async def test_an_odd_but_whole_commit_of_the_agent_is_kept(world: World) -> None:
+    await world.make()
+    world.agent(
+        "echo two > app.py; git add -A; tree=$(git write-tree);"
+        " sha=$(printf 'tree %s\\nauthor <> 1 +0000\\ncommitter <> 1 +0000\\n\\nodd\\n' $tree"
+        " | git hash-object -t commit -w --literally --stdin); git reset -q --soft $sha"
+    )
+    snapshot = await world.snapshot()
+    assert snapshot.agent_sha is not None
+    assert world.sh("git", "log", "-1", "--format=%s", snapshot.agent_sha) == "odd"
+
+
+async def test_a_pin_that_git_packed_away_is_not_lost_when_it_is_replaced(world: World) -> None:
+    await world.make()
+    world.agent("echo two > app.py")
+    first = await world.snapshot()
+    world.sh("git", "pack-refs", "--all")
+    world.agent("echo three > app.py")
+    second = await world.snapshot()
+    kept = world.sh("git", "for-each-ref", "--format=%(objectname)", "refs/loopwright").split()
+    assert {first.sha, second.sha} <= set(kept)

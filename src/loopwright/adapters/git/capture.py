@@ -73,12 +73,10 @@ class Capture:
 
     async def pinned(self, path: Path, tree: snapshots.Tree, *, base_sha: str, label: Label) -> Snapshot:
         """Commit a tree of a workspace on top of `base_sha`, and pin it with the agent's own commits."""
-        known = await self._refs.read(label.ref, f"{label.ref}-agent*")
+        known = await self._refs.pins(label.ref)
         sha = _unchanged(known.get(label.ref), tree.id, base_sha, label.message)
         if sha is None:
-            sha = await write_commit(
-                self._git, self._depot, tree.id, parents=(base_sha,), message=label.message, at=label.at
-            )
+            sha = write_commit(self._depot, tree.id, parents=(base_sha,), message=label.message, at=label.at)
             await self._refs.pin({label.ref: sha}, origin=self._depot.path, near=base_sha, known=known)
         agent_sha = await adopt(
             self._depot, self._refs, path / ".git", base_sha=base_sha, ref=label.ref, known=known
@@ -130,9 +128,7 @@ class Capture:
         )
         if not tree.difference.changes:
             return parent
-        sha = await write_commit(
-            self._git, depot, tree.id, parents=(parent,), message=label.message, at=label.at
-        )
+        sha = write_commit(depot, tree.id, parents=(parent,), message=label.message, at=label.at)
         known = await refs.read(label.ref)
         await refs.pin({label.ref: sha}, origin=depot.path, near=module.sha, known=known)
         return sha

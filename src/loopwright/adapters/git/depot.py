@@ -61,6 +61,14 @@ class Depot:
         """Return the environment for commands in it."""
         return own_env(self.path, work_tree=work_tree, index=index)
 
+    def env_into_source(self) -> dict[str, str]:
+        """Return the environment for commands that write into the user's repository, under our own settings.
+
+        They see no objects but those of that repository: git does not write again what it finds somewhere, and
+        what it finds only here would be missing there.
+        """
+        return self.env() | {"GIT_OBJECT_DIRECTORY": str(self.source.objects)}
+
     @property
     def null(self) -> str:
         """The object id that means "nothing"."""

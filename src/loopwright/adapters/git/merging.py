@@ -1,11 +1,12 @@
 """Building and finding landings, and proving that work has arrived. Everything happens in our own git dir."""
 
 import hashlib
+import tempfile
 from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from loopwright.adapters.git.commits import message_of, write_commit
 from loopwright.adapters.git.depot import Depot
@@ -35,12 +36,12 @@ class Merging:
         # What a commit id stands for never changes, so what was written or asked here need not be asked again.
         self._trees: OrderedDict[str, str] = OrderedDict()
         self._parents: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._tasks: OrderedDict[str, str] = OrderedDict()
 
     async def candidate(
         self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
     ) -> Candidate:
         """Merge an attempt into the tip; raise `MergeConflict` with what collides."""
-        env = self._depot.env()
         done = await self._git.run(
             "merge-tree",
             "--write-tree",
@@ -49,7 +50,8 @@ class Merging:
             "--messages",
             tip,
             attempt_sha,
-            env=env,
+            # Right into the user's repository, where the attempt is kept already: so landing only moves a ref.
+            env=self._depot.env_into_source(),
             ok=(0, 1),
         )
         tree, *rest = done.out.split(b"\0")
@@ -57,20 +59,26 @@ class Merging:
         if done.code == 1:
             raise await self._conflict(merged, rest)
         tip_tree = await self.tree_of(tip)
-        sha = await write_commit(
-            self._git,
+        sha = write_commit(
             self._depot,
             merged,
             parents=(tip, attempt_sha),
             message=message_of(subject, trailers),
             at=at,
+            into=self._depot.source.objects,
         )
         _remember(self._trees, sha, merged)
+        _remember(self._tasks, sha, trailers.task)
         _remember(self._parents, sha, (tip, attempt_sha))
         return Candidate(parent=tip, sha=sha, tree=merged, empty=merged == tip_tree)
 
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
         """Find the newest first-parent commit since `since` whose trailer names exactly this task."""
+        while branch_tip != since and branch_tip in self._tasks and branch_tip in self._parents:
+            # What was written here need not be asked.
+            if self._tasks[branch_tip] == task_id:
+                return branch_tip
+            branch_tip = self._parents[branch_tip][0]
         if branch_tip == since:
             return None
         form = "%H%x1f%(trailers:key=Loopwright-Task,valueonly,unfold,separator=%x1e)%x00"
@@ -107,11 +115,19 @@ class Merging:
         _remember(self._trees, sha, done.text)
         return done.text
 
-    async def diff_hash(self, old: str, new: str) -> str:
-        """Return the SHA-256 of the full binary diff, as `DIFF_COMMAND` computes it."""
-        digest = hashlib.sha256()
-        await self._git.run("diff-tree", *_DIFF_FLAGS, old, new, env=self._depot.env(), sink=digest.update)
-        return digest.hexdigest()
+    async def diff_hashes(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
+        """Return the SHA-256 of each full binary diff, as `DIFF_COMMAND` computes it; one process for all."""
+        heads = [f"{await self.tree_of(old)} {await self.tree_of(new)}\n".encode() for old, new in pairs]
+        hashes = _Hashes(heads)
+        if pairs:
+            text = b"".join(heads)
+            with tempfile.TemporaryFile() as asked:
+                asked.write(text)
+                asked.seek(0)
+                await self._git.run(
+                    "diff-tree", "--stdin", *_DIFF_FLAGS, env=self._depot.env(), stdin=asked, sink=hashes.feed
+                )
+        return hashes.finish()
 
     async def file_at(self, sha: str, path: str) -> str | None:
         """Return a file's text at a commit; None when there is no such file."""
@@ -139,8 +155,7 @@ class Merging:
         if base.code != 0:
             return False
         # The whole of it as one change: a squash leaves a commit with the same patch, however the target went on.
-        squashed = await write_commit(
-            self._git,
+        squashed = write_commit(
             self._depot,
             await self.tree_of(sha),
             parents=(base.text,),
@@ -171,6 +186,47 @@ class Merging:
                 text, content = content[:size], content[size + 1 :]
                 pieces += [f"--- {display(path)}", *_hunks(text)]
         return MergeConflict(tuple(display(path) for path in paths), detail="\n".join(pieces)[:_DETAIL_LIMIT])
+
+
+class _Hashes:
+    """Hashes a stream of diffs one by one; each follows a line that names its two trees.
+
+    No line of a diff can be taken for such a line: all that comes from a file has a mark or a space in front.
+    """
+
+    def __init__(self, heads: Sequence[bytes]) -> None:
+        self._heads = list(heads)
+        self._found: list[Any] = []
+        self._rest = b"\n"
+
+    def feed(self, piece: bytes) -> None:
+        """Take in a piece of the stream."""
+        self._rest += piece
+        while len(self._found) < len(self._heads):
+            mark = b"\n" + self._heads[len(self._found)]
+            at = self._rest.find(mark)
+            if at < 0:
+                self._hash(len(self._rest) - len(mark))
+                return
+            self._hash(at + 1)
+            self._rest = self._rest[len(mark) - 1 :]
+            self._found.append(hashlib.sha256())
+        self._hash(len(self._rest) - 1)
+
+    def _hash(self, end: int) -> None:
+        """Let go of what is surely not part of the next mark; the byte before it stays, to see a line begin."""
+        if end > 1:
+            if self._found:
+                self._found[-1].update(self._rest[1:end])
+            self._rest = self._rest[end - 1 :]
+
+    def finish(self) -> list[str]:
+        """Return the hashes."""
+        if self._found:
+            self._found[-1].update(self._rest[1:])
+        if len(self._found) != len(self._heads):
+            raise GitFailed("git diff-tree did not answer for every pair of trees")
+        return [digest.hexdigest() for digest in self._found]
 
 
 def _remember(known: OrderedDict[str, T], sha: str, fact: T) -> None:

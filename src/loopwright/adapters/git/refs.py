@@ -4,11 +4,11 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 from loopwright.adapters.git.environment import own_env
-from loopwright.adapters.git.names import is_sha
 from loopwright.adapters.git.place import Source
+from loopwright.adapters.git.ref_files import RefFiles
 from loopwright.adapters.git.runner import Git
 from loopwright.core.errors import GitFailed, Refused
 from loopwright.ports import Failpoint
@@ -42,6 +42,7 @@ class Refs:
         self._git = git
         self._source = source
         self._failpoint = failpoint
+        self._files = RefFiles(source.common_dir)
 
     async def read(self, *patterns: str) -> Mapping[str, Ref]:
         """Return the refs that match, by name."""
@@ -68,14 +69,24 @@ class Refs:
 
         A ref that was moved since the last packing is a file with the id in it, which is read without asking git.
         """
-        try:
-            found = (self._source.common_dir / name).read_text(encoding="ascii").strip()
-        except (OSError, ValueError):
-            found = ""
-        if is_sha(found):
+        found = self._files.tip(name)
+        if found is not None:
             return found
         known = await self.read(name)
         return known[name].sha if name in known else None
+
+    async def pins(self, name: str) -> Mapping[str, Ref]:
+        """Return a pin with the agent's own commits beside it; most often there is none yet, which files tell."""
+        if self._files.usable and not self._files.may_have(name):
+            return {}
+        return await self.read(name, f"{name}-agent*")
+
+    async def checked_out(self, name: str) -> str:
+        """Return where a branch is checked out; empty when nowhere."""
+        if self._files.usable:
+            return self._files.checked_out(name)
+        known = await self.read(name)
+        return known[name].worktree if name in known else ""
 
     async def pin(
         self, updates: Mapping[str, str], *, origin: Path, near: str, known: Mapping[str, Ref]
@@ -125,6 +136,8 @@ class Refs:
             pack.seek(_COUNT_AT)
             count = int.from_bytes(pack.read(4), "big")
             pack.seek(0)
+            if 0 < count < _LOOSE_LIMIT and await self._unpacked(pack):
+                return
             take = (
                 ("unpack-objects", "-q") if count < _LOOSE_LIMIT else ("index-pack", "--stdin", "--fix-thin")
             )
@@ -133,6 +146,18 @@ class Refs:
         await self._git.run(
             "rev-list", "--objects", "--quiet", *shas, f"^{near}", env=self._source.env(), stdin=b""
         )
+
+    async def _unpacked(self, pack: IO[bytes]) -> bool:
+        """Unpack with all that is linked to checked at once; False when git finds something to object to.
+
+        It also objects to things that are odd but whole, such as a commit without a name: those are taken otherwise.
+        """
+        try:
+            await self._git.run("unpack-objects", "-q", "--strict", env=self._source.env(), stdin=pack)
+        except GitFailed:
+            pack.seek(0)
+            return False
+        return True
 
     async def create(self, name: str, sha: str) -> bool:
         """Create a ref; False when it exists."""

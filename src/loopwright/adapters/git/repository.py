@@ -106,15 +106,15 @@ class GitRepository:
         """Compare-and-swap the branch; False when it had moved."""
         name, new, old = names.branch(branch), names.sha(new), names.sha(old)
         parts = await self._ready()
-        ref = (await parts.refs.read(name)).get(name)
-        if ref is None or ref.sha != old:
-            return ref is not None and ref.sha == new
-        if ref.worktree:
+        tip = await parts.refs.tip(name)
+        if tip != old:
+            return tip == new
+        worktree = await parts.refs.checked_out(name)
+        if worktree:
             raise GitFailed(
-                f"the branch {branch} is checked out in {ref.worktree}: landing on it would make that checkout"
+                f"the branch {branch} is checked out in {worktree}: landing on it would make that checkout"
                 " look changed. Switch it to another branch there (git switch --detach), then resume."
             )
-        await parts.refs.bring(parts.depot.path, [new], near=old)
         return await parts.refs.swap(name, new=new, old=old)
 
     async def log(self, branch: str, base: str) -> list[tuple[str, str]]:
@@ -203,9 +203,10 @@ class GitRepository:
 
     # --- reading -----------------------------------------------------------------------------------
 
-    async def diff_hash(self, old: str, new: str) -> str:
-        """Return the SHA-256 of the full binary diff between two commits."""
-        return await (await self._ready()).merging.diff_hash(names.sha(old), names.sha(new))
+    async def diff_hashes(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
+        """Return the SHA-256 of the full binary diff between the two commits of each pair."""
+        checked = [(names.sha(old), names.sha(new)) for old, new in pairs]
+        return await (await self._ready()).merging.diff_hashes(checked)
 
     async def tree_of(self, sha: str) -> str:
         """Return the tree id of a commit."""

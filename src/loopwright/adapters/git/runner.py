@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import functools
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -161,6 +163,8 @@ class _Running:
             try:
                 self._process = subprocess.Popen(
                     ["git", *self._args],
+                    # Looked up once: each folder of PATH that has no git would cost a failed start.
+                    executable=_found(self._env.get("PATH", os.defpath)),
                     env=dict(self._env),
                     cwd=self._folder,
                     stdin=self._input(),
@@ -206,6 +210,11 @@ class _Running:
             listening.join()
         process.wait()
         return b"", b"".join(errors)
+
+
+@functools.cache
+def _found(path: str) -> str:
+    return shutil.which("git", path=path) or "git"
 
 
 async def _end(running: _Running, work: "asyncio.Future[Done]") -> None:

@@ -15,6 +15,7 @@ from loopwright.adapters.git.environment import user_env
 from loopwright.adapters.git.names import display
 from loopwright.adapters.git.place import Place
 from loopwright.adapters.git.protection import STATE_FOLDER
+from loopwright.adapters.git.ref_files import RefFiles
 from loopwright.adapters.git.runner import Git
 from loopwright.ports import Tripwire
 
@@ -22,6 +23,7 @@ _FILE_LIMIT: Final = 8 << 20
 _TOTAL_LIMIT: Final = 128 << 20
 _COUNT_LIMIT: Final = 2000
 _OURS: Final = "refs/heads/loopwright/"
+_THEIRS: Final = ("refs/heads", "refs/tags", "refs/stash")
 _WATCHED: Final = ("config", "config.worktree", "info/exclude", "info/attributes", "info/grafts", "shallow")
 
 
@@ -62,26 +64,26 @@ def _is_ours(place: Place, home: Path, path: bytes) -> bool:
 
 async def take(git: Git, place: Place, home: Path) -> Tripwire:
     """Take a fingerprint of the user's checkout and repository."""
-    listing = _refs(git, place)
+    files = RefFiles(place.source.common_dir)
     if place.toplevel is None:
-        refs, config = await asyncio.gather(listing, asyncio.to_thread(_config_hash, place))
+        refs, config = await asyncio.gather(_refs(git, place, files), asyncio.to_thread(_config_hash, place))
         head = (place.source.git_dir / "HEAD").read_text(encoding="utf-8").strip()
         return Tripwire(head=head, refs=refs, status={}, config=config)
     # Side by side: it is taken twice per attempt, while a slot waits for it.
     refs, (branch, sha, marks), config = await asyncio.gather(
-        listing, status(git, place, home), asyncio.to_thread(_config_hash, place)
+        _refs(git, place, files), status(git, place, home), asyncio.to_thread(_config_hash, place)
     )
     changed = await asyncio.to_thread(_hashed, place.toplevel, marks) if marks else {}
     return Tripwire(head=f"{branch} {sha}", refs=refs, status=changed, config=config)
 
 
-async def _refs(git: Git, place: Place) -> Mapping[str, str]:
+async def _refs(git: Git, place: Place, files: RefFiles) -> Mapping[str, str]:
+    if files.usable:
+        return await asyncio.to_thread(files.listing, _THEIRS, without=_OURS)
     listed = await git.run(
         "for-each-ref",
         "--format=%(refname) %(objectname)",
-        "refs/heads",
-        "refs/tags",
-        "refs/stash",
+        *_THEIRS,
         env=place.source.env(),
     )
     lines = (line.rpartition(" ") for line in listed.out.decode("utf-8", "replace").splitlines())
