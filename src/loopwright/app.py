@@ -13,6 +13,7 @@ from pathlib import Path
 from loopwright import __version__
 from loopwright.adapters import registry
 from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.gates.commands import RUNNER
 from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.host import SystemClock, boot_id, host_id, new_id
 from loopwright.adapters.keepers import ProcessKeepers
@@ -73,7 +74,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         clock=SystemClock(),
         ids=new_id,
         chance=random.random,
-        keepers=ProcessKeepers(failpoint=home.failpoint),
+        keepers=ProcessKeepers(failpoint=home.failpoint, loads=RUNNER),
         repository=repositories(home),
         agent=cache(registry.agent),
         gate=registry.gate("commands"),

@@ -22,9 +22,10 @@ from loopwright.ports import Exit, Failpoint, OutputLine, RunSpec, Sighting, no_
 class ProcessKeepers:
     """Keepers as processes of this machine."""
 
-    def __init__(self, failpoint: Failpoint = no_failpoint) -> None:
+    def __init__(self, failpoint: Failpoint = no_failpoint, *, loads: Path | None = None) -> None:
+        """Start keepers; runs of the Python program `loads`, with one argument, start without loading it anew."""
         self._failpoint = failpoint
-        self._nursery = Nursery()
+        self._nursery = Nursery(loads=loads)
 
     async def start(self, spec: RunSpec) -> None:
         """Start a keeper unless there is a live one or an exit file already."""

@@ -32,8 +32,10 @@ class NoAnswer(Exception):
 class Nursery:
     """Starts keepers, from any thread. The process behind it comes with the first start and ends with us."""
 
-    def __init__(self, *, answer_s: float = START_S) -> None:
+    def __init__(self, *, answer_s: float = START_S, loads: Path | None = None) -> None:
+        """Make one whose keepers need not start the Python program `loads` anew for the runs that are to be it."""
         self._answer_s = answer_s
+        self._loads = loads
         self._lock = threading.Lock()
         self._process: _Process | None = None
 
@@ -63,7 +65,7 @@ class Nursery:
                 self._process.close()
                 self._process = None
             if self._process is None:
-                self._process = _Process()
+                self._process = _Process(self._loads)
             return self._process
 
     def _forget(self, process: "_Process") -> None:
@@ -76,7 +78,7 @@ class Nursery:
 class _Process:
     """A nursery and our end of the line to it. It ends when that end is closed, however that comes about."""
 
-    def __init__(self) -> None:
+    def __init__(self, loads: Path | None) -> None:
         self._owner = os.getpid()
         self._environment = _environment()
         self._line, theirs = socket.socketpair()
@@ -84,7 +86,14 @@ class _Process:
         with theirs:
             try:
                 process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", str(PROGRAM), nursery.OPTION],
+                    [
+                        sys.executable,
+                        "-I",
+                        "-S",
+                        str(PROGRAM),
+                        nursery.OPTION,
+                        *map(str, filter(None, [loads])),
+                    ],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

@@ -2,7 +2,8 @@
 
 It returns at once when the keeper holds the run's lock (0), when another one does (10), or when the run has
 ended already (11); anything else is a failure with its reason on stderr. With `--nursery` instead of a directory it
-stays and does this for every connection that it is handed, until whoever started it is gone.
+stays and does this for every connection that it is handed, until whoever started it is gone; a program named after
+that is loaded once, for all runs that are to start it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import time
 from loopwright.keeper import home, nursery, places
 from loopwright.keeper.desk import listen
 from loopwright.keeper.keeping import Keeper
+from loopwright.keeper.loaded import Loaded, load
 from loopwright.keeper.processes import Tree
 from loopwright.keeper.spec import BadSpec, Spec
 from loopwright.keeper.status import Status
@@ -29,7 +31,7 @@ PAUSE_S = 0.01
 SWEEP_S = 5.0
 
 
-def main(directory: str, told: bytes) -> int:
+def main(directory: str, told: bytes, loaded: Loaded | None = None) -> int:
     """Take the run's lock and leave a keeper behind."""
     try:
         spec = Spec(told)
@@ -67,14 +69,22 @@ def main(directory: str, told: bytes) -> int:
         os.dup2(fd, target)
     os.close(null)
     os.close(log)
-    _keep(directory, spec, status, listener, umask=umask)
+    _keep(directory, spec, status, listener, umask=umask, loaded=loaded)
     # Interpreter shutdown could only fail; everything that matters is on disk.
     os._exit(0)
 
 
-def _keep(directory: str, spec: Spec, status: Status, listener: socket.socket, *, umask: int) -> None:
+def _keep(
+    directory: str,
+    spec: Spec,
+    status: Status,
+    listener: socket.socket,
+    *,
+    umask: int,
+    loaded: Loaded | None,
+) -> None:
     try:
-        Keeper(directory, spec, status, listener, umask=umask).run()
+        Keeper(directory, spec, status, listener, umask=umask, loaded=loaded).run()
     except BaseException:  # noqa: BLE001 - a keeper that fails must not leave the tree running
         import traceback  # it loads the tokenizer too, which a keeper has no other use for
 
@@ -135,5 +145,6 @@ def _kill_marked(run_id: str) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == nursery.OPTION:
-        nursery.tend(main)
+        program = load(sys.argv[2]) if len(sys.argv) > 2 else None
+        nursery.tend(lambda directory, told: main(directory, told, program))
     sys.exit(main(os.path.abspath(sys.argv[1]), nursery.everything_on_stdin()))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import signal
 
+from loopwright.keeper.loaded import forget_signals
 from loopwright.keeper.places import MARKER
 from loopwright.keeper.processes import die_with
 
@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+    from loopwright.keeper.loaded import Loaded
     from loopwright.keeper.spec import Spec
 
 # Without it (macOS) the child is waited for at once; orphans are not adopted there, so none have to be.
@@ -28,7 +29,9 @@ class NotStarted(Exception):
 class Child:
     """A started program and our ends of its pipes, none of which blocks."""
 
-    def __init__(self, spec: Spec, *, private: dict[str, str], umask: int) -> None:
+    def __init__(
+        self, spec: Spec, *, private: dict[str, str], umask: int, loaded: Loaded | None = None
+    ) -> None:
         environment = {**spec.env, MARKER: spec.run_id, **private}
         stdin, self.stdin = os.pipe() if spec.stdin_pipe else (os.open(os.devnull, os.O_RDONLY), -1)
         self.stdout, stdout = _wide_pipe()
@@ -38,7 +41,8 @@ class Child:
         keeper = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
-            _become(spec, environment, (stdin, stdout, stderr), report, keeper=keeper, umask=umask)
+            stdio = (stdin, stdout, stderr)
+            _become(spec, environment, stdio, report, keeper=keeper, umask=umask, loaded=loaded)
         for fd in (stdin, stdout, stderr, report):
             os.close(fd)
         said = os.read(trouble, 4096)
@@ -101,6 +105,7 @@ def _become(
     *,
     keeper: int,
     umask: int,
+    loaded: Loaded | None,
 ) -> NoReturn:
     what = f"cannot start {spec.argv[0]!r}"
     try:
@@ -108,13 +113,13 @@ def _become(
         os.setsid()
         for target, fd in enumerate(stdio):
             os.dup2(fd, target)
-        for number in (signal.SIGPIPE, signal.SIGHUP, signal.SIGTERM, signal.SIGINT, signal.SIGCHLD):
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        forget_signals()
         os.umask(umask)
         what = f"cannot enter the working directory {spec.cwd!r}"
         os.chdir(spec.cwd)
         what = f"cannot start {spec.argv[0]!r}"
+        if loaded is not None and loaded.fits(spec.argv):
+            loaded.become(spec.argv, environment)
         os.execvpe(spec.argv[0], spec.argv, environment)
     except BaseException as problem:  # noqa: BLE001 - between fork and exec nobody else can hear it
         reason = _words(problem, spec.argv[0])

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import socket
     from typing import Any
 
+    from loopwright.keeper.loaded import Loaded
     from loopwright.keeper.spec import Spec
 
 READ_BYTES = 256 * 1024
@@ -40,12 +41,20 @@ class Keeper:
     """Keeps one run from its start to its exit file."""
 
     def __init__(
-        self, directory: str, spec: Spec, status: Status, listener: socket.socket, *, umask: int
+        self,
+        directory: str,
+        spec: Spec,
+        status: Status,
+        listener: socket.socket,
+        *,
+        umask: int,
+        loaded: Loaded | None = None,
     ) -> None:
         self._directory = directory
         self._spec = spec
         self._status = status
         self._umask = umask
+        self._loaded = loaded
         self._desk = Desk(listener, self._answer)
         forms = forms_of(spec.secrets)
         overlap = max(OVERLAP, 2 * len(forms[0]) if forms else 0)
@@ -70,7 +79,9 @@ class Keeper:
         adopt_orphans()
         started, self._steady = time.time(), places.steady()
         try:
-            self._child = Child(self._spec, private=self._make_private(), umask=self._umask)
+            self._child = Child(
+                self._spec, private=self._make_private(), umask=self._umask, loaded=self._loaded
+            )
         except (NotStarted, OSError) as problem:
             self._ended_by = "not_started"
             self._write_exit(code=None, started=None, error=str(problem))

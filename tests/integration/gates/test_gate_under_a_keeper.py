@@ -1,22 +1,33 @@
 """The whole way: a gate's spec, a real keeper, the real runner, and the verdict."""
 
+import json
 import os
+import signal
 from uuid import uuid4
 
 import anyio
+import psutil
 import pytest
 from tests.integration.gates.desks import command
 from tests.waiting import eventually_async
 
-from loopwright.adapters.gates.commands import CommandGate
+from loopwright.adapters.gates.commands import RUNNER, CommandGate
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.core.model import VerdictStatus
 from loopwright.ports import GateRequest
 
 
+@pytest.fixture(params=[None, RUNNER], ids=["started anew", "loaded before"])
+def keepers(request):
+    """Keepers that start the runner as a program, and such that have it loaded."""
+    found = ProcessKeepers(loads=request.param)
+    yield found
+    found.close()
+
+
 @pytest.mark.capability("C078", "C079")
-async def test_a_gate_runs_under_a_keeper_which_records_what_its_commands_print(desk):
-    gate, keepers = CommandGate(), ProcessKeepers()
+async def test_a_gate_runs_under_a_keeper_which_records_what_its_commands_print(desk, keepers):
+    gate = CommandGate()
     request = GateRequest(
         run_id=f"run_{uuid4()}",
         directory=desk.directory,
@@ -38,8 +49,8 @@ async def test_a_gate_runs_under_a_keeper_which_records_what_its_commands_print(
     assert not (desk.tree / "gate").exists()
 
 
-async def test_a_gate_that_is_ended_from_outside_is_broken(desk):
-    gate, keepers = CommandGate(term_grace_s=0.3), ProcessKeepers()
+async def test_a_gate_that_is_ended_from_outside_is_broken(desk, keepers):
+    gate = CommandGate(term_grace_s=0.3)
     request = GateRequest(
         run_id=f"run_{uuid4()}",
         directory=desk.directory,
@@ -56,3 +67,53 @@ async def test_a_gate_that_is_ended_from_outside_is_broken(desk):
         VerdictStatus.BROKEN,
         "the gate was stopped before it was finished",
     )
+
+
+async def test_a_gate_sees_its_own_environment_and_no_descriptor_of_ours(desk, keepers):
+    gate = CommandGate()
+    request = GateRequest(
+        run_id=f"run_{uuid4()}",
+        directory=desk.directory,
+        tree=desk.tree,
+        commands=(
+            command(
+                "env | cut -d= -f1 | grep -v LC_CTYPE | sort | tr '\\n' ' '; ls /proc/$$/fd | tr '\\n' ' '; pwd"
+            ),
+        ),
+        env={"PATH": os.environ["PATH"], "MINE": "1"},
+    )
+    await keepers.start(gate.spec(request))
+    with anyio.fail_after(30):
+        lines = [line.text async for line in keepers.follow(desk.directory)]
+        await keepers.wait(desk.directory)
+    assert lines[1].split() == [
+        "LOOPWRIGHT_RUN",
+        "MINE",
+        "PATH",
+        "PWD",
+        "TMPDIR",
+        "0",
+        "1",
+        "2",
+        str(desk.tree),
+    ]
+
+
+async def test_a_gate_dies_with_its_keeper_and_does_not_hold_the_run_for_it(desk, keepers):
+    gate = CommandGate()
+    request = GateRequest(
+        run_id=f"run_{uuid4()}",
+        directory=desk.directory,
+        tree=desk.tree,
+        commands=(command("touch begun; sleep 300"),),
+        env={"PATH": os.environ["PATH"]},
+    )
+    await keepers.start(gate.spec(request))
+    await eventually_async((desk.tree / "begun").exists)
+    keeper = json.loads((desk.directory / "status.json").read_text())["keeper"]["pid"]
+    (runner,) = psutil.Process(keeper).children()
+    os.kill(keeper, signal.SIGKILL)
+    await eventually_async(lambda: keepers.look(desk.directory).state == "lost")
+    await eventually_async(lambda: not runner.is_running() or runner.status() == psutil.STATUS_ZOMBIE)
+    with anyio.fail_after(30):
+        assert (await keepers.end(desk.directory)).ended_by == "lost"

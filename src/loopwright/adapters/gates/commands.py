@@ -16,7 +16,10 @@ from loopwright.core.verdicts import command_checks, command_id, gate_key, judge
 from loopwright.keeper import redact
 from loopwright.ports import Exit, GateRequest, RunSpec
 
-__all__ = ["CommandGate", "OutputLimits", "gate_key"]
+__all__ = ["RUNNER", "CommandGate", "OutputLimits", "gate_key"]
+
+RUNNER: Final = Path(runner.__file__)
+"""The program that runs a gate's commands."""
 
 _GRACE_S: Final = 30.0
 _FINISHED: Final = frozenset({0, 1})
@@ -81,7 +84,7 @@ class CommandGate:
         return RunSpec(
             run_id=request.run_id,
             directory=request.directory,
-            argv=(sys.executable, "-I", "-S", os.fspath(Path(runner.__file__)), str(folder / "job.json")),
+            argv=(sys.executable, "-I", "-S", os.fspath(RUNNER), str(folder / "job.json")),
             cwd=request.tree,
             env=dict(request.env),
             home=request.home,
