@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 )
 from tests.doubles import BROKEN, FAILED, PASSED, Home, planned, recount
 
+from loopwright.core.decide import ahead
 from loopwright.core.errors import FenceLost
 from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, CommandState, Leg, Outcome, Plan, Policy, Role, Run, Task
@@ -261,11 +262,12 @@ class PlanMachine(RuleBasedStateMachine):
         if hasattr(self, "home"):
             driven = self.home.all(Attempt, state=DRIVEN)
             agents = [one for one in driven if one.state not in JUDGED]
-            assert len(agents) <= self.home.slots
-            assert len(driven) <= 2 * self.home.slots
+            assert len(agents) <= self.home.slots + ahead(self.home.slots)
+            assert len(driven) <= 2 * self.home.slots + ahead(self.home.slots)
             # One that is being cancelled holds its slot, but no longer its place in the plan.
-            assert sum(one.interrupt != "cancel" for one in agents) <= self.policy.parallel
-            assert sum(one.interrupt != "cancel" for one in driven) <= 2 * self.policy.parallel
+            parallel = self.policy.parallel
+            assert sum(one.interrupt != "cancel" for one in agents) <= parallel + ahead(parallel)
+            assert sum(one.interrupt != "cancel" for one in driven) <= 2 * parallel + ahead(parallel)
             scopes = [task for task in self._tasks() if task.scope and task.status is TaskState.RUNNING]
             parked = {one.task_id for one in self.home.all(Attempt, state=AttemptState.WAITING)}
             assert len([task for task in scopes if task.id not in parked]) <= 1 + bool(parked)

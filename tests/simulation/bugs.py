@@ -13,7 +13,20 @@ from loopwright.core import decide
 from loopwright.core.model import Attempt, Plan, Run, Task, Verdict, VerdictRecord, VerdictStatus
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, RunState
-from loopwright.engine import advance, attempt, checks, land, leases, moves, reconcile, tidy, verify, worker
+from loopwright.engine import (
+    advance,
+    agent_runs,
+    attempt,
+    checks,
+    land,
+    leases,
+    moves,
+    reconcile,
+    slots,
+    tidy,
+    verify,
+    worker,
+)
 from loopwright.ports import Tx
 
 Patches = tuple[tuple[Any, str, Any], ...]
@@ -187,14 +200,27 @@ def snapshot_not_pinned() -> Patches:
     return ((sim_target.SimRepository, "snapshot", snapshot),)
 
 
-@bug("slots in use by paused loops are not counted")
+@bug("what is under way is not counted before more is begun")
 def busy_slots_forgotten() -> Patches:
-    return ((advance, "_busy", lambda _tx, _world: 0),)
+    return ((advance, "_room", lambda _tx, world: (world.me.slots, None)),)
+
+
+@bug("an agent that is ready does not wait for a free slot")
+def slot_not_waited_for() -> Patches:
+    async def take(self: Any, plan_id: str, **_more: Any) -> Any:
+        return self.take_now(plan_id)
+
+    return ((slots.AgentSlots, "take", take),)
+
+
+@bug("an agent that waited for its slot starts whatever was said meanwhile")
+def pause_not_looked_at_again() -> Patches:
+    return ((agent_runs, "_is_held_back", lambda _tx, _attempt: False),)
 
 
 @bug("the budget is looked at by nobody")
 def budget_ignored() -> Patches:
-    return ((decide, "_over_budget", lambda _plan: ""),)
+    return ((decide, "over_budget", lambda _plan: ""), (agent_runs, "over_budget", lambda _plan: ""))
 
 
 @bug("a failed verification is tried again by the machine")

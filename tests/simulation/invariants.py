@@ -9,6 +9,7 @@ from tests.simulation.machines import Kept, Machine, is_good
 from tests.simulation.rows import Change
 from tests.simulation.scenario import Scenario
 
+from loopwright.core.decide import ahead
 from loopwright.core.gates import plan_commands, task_commands
 from loopwright.core.model import (
     Attempt,
@@ -195,16 +196,14 @@ def _writing_leg() -> str:
 
 @on_commit
 def slots_are_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
-    """Nothing is started beyond the slots that the living workers have."""
-    started = [
-        *_moves(changes, Attempt, AttemptState.PREPARING),
-        *(
-            one
-            for one in _moves(changes, Attempt, AttemptState.WORKING)
-            if one.before.state is AttemptState.WAITING
-        ),
-        *_moves(changes, Plan, PlanState.VERIFYING),
+    """Nothing is begun beyond what the living workers have room for."""
+    woken = [
+        one
+        for one in _moves(changes, Attempt, AttemptState.WORKING)
+        if one.before.state is AttemptState.WAITING
     ]
+    begun = [*_moves(changes, Attempt, AttemptState.PREPARING), *woken]
+    started = [*begun, *_moves(changes, Plan, PlanState.VERIFYING)]
     if not started:
         return
     universe = watch.universe
@@ -219,26 +218,60 @@ def slots_are_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...
         if one.state in DRIVEN and not one.wait_reason and (exclusive or one.host_id in hosts)
     ]
     verifying = [one for one in watch.all(Plan).values() if one.status is PlanState.VERIFYING]
-    # Alone in a home, what is only being judged leaves its slot to an agent, once over.
-    judged = [one for one in driven if exclusive and one.state in JUDGED]
-    agents = len(driven) + len(verifying) - len(judged)
-    if agents > slots or agents + len(judged) > slots * (2 if exclusive else 1):
-        yield f"{name} started {len(started)}: now {agents} and {len(judged)} are busy in {slots} slots"
+    if not exclusive:
+        if len(driven) + len(verifying) > slots:
+            yield f"{name} started {len(started)}: now {len(driven)} + {len(verifying)} are busy in {slots} slots"
+        return
+    # Alone in a home, some are made ready for the next free slot, and some may be judged: neither runs an agent.
+    judged = sum(one.state in JUDGED for one in driven)
+    most = slots + ahead(slots)
+    if begun and (len(driven) - judged > most or len(driven) > most + slots):
+        yield f"{name} started {len(begun)}: now {len(driven)} are under way, {judged} judged, in {slots} slots"
+    if len(verifying) > slots:
+        yield f"{name} verifies {len(verifying)} plans in {slots} slots"
+
+
+@on_commit
+def no_more_agents_than_slots(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """No agent is started while as many run as a worker, or a plan, may have."""
+    universe = watch.universe
+    for change in _moves(changes, Run, RunState.RUNNING):
+        run = change.after
+        if run.role is not Role.IMPLEMENTER or not universe.scenario.exclusive:
+            continue
+        running = [
+            one for one in watch.all(Run).values() if one.role is Role.IMPLEMENTER and universe.has_agent(one)
+        ]
+        mine = [one for one in running if one.plan_id == run.plan_id]
+        parallel = watch.all(Plan)[run.plan_id].policy.parallel
+        # The one that is started now does not run yet.
+        if len(running) >= universe.scenario.slots or len(mine) >= parallel:
+            yield f"{name} starts {run.id} while {len(running)} agents run, {len(mine)} of its plan"
 
 
 @on_commit
 def the_budget_is_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """No agent is started in a plan whose budget is used up or unknown."""
     for change in changes:
-        if change.kind is not Attempt or change.before is None:
+        if change.before is None:
             continue
-        woken = change.before.state is AttemptState.WAITING and change.after.state is AttemptState.WORKING
-        begun = change.before.state is AttemptState.QUEUED and change.after.state is AttemptState.PREPARING
-        if woken or begun:
+        agent = change.kind is Run and change.after.role is Role.IMPLEMENTER
+        if agent and change.before.state is RunState.QUEUED and change.after.state is RunState.RUNNING:
             plan = watch.all(Plan)[change.after.plan_id]
             limit = plan.policy.max_cost_micros
             if limit is not None and (plan.spent_micros >= limit or plan.unknown_costs):
                 yield f"{name} starts {change.id} with {plan.spent_micros} of {limit} spent"
+
+
+@on_commit
+def nothing_starts_in_a_paused_loop(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """No agent is started in a loop that a person or the budget holds."""
+    for change in _moves(changes, Run, RunState.RUNNING):
+        if change.after.role is Role.IMPLEMENTER:
+            plan = watch.all(Plan)[change.after.plan_id]
+            loop = watch.all(Loop)[plan.loop_id]
+            if loop.state is not LoopState.RUNNING:
+                yield f"{name} starts {change.id} while {loop.id} is {loop.state.value}"
 
 
 @on_commit

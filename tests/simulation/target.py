@@ -131,11 +131,12 @@ class SimRepository:
         await self._do("tip")
         return self._target.refs[branch]
 
-    async def make_workspace(self, path: Path, sha: str, *, copy_files: Any = (), marker: str = "") -> None:
+    async def make_workspace(self, path: Path, sha: str, *, copy_files: Any = (), marker: str = "") -> bool:
         await self._do("make_workspace")
         place = (self._host, path)
         found = self._target.workspaces.get(place)
-        if found is None or not found.ready or found.marker != marker:
+        wanted = found is None or not found.ready or (found.base_sha, found.marker) != (sha, marker)
+        if wanted:
             self._watch("workspace_gone", {"place": place, "workspace": found})
             made = Workspace(base_sha=sha, marker=marker, files={})
             self._target.workspaces[place] = made
@@ -143,6 +144,7 @@ class SimRepository:
             made.files.update(self._target.files(sha))
             made.ready = True
         await self._done("make_workspace")
+        return wanted
 
     def has_workspace(self, path: Path) -> bool:
         return (self._host, path) in self._target.workspaces

@@ -18,7 +18,7 @@ from tests.simulation.trouble import History, Trouble
 from loopwright.adapters.membership import LeasedMembership
 from loopwright.core.errors import StoreUnavailable
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import Attempt, Leg, Limits, Loop, Plan, Policy, Task
+from loopwright.core.model import Attempt, Leg, Limits, Loop, Plan, Policy, Run, Task
 from loopwright.core.states import ENDED_PLAN, AttemptState, LoopState, TaskState
 from loopwright.engine.submit import Submission, submit
 from loopwright.engine.worker import WorkerLoop
@@ -198,6 +198,11 @@ class Universe:
             may_act=lambda: True,
             caches=False,
         )
+
+    def has_agent(self, run: Run) -> bool:
+        """Say whether the process of a run is there."""
+        kept = [machine.kept.get(HomePaths(root=Path("/simulated")).run(run.id)) for machine in self.machines]
+        return any(one is not None and one.state == "alive" for one in kept)
 
     # --- work ---------------------------------------------------------------------------------------
 

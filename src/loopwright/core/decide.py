@@ -13,6 +13,8 @@ from loopwright.core.model import Attempt, Loop, Plan, Task
 from loopwright.core.retry import LONGEST_PAUSE
 from loopwright.core.states import LoopState, PlanState
 
+_MOST_AHEAD = 4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
@@ -21,7 +23,7 @@ class Front:
     loop: Loop
     plan: Plan
     ready: tuple[Task, ...] = ()
-    """QUEUED with no unmet dependency, best first; at most as many as there are slots."""
+    """QUEUED with no unmet dependency, best first; at most as many as there is room for."""
     working: tuple[Task, ...] = ()
     """Tasks whose attempt is alive and holds a slot."""
     judged: tuple[Task, ...] = ()
@@ -35,9 +37,10 @@ class Frontier:
     """What can move in a home."""
 
     fronts: tuple[Front, ...]
-    slots: int
-    busy: int
-    """Slots in use, including verifications."""
+    room: int
+    """How many more attempts may start in all."""
+    verify_room: int | None = None
+    """How many verifications may start; None on a shared home, where they take the room of attempts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,14 +108,20 @@ class Decided:
 
 def decide(frontier: Frontier, now: datetime) -> Decided:
     """Return everything that may happen now, most urgent loop first."""
-    free = frontier.slots - frontier.busy
+    left, verify_left = frontier.room, frontier.verify_room
     decisions: list[Decision] = []
     due: list[datetime] = []
     for front in sorted(frontier.fronts, key=_urgency):
         if front.loop.state is not LoopState.RUNNING:
             continue
-        made, later = _decide_plan(front, now, free)
-        free -= sum(isinstance(one, StartAttempt | WakeAttempt | BeginVerify) for one in made)
+        own = plan_room(front.plan, len(front.working), len(front.judged), alone=verify_left is not None)
+        made, later = _decide_plan(front, now, min(left, own), left if verify_left is None else verify_left)
+        left -= sum(isinstance(one, StartAttempt | WakeAttempt) for one in made)
+        begun = sum(isinstance(one, BeginVerify) for one in made)
+        if verify_left is None:
+            left -= begun
+        else:
+            verify_left -= begun
         decisions.extend(made)
         due.extend(later)
     return Decided(decisions=tuple(decisions), look_again_at=min(due, default=None))
@@ -122,23 +131,24 @@ def _urgency(front: Front) -> tuple[int, datetime, str]:
     return (front.loop.priority, front.plan.created_at, front.plan.id)
 
 
-def _decide_plan(front: Front, now: datetime, free: int) -> tuple[list[Decision], list[datetime]]:
+def _decide_plan(
+    front: Front, now: datetime, room: int, verify_room: int
+) -> tuple[list[Decision], list[datetime]]:
     plan = front.plan
     if plan.status in (PlanState.DRAFT, PlanState.DISPATCHING):
         return [Dispatch(plan_id=plan.id)], []
     if plan.status is not PlanState.RUNNING:
         return [], []
-    over = _over_budget(plan)
+    over = over_budget(plan)
     if over and (front.ready or front.waiting):
         return [PauseLoop(loop_id=front.loop.id, reason=over)], []
-    decisions, due = _start_tasks(front, now, free)
+    decisions, due = _start_tasks(front, now, room)
     if decisions or due or front.ready or front.working or front.judged or front.waiting:
         return decisions, due
-    return _nothing_moves(plan, now, free)
+    return _nothing_moves(plan, now, verify_room)
 
 
-def _start_tasks(front: Front, now: datetime, free: int) -> tuple[list[Decision], list[datetime]]:
-    room = min(free, room_for_agents(front.plan, working=len(front.working), judged=len(front.judged)))
+def _start_tasks(front: Front, now: datetime, room: int) -> tuple[list[Decision], list[datetime]]:
     decisions: list[Decision] = []
     due: list[datetime] = []
     busy_scopes: list[Sequence[str]] = [task.scope for task in (*front.working, *front.judged)]
@@ -158,10 +168,27 @@ def _start_tasks(front: Front, now: datetime, free: int) -> tuple[list[Decision]
     return decisions, due
 
 
-def room_for_agents(plan: Plan, *, working: int, judged: int) -> int:
-    """Return how many more agents a plan may have: work that waits to be judged must not pile up either."""
+def plan_room(plan: Plan, working: int, judged: int, *, alone: bool) -> int:
+    """Return how many more attempts a plan may have.
+
+    On a shared home, where engines count legs whatever they do, nothing is judged beside the slots.
+    """
     parallel = plan.policy.parallel
-    return min(parallel - working, 2 * parallel - working - judged)
+    return room(parallel, working=working, judged=judged) if alone else parallel - working - judged
+
+
+def ahead(slots: int) -> int:
+    """Return how many workspaces may be made ready while all slots are taken."""
+    return min(slots, _MOST_AHEAD)
+
+
+def room(slots: int, *, working: int, judged: int) -> int:
+    """Return how many more attempts may start, alone in a home.
+
+    As many agents as there are slots may run, some more attempts may be made ready for them, and as many as there are
+    slots may wait to be judged: those must not pile up either.
+    """
+    return min(slots + ahead(slots) - working, 2 * slots + ahead(slots) - working - judged)
 
 
 def _waits(until: datetime, decided_at: datetime, now: datetime) -> bool:
@@ -175,7 +202,7 @@ def _waits(until: datetime, decided_at: datetime, now: datetime) -> bool:
     return until > now
 
 
-def _nothing_moves(plan: Plan, now: datetime, free: int) -> tuple[list[Decision], list[datetime]]:
+def _nothing_moves(plan: Plan, now: datetime, room: int) -> tuple[list[Decision], list[datetime]]:
     if plan.failed_tasks:
         reason = _failed_reason(plan)
         if plan.policy.on_task_error == "fail":
@@ -187,7 +214,7 @@ def _nothing_moves(plan: Plan, now: datetime, free: int) -> tuple[list[Decision]
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.not_before is not None and _waits(plan.not_before, plan.updated_at, now):
         return [], [plan.not_before]
-    return ([BeginVerify(plan_id=plan.id)] if free > 0 else []), []
+    return ([BeginVerify(plan_id=plan.id)] if room > 0 else []), []
 
 
 def _failed_reason(plan: Plan) -> str:
@@ -203,7 +230,8 @@ def _dollars(micros: int) -> str:
     return f"${micros / 1e6:.2f}" if micros % 10_000 == 0 else f"${micros / 1e6:.6f}".rstrip("0")
 
 
-def _over_budget(plan: Plan) -> str:
+def over_budget(plan: Plan) -> str:
+    """Say why a plan may spend no more; empty when it may."""
     limit = plan.policy.max_cost_micros
     if limit is None:
         return ""

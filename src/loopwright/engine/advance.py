@@ -62,26 +62,30 @@ async def advance(world: World) -> Advanced:
 
 
 def _frontier(tx: Tx, world: World) -> policy.Frontier:
-    slots, busy = _slots(tx, world), _busy(tx, world)
+    room, verify_room = _room(tx, world)
     fronts = []
     for loop in tx.find(Loop, state=LoopState.RUNNING, order_by=("priority",)):
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
         if plan is None:
             continue
-        fronts.append(_front(tx, world, loop, plan, free=slots - busy))
-    return policy.Frontier(fronts=tuple(fronts), slots=slots, busy=busy)
+        fronts.append(_front(tx, world, loop, plan, room=room))
+    return policy.Frontier(fronts=tuple(fronts), room=room, verify_room=verify_room)
 
 
-def _busy(tx: Tx, world: World) -> int:
-    """Count what holds a slot, in paused and stopped loops too: what was asked to end has not ended yet."""
+def _room(tx: Tx, world: World) -> tuple[int, int | None]:
+    """Return how many more attempts may start, and verifications if those are counted apart.
+
+    What paused and stopped loops have counts too: what was asked to end has not ended yet.
+    """
     hosts = living_hosts(tx, world)
     # One that was stopped between two stages keeps its state, but nobody drives it.
     driven = [one for one in tx.find(Attempt, state=DRIVEN, wait_reason="") if one.host_id in hosts]
     verifying = tx.count(Plan, status=PlanState.VERIFYING)
-    judged = sum(one.state in JUDGED for one in driven) if world.membership.exclusive else 0
-    agents = verifying + len(driven) - judged
-    # What is only being judged leaves its slot to the next agent, but no more than once over.
-    return max(agents, agents + judged - world.me.slots)
+    slots = _slots(tx, world)
+    if not world.membership.exclusive:
+        return slots - verifying - len(driven), None
+    judged = sum(one.state in JUDGED for one in driven)
+    return policy.room(slots, working=len(driven) - judged, judged=judged), slots - verifying
 
 
 def _slots(tx: Tx, world: World) -> int:
@@ -91,7 +95,7 @@ def _slots(tx: Tx, world: World) -> int:
     return sum(worker.slots for worker in tx.find(Worker) if worker.lease_until > now)
 
 
-def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, free: int) -> policy.Front:
+def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int) -> policy.Front:
     if plan.status is not PlanState.RUNNING:
         return policy.Front(loop=loop, plan=plan)
     running = tx.find(Task, plan_id=plan.id, status=TaskState.RUNNING)
@@ -99,9 +103,10 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, free: int) -> policy
     waiting = tuple(one for one in attempts if one.state is AttemptState.WAITING)
     parked = {one.task_id for one in waiting}
     # On shared homes an engine counts legs, whatever they do: there judging takes a slot like all else.
-    checked = {one.task_id for one in attempts if world.membership.exclusive and one.state in JUDGED}
+    alone = world.membership.exclusive
+    checked = {one.task_id for one in attempts if alone and one.state in JUDGED}
     working = tuple(task for task in running if task.id not in parked | checked)
-    room = min(free, policy.room_for_agents(plan, working=len(working), judged=len(checked)))
+    room = min(room, policy.plan_room(plan, len(working), len(checked), alone=alone))
     return policy.Front(
         loop=loop,
         plan=plan,

@@ -7,18 +7,22 @@ from datetime import datetime
 from pathlib import Path
 
 from loopwright.core import prompts
+from loopwright.core.decide import over_budget
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
-from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, Usage
+from loopwright.core.model import Attempt, Loop, Plan, Project, Role, Run, Task, Usage
 from loopwright.core.permissions import Access, Permissions
 from loopwright.core.retry import Failed
-from loopwright.core.states import RunState
+from loopwright.core.states import AttemptState, LoopState, RunState
 from loopwright.engine.checks import exit_facts
-from loopwright.engine.moves import change_attempt, move_run, need
+from loopwright.engine.moves import MACHINE, change_attempt, move_attempt, move_loop, move_run, need
 from loopwright.engine.runs import Ended
 from loopwright.engine.surroundings import attempt_values
 from loopwright.engine.world import World
 from loopwright.ports import AgentRequest, AgentResult, RunSpec, Spent, Tx
+
+PAUSED = "paused by a person"
+"""Why an attempt is parked that nobody but a person wakes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,7 @@ class Rows:
     """The rows that a leg works on, as last read."""
 
     project: Project
+    loop: Loop
     plan: Plan
     task: Task
     attempt: Attempt
@@ -42,8 +47,8 @@ class Started:
     """What its conversation had used before it."""
 
 
-async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Started:
-    """Start the run, or find it."""
+async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
+    """Start the run, or find it; None when it may not start any more, which the rows then say."""
     attempt, plan = rows.attempt, rows.plan
     workspace = Path(need(attempt.workspace, "a workspace"))
     earlier = await world.store.read(
@@ -88,8 +93,13 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
     )
     if run.state is RunState.QUEUED:
 
-        def started(tx: Tx) -> Run:
-            change_attempt(tx, attempt.id, fence)
+        def started(tx: Tx) -> Run | None:
+            current = change_attempt(tx, attempt.id, fence)
+            if _is_held_back(tx, current):
+                change_attempt(tx, attempt.id, fence, wait_reason=PAUSED)
+                return None
+            if current.state is AttemptState.PREPARING:
+                move_attempt(tx, current, AttemptState.WORKING, fence=fence)
             return move_run(
                 tx,
                 run,
@@ -101,9 +111,22 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
                 session_ref=invocation.session_ref,
             )
 
-        run = await world.store.transact("run.start", started)
+        begun = await world.store.transact("run.start", started)
+        if begun is None:
+            return None
+        run = begun
     same = [one for one in earlier if one.session_ref and one.session_ref == run.session_ref]
     return Started(run=run, spec=spec, request=request, before=_spent(same))
+
+
+def _is_held_back(tx: Tx, attempt: Attempt) -> bool:
+    """Say whether no agent may start here now: much may have been said and spent while it waited for its turn."""
+    plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+    loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    over = over_budget(plan)
+    if over and loop.state is LoopState.RUNNING:
+        loop = move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, over)
+    return loop.state is not LoopState.RUNNING
 
 
 def _spent(runs: Sequence[Run]) -> Spent:

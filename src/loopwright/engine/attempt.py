@@ -14,7 +14,7 @@ from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.model import Attempt, GateCommand, Leg, Loop, Plan, Project, Role, Run, Task
 from loopwright.core.retry import LONGEST_S, Failed, backoff
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
-from loopwright.engine.agent_runs import Rows, end_run, failure_of, start_run
+from loopwright.engine.agent_runs import PAUSED, Rows, end_run, failure_of, start_run
 from loopwright.engine.checks import Interrupted, exit_facts, gate_request
 from loopwright.engine.land import Landing, LandingLocks, check_and_land
 from loopwright.engine.moves import (
@@ -30,6 +30,7 @@ from loopwright.engine.moves import (
 )
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent, drive_command
+from loopwright.engine.slots import AgentSlots, Slot
 from loopwright.engine.surroundings import files_to_copy, free_port_base
 from loopwright.engine.tidy import tidy_attempt
 from loopwright.engine.tripwire import look_again
@@ -38,8 +39,8 @@ from loopwright.ports import Repository, Tx
 
 log = logging.getLogger(__name__)
 
-PAUSED = "paused by a person"
-"""Why an attempt is parked that nobody but a person wakes."""
+_FRESH_S = 10.0
+"""A workspace that waited longer for its agent than this is brought up to date with what landed meanwhile."""
 
 _REPEATS = 2
 """How often a leg does a stage again that the machine got in the way of, before its attempt is given up."""
@@ -51,11 +52,17 @@ _PARKED = frozenset({Failure.USAGE_LIMIT, Failure.RATE_LIMIT, Failure.OVERLOADED
 class AttemptLeg:
     """Carries one attempt on until it ends, parks, or is taken over."""
 
-    def __init__(self, world: World, leg: Leg, *, interrupts: Interrupts, locks: LandingLocks) -> None:
+    def __init__(
+        self, world: World, leg: Leg, *, interrupts: Interrupts, locks: LandingLocks, slots: AgentSlots
+    ) -> None:
         self._world = world
         self._leg = leg
         self._interrupts = interrupts
         self._locks = locks
+        self._slots = slots
+        self._slot: Slot | None = None
+        self._ready_at: float | None = None
+        """When the workspace was made, by the monotonic clock; None when an earlier leg made it."""
         self._troubles = 0
 
     async def run(self) -> None:
@@ -78,6 +85,7 @@ class AttemptLeg:
         except Interrupted:
             await self._stopped_between_stages()
         finally:
+            self._release_slot()
             self._interrupts.forget(self._leg.subject)
 
     async def _rows(self) -> Rows | None:
@@ -90,6 +98,7 @@ class AttemptLeg:
             plan = need(tx.get(Plan, attempt.plan_id), "the plan")
             return Rows(
                 project=need(tx.get(Project, plan.project_id), "the project"),
+                loop=need(tx.get(Loop, plan.loop_id), "the loop"),
                 plan=plan,
                 task=need(tx.get(Task, attempt.task_id), "the task"),
                 attempt=attempt,
@@ -107,7 +116,7 @@ class AttemptLeg:
                 case AttemptState.PREPARING if attempt.base_sha is None:
                     await self._accept(rows)
                 case AttemptState.PREPARING:
-                    await self._prepare(rows, interrupt)
+                    return await self._prepare(rows, interrupt)
                 case AttemptState.WORKING:
                     return await self._work(rows, interrupt)
                 case AttemptState.CHECKING | AttemptState.LANDING:
@@ -162,14 +171,18 @@ class AttemptLeg:
     # --- PREPARING -> WORKING ----------------------------------------------------------------------
 
     async def _accept(self, rows: Rows) -> None:
+        """Settle where the attempt starts and where it lives; asked again before its agent starts, it starts later."""
         repository = self._repository(rows)
         base = await repository.tip(rows.plan.branch)
         me = self._world.me
 
         def accept(tx: Tx) -> None:
             current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
-            if current.base_sha is not None:
+            if current.base_sha != rows.attempt.base_sha or current.state is not AttemptState.PREPARING:
                 raise FenceLost(f"{current.id} was accepted by a second run of the same leg")
+            if current.base_sha is not None:
+                change_attempt(tx, rows.attempt.id, self._leg.fence, base_sha=base)
+                return
             change_attempt(
                 tx,
                 rows.attempt.id,
@@ -184,23 +197,47 @@ class AttemptLeg:
 
         await self._world.store.transact("attempt.accepted", accept)
 
-    async def _prepare(self, rows: Rows, interrupt: asyncio.Event) -> None:
+    async def _prepare(self, rows: Rows, interrupt: asyncio.Event) -> bool:
+        """Make the workspace ready, beside the agents that work; then wait for room for one more, and start it."""
         attempt, policy = rows.attempt, rows.plan.policy
         path, base = Path(need(attempt.workspace, "a workspace")), need(attempt.base_sha, "a base")
-        await self._repository(rows).make_workspace(
+        began = self._world.clock.monotonic()
+        made = await self._repository(rows).make_workspace(
             path, base, copy_files=files_to_copy(rows.project, rows.plan), marker=attempt.id
         )
-        if policy.setup and not await self._set_up(rows, path, interrupt):
-            return
+        self._ready_at = began if made else self._ready_at
+        if policy.setup and not await self._set_up(rows, path, interrupt, again=made):
+            return True
+        if not await self._take_slot(rows, interrupt):
+            raise Interrupted
+        if await self._is_behind(rows):
+            self._release_slot()
+            await self._accept(rows)
+            return True
+        return await self._work(rows, interrupt)
 
-        def working(tx: Tx) -> None:
-            move_attempt(tx, attempt, AttemptState.WORKING, fence=self._leg.fence)
+    async def _is_behind(self, rows: Rows) -> bool:
+        """Say whether so much time went by since the workspace was made that others may have landed much."""
+        now = self._world.clock.monotonic()
+        if self._ready_at is not None and now - self._ready_at < _FRESH_S:
+            return False
+        return await self._repository(rows).tip(rows.plan.branch) != rows.attempt.base_sha
 
-        await self._world.store.transact("attempt.working", working)
+    async def _take_slot(self, rows: Rows, interrupt: asyncio.Event) -> bool:
+        plan = rows.plan
+        self._slot = await self._slots.take(
+            plan.id, parallel=plan.policy.parallel, priority=rows.loop.priority, unless=interrupt
+        )
+        return self._slot is not None
 
-    async def _set_up(self, rows: Rows, path: Path, interrupt: asyncio.Event) -> bool:
+    def _release_slot(self) -> None:
+        if self._slot is not None:
+            self._slot.release()
+            self._slot = None
+
+    async def _set_up(self, rows: Rows, path: Path, interrupt: asyncio.Event, *, again: bool) -> bool:
         world, policy = self._world, rows.plan.policy
-        run = await self._setup_run(rows)
+        run = await self._setup_run(rows, again=again)
         if run.state is RunState.COMPLETE:
             return True
         gate = GateCommand(name="setup", command=policy.setup or "", timeout_s=policy.setup_timeout_s)
@@ -224,7 +261,8 @@ class AttemptLeg:
             await self._fail(rows, Failed(failure=Failure.SETUP, detail=shown[-2000:]), counts=False)
         return ok
 
-    async def _setup_run(self, rows: Rows) -> Run:
+    async def _setup_run(self, rows: Rows, *, again: bool) -> Run:
+        """Return the run that sets the workspace up; `again` when the workspace was made since the last one."""
         world, me = self._world, self._world.me
 
         def create(tx: Tx) -> Run:
@@ -232,7 +270,8 @@ class AttemptLeg:
             made = tx.find(
                 Run, attempt_id=rows.attempt.id, role=Role.SETUP, order_by=("-created_at",), limit=1
             )
-            if made and made[0].state in (RunState.RUNNING, RunState.COMPLETE):
+            done = () if again else (RunState.COMPLETE,)
+            if made and made[0].state in (RunState.RUNNING, *done):
                 return made[0]
             run = Run(
                 id=world.ids("run"),
@@ -259,10 +298,14 @@ class AttemptLeg:
         )
         if run.state in ENDED_RUN:
             run = await self._next_run(rows)
-        if interrupt.is_set() and run.state is RunState.QUEUED:
+        if run.state is not RunState.QUEUED:
+            self._slot = self._slot or self._slots.take_now(attempt.id, rows.plan.id)
+        elif interrupt.is_set() or not (self._slot or await self._take_slot(rows, interrupt)):
             raise Interrupted
         agent = world.agent(run.agent or attempt.agent)
         started = await start_run(world, rows, run, fence=self._leg.fence)
+        if started is None:
+            return False
         run = started.run
         repository = self._repository(rows)
         before = await repository.tripwire()
@@ -275,6 +318,7 @@ class AttemptLeg:
             interrupt=interrupt,
             heard=Progress(started.spec.directory),
         )
+        self._release_slot()
         await world.keepers.sweep(run.id)
         strays = await look_again(world, repository, before, plan=rows.plan, attempt=attempt, run=run)
         return await self._after_agent(rows, run, ended, strays)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
+from loopwright.core.decide import ahead
 from loopwright.core.errors import (
     IllegalTransition,
     LeaseLost,
@@ -17,9 +18,9 @@ from loopwright.core.errors import (
 )
 from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind, is_id
-from loopwright.core.model import Attempt, Command, Leg, Loop, Plan, Worker
+from loopwright.core.model import Attempt, Command, Leg, Loop, Plan, Role, Run, Worker
 from loopwright.core.retry import Failed
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState
+from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState, RunState
 from loopwright.engine import commands
 from loopwright.engine.advance import advance
 from loopwright.engine.attempt import AttemptLeg
@@ -30,6 +31,7 @@ from loopwright.engine.leases import Lease
 from loopwright.engine.moves import fail_attempt, need
 from loopwright.engine.reconcile import drop_old_quarantine, reconcile, tidy_leftovers
 from loopwright.engine.runs import Interrupts
+from loopwright.engine.slots import AgentSlots
 from loopwright.engine.verify import VerifyLeg
 from loopwright.engine.world import World
 from loopwright.ports import Ids, StateFiles, Store, Tx
@@ -49,7 +51,6 @@ ROUTINE = frozenset(
     {
         "advance",
         "attempt.accepted",
-        "attempt.working",
         "attempt.landing",
         "gate.start",
         "gate.judged",
@@ -92,6 +93,8 @@ class WorkerLoop:
         self._world = replace(world, may_act=self.lease.valid)
         self._interrupts = Interrupts()
         self._locks = LandingLocks()
+        self._slots = AgentSlots(me.slots)
+        self._took_over = False
         self._files = files
         self._outbox = Outbox(self._world, files)
         self._patience_s = patience_s
@@ -133,9 +136,17 @@ class WorkerLoop:
                 await self.lease.leave()
 
     async def _launch(self) -> None:
-        """Take legs: alone in a home as many again as there are slots, because judging work needs no agent."""
-        slots = self._world.me.slots * (2 if self._world.membership.exclusive else 1)
-        await self._world.engine.launch(self._execute, worker_id=self.lease.worker.id, slots=slots)
+        """Take legs: alone in a home more than there are slots, because judging and preparing needs no agent."""
+        me, alone = self._world.me, self._world.membership.exclusive
+        legs = 2 * me.slots + ahead(me.slots) if alone else me.slots
+        if alone:
+            self._slots.expect(await self._world.store.read(self._left_running))
+        await self._world.engine.launch(self._execute, worker_id=self.lease.worker.id, slots=legs)
+
+    def _left_running(self, tx: Tx) -> dict[str, str]:
+        """Return the attempts, with their plans, whose agents an earlier worker may have left running here."""
+        running = tx.find(Run, state=RunState.RUNNING, role=Role.IMPLEMENTER, host_id=self._world.me.host_id)
+        return {run.attempt_id: run.plan_id for run in running if run.attempt_id is not None}
 
     async def _pass_or_trouble(self, finished: Finished) -> tuple[bool, float]:
         """Make a pass and ask whether that was the last; wait out a database that is away for a while."""
@@ -178,6 +189,10 @@ class WorkerLoop:
                 for leg in restarted:
                     await world.engine.start(leg)
             if reconciled:
+                # Not the first time: then the legs that take up what was left running have only just been started.
+                if self._took_over:
+                    self._slots.expect_only(self._interrupts.subjects())
+                self._took_over = True
                 self._reconcile_at = self._clock.monotonic() + TICK_S
                 self._tidy()
             if self._clock.monotonic() >= self._beat_at:
@@ -241,7 +256,9 @@ class WorkerLoop:
         runner = (
             VerifyLeg(self._world, leg, interrupts=self._interrupts)
             if is_id(leg.subject, Kind.PLAN)
-            else AttemptLeg(self._world, leg, interrupts=self._interrupts, locks=self._locks)
+            else AttemptLeg(
+                self._world, leg, interrupts=self._interrupts, locks=self._locks, slots=self._slots
+            )
         )
         try:
             await runner.run()

@@ -77,8 +77,11 @@ class Repository(Protocol):
 
     async def make_workspace(
         self, path: Path, sha: str, *, copy_files: Sequence[str] = (), marker: str = ""
-    ) -> None:
-        """Make a private clone at `sha` with no hooks and no way back; an unfinished one is made anew."""
+    ) -> bool:
+        """Make a private clone at `sha` with no hooks and no way back; an unfinished one is made anew.
+
+        One with the same marker is brought to `sha`. Return whether there was something to do.
+        """
 
     def has_workspace(self, path: Path) -> bool:
         """Say whether there is a workspace, or what is left of one."""

@@ -52,7 +52,8 @@ def parked(**changes: Any) -> Attempt:
 
 
 def decided(*fronts: Front, slots: int = 4, busy: int = 0) -> Decided:
-    return decide(Frontier(fronts=fronts, slots=slots, busy=busy), NOW)
+    """Decide on a shared home, where everything takes a slot."""
+    return decide(Frontier(fronts=fronts, room=slots - busy), NOW)
 
 
 def test_nothing_to_do_is_nothing_decided() -> None:

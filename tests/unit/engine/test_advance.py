@@ -126,7 +126,7 @@ async def test_a_dispatch_that_is_killed_at_any_commit_is_carried_on_from_there(
     with pytest.raises(Killed):
         await home.turn()
     legs = [*await home.turn(), *await home.reconcile()]
-    assert len(legs) == 1
+    assert len(legs) == 2, "one to work, one to be made ready"
     assert home.told("plan_dispatching", "plan_dispatched") == ["plan_dispatching", "plan_dispatched"]
     assert len(home.told("task_queued")) == 201
     assert len(home.all(Attempt)) == len(home.all(Run)) == 201
@@ -212,20 +212,26 @@ async def test_slots_of_all_living_workers_are_shared_and_never_exceeded() -> No
     assert len(await home.turn()) == 3
 
 
-async def test_work_that_is_only_judged_leaves_its_slot_to_the_next_agent_but_only_once_over() -> None:
+async def test_some_are_made_ready_while_all_slots_are_taken_and_some_may_wait_to_be_judged() -> None:
     home = await Home(slots=2).launch()
-    home.submit(*(planned(key) for key in "abcdef"), policy=Policy(parallel=2))
+    home.submit(*(planned(key) for key in "abcdefghij"), policy=Policy(parallel=2))
     first = await home.turn()
-    assert len(first) == 2
-    for leg in first:
-        home.hand.until(leg, AttemptState.CHECKING)
-    second = await home.turn()
-    assert len(second) == 2
-    for leg in second:
-        home.hand.until(leg, AttemptState.CHECKING)
+    assert len(first) == 4, "two to work, two to be made ready"
     assert await home.turn() == []
+    for leg in first[:2]:
+        home.hand.until(leg, AttemptState.CHECKING)
+    assert len(await home.turn()) == 2
+    for leg in first[2:]:
+        home.hand.until(leg, AttemptState.CHECKING)
+    assert await home.turn() == [], "what waits to be judged does not pile up"
     home.hand.land(first[0])
     assert len(await home.turn()) == 1
+
+
+async def test_no_more_than_four_are_made_ready() -> None:
+    home = await Home(slots=20).launch()
+    home.submit(*(planned(str(n)) for n in range(60)), policy=Policy(parallel=20))
+    assert len(await home.turn()) == 24
 
 
 async def test_work_that_is_being_judged_keeps_others_off_its_scope() -> None:
@@ -267,10 +273,10 @@ async def test_on_a_shared_home_judging_takes_a_slot_like_all_else() -> None:
 @pytest.mark.capability("C074")
 async def test_the_attempts_of_a_paused_loop_hold_their_slots_until_they_have_ended() -> None:
     home = await Home(slots=2).launch()
-    paused = home.submit(planned("a"), planned("b"), source_path="one.yaml")
+    paused = home.submit(*(planned(key) for key in "abcd"), source_path="one.yaml")
     legs = await home.turn()
     await home.command("pause", paused.id)
-    home.submit(planned("c"), planned("d"), source_path="two.yaml")
+    home.submit(planned("e"), planned("f"), source_path="two.yaml")
     assert await home.turn() == []
     home.hand.land(legs[0])
     assert len(await home.turn()) == 1
@@ -287,22 +293,37 @@ async def test_an_attempt_that_was_stopped_between_two_stages_holds_no_slot() ->
     assert len(await home.turn()) == 1
 
 
-async def test_a_verification_holds_a_slot_even_in_a_paused_loop() -> None:
+async def test_a_verification_needs_no_agent_but_keeps_others_waiting_even_in_a_paused_loop() -> None:
     home = await Home(slots=1).launch()
     verifying = home.submit(planned("a"), source_path="one.yaml")
     [leg] = await home.turn()
     home.hand.land(leg)
-    assert len(await home.turn()) == 1
+    [verify] = await home.turn()
     await home.command("pause", verifying.id)
-    home.submit(planned("b"), source_path="two.yaml")
+    other = home.submit(planned("b"), source_path="two.yaml")
+    [leg] = await home.turn()
+    home.hand.land(leg)
     assert await home.turn() == []
+    await home.verify(verify)
+    [leg] = await home.turn()
+    assert leg.subject == other.id
+
+
+async def test_a_verification_waits_for_no_agent() -> None:
+    home = await Home(slots=1).launch()
+    done = home.submit(planned("a"), source_path="one.yaml")
+    [leg] = await home.turn()
+    home.submit(*(planned(str(n)) for n in range(9)), source_path="two.yaml")
+    await home.turn()
+    home.hand.land(leg)
+    assert done.id in {one.subject for one in await home.turn()}
 
 
 @pytest.mark.capability("C075")
 async def test_a_plan_that_has_spent_its_budget_pauses_its_loop_and_says_why() -> None:
     home = await Home(slots=1).launch()
-    home.submit(planned("a"), planned("b"), policy=Policy(max_cost_micros=10))
-    [leg] = await home.turn()
+    home.submit(planned("a"), planned("b"), planned("c"), policy=Policy(max_cost_micros=10))
+    leg, _ = await home.turn()
     home.hand.land(leg)
     assert home.plan().spent_micros == 10
     assert await home.turn() == []

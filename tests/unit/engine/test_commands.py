@@ -695,7 +695,8 @@ async def test_a_pause_during_the_verification_outlives_it_and_reverify_ends_it(
 
 
 async def test_resuming_with_another_cost_limit_is_the_way_out_of_a_used_up_budget() -> None:
-    home, [leg] = await running(planned("a"), planned("b"), policy=Policy(parallel=1, max_cost_micros=10))
+    tasks = [planned(key) for key in "abc"]
+    home, [leg, _] = await running(*tasks, policy=Policy(parallel=1, max_cost_micros=10))
     home.hand.land(leg)
     assert await home.turn() == []
     assert home.loop().state is LoopState.PAUSED

@@ -136,11 +136,11 @@ class GitRepository:
 
     async def make_workspace(
         self, path: Path, sha: str, *, copy_files: Sequence[str] = (), marker: str = ""
-    ) -> None:
-        """Make a private clone at `sha` with no hooks and no way back; an unfinished one is made anew.
+    ) -> bool:
+        """Make a private clone at `sha` with no hooks and no way back; say whether there was something to do.
 
-        A finished one with the same commit and marker is left as it is. One for anything else is replaced;
-        what was in it is put in quarantine first.
+        A finished one with the same commit and marker is left as it is. One with that marker is brought to the commit
+        if nothing stands in the way. One for anything else is replaced; what was in it is put in quarantine first.
         """
         parts = await self._ready()
 
@@ -152,7 +152,9 @@ class GitRepository:
                 at=datetime.now(UTC),
             )
 
-        await parts.workspaces.make(path, names.sha(sha), copy_files=copy_files, marker=marker, keep=keep)
+        return await parts.workspaces.make(
+            path, names.sha(sha), copy_files=copy_files, marker=marker, keep=keep
+        )
 
     async def checkout(self, path: Path, sha: str, *, copy_files: Sequence[str] = ()) -> None:
         """Make a private tree of `sha` to run gates in; one for another commit is replaced."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from loopwright.adapters.git import modules
+from loopwright.adapters.git import marks, modules
 from loopwright.adapters.git.copies import copy_untracked
 from loopwright.adapters.git.depot import Depot, write_private
 from loopwright.adapters.git.environment import own_env
@@ -37,10 +37,11 @@ class Workspaces:
         copy_files: Sequence[str],
         marker: str = "",
         keep: Callable[[Path], Awaitable[object]] | None = None,
-    ) -> None:
-        """Make a clone at `sha` unless a finished one is there; whoever comes second waits and finds it.
+    ) -> bool:
+        """Make a clone at `sha` unless a finished one is there; say whether there was something to do.
 
-        A finished one for another commit or marker is replaced, after `keep` has seen to what is in it.
+        Whoever comes second waits and finds it. A finished one for another commit is brought there if nothing stands
+        in the way. Otherwise, and if it has another marker, it is replaced after `keep` has seen to what is in it.
         """
         self._records.check(path)
         async with held(self._records.lock(path)):
@@ -51,13 +52,36 @@ class Workspaces:
                 )
             if record is not None and record.state == "made" and is_real_dir(path):
                 if (record.sha, record.marker) == (sha, marker):
-                    return
+                    return False
+                if marker and record.marker == marker and await self._moved(path, record, sha):
+                    return True
                 if keep is not None:
                     await keep(path)
             unfinished = Record(state="unfinished", sha=sha, marker=marker)
             self._records.save(path, unfinished)
             await asyncio.to_thread(delete, path)
             self._records.save(path, await self._build(path, unfinished, copy_files))
+            return True
+
+    async def _moved(self, path: Path, record: Record, sha: str) -> bool:
+        """Bring a clone that nobody has worked in to another commit; False when it has to be made anew.
+
+        With a git dir and an index of our own: a setup command may have written into those of the clone.
+        """
+        git_dir, index = path / ".git", self._records.index(path)
+        if record.modules or not marks.stands_at(git_dir, record.sha) or not index.is_file():
+            return False
+        self._records.save(path, replace(record, state="unfinished"))
+        try:
+            env = self._depot.env(work_tree=path, index=index)
+            await self._git.run("read-tree", "-m", "-u", record.sha, sha, env=env, cwd=path)
+        except GitFailed:
+            # The setup changed a file that landed work changes too: git looks at all of them before it begins.
+            self._records.save(path, record)
+            return False
+        marks.put(git_dir, sha, index)
+        self._records.save(path, replace(record, sha=sha))
+        return not await modules.gitlinks(self._git, self._depot.path, index)
 
     async def remove(self, path: Path) -> None:
         """Delete a clone with everything in it."""
