@@ -5,7 +5,7 @@ The store, the controller, the pipeline of an attempt and the export to state fi
 
 import os
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -99,8 +99,9 @@ class InstantRepository:
         """Return where it is."""
         return self._tip
 
-    async def make_workspace(self, *_where: Any, **_how: Any) -> None:
+    async def make_workspace(self, *_where: Any, **_how: Any) -> bool:
         """Make nothing."""
+        return False
 
     async def checkout(self, *_where: Any, **_how: Any) -> None:
         """Make nothing."""
@@ -147,9 +148,9 @@ class InstantRepository:
         """Have none."""
         return []
 
-    async def diff_hash(self, _old: str, _new: str) -> str:
-        """Return some hash."""
-        return "0" * 64
+    async def diff_hashes(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
+        """Return something for each."""
+        return ["0" * 64 for _ in pairs]
 
 
 class InstantGate:

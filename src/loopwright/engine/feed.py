@@ -73,10 +73,9 @@ class Outbox:
             self._files.append_events(where, events)
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
-            for run_id in _distinct(event.run for event in events):
-                run = await self._world.store.read(partial(_run, run_id=run_id))
-                if run is not None:
-                    self._files.put(where, "runs", run.id, document(run))
+            runs = _distinct(event.run for event in events)
+            for run in await self._world.store.read(lambda tx: tx.find(Run, id=runs)) if runs else ():
+                self._files.put(where, "runs", run.id, document(run))
         except StoreUnavailable:
             raise
         except (LoopwrightError, OSError, ValueError, KeyError) as trouble:
@@ -108,10 +107,6 @@ class Outbox:
         if plan.status in ENDED_PLAN:
             receipt = await plan_receipt(self._world, plan.id)
             self._files.put(where, "receipts", plan.id, receipt)
-
-
-def _run(tx: Tx, *, run_id: str) -> Run | None:
-    return tx.get(Run, run_id)
 
 
 def _after(tx: Tx, *, since: int) -> list[RecordedEvent]:

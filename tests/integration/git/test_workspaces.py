@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.integration.git.world import World, sh, start_repository, write
+from tests.integration.git.world import AT, World, sh, start_repository, trailers, write
 
 from loopwright.adapters.git import workspace_env
 from loopwright.core.errors import BadConfig, GitFailed, LoopwrightError, Refused
@@ -242,3 +242,91 @@ async def test_only_workspaces_and_gate_trees_can_be_deleted(world: World, tmp_p
 async def test_a_workspace_outside_the_home_is_refused(world: World, tmp_path: Path) -> None:
     with pytest.raises(LoopwrightError, match="no workspace of this home"):
         await world.repository.make_workspace(tmp_path / "elsewhere", world.base_sha)
+
+
+# --- a workspace that waits for its agent ------------------------------------------------------------
+
+
+async def landed(world: World, files: dict[str, str]) -> str:
+    """Let others land something; return where the branch is then."""
+    write(world.user, files)
+    world.sh("git", "add", "-A")
+    world.sh("git", "commit", "-qm", "others")
+    return world.sh("git", "rev-parse", "HEAD")
+
+
+async def test_a_workspace_that_nobody_worked_in_follows_the_branch(world: World) -> None:
+    assert await world.repository.make_workspace(world.workspace, world.base_sha, marker="att_1")
+    write(world.workspace, {"build/cache": "from the setup"})
+    inode = (world.workspace / "docs" / "readme.md").stat().st_ino
+    now = await landed(world, {"app.py": "print('two')\n", "new/file.txt": "new\n"})
+    assert await world.repository.make_workspace(world.workspace, now, marker="att_1")
+    assert not await world.repository.make_workspace(world.workspace, now, marker="att_1")
+    assert (world.workspace / "docs" / "readme.md").stat().st_ino == inode, "it was not made anew"
+    assert world.agent("cat app.py new/file.txt build/cache") == "print('two')\nnew\nfrom the setup"
+    assert world.agent("git status --porcelain; git rev-parse HEAD") == now
+    assert await world.repository.quarantined() == []
+    world.agent("echo three > app.py")
+    snapshot = await world.repository.snapshot(
+        world.workspace,
+        base_sha=now,
+        ref="refs/loopwright/attempts/p/t/1",
+        subject="three",
+        trailers=trailers(),
+        at=AT,
+    )
+    assert snapshot.changed == ("app.py",)
+
+
+async def test_a_workspace_that_its_setup_changed_is_made_anew_and_nothing_of_it_is_lost(
+    world: World,
+) -> None:
+    await world.repository.make_workspace(world.workspace, world.base_sha, marker="att_1")
+    world.agent("echo mine > app.py")
+    now = await landed(world, {"app.py": "print('two')\n"})
+    assert await world.repository.make_workspace(world.workspace, now, marker="att_1")
+    assert world.agent("cat app.py; git status --porcelain") == "print('two')"
+    [kept] = await world.repository.quarantined()
+    assert world.sh("git", "show", f"{kept.sha}:app.py") == "mine"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "git checkout -qb other",
+        "git commit -q --allow-empty -m own",
+        "rm -rf .git/refs/heads; mkdir elsewhere; ln -s ../../elsewhere .git/refs/heads",
+        "git config core.fsmonitor 'touch ../tripped; false'; git config core.hooksPath .",
+    ],
+)
+async def test_a_git_dir_that_a_setup_bent_is_not_trusted(world: World, script: str) -> None:
+    await world.repository.make_workspace(world.workspace, world.base_sha, marker="att_1")
+    world.agent(script)
+    now = await landed(world, {"app.py": "print('two')\n"})
+    assert await world.repository.make_workspace(world.workspace, now, marker="att_1")
+    assert (world.workspace / "app.py").read_text() == "print('two')\n"
+    assert not (world.workspace.parent / "tripped").exists()
+    assert (world.workspace / ".git" / "refs" / "heads" / "work").read_text().strip() == now
+
+
+async def test_a_workspace_that_gets_a_submodule_meanwhile_is_made_anew_with_it(
+    world: World, tmp_path: Path
+) -> None:
+    other = start_repository(tmp_path / "other", {"lib.py": "1\n"})
+    await world.repository.make_workspace(world.workspace, world.base_sha, marker="att_1")
+    world.sh("git", "submodule", "add", "-q", str(other), "lib")
+    world.sh("git", "commit", "-qm", "with lib")
+    now = world.sh("git", "rev-parse", "HEAD")
+    assert await world.repository.make_workspace(world.workspace, now, marker="att_1")
+    assert (world.workspace / "lib" / "lib.py").read_text() == "1\n"
+
+
+async def test_a_gate_s_tree_is_made_anew_whatever_is_there(world: World) -> None:
+    tree = world.home / "trees" / "run_1"
+    await world.repository.checkout(tree, world.base_sha)
+    write(tree, {"left": "by a gate"})
+    for record in (world.home / "git").glob("*.git/records/*.json"):
+        record.write_text("")  # as a power cut may leave it
+    now = await landed(world, {"app.py": "print('two')\n"})
+    await world.repository.checkout(tree, now)
+    assert sorted(one.name for one in tree.iterdir()) == [".git", ".gitignore", "app.py", "docs"]

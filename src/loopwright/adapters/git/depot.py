@@ -156,8 +156,9 @@ def _write_git_dir(
     alternates: Sequence[Path],
     put: Callable[[Path, str], None],
 ) -> None:
-    for folder in ("objects/info", "objects/pack", "refs/heads", "info"):
-        (path / folder).mkdir(parents=True, exist_ok=True)
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in ("objects", "objects/info", "objects/pack", "refs", "refs/heads", "info"):
+        (path / folder).mkdir(exist_ok=True)
     put(path / "objects" / "info" / "alternates", alternates_text(alternates))
     put(path / "config", _config_text(config))
     if shallow := source.shallow():

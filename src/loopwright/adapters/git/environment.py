@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -33,11 +34,15 @@ def config_flags() -> tuple[str, ...]:
     return tuple(part for setting in OVERRIDES for part in ("-c", setting))
 
 
+@cache
+def _absolute(path: str) -> str:
+    """Leave out relative entries: they would find programs in the folder that git runs in, perhaps an agent's."""
+    return os.pathsep.join(entry for entry in path.split(os.pathsep) if Path(entry).is_absolute())
+
+
 def _plain() -> dict[str, str]:
     env = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    # A relative entry would find programs in the directory that git runs in, which may be an agent's.
-    entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    env["PATH"] = os.pathsep.join(entry for entry in entries if Path(entry).is_absolute())
+    env["PATH"] = _absolute(os.environ.get("PATH", os.defpath))
     env |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "GIT_PAGER": "cat"}
     env["GIT_NO_REPLACE_OBJECTS"] = "1"
     return env

@@ -18,19 +18,25 @@ def write_if_changed(path: Path, text: str) -> None:
     write_atomically(path, text)
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replace a file's content so that it survives a power cut whole, old or new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+def write_atomically(path: Path, text: str, *, durably: bool = True) -> None:
+    """Replace a file's content so that it survives a kill whole, old or new; `durably`, a power cut too."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
+            if durably:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)  # noqa: PTH105 - several times per task
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+    if not durably:
+        return
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)

@@ -9,7 +9,8 @@ from typing import Any, Literal
 from loopwright.adapters.git.files import is_real_dir, write_atomically
 from loopwright.core.errors import GitFailed, Refused
 
-FOLDERS = ("workspaces", "trees")
+TREES = "trees"
+FOLDERS = ("workspaces", TREES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +43,16 @@ class Records:
 
     def __init__(self, home: Path, folder: Path) -> None:
         self._home = home
+        self._roots = (home, home.resolve())
         self._folder = folder
+        self._keys: dict[Path, str] = {}
 
     def key(self, path: Path) -> str:
         """Return the name under which things about a workspace are kept; it does not change if the home moves."""
-        return hashlib.sha256(str(self._inside(path)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+        if path not in self._keys:
+            name = str(self._inside(path)).encode("utf-8", "surrogateescape")
+            self._keys[path] = hashlib.sha256(name).hexdigest()[:32]
+        return self._keys[path]
 
     def check(self, path: Path) -> Path:
         """Return the path, or refuse one that is not a workspace or gate tree below this home."""
@@ -65,18 +71,30 @@ class Records:
         except FileNotFoundError:
             return None
         except ValueError as error:
+            if self.is_tree(path):
+                return None  # cut short by a power cut; what is in such a tree can be made again
             raise GitFailed(f"{self._file(path)} is damaged: {error}") from error
         return _parsed(data)
 
     def save(self, path: Path, record: Record) -> None:
-        """Keep a record durably."""
-        write_atomically(self._file(path), json.dumps(asdict(record)))
+        """Keep a record, durably unless it is of a gate's tree: nobody's work is ever in one."""
+        write_atomically(self._file(path), json.dumps(asdict(record)), durably=not self.is_tree(path))
+
+    def is_tree(self, path: Path) -> bool:
+        """Say whether this is a tree that a gate runs in."""
+        return self._inside(path).parts[0] == TREES
 
     def forget(self, path: Path) -> None:
         """Drop the record and the indexes of a workspace that is gone."""
-        self._file(path).unlink(missing_ok=True)
-        for index in self._indexes.glob(f"{self.key(path)}*"):
+        record = self._file(path)
+        for index in (self.index(path), *(self.index(path, module.key) for module in self._modules(path))):
             index.unlink(missing_ok=True)
+        record.unlink(missing_ok=True)
+        self._keys.pop(path, None)
+
+    def _modules(self, path: Path) -> tuple[Module, ...]:
+        record = self.load(path)
+        return record.modules if record else ()
 
     def index(self, path: Path, module: str = "") -> Path:
         """Return where our own index of a fresh workspace is kept."""
@@ -95,7 +113,7 @@ class Records:
         return self._folder / "records" / f"{self.key(path)}.json"
 
     def _inside(self, path: Path) -> Path:
-        for root in (self._home, self._home.resolve()):
+        for root in self._roots:
             if path.is_relative_to(root):
                 relative = path.relative_to(root)
                 if len(relative.parts) >= 2 and relative.parts[0] in FOLDERS and ".." not in relative.parts:

@@ -46,7 +46,8 @@ class Workspaces:
         self._records.check(path)
         async with held(self._records.lock(path)):
             record = self._records.load(path)
-            if record is None and path.exists() and (not path.is_dir() or any(path.iterdir())):
+            unknown = record is None and path.exists() and (not path.is_dir() or any(path.iterdir()))
+            if unknown and not self._records.is_tree(path):
                 raise GitFailed(
                     f"{path} holds files that Loopwright has no record of: move them away, then retry"
                 )
