@@ -56,7 +56,7 @@ class LockHeld:
 class NoFiles:
     """State files are an export: what is simulated has no folder to write them to."""
 
-    def put(self, project: Path, kind: str, id: str, document: Mapping[str, Any]) -> Path:
+    def put(self, project: Path, kind: str, id: str, document: Mapping[str, Any], **_how: Any) -> Path:
         raise AssertionError("the project's folder does not exist")
 
     def append_events(self, project: Path, events: Any) -> None:

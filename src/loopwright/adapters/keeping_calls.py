@@ -39,7 +39,8 @@ async def call(directory: Path, request: dict[str, Any]) -> dict[str, Any]:
 class Watch:
     """Wakes up when a keeper has something new, at the latest after a while: the net below the socket."""
 
-    SLOW_S = 5.0
+    SLOW_S = 30.0
+    """Far apart: a keeper that ends, or is killed, closes its end of the socket, which is heard at once."""
     UNCONNECTED_S = 0.25
 
     def __init__(self, directory: Path) -> None:

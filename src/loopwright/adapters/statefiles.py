@@ -19,14 +19,16 @@ _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 class ProjectStateFiles:
     """One folder per kind of document, one file per id, and one file of events per day."""
 
-    def put(self, project: Path, kind: str, id: str, document: Mapping[str, Any]) -> Path:
+    def put(
+        self, project: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True
+    ) -> Path:
         """Write one document atomically; an id that could leave the folder is refused."""
         for part in (kind, id):
             if not _SAFE.fullmatch(part):
                 raise BadId(f"{part!r} cannot be a file name")
         path = _folder(project) / kind / f"{id}.json"
         path.parent.mkdir(exist_ok=True)
-        _replace(path, _readable(document))
+        _replace(path, _readable(document), durably=durably)
         return path
 
     def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
@@ -78,12 +80,13 @@ def _folder(project: Path) -> Path:
     return folder
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, text: str, *, durably: bool = True) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with draft.open("w", encoding="utf-8") as file:
         file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+        if durably:
+            file.flush()
+            os.fsync(file.fileno())
     draft.replace(path)
 
 

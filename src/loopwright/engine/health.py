@@ -20,7 +20,7 @@ async def beat(world: World, files: StateFiles) -> None:
     """Write the health of every running loop."""
     for path, loop_id, health in await world.store.read(lambda tx: _healths(tx, world)):
         try:
-            files.put(path, "health", loop_id, health)
+            files.put(path, "health", loop_id, health, durably=False)
         except OSError as trouble:
             log.warning("health not written", extra={"loop": loop_id, "why": str(trouble)})
 

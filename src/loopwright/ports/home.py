@@ -26,8 +26,10 @@ class Membership(Protocol):
 class StateFiles(Protocol):
     """Files in a project's `.loopwright/`: an export of the rows, never read back as the truth."""
 
-    def put(self, project: Path, kind: str, id: str, document: Mapping[str, Any]) -> Path:
-        """Write one document atomically; an unsafe id is refused."""
+    def put(
+        self, project: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True
+    ) -> Path:
+        """Write one document atomically; an unsafe id is refused. What is only of the moment need not be durable."""
 
     def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
         """Append events to the day's file; those that are there already are not written again."""

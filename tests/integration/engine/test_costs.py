@@ -29,9 +29,11 @@ class CountingFiles(ProjectStateFiles):
     def __init__(self) -> None:
         self.written: Counter[str] = Counter()
 
-    def put(self, project: Path, kind: str, id: str, document: Mapping[str, Any]) -> Path:
+    def put(
+        self, project: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True
+    ) -> Path:
         self.written[kind] += 1
-        return super().put(project, kind, id, document)
+        return super().put(project, kind, id, document, durably=durably)
 
 
 @pytest.fixture
