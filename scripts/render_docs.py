@@ -23,10 +23,15 @@ ABOUT: Mapping[str, str] = {
     "task": "A task ends when its work landed, when it gave up, or when it was cancelled.",
     "attempt": "An attempt is one try at a task, in a workspace of its own.",
     "run": "A run is one agent process or one gate execution.",
+    "question": "A question is something that runs need a person to answer.",
 }
 
 # What the picture alone does not tell: who or what makes an unusual move.
 NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
+    "question": {
+        ("OPEN", "EXPIRED"): "its time is over: the default is taken, or its task is blocked",
+        ("OPEN", "WITHDRAWN"): "nobody waits for the answer any more",
+    },
     "loop": {
         ("STOPPED", "RUNNING"): "a person resumes it",
         ("COMPLETED", "RUNNING"): "new work appeared in the source",

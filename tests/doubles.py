@@ -36,6 +36,7 @@ from loopwright.core.model import (
     Verdict,
     VerdictStatus,
 )
+from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed
 from loopwright.core.states import MACHINES, AttemptState, RunState, TaskState
 from loopwright.engine import commands
@@ -49,6 +50,7 @@ from loopwright.engine.moves import (
     move_attempt,
     move_run,
 )
+from loopwright.engine.questions import wait_for_answers
 from loopwright.engine.reconcile import reconcile
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.submit import Submission, submit
@@ -117,11 +119,13 @@ _TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("plan", "FAILED"): ("plan_failed",),
     ("plan", "CANCELLED"): ("plan_cancelled",),
     ("task", "QUEUED"): ("task_queued", "task_retried"),
-    ("task", "RUNNING"): ("task_started",),
+    ("task", "RUNNING"): ("task_started", "task_resumed"),
+    ("task", "AWAITING_RESPONSE"): ("task_awaiting",),
     ("task", "COMPLETE"): ("task_completed",),
     ("task", "ERROR"): ("task_failed",),
     ("task", "CANCELLED"): ("task_cancelled",),
     ("run", "RUNNING"): ("run_started",),
+    ("run", "AWAITING_RESPONSE"): ("run_awaiting",),
     ("run", "COMPLETE"): ("run_ended",),
     ("run", "ERROR"): ("run_ended",),
     ("run", "CANCELLED"): ("run_ended",),
@@ -598,6 +602,25 @@ class Hand:
             return move_attempt(tx, attempt, waiting, fence=leg.fence, wake_at=wake_at, wait_reason="quota")
 
         return self._now(park)
+
+    def ask(self, leg: Leg, *asked: Asking) -> Attempt:
+        """Let a working attempt ask a person."""
+        self.until(leg, AttemptState.WORKING)
+
+        def ask(tx: Tx) -> Attempt:
+            attempt = tx.get(Attempt, leg.subject)
+            assert attempt is not None
+            run = tx.get(Run, attempt.run_id or "")
+            assert run is not None
+            if run.state is RunState.QUEUED:
+                run = move_run(tx, run, RunState.RUNNING)
+            run = move_run(tx, run, RunState.AWAITING_RESPONSE, cost_micros=1, ended_at=tx.now())
+            plan = tx.get(Plan, attempt.plan_id)
+            assert plan is not None
+            ids = self._home.ids
+            return wait_for_answers(tx, ids, plan, attempt, run, asked, fence=leg.fence)
+
+        return self._now(ask)
 
     def _prepare(self, tx: Tx, leg: Leg) -> None:
         me = self._home.world.me

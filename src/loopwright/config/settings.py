@@ -33,6 +33,10 @@ AGENT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
+def _is_command(text: str) -> bool:
+    return bool(text.strip()) and len(text) <= 1000
+
+
 def _is_variable(name: str) -> bool:
     return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name) is not None
 
@@ -157,6 +161,20 @@ class Values:
         "edit",
         "What an agent may do in its workspace without asking.",
     )
+    allowed_commands: tuple[str, ...] = _setting(
+        items(
+            what='a list of commands, such as "pytest *"',
+            each=_is_command,
+            schema={"minLength": 1, "maxLength": 1000},
+        ),
+        (),
+        "Commands that agents may run without asking; a last word * stands for any further ones.",
+    )
+    answer_within: float | None = _setting(
+        duration(off=True),
+        86400.0,
+        "How long a question waits for your answer before its default is taken, or its task is blocked.",
+    )
     parallel: int = _setting(count(1, 256), 2, "How many tasks are worked on at the same time.")
     max_attempts: int = _setting(count(1, 100), 3, "How many judged attempts a task has before it fails.")
     max_call_retries: int = _setting(
@@ -277,6 +295,8 @@ class Values:
             agent=self.agent,
             model=self.model,
             permission_mode=self.permission_mode,
+            allowed_commands=self.allowed_commands,
+            answer_within_s=self.answer_within,
             parallel=self.parallel,
             max_attempts=self.max_attempts,
             max_call_retries=self.max_call_retries,

@@ -22,6 +22,7 @@ class Failure(StrEnum):
     HANG = "hang"
     STRAY_WRITE = "stray_write"
     UNVERIFIED = "unverified"
+    UNANSWERED = "unanswered"
     RATE_LIMIT = "rate_limit"
     USAGE_LIMIT = "usage_limit"
     OVERLOADED = "overloaded"
@@ -67,6 +68,7 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.HANG: Rule(Level.ATTEMPT, "The run showed no sign of life and was ended."),
         Failure.STRAY_WRITE: Rule(Level.ATTEMPT, "The agent wrote into your own checkout."),
         Failure.UNVERIFIED: Rule(Level.NONE, "Nothing checks this task; add a gate."),
+        Failure.UNANSWERED: Rule(Level.NONE, "Nobody answered its question in time; retry it, and answer."),
         Failure.RATE_LIMIT: Rule(Level.CALL, "The service asked to slow down."),
         Failure.USAGE_LIMIT: Rule(Level.CALL, "The subscription's window is used up."),
         Failure.OVERLOADED: Rule(Level.CALL, "The service is overloaded."),

@@ -18,6 +18,7 @@ class Kind(StrEnum):
     RUN = "run"
     VERDICT = "verdict"
     COMMAND = "cmd"
+    QUESTION = "ask"
     WORKER = "worker"
     EVENT = "evt"
     PACKET = "pkt"

@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from loopwright.core.failures import Failure
-from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
+from loopwright.core.permissions import Permissions
+from loopwright.core.states import AttemptState, LoopState, PlanState, QuestionState, RunState, TaskState
 
 
 class Role(StrEnum):
@@ -133,6 +134,10 @@ class Policy:
     agent: str = "claude"
     model: str | None = None
     permission_mode: str = "edit"
+    allowed_commands: tuple[str, ...] = ()
+    """Commands that agents may run without asking."""
+    answer_within_s: float | None = 86400.0
+    """How long a question waits for its answer."""
     parallel: int = 2
     max_attempts: int = 3
     max_call_retries: int = 5
@@ -295,6 +300,8 @@ class Attempt:
     detail: str = ""
     wake_at: datetime | None = None
     wait_reason: str = ""
+    questions: tuple[str, ...] = ()
+    """What it waits for a person to answer."""
     interrupt: str = ""
     """Set by pause, stop or cancel while a leg runs: what the leg should do about its agent."""
     cleaned_at: datetime | None = None
@@ -319,6 +326,8 @@ class Run:
     model: str | None = None
     agent_version: str | None = None
     permission_mode: str | None = None
+    permissions: Permissions | None = None
+    """What it could do without asking, as it was when it began."""
     argv: tuple[str, ...] = ()
     prompt_sha256: str | None = None
     host_id: str | None = None
@@ -369,6 +378,34 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Something that runs need a person to answer. The same permission, asked by many, is one question."""
+
+    id: str
+    project_id: str
+    loop_id: str
+    plan_id: str
+    task_id: str
+    run_id: str
+    """The first that asked; `asked_by` has every attempt that waits for the answer."""
+    kind: str
+    key: str
+    """What makes two of them the same; for a permission, the key of the wish."""
+    text: str
+    options: tuple[str, ...] = ()
+    default: str | None = None
+    asked_by: tuple[str, ...] = ()
+    state: QuestionState = QuestionState.OPEN
+    answer: str | None = None
+    holds_for: str = "run"
+    """How far an answer to a permission goes: run, loop or project."""
+    answered_by: str = ""
+    deadline: datetime | None = None
+    created_at: datetime
+    answered_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
     """A process that executes legs, and its lease."""
 
@@ -393,8 +430,8 @@ class Cursor:
     n: int
 
 
-Row = Project | Loop | Plan | Task | Attempt | Run | VerdictRecord | Command | Worker | Cursor
-ROW_TYPES: Final = (Project, Loop, Plan, Task, Attempt, Run, VerdictRecord, Command, Worker, Cursor)
+Row = Project | Loop | Plan | Task | Attempt | Run | VerdictRecord | Command | Question | Worker | Cursor
+ROW_TYPES: Final = (Project, Loop, Plan, Task, Attempt, Run, VerdictRecord, Command, Question, Worker, Cursor)
 
 
 class Importance(StrEnum):

@@ -1,12 +1,22 @@
 """What an agent is told. The text is built from rows alone, so the same attempt always gets the same words."""
 
+from collections.abc import Sequence
+
 from loopwright.core.model import Attempt, GateCommand, Plan, Task
+from loopwright.core.questions import FENCE
 
 EVIDENCE_LIMIT = 8_000
 
 
 def implementer(
-    plan: Plan, task: Task, attempt: Attempt, *, gates: tuple[GateCommand, ...], resumed: bool = False
+    plan: Plan,
+    task: Task,
+    attempt: Attempt,
+    *,
+    gates: tuple[GateCommand, ...],
+    resumed: bool = False,
+    answers: Sequence[tuple[str, str]] = (),
+    asks_by_tool: bool = False,
 ) -> str:
     """Return the prompt for one attempt at one task: this task only, never the rest of the plan."""
     parts = [_opening(plan, task, attempt)]
@@ -14,6 +24,8 @@ def implementer(
         parts.append(
             "You were interrupted. The workspace is as you left it: look at what is there and carry on."
         )
+    if answers:
+        parts.append("\n\n".join(["You asked a person, who answered:", *map(_answered, answers)]))
     if task.description:
         parts.append(task.description.strip())
     if task.criteria:
@@ -28,8 +40,26 @@ def implementer(
         )
     if attempt.note:
         parts.append("A note from the person in charge:\n\n" + _indented(attempt.note))
+    parts.append(_asking(by_tool=asks_by_tool))
     parts.append(_closing())
     return "\n\n".join(parts) + "\n"
+
+
+def _answered(pair: tuple[str, str]) -> str:
+    question, answer = pair
+    return f"{_indented(question)}\n\nThe answer:\n\n{_indented(answer)}"
+
+
+def _asking(*, by_tool: bool) -> str:
+    if by_tool:
+        how = "use the tool `ask` (of the server `loopwright`), then stop"
+    else:
+        how = (
+            "end your last message with a block like this one, then stop:\n\n"
+            f'```{FENCE}\n{{"question": "...", "options": ["...", "..."], "default": "..."}}\n```\n\n'
+            "(options and default may be left out)"
+        )
+    return f"If you cannot go on without a decision that only a person can make, {how}."
 
 
 def _opening(plan: Plan, task: Task, attempt: Attempt) -> str:

@@ -74,6 +74,15 @@ class RunState(StrEnum):
     CANCELLED = "CANCELLED"
 
 
+class QuestionState(StrEnum):
+    """Where a question stands."""
+
+    OPEN = "OPEN"
+    ANSWERED = "ANSWERED"
+    EXPIRED = "EXPIRED"
+    WITHDRAWN = "WITHDRAWN"
+
+
 S = TypeVar("S", bound=StrEnum)
 Table = Mapping[S, frozenset[S]]
 
@@ -82,7 +91,7 @@ def _table(rows: dict[S, set[S]]) -> Table[S]:
     return MappingProxyType({state: frozenset(targets) for state, targets in rows.items()})
 
 
-_L, _P, _T, _A, _R = LoopState, PlanState, TaskState, AttemptState, RunState
+_L, _P, _T, _A, _R, _Q = LoopState, PlanState, TaskState, AttemptState, RunState, QuestionState
 
 LOOP: Final[Table[LoopState]] = _table(
     {
@@ -164,8 +173,18 @@ RUN: Final[Table[RunState]] = _table(
     }
 )
 
+QUESTION: Final[Table[QuestionState]] = _table(
+    {
+        # Expired when its deadline passed without an answer; withdrawn when nobody needs one any more.
+        _Q.OPEN: {_Q.ANSWERED, _Q.EXPIRED, _Q.WITHDRAWN},
+        _Q.ANSWERED: set(),
+        _Q.EXPIRED: set(),
+        _Q.WITHDRAWN: set(),
+    }
+)
+
 MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingProxyType(
-    {"loop": LOOP, "plan": PLAN, "task": TASK, "attempt": ATTEMPT, "run": RUN}  # type: ignore[dict-item]
+    {"loop": LOOP, "plan": PLAN, "task": TASK, "attempt": ATTEMPT, "run": RUN, "question": QUESTION}  # type: ignore[dict-item]
 )
 
 LIVE_ATTEMPT: Final = frozenset(state for state, targets in ATTEMPT.items() if targets)

@@ -8,15 +8,19 @@ from loopwright.core import decide as policy
 from loopwright.core.errors import GitFailed, StaleVersion, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Task, Worker
-from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Run, Task, Worker
+from loopwright.core.retry import Failed
+from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
+from loopwright.engine import questions
 from loopwright.engine.moves import (
     MACHINE,
     begin_verify,
     commit_leg,
+    fail_attempt,
     move_attempt,
     move_loop,
     move_plan,
+    move_run,
     move_task,
     need,
     new_attempt,
@@ -98,7 +102,7 @@ def _slots(tx: Tx, world: World) -> int:
 def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int) -> policy.Front:
     if plan.status is not PlanState.RUNNING:
         return policy.Front(loop=loop, plan=plan)
-    running = tx.find(Task, plan_id=plan.id, status=TaskState.RUNNING)
+    running = tx.find(Task, plan_id=plan.id, status=(TaskState.RUNNING, TaskState.AWAITING_RESPONSE))
     attempts = tx.find(Attempt, id=[task.attempt_id for task in running]) if running else []
     waiting = tuple(one for one in attempts if one.state is AttemptState.WAITING)
     parked = {one.task_id for one in waiting}
@@ -138,7 +142,7 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
         case policy.StartAttempt(task_id=task_id):
             return _start(tx, need(tx.get(Task, task_id), "the task"))
         case policy.WakeAttempt(attempt_id=attempt_id):
-            return wake(tx, world, need(tx.get(Attempt, attempt_id), "the attempt"))
+            return _go_on(tx, world, need(tx.get(Attempt, attempt_id), "the attempt"))
         case policy.BeginVerify(plan_id=plan_id):
             return begin_verify(tx, need(tx.get(Plan, plan_id), "the plan"))
         case policy.HoldPlan(plan_id=plan_id, reason=reason):
@@ -174,9 +178,30 @@ def _start(tx: Tx, task: Task) -> Leg:
     return commit_leg(tx, move_attempt(tx, attempt, AttemptState.PREPARING))
 
 
+def _go_on(tx: Tx, world: World, attempt: Attempt) -> Leg | None:
+    """Wake a parked attempt, unless it waits for an answer that nobody gave: then its task is blocked."""
+    unanswered = questions.overdue(tx, attempt)
+    if unanswered:
+        failed = Failed(failure=Failure.UNANSWERED, detail=f"Its question was: {unanswered}"[:2000])
+        fail_attempt(tx, world.ids, attempt, failed, fence=None, counts=False, chance=world.chance())
+        return None
+    if left := questions.open_of(tx, attempt):
+        # Someone woke it too early, for example by resuming the loop.
+        due = [one.deadline for one in left if one.deadline is not None]
+        tx.update(Attempt, attempt.id, wake_at=min(due, default=None), updated_at=tx.now())
+        return None
+    return wake(tx, world, attempt)
+
+
 def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
     """Commit to the next leg of a parked attempt: a new run in the same workspace."""
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+    task = need(tx.get(Task, attempt.task_id), "the task")
+    if task.status is TaskState.AWAITING_RESPONSE:
+        move_task(tx, task, TaskState.RUNNING, "task_resumed")
+    before = tx.get(Run, attempt.run_id) if attempt.run_id else None
+    if before is not None and before.state is RunState.AWAITING_RESPONSE:
+        move_run(tx, before, RunState.COMPLETE, ended_at=before.ended_at)
     run = new_run(tx, world.ids, attempt, plan)
     woken = move_attempt(tx, attempt, AttemptState.WORKING, run_id=run.id, wake_at=None, wait_reason="")
     return commit_leg(tx, woken)

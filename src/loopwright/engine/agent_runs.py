@@ -10,10 +10,12 @@ from loopwright.core import prompts
 from loopwright.core.decide import over_budget
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
-from loopwright.core.model import Attempt, Loop, Plan, Project, Role, Run, Task, Usage
-from loopwright.core.permissions import Access, Permissions
+from loopwright.core.model import Attempt, Loop, Plan, Project, Question, Role, Run, Task, Usage
+from loopwright.core.permissions import Permissions
+from loopwright.core.questions import Asking, asked_in
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, RunState
+from loopwright.engine import questions
 from loopwright.engine.checks import exit_facts
 from loopwright.engine.moves import MACHINE, change_attempt, move_attempt, move_loop, move_run, need
 from loopwright.engine.runs import Ended
@@ -51,14 +53,25 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
     """Start the run, or find it; None when it may not start any more, which the rows then say."""
     attempt, plan = rows.attempt, rows.plan
     workspace = Path(need(attempt.workspace, "a workspace"))
-    earlier = await world.store.read(
-        lambda tx: tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",))
-    )
-    earlier = [one for one in earlier if one.id != run.id and one.started_at]
+
+    def load(tx: Tx) -> tuple[list[Run], Permissions, list[Question]]:
+        runs = tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",))
+        # As they were when it began: whoever takes up a running agent must answer it as it was answered before.
+        allowed = run.permissions or questions.permissions(tx, plan, attempt)
+        return runs, allowed, questions.of_attempt(tx, attempt)
+
+    runs, permissions, asked = await world.store.read(load)
+    earlier = [one for one in runs if one.id != run.id and one.started_at]
     before = earlier[0] if earlier else None
     agent = world.agent(run.agent or attempt.agent)
     prompt = prompts.implementer(
-        plan, rows.task, attempt, gates=task_commands(plan, rows.task), resumed=before is not None
+        plan,
+        rows.task,
+        attempt,
+        gates=task_commands(plan, rows.task),
+        resumed=before is not None,
+        answers=tuple((one.text, one.answer) for one in asked if one.answer is not None),
+        asks_by_tool="tools" in agent.capabilities,
     )
     directory = world.paths.run(run.id)
     request = AgentRequest(
@@ -66,8 +79,9 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
         workspace=workspace,
         run_directory=directory,
         model=run.model,
-        permissions=Permissions(access=Access(plan.policy.permission_mode)),
+        permissions=permissions,
         session_ref=before.session_ref if before and "resume" in agent.capabilities else None,
+        tools=world.tools(directory) if "tools" in agent.capabilities else {},
         options=plan.policy.agent_options.get(agent.name, {}),
     )
     invocation = agent.invocation(request)
@@ -109,6 +123,7 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
                 boot_id=world.me.boot_id,
                 prompt_sha256=hashlib.sha256(prompt.encode()).hexdigest(),
                 session_ref=invocation.session_ref,
+                permissions=permissions,
             )
 
         begun = await world.store.transact("run.start", started)
@@ -164,6 +179,13 @@ def end_run(
         agent_version=result.version,
         **exit_facts(ended.exit),
     )
+
+
+def asked_of(world: World, run: Run, result: AgentResult | None) -> tuple[Asking, ...]:
+    """Return what a run asks a person: in its protocol, by the tool for it, or in its last words."""
+    if result is None:
+        return ()
+    return (*result.asked, *world.asked(world.paths.run(run.id)), *asked_in(result.summary))
 
 
 def failure_of(result: AgentResult | None, ended: Ended) -> Failed:

@@ -12,9 +12,11 @@ from typing import Any
 from loopwright.core.errors import CannotRun, FenceLost, GitFailed, IllegalTransition, StaleVersion, UserError
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.model import Attempt, GateCommand, Leg, Loop, Plan, Project, Role, Run, Task
+from loopwright.core.questions import Asking
 from loopwright.core.retry import LONGEST_S, Failed, backoff
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
-from loopwright.engine.agent_runs import PAUSED, Rows, end_run, failure_of, start_run
+from loopwright.engine import questions
+from loopwright.engine.agent_runs import PAUSED, Rows, asked_of, end_run, failure_of, start_run
 from loopwright.engine.checks import Interrupted, exit_facts, gate_request
 from loopwright.engine.land import Landing, LandingLocks, check_and_land
 from loopwright.engine.moves import (
@@ -349,6 +351,9 @@ class AttemptLeg:
         # "asked" without an interrupt of ours: a worker ended its agents in a hurry, before it could write it down.
         if ended.interrupted or (ended.exit.ended_by == "asked" and not (result and result.claimed)):
             return await self._interrupted(rows, run, ended, saved)
+        asked = asked_of(self._world, run, result)
+        if asked:
+            return await self._ask(rows, run, ended, asked, saved)
         if result is not None and result.claimed:
 
             def checking(tx: Tx) -> None:
@@ -396,6 +401,24 @@ class AttemptLeg:
             return False
 
         return await self._world.store.transact("attempt.interrupted", park)
+
+    async def _ask(
+        self, rows: Rows, run: Run, ended: Ended, asked: tuple[Asking, ...], saved: dict[str, Any]
+    ) -> bool:
+        """Let the attempt wait for a person's answer; its slot is free meanwhile. Say whether there is more to do."""
+
+        def park(tx: Tx) -> bool:
+            end_run(tx, run, RunState.AWAITING_RESPONSE, ended)
+            attempt = need(tx.get(Attempt, rows.attempt.id), "the attempt")
+            if attempt.interrupt == "cancel":
+                cancel_attempt(tx, rows.attempt, fence=self._leg.fence, **saved)
+                return True
+            questions.wait_for_answers(
+                tx, self._world.ids, rows.plan, attempt, run, asked, fence=self._leg.fence, **saved
+            )
+            return False
+
+        return await self._world.store.transact("attempt.asking", park)
 
     async def _park(
         self, rows: Rows, run: Run, ended: Ended, failed: Failed, saved: dict[str, Any]

@@ -8,7 +8,18 @@ from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserErr
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind
-from loopwright.core.model import Attempt, Command, CommandState, Loop, Outcome, Plan, Role, Run, Task
+from loopwright.core.model import (
+    Attempt,
+    Command,
+    CommandState,
+    Loop,
+    Outcome,
+    Plan,
+    Question,
+    Role,
+    Run,
+    Task,
+)
 from loopwright.core.states import (
     ENDED_PLAN,
     LIVE_ATTEMPT,
@@ -19,6 +30,7 @@ from loopwright.core.states import (
     TaskState,
 )
 from loopwright.core.verdicts import evidence
+from loopwright.engine import questions
 from loopwright.engine.moves import (
     begin_verify,
     cancel_attempt,
@@ -73,6 +85,9 @@ def _answer(tx: Tx, command: Command, state: CommandState, result: str, event: s
 
 
 def _plan_of(tx: Tx, target: str) -> Plan | None:
+    question = tx.get(Question, target)
+    if question is not None:
+        return tx.get(Plan, question.plan_id)
     task = tx.get(Task, target)
     return tx.get(Plan, task.plan_id if task else target)
 
@@ -163,8 +178,9 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
         tx.update(Plan, plan.id, policy=replace(plan.policy, max_cost_micros=limit), unknown_costs=0)
     if loop.state is not LoopState.RUNNING:
         move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
-    woken = tx.find(Attempt, plan_id=plan.id, state=AttemptState.WAITING, wake_at=None)
-    for attempt in woken:
+    parked = tx.find(Attempt, plan_id=plan.id, state=AttemptState.WAITING, wake_at=None)
+    # What waits for an answer goes on when it has one.
+    for attempt in (one for one in parked if not questions.open_of(tx, one)):
         tx.update(Attempt, attempt.id, wake_at=tx.now(), updated_at=tx.now())
     for attempt in _live(tx, plan):
         tx.update(Attempt, attempt.id, interrupt="", wait_reason="")
@@ -373,4 +389,5 @@ VERBS: Final[Mapping[str, Apply]] = {
     "cancel": _cancel,
     "retry": _retry,
     "reverify": _reverify,
+    "answer": questions.answer,
 }

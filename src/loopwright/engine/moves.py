@@ -6,7 +6,7 @@ from typing import Any
 from loopwright.core.errors import FenceLost, IllegalTransition, StaleVersion
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind
-from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Role, Run, Task
+from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Question, Role, Run, Task
 from loopwright.core.retry import Again, Failed, GiveUp, after_failure
 from loopwright.core.states import (
     ATTEMPT,
@@ -15,12 +15,14 @@ from loopwright.core.states import (
     LIVE_ATTEMPT,
     LOOP,
     PLAN,
+    QUESTION,
     RUN,
     SETTLED_TASK,
     TASK,
     AttemptState,
     LoopState,
     PlanState,
+    QuestionState,
     RunState,
     TaskState,
     step,
@@ -166,8 +168,11 @@ def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
                 cost_micros=moved.cost_micros,
             )
         )
-        if moved.agent is not None and moved.started_at is not None:
-            _charge(tx, moved)
+    elif target is RunState.AWAITING_RESPONSE:
+        tx.append(happened("run_awaiting", MACHINE, plan=_plan(tx, moved), run=moved))
+    # When its process ended, however it goes on from there.
+    if run.state is RunState.RUNNING and moved.agent is not None:
+        _charge(tx, moved)
     return moved
 
 
@@ -307,6 +312,7 @@ def fail_attempt(
         interrupt="",
         **changes,
     )
+    _withdraw_questions(tx, ended)
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
     after = after_failure(task, failed, plan.policy, now=tx.now(), chance=chance)
     facts: dict[str, Any] = {
@@ -344,14 +350,43 @@ def cancel_attempt(
     tx: Tx, attempt: Attempt, *, fence: int | None, actor: str = MACHINE, **changes: Any
 ) -> None:
     """End an attempt because a person said so; its task is dealt with by whoever asked."""
-    move_attempt(tx, attempt, AttemptState.CANCELLED, actor, fence=fence, interrupt="", **changes)
+    ended = move_attempt(tx, attempt, AttemptState.CANCELLED, actor, fence=fence, interrupt="", **changes)
+    _withdraw_questions(tx, ended)
     _end_open_runs(tx, attempt, RunState.CANCELLED)
+
+
+def move_question(tx: Tx, question: Question, target: QuestionState, actor: str, **facts: Any) -> Question:
+    """Close a question and say so."""
+    step("question", QUESTION, question.id, question.state, target)
+    closed = tx.update(
+        Question,
+        question.id,
+        expect={"state": question.state},
+        state=target,
+        answered_by=actor,
+        answered_at=tx.now(),
+        **facts,
+    )
+    plan = need(tx.get(Plan, question.plan_id), "the plan")
+    event = f"question_{target.value.lower()}"
+    tx.append(happened(event, actor, plan=plan, question=question.id, answer=closed.answer))
+    return closed
+
+
+def _withdraw_questions(tx: Tx, attempt: Attempt) -> None:
+    """Take back what an attempt asked that is over; a question that nobody else waits for is closed."""
+    for question in tx.find(Question, id=attempt.questions) if attempt.questions else ():
+        if question.state is QuestionState.OPEN:
+            left = tuple(one for one in question.asked_by if one != attempt.id)
+            if left:
+                tx.update(Question, question.id, asked_by=left)
+            else:
+                move_question(tx, question, QuestionState.WITHDRAWN, MACHINE)
 
 
 def _end_open_runs(tx: Tx, attempt: Attempt, target: RunState, **facts: Any) -> None:
     """An attempt that is over has no run that is not."""
     for run in tx.find(Run, attempt_id=attempt.id):
         if run.state not in ENDED_RUN:
-            move_run(
-                tx, run, target, ended_by="lost" if run.state is RunState.RUNNING else "not_started", **facts
-            )
+            ways = {RunState.RUNNING: "lost", RunState.QUEUED: "not_started"}
+            move_run(tx, run, target, ended_by=ways.get(run.state, run.ended_by), **facts)

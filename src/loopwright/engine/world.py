@@ -6,6 +6,7 @@ from pathlib import Path
 
 from loopwright.core.homes import HomeView
 from loopwright.core.model import Plan, Project
+from loopwright.core.questions import Asking
 from loopwright.ports import (
     Agent,
     Clock,
@@ -17,6 +18,7 @@ from loopwright.ports import (
     Membership,
     Repository,
     Store,
+    ToolServer,
 )
 
 
@@ -103,6 +105,10 @@ class World:
     """Variables that keep git inside a workspace."""
     may_act: Callable[[], bool]
     """False once this worker's lease has lapsed by its own clock: then nothing outside is changed any more."""
+    asked: Callable[[Path], tuple[Asking, ...]] = lambda _directory: ()
+    """Reads what a run asked by its tool, from its directory."""
+    tools: Callable[[Path], Mapping[str, ToolServer]] = lambda _directory: {}
+    """Returns the tools that a run is given, for its directory."""
     home_view: MakeView = the_users_own
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -59,16 +58,6 @@ print(json.dumps(sorted(m for m in ("alembic", "pydantic", "psycopg", "dbos") if
 
 
 @pytest.mark.serial
-def test_a_new_home_is_made_at_once(tmp_path: Path) -> None:
-    SqlStore.open(tmp_path / "warm-up.db").close_sync()
-    spent = []
-    for n in range(3):
-        began = time.perf_counter()
-        SqlStore.open(tmp_path / f"{n}.db").close_sync()
-        spent.append(time.perf_counter() - began)
-    assert min(spent) < 0.15
-
-
 def test_the_file_is_written_the_safe_way(tmp_path: Path) -> None:
     store = SqlStore.open(tmp_path / "loopwright.db")
     with store._backend.engine.connect() as connection:

@@ -27,6 +27,7 @@ CREATE TABLE attempts (
 	detail TEXT NOT NULL, 
 	wake_at VARCHAR(27), 
 	wait_reason TEXT NOT NULL, 
+	questions TEXT NOT NULL, 
 	interrupt TEXT NOT NULL, 
 	cleaned_at VARCHAR(27), 
 	created_at VARCHAR(27) NOT NULL, 
@@ -41,7 +42,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf','ced35f6dccb7b76715ad444fab136b4a0b683745199d1b1d5d6f261c94caadfc');
+INSERT INTO "chains" VALUES('plan_55f291d2-791f-47af-baad-32f9ba25543e','98e3405d36b50856be72b3b947f3645685d83f0fb1875e454ed2120b9aa742b0');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -84,9 +85,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_5c295111-7724-4a0f-a024-8f9c0c15d9b0',NULL,NULL,'plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T00:49:11.592639Z','test','normal','{}','','6906f78def7ffc5faebff3d839cf2d105e32fd96cc7f7f6c421e2dab6f1cd912');
-INSERT INTO "events" VALUES(2,'evt_795a9616-594e-4b64-a658-b3efa9a06895',NULL,NULL,'plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T00:49:11.592639Z','test','normal','{}','6906f78def7ffc5faebff3d839cf2d105e32fd96cc7f7f6c421e2dab6f1cd912','7c992a278ac8e94e74c5d430e8553cceca755fd1df181ad4d140545cb55fdcde');
-INSERT INTO "events" VALUES(3,'evt_3246c04f-76c7-4cca-be67-70d6f4011ec8',NULL,NULL,'plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T00:49:11.592639Z','test','normal','{}','7c992a278ac8e94e74c5d430e8553cceca755fd1df181ad4d140545cb55fdcde','ced35f6dccb7b76715ad444fab136b4a0b683745199d1b1d5d6f261c94caadfc');
+INSERT INTO "events" VALUES(1,'evt_f477ba0c-1da5-48e8-bdc8-01c873481fbe',NULL,NULL,'plan_55f291d2-791f-47af-baad-32f9ba25543e',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T04:03:11.085644Z','test','normal','{}','','89c2d2616304ec964172d82a89ffa644b776c7a6fb55424715e77ec86fc2715a');
+INSERT INTO "events" VALUES(2,'evt_0bbbff8e-7c15-4573-b718-970e9232507d',NULL,NULL,'plan_55f291d2-791f-47af-baad-32f9ba25543e',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T04:03:11.085644Z','test','normal','{}','89c2d2616304ec964172d82a89ffa644b776c7a6fb55424715e77ec86fc2715a','12b3c25947d5f8b5a174de7164b197a0a37d8b9fca5ab7f16e2f35db236454c8');
+INSERT INTO "events" VALUES(3,'evt_3de1b4b4-63a8-4414-bbea-789472578180',NULL,NULL,'plan_55f291d2-791f-47af-baad-32f9ba25543e',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T04:03:11.085644Z','test','normal','{}','12b3c25947d5f8b5a174de7164b197a0a37d8b9fca5ab7f16e2f35db236454c8','98e3405d36b50856be72b3b947f3645685d83f0fb1875e454ed2120b9aa742b0');
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -102,7 +103,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_70576c92-c8ce-48da-b18e-3a70a2114e82','proj_fb1e6db8-25bc-4308-a831-280775e709ff','plan.md','markdown','9d6b98d9-31be-4233-890a-865c99a8454f.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_4d11fe03-0bda-4c45-8bd3-b3a96ae53519','proj_643caa52-0aa3-45df-b34a-dd52994b0ed6','plan.md','markdown','cd970d67-481c-4d0e-b8d0-29e5761c4a93.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -140,7 +141,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf','proj_fb1e6db8-25bc-4308-a831-280775e709ff','loop_70576c92-c8ce-48da-b18e-3a70a2114e82','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"host_lost_after_s":120.0,"agent_options":{}}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_55f291d2-791f-47af-baad-32f9ba25543e','proj_643caa52-0aa3-45df-b34a-dd52994b0ed6','loop_4d11fe03-0bda-4c45-8bd3-b3a96ae53519','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"host_lost_after_s":120.0,"agent_options":{}}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -149,7 +150,32 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_fb1e6db8-25bc-4308-a831-280775e709ff','demo','/somewhere','','2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_643caa52-0aa3-45df-b34a-dd52994b0ed6','demo','/somewhere','','2031-05-06T07:08:09.123456Z');
+CREATE TABLE questions (
+	id TEXT NOT NULL, 
+	project_id TEXT NOT NULL, 
+	loop_id TEXT NOT NULL, 
+	plan_id TEXT NOT NULL, 
+	task_id TEXT NOT NULL, 
+	run_id TEXT NOT NULL, 
+	kind TEXT NOT NULL, 
+	"key" TEXT NOT NULL, 
+	text TEXT NOT NULL, 
+	options TEXT NOT NULL, 
+	"default" TEXT, 
+	asked_by TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	answer TEXT, 
+	holds_for TEXT NOT NULL, 
+	answered_by TEXT NOT NULL, 
+	deadline VARCHAR(27), 
+	created_at VARCHAR(27) NOT NULL, 
+	answered_at VARCHAR(27), 
+	CONSTRAINT pk_questions PRIMARY KEY (id), 
+	CONSTRAINT fk_questions_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
+	CONSTRAINT fk_questions_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED, 
+	CONSTRAINT fk_questions_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
 CREATE TABLE runs (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -162,6 +188,7 @@ CREATE TABLE runs (
 	model TEXT, 
 	agent_version TEXT, 
 	permission_mode TEXT, 
+	permissions TEXT, 
 	argv TEXT NOT NULL, 
 	prompt_sha256 TEXT, 
 	host_id TEXT, 
@@ -220,7 +247,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_e1cce18b-120d-47c4-8891-e879fd7e2fdd','plan_5ba51c4e-e742-4b9a-9c00-c0148f68e2cf','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_9ec98014-790f-4fa5-97ca-201b9f576e57','plan_55f291d2-791f-47af-baad-32f9ba25543e','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -247,22 +274,25 @@ CREATE TABLE workers (
 );
 CREATE INDEX ix_commands_state ON commands (state);
 CREATE INDEX ix_events_task_n ON events (task, n);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
-CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
+CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_runs_state ON runs (state);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
+CREATE INDEX ix_questions_state ON questions (state);
+CREATE INDEX ix_questions_plan_id ON questions (plan_id);
+CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 COMMIT;

@@ -9,7 +9,7 @@ from tests.contracts.store import rows
 import loopwright
 from loopwright.core.events import CATALOGUE, happened
 from loopwright.core.model import Importance, Leg, Role, Run
-from loopwright.core.states import AttemptState, RunState
+from loopwright.core.states import AttemptState, QuestionState, RunState
 
 PROJECT = rows.project()
 LOOP = rows.loop(PROJECT)
@@ -91,6 +91,7 @@ def test_every_event_of_the_catalogue_is_written_somewhere() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     texts |= {f"attempt_{state.value.lower()}" for state in AttemptState}
+    texts |= {f"question_{state.value.lower()}" for state in QuestionState}
     assert set(CATALOGUE) - texts == set()
 
 

@@ -100,13 +100,13 @@ async def test_an_unknown_command_is_not_even_written_down() -> None:
 
 @pytest.mark.parametrize(
     ("verb", "words"),
-    [(verb, "no task" if verb == "retry" else "no plan") for verb in commands.VERBS],
+    [(verb, {"retry": "no task", "answer": "no question"}.get(verb, "no plan")) for verb in commands.VERBS],
 )
 async def test_a_target_that_does_not_exist_is_refused_by_name(verb: str, words: str) -> None:
     home, _ = await running()
     refused = await home.command(verb, "plan_ghost")
     assert refused.state is CommandState.REFUSED
-    assert refused.result == f"there is {words} plan_ghost"
+    assert refused.result.startswith(f"there is {words} plan_ghost")
     assert home.told("command_refused") == ["command_refused"]
 
 

@@ -23,6 +23,7 @@ NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
         model.Run: "runs",
         model.VerdictRecord: "verdicts",
         model.Command: "commands",
+        model.Question: "questions",
         model.Worker: "workers",
         model.Cursor: "cursors",
     }

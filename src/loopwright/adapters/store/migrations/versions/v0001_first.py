@@ -165,6 +165,55 @@ def upgrade() -> None:
     op.create_index(op.f("ix_plans_project_id_status"), "plans", ["project_id", "status"], unique=False)
     op.create_index(op.f("ix_plans_status"), "plans", ["status"], unique=False)
     op.create_table(
+        "questions",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("project_id", TEXT, nullable=False),
+        sa.Column("loop_id", TEXT, nullable=False),
+        sa.Column("plan_id", TEXT, nullable=False),
+        sa.Column("task_id", TEXT, nullable=False),
+        sa.Column("run_id", TEXT, nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("key", TEXT, nullable=False),
+        sa.Column("text", TEXT, nullable=False),
+        sa.Column("options", sa.Text(), nullable=False),
+        sa.Column("default", TEXT, nullable=True),
+        sa.Column("asked_by", sa.Text(), nullable=False),
+        sa.Column("state", TEXT, nullable=False),
+        sa.Column("answer", TEXT, nullable=True),
+        sa.Column("holds_for", TEXT, nullable=False),
+        sa.Column("answered_by", TEXT, nullable=False),
+        sa.Column("deadline", MOMENT, nullable=True),
+        sa.Column("created_at", MOMENT, nullable=False),
+        sa.Column("answered_at", MOMENT, nullable=True),
+        sa.ForeignKeyConstraint(
+            ["loop_id"],
+            ["loops.id"],
+            name=op.f("fk_questions_loop_id"),
+            initially="DEFERRED",
+            deferrable=True,
+        ),
+        sa.ForeignKeyConstraint(
+            ["plan_id"],
+            ["plans.id"],
+            name=op.f("fk_questions_plan_id"),
+            initially="DEFERRED",
+            deferrable=True,
+        ),
+        sa.ForeignKeyConstraint(
+            ["project_id"],
+            ["projects.id"],
+            name=op.f("fk_questions_project_id"),
+            initially="DEFERRED",
+            deferrable=True,
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_questions")),
+    )
+    op.create_index(op.f("ix_questions_plan_id"), "questions", ["plan_id"], unique=False)
+    op.create_index(
+        op.f("ix_questions_project_id_kind_state"), "questions", ["project_id", "kind", "state"], unique=False
+    )
+    op.create_index(op.f("ix_questions_state"), "questions", ["state"], unique=False)
+    op.create_table(
         "runs",
         sa.Column("id", TEXT, nullable=False),
         sa.Column("plan_id", TEXT, nullable=False),
@@ -177,6 +226,7 @@ def upgrade() -> None:
         sa.Column("model", TEXT, nullable=True),
         sa.Column("agent_version", TEXT, nullable=True),
         sa.Column("permission_mode", TEXT, nullable=True),
+        sa.Column("permissions", sa.Text(), nullable=True),
         sa.Column("argv", sa.Text(), nullable=False),
         sa.Column("prompt_sha256", TEXT, nullable=True),
         sa.Column("host_id", TEXT, nullable=True),
@@ -295,6 +345,7 @@ def upgrade() -> None:
         sa.Column("detail", TEXT, nullable=False),
         sa.Column("wake_at", MOMENT, nullable=True),
         sa.Column("wait_reason", TEXT, nullable=False),
+        sa.Column("questions", sa.Text(), nullable=False),
         sa.Column("interrupt", TEXT, nullable=False),
         sa.Column("cleaned_at", MOMENT, nullable=True),
         sa.Column("created_at", MOMENT, nullable=False),

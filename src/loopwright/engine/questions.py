@@ -1,0 +1,197 @@
+"""People in the loop: what runs ask, who waits for the answer, and what follows from it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from loopwright.core.errors import NotFound, Refused
+from loopwright.core.events import happened
+from loopwright.core.ids import Kind
+from loopwright.core.model import Attempt, Command, Plan, Question, Run, Task
+from loopwright.core.permissions import Access, Permissions
+from loopwright.core.questions import Asking
+from loopwright.core.states import AttemptState, QuestionState, TaskState
+from loopwright.engine.moves import MACHINE, move_attempt, move_question, move_task, need
+from loopwright.ports import Ids, Tx
+
+SCOPES: Final = ("run", "loop", "project")
+YES: Final = "yes"
+NO: Final = "no"
+_PERMISSION: Final = "permission"
+
+
+def wait_for_answers(
+    tx: Tx,
+    ids: Ids,
+    plan: Plan,
+    attempt: Attempt,
+    run: Run,
+    asked: Sequence[Asking],
+    *,
+    fence: int,
+    **saved: Any,
+) -> Attempt:
+    """Write down what a run asks, and park its attempt until that is answered, or too late."""
+    open_ones = _ask(tx, ids, plan, attempt, run, asked)
+    due = [one.deadline for one in open_ones if one.deadline is not None]
+    parked = move_attempt(
+        tx,
+        attempt,
+        AttemptState.WAITING,
+        fence=fence,
+        interrupt="",
+        wake_at=min(due, default=None),
+        wait_reason=f"asks: {open_ones[0].text}"[:500],
+        questions=tuple(dict.fromkeys((*attempt.questions, *(one.id for one in open_ones)))),
+        **saved,
+    )
+    task = need(tx.get(Task, attempt.task_id), "the task")
+    if task.status is TaskState.RUNNING:
+        move_task(tx, task, TaskState.AWAITING_RESPONSE, "task_awaiting")
+    return parked
+
+
+def _ask(
+    tx: Tx, ids: Ids, plan: Plan, attempt: Attempt, run: Run, asked: Sequence[Asking]
+) -> tuple[Question, ...]:
+    """Write down what a run asks; a permission that another run asks for already is the same question."""
+    found: dict[str, Question] = {}
+    for asking in asked:
+        question = _same(tx, plan, asking) or _new(tx, ids, plan, run, asking)
+        if attempt.id not in question.asked_by:
+            question = tx.update(Question, question.id, asked_by=(*question.asked_by, attempt.id))
+        event = "question_asked" if len(question.asked_by) == 1 else "question_joined"
+        tx.append(
+            happened(event, MACHINE, plan=plan, run=run, question=question.id, text=question.text[:500])
+        )
+        found[question.id] = question
+    return tuple(found.values())
+
+
+def _same(tx: Tx, plan: Plan, asking: Asking) -> Question | None:
+    if asking.wish is None:
+        return None
+    known = tx.find(
+        Question, project_id=plan.project_id, key=asking.wish.key, state=QuestionState.OPEN, limit=1
+    )
+    return known[0] if known else None
+
+
+def _new(tx: Tx, ids: Ids, plan: Plan, run: Run, asking: Asking) -> Question:
+    within, now = plan.policy.answer_within_s, tx.now()
+    question = Question(
+        id=ids(Kind.QUESTION),
+        project_id=plan.project_id,
+        loop_id=plan.loop_id,
+        plan_id=plan.id,
+        task_id=run.task_id or "",
+        run_id=run.id,
+        kind=asking.kind,
+        key=asking.wish.key if asking.wish else "",
+        text=asking.text,
+        options=asking.options,
+        default=asking.default,
+        deadline=None if within is None else now + timedelta(seconds=within),
+        created_at=now,
+    )
+    tx.insert(question)
+    return question
+
+
+def of_attempt(tx: Tx, attempt: Attempt) -> list[Question]:
+    """Return what an attempt asked and waits for, or waited for last."""
+    return tx.find(Question, id=attempt.questions, order_by=("created_at",)) if attempt.questions else []
+
+
+def open_of(tx: Tx, attempt: Attempt) -> list[Question]:
+    """Return what an attempt still waits for."""
+    return [one for one in of_attempt(tx, attempt) if one.state is QuestionState.OPEN]
+
+
+def answer(tx: Tx, _ids: Ids, command: Command) -> str:
+    """Take a person's answer, and let everyone who waited for it go on."""
+    question = tx.get(Question, command.target)
+    if question is None:
+        raise NotFound(f"there is no question {command.target}", hint="`loopwright questions` lists them")
+    if question.state is not QuestionState.OPEN:
+        said = f": {question.answer}" if question.answer else ""
+        raise Refused(f"the question is {question.state.value.lower()} already{said}")
+    text = _checked(question, str(command.arguments.get("answer") or "").strip())
+    scope = str(command.arguments.get("for") or "run")
+    if scope not in SCOPES:
+        raise Refused(f"an answer cannot hold for {scope!r}", hint=f"one of {', '.join(SCOPES)}")
+    if scope != "run" and question.kind != _PERMISSION:
+        raise Refused("only the answer to a permission can hold for more than the run that asked")
+    move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text, holds_for=scope)
+    waiting = _wake(tx, question)
+    return f"answered; {waiting} go on" if waiting != 1 else "answered; 1 task goes on"
+
+
+def _checked(question: Question, text: str) -> str:
+    if not text:
+        raise Refused(
+            "the answer is empty", hint=f"one of {', '.join(question.options)}" if question.options else ""
+        )
+    if question.kind == _PERMISSION:
+        short = {"y": YES, "n": NO}.get(text.lower(), text.lower())
+        if short not in (YES, NO):
+            raise Refused(f"{text!r} is no answer to this question", hint="answer yes or no")
+        return short
+    # The number of an option stands for it.
+    if question.options and text.isdigit() and 1 <= int(text) <= len(question.options):
+        return question.options[int(text) - 1]
+    return text
+
+
+def _wake(tx: Tx, question: Question) -> int:
+    """Let those go on that wait for nothing else; return how many that are."""
+    count = 0
+    for attempt in tx.find(Attempt, id=question.asked_by, state=AttemptState.WAITING):
+        if not open_of(tx, attempt):
+            tx.update(Attempt, attempt.id, wake_at=tx.now(), updated_at=tx.now())
+            count += 1
+    return count
+
+
+def overdue(tx: Tx, attempt: Attempt) -> str:
+    """Let questions expire whose time is over, with their default for an answer; return one that has none."""
+    now = tx.now()
+    unanswered = ""
+    for question in of_attempt(tx, attempt):
+        one = question
+        if one.state is QuestionState.OPEN and one.deadline is not None and one.deadline <= now:
+            one = move_question(tx, one, QuestionState.EXPIRED, MACHINE, answer=one.default)
+        if one.state is QuestionState.EXPIRED and one.answer is None:
+            unanswered = one.text
+    return unanswered
+
+
+def permissions(tx: Tx, plan: Plan, attempt: Attempt) -> Permissions:
+    """Return what a run of this attempt may do now: the policy, and what people said before."""
+    answers: dict[str, list[str]] = {YES: [], NO: []}
+    settled = tx.find(
+        Question,
+        project_id=plan.project_id,
+        kind=_PERMISSION,
+        state=QuestionState.ANSWERED,
+        order_by=("answered_at",),
+    )
+    latest = {one.key: one for one in settled if _holds(one, plan, attempt)}
+    for key, question in latest.items():
+        answers[question.answer or NO].append(key)
+    return Permissions(
+        access=Access(plan.policy.permission_mode),
+        commands=plan.policy.allowed_commands,
+        granted=tuple(answers[YES]),
+        refused=tuple(answers[NO]),
+    )
+
+
+def _holds(question: Question, plan: Plan, attempt: Attempt) -> bool:
+    match question.holds_for:
+        case "project":
+            return True
+        case "loop":
+            return question.loop_id == plan.loop_id
+        case _:
+            return attempt.id in question.asked_by

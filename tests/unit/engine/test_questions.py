@@ -1,0 +1,207 @@
+"""What runs ask, who waits for the answer, and what follows from it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.doubles import Home, planned
+
+from loopwright.core.failures import Failure
+from loopwright.core.model import CommandState, Leg, Outcome, Policy, Question, Run
+from loopwright.core.permissions import Permissions, Wish
+from loopwright.core.questions import Asking
+from loopwright.core.states import AttemptState, LoopState, QuestionState, RunState, TaskState
+from loopwright.engine import questions
+
+DIST = Asking(
+    kind="permission",
+    text="May it run `make dist`?",
+    options=("yes", "no"),
+    wish=Wish(kind="command", what="make dist"),
+)
+PORT = Asking(kind="question", text="Which port?", options=("80", "8080"), default="80")
+WHO = Asking(kind="escalation", text="Who decides?")
+
+
+async def asking(*asked: Asking, tasks: str = "a", slots: int = 4, **policy: Any) -> tuple[Home, list[Leg]]:
+    """Return a home in which the first attempt of each task asked the same."""
+    home = await Home(slots=slots).launch()
+    home.submit(*(planned(key) for key in tasks), policy=Policy(parallel=slots, **policy))
+    legs = await home.turn()
+    for leg in legs:
+        home.hand.ask(leg, *asked)
+        await home.ended(leg)
+    return home, legs
+
+
+def question(home: Home) -> Question:
+    [found] = home.all(Question)
+    return found
+
+
+def allowed(home: Home, key: str) -> Permissions:
+    attempt = home.attempt(key)
+    return home.store.read_sync(lambda tx: questions.permissions(tx, home.plan(), attempt))
+
+
+@pytest.mark.capability("C090")
+async def test_a_task_that_asks_waits_without_a_slot_and_everyone_can_see_why() -> None:
+    home, _ = await asking(PORT, tasks="a", slots=1)
+    assert home.task("a").status is TaskState.AWAITING_RESPONSE
+    attempt = home.attempt("a")
+    assert (attempt.state, attempt.wait_reason) == (AttemptState.WAITING, "asks: Which port?")
+    assert home.get(Run, attempt.run_id or "").state is RunState.AWAITING_RESPONSE
+    asked = question(home)
+    assert (asked.text, asked.options, asked.default, asked.state) == (
+        "Which port?",
+        ("80", "8080"),
+        "80",
+        QuestionState.OPEN,
+    )
+    assert asked.deadline == home.clock.now() + timedelta(days=1)
+    assert await home.turn() == []
+    assert home.loop().state is LoopState.RUNNING, "a plan that waits for an answer does not fail"
+
+
+async def test_an_answer_lets_the_task_go_on_in_the_same_workspace() -> None:
+    home, [first] = await asking(PORT)
+    done = await home.command("answer", question(home).id, answer="8080")
+    assert (done.state, done.result) == (CommandState.APPLIED, "answered; 1 task goes on")
+    [leg] = await home.turn()
+    assert (leg.subject, leg.n) == (first.subject, first.n + 1)
+    assert home.task("a").status is TaskState.RUNNING
+    old, new = sorted(home.all(Run), key=lambda run: run.created_at)[-2:]
+    assert (old.state, new.state) == (RunState.COMPLETE, RunState.QUEUED)
+    assert home.plan().spent_micros == 1, "a run is charged once, when its process ended"
+    home.hand.land(leg)
+    assert home.task("a").status is TaskState.COMPLETE
+
+
+async def test_the_number_of_an_option_stands_for_it() -> None:
+    home, _ = await asking(PORT)
+    await home.command("answer", question(home).id, answer="2")
+    assert question(home).answer == "8080"
+
+
+@pytest.mark.capability("C090")
+async def test_the_same_permission_asked_by_twenty_is_one_question() -> None:
+    home, _ = await asking(DIST, tasks="abcdefghijklmnopqrst", slots=20)
+    assert len(question(home).asked_by) == 20
+    assert len(home.told("question_asked")) == 1
+    done = await home.command("answer", question(home).id, answer="y", **{"for": "loop"})
+    assert done.result == "answered; 20 go on"
+    assert len(await home.turn()) == 20
+    assert allowed(home, "a").granted == ("command:make dist",)
+
+
+@pytest.mark.parametrize(("scope", "others"), [("run", ()), ("loop", ("command:make dist",))])
+async def test_a_permission_holds_as_far_as_the_person_said(scope: str, others: tuple[str, ...]) -> None:
+    home = await Home(slots=2).launch()
+    home.submit(planned("a"), planned("b"), policy=Policy())
+    first, _ = await home.turn()
+    home.hand.ask(first, DIST)
+    await home.command("answer", question(home).id, answer="yes", **{"for": scope})
+    assert allowed(home, "a").granted == ("command:make dist",)
+    assert allowed(home, "b").granted == others
+
+
+async def test_a_refused_permission_is_remembered_as_refused_until_someone_says_yes() -> None:
+    home, _ = await asking(DIST)
+    await home.command("answer", question(home).id, answer="no", **{"for": "project"})
+    assert allowed(home, "a") == Permissions(refused=("command:make dist",))
+    [leg] = await home.turn()
+    home.hand.ask(leg, DIST)
+    [second] = home.all(Question, state=QuestionState.OPEN)
+    home.clock.advance(1)
+    await home.command("answer", second.id, answer="yes")
+    assert allowed(home, "a") == Permissions(granted=("command:make dist",))
+
+
+async def test_a_deadline_takes_the_default() -> None:
+    home, _ = await asking(PORT, answer_within_s=60.0)
+    home.clock.advance(59)
+    assert await home.turn() == []
+    home.clock.advance(1)
+    assert len(await home.turn()) == 1
+    assert (question(home).state, question(home).answer) == (QuestionState.EXPIRED, "80")
+
+
+@pytest.mark.parametrize("asked", [WHO, DIST])
+async def test_a_deadline_without_a_default_blocks_the_task_and_says_why(asked: Asking) -> None:
+    home, _ = await asking(asked, answer_within_s=60.0)
+    home.clock.advance(60)
+    assert await home.turn() == []
+    task = home.task("a")
+    assert (task.status, task.failure, task.outcome) == (
+        TaskState.ERROR,
+        Failure.UNANSWERED,
+        Outcome.NEEDS_HUMAN,
+    )
+    assert asked.text in task.reason
+    assert question(home).answer is None, "never a silent yes"
+    await home.command("retry", task.id)
+    assert len(await home.turn()) == 1
+
+
+async def test_who_waits_for_two_answers_waits_for_both() -> None:
+    home, _ = await asking(DIST, WHO)
+    first, second = sorted(home.all(Question), key=lambda one: one.kind)
+    await home.command("answer", first.id, answer="Ada")
+    assert await home.turn() == []
+    await home.command("answer", second.id, answer="yes")
+    assert len(await home.turn()) == 1
+
+
+async def test_resuming_a_loop_answers_nothing() -> None:
+    home, _ = await asking(WHO, answer_within_s=None)
+    await home.command("pause", home.plan().id)
+    await home.command("resume", home.plan().id)
+    assert await home.turn() == []
+    assert question(home).state is QuestionState.OPEN
+    await home.command("pause", home.plan().id)
+    await home.command("answer", question(home).id, answer="Ada")
+    assert await home.turn() == [], "a paused loop starts nothing"
+    await home.command("resume", home.plan().id)
+    assert len(await home.turn()) == 1
+
+
+async def test_cancelling_a_task_takes_its_question_back_unless_others_wait_too() -> None:
+    home, _ = await asking(DIST, tasks="ab")
+    await home.command("cancel", home.task("a").id)
+    assert (question(home).state, len(question(home).asked_by)) == (QuestionState.OPEN, 1)
+    await home.command("cancel", home.task("b").id)
+    assert question(home).state is QuestionState.WITHDRAWN
+    assert {run.state for run in home.all(Run)} == {RunState.CANCELLED}
+
+
+@pytest.mark.parametrize(
+    ("asked", "arguments", "words"),
+    [
+        (DIST, {"answer": "perhaps"}, "'perhaps' is no answer to this question (answer yes or no)"),
+        (DIST, {"answer": " "}, "the answer is empty (one of yes, no)"),
+        (
+            DIST,
+            {"answer": "yes", "for": "ever"},
+            "an answer cannot hold for 'ever' (one of run, loop, project)",
+        ),
+        (
+            PORT,
+            {"answer": "80", "for": "loop"},
+            "only the answer to a permission can hold for more than the run",
+        ),
+    ],
+)
+async def test_what_is_no_answer_is_refused_with_what_would_be(
+    asked: Asking, arguments: dict[str, Any], words: str
+) -> None:
+    home, _ = await asking(asked)
+    refused = await home.command("answer", question(home).id, **arguments)
+    assert refused.state is CommandState.REFUSED
+    assert refused.result.startswith(words)
+
+
+async def test_a_question_is_answered_once() -> None:
+    home, _ = await asking(PORT)
+    await home.command("answer", question(home).id, answer="80")
+    refused = await home.command("answer", question(home).id, answer="8080")
+    assert refused.result == "the question is answered already: 80"
