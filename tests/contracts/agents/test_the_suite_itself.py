@@ -115,7 +115,7 @@ DEFECTS = [
         "it can tell its cost, and does not",
     ),
     ("done", Wrong(folded=tells_chance), "folding again tells"),
-    ("done", Wrong(folded=writes_chance, invoked=lambda one: replace(one, stdin="pipe")), "write 1 was"),
+    ("interrupt", Wrong(folded=writes_chance, invoked=lambda one: replace(one, stdin="pipe")), "write 1 was"),
     ("done", Wrong(folded=trusts_types), "makes it raise KeyError"),
     ("done", Wrong(folded=tells_nuls), "has a NUL"),
     ("unknown_events", Wrong(folded=forgets_the_unknown), "no event Raw was told"),
