@@ -1,17 +1,19 @@
-"""Running an agent's real process by its codec, without a keeper."""
+"""Running an agent's real process by its codec: under a real keeper, driven as a leg drives it."""
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from loopwright.adapters.agents.environment import agent_environment
-from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, Spent
+from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.core.model import Limits
+from loopwright.engine.runs import drive_agent
+from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, RunSpec, Spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +21,12 @@ class Ran:
     """What came of one process."""
 
     result: AgentResult
+    exit: Exit
+    interrupted: bool
     events: tuple[AgentEvent, ...]
-    code: int
     lines: tuple[str, ...]
+    """What it printed on stdout."""
+    directory: Path
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events]
@@ -38,10 +43,22 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run_agent(tmp_path: Path, workspace: Path) -> Run:
-    """Start an agent in the workspace with a home of its own, fold every line, and judge it."""
-    home = tmp_path / "home"
-    home.mkdir()
+def user_home(tmp_path: Path) -> Path:
+    path = tmp_path / "home"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def keepers() -> Iterator[ProcessKeepers]:
+    keepers = ProcessKeepers()
+    yield keepers
+    keepers.close()
+
+
+@pytest.fixture
+def run_agent(tmp_path: Path, workspace: Path, user_home: Path, keepers: ProcessKeepers) -> Run:
+    """Run an agent in the workspace with a home of its own, and judge it."""
     number = 0
 
     async def run(
@@ -50,52 +67,52 @@ def run_agent(tmp_path: Path, workspace: Path) -> Run:
         *,
         host_env: Mapping[str, str] | None = None,
         before: Spent | None = None,
+        stop_at: str = "",
+        limits: Limits | None = None,
         **request: Any,
     ) -> Ran:
+        """With `stop_at` it is asked to stop as soon as an event of that kind was heard."""
         nonlocal number
         number += 1
         directory = tmp_path / f"run-{number}"
-        directory.mkdir()
         asked = AgentRequest(prompt=prompt, workspace=workspace, run_directory=directory)
-        invocation = agent.invocation(replace(asked, **request))
-        for name, text in invocation.files.items():
-            (directory / name).write_text(text, encoding="utf-8")
-        env = agent_environment(
-            {**os.environ, **(host_env or {})}, invocation, (), {"HOME": str(home), "TMPDIR": str(directory)}
-        )
-        process = await asyncio.create_subprocess_exec(
-            *invocation.argv,
+        asked = replace(asked, **request)
+        invocation = agent.invocation(asked)
+        env = agent_environment({**os.environ, **(host_env or {})}, invocation, (), {"HOME": str(user_home)})
+        spec = RunSpec(
+            run_id=f"run_{directory.parent.name}_{number}",
+            directory=directory,
+            argv=invocation.argv,
             cwd=workspace,
             env=env,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=64 * 1024 * 1024,
+            stdin=invocation.stdin,
+            stdin_data=invocation.stdin_data,
+            limits=limits or Limits(hard_s=60.0),
+            done_pattern=invocation.done_pattern,
+            interrupt=invocation.interrupt,
+            secrets=secret_values(env),
+            files=invocation.files,
         )
-        try:
-            out, err = await asyncio.wait_for(process.communicate(), 60)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-            raise
-        state, events = agent.initial(before=before), []
-        for stream, content in (("out", out), ("err", err)):
-            for text in content.decode("utf-8", "replace").splitlines():
-                step = agent.fold(state, OutputLine(offset=0, stream=stream, text=text))
-                state = step.state
-                events.extend(step.events)
-        assert process.returncode is not None
-        how = Exit(
-            code=process.returncode,
-            ended_by="itself",
-            started_at=None,
-            ended_at=datetime.now(UTC),
-            output_bytes=len(out),
-            output_sha256="",
+        events: list[AgentEvent] = []
+        stop = asyncio.Event()
+
+        def heard(event: AgentEvent) -> None:
+            events.append(event)
+            if event.kind == stop_at:
+                stop.set()
+
+        ended = await drive_agent(
+            keepers, agent, spec, request=asked, before=before or Spent(), interrupt=stop, heard=heard
         )
-        lines = tuple(out.decode("utf-8", "replace").splitlines())
+        assert ended.result is not None
+        lines = [line.text async for line in keepers.follow(directory) if line.stream == "out"]
         return Ran(
-            result=agent.result(state, how), events=tuple(events), code=process.returncode, lines=lines
+            result=ended.result,
+            exit=ended.exit,
+            interrupted=ended.interrupted,
+            events=tuple(events),
+            lines=tuple(lines),
+            directory=directory,
         )
 
     return run
