@@ -6,7 +6,7 @@ Ids of ours are fixed, so that whoever folds the output again says the same.
 import json
 import os.path
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, Final
@@ -88,6 +88,18 @@ def id_of_cut_request(text: str) -> str | None:
     """Return the id of a request whose line was too long to be kept whole."""
     match = _CUT.match(text)
     return match.group(1) if match else None
+
+
+def broken_servers(opening: Object, given: Collection[str]) -> tuple[str, ...]:
+    """Return the tool servers of this run that its opening line says do not work; the user's own are not its affair."""
+    servers = opening.get("mcp_servers")
+    found = [object_in(one) for one in servers] if isinstance(servers, list) else []
+    return tuple(
+        name
+        for one in found
+        if ((name := readable(one.get("name"), 100)) in given or one.get("source") == "dynamic")
+        and one.get("status") in ("failed", "pending")
+    )
 
 
 def wish_of(request: Object, roots: Iterable[str]) -> Wish:

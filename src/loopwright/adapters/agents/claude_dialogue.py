@@ -34,6 +34,8 @@ class ClaudeState:
     asked: tuple[Asking, ...] = ()
     asked_to_fit: bool = False
     """It was told once that a result which fits the schema is missing."""
+    broken_tools: tuple[str, ...] = ()
+    """Tool servers that it was given and could not start."""
 
 
 def fold(state: ClaudeState, line: OutputLine) -> Folded:
@@ -48,8 +50,11 @@ def fold(state: ClaudeState, line: OutputLine) -> Folded:
             return _requested(state, event)
     seen, events = claude_stream.read(state.seen, event, line)
     state = replace(state, seen=seen)
-    if event.get("type") == "result":
-        return _turn_ended(state, events)
+    match event.get("type"), event.get("subtype"):
+        case "result", _:
+            return _turn_ended(state, events)
+        case "system", "init":
+            return _begun(state, events, event)
     return Folded(state=state, events=events)
 
 
@@ -77,6 +82,17 @@ def _answered(state: ClaudeState, response: Object) -> Folded:
         case claude_control.INTERRUPT_ID if fine:
             return Folded(state=replace(state, interrupted=True), events=events)
     return Folded(state=state, events=events)
+
+
+def _begun(state: ClaudeState, events: tuple[AgentEvent, ...], event: Object) -> Folded:
+    """Stop at once, before it costs anything, if a tool server is missing that it was given for this run."""
+    if state.request is None or state.broken_tools:
+        return Folded(state=state, events=events)
+    broken = claude_control.broken_servers(event, state.request.tools)
+    if not broken:
+        return Folded(state=state, events=events)
+    told = AgentEvent(kind="Error", text=f"no tools from {', '.join(broken)}", data={"class": "tool"})
+    return _say(replace(state, broken_tools=broken), (*events, told), claude_control.interrupt())
 
 
 def _requested(state: ClaudeState, event: Object) -> Folded:

@@ -92,6 +92,8 @@ def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetim
         return (*ended, None)
     seen, ending = state.seen, state.seen.ending
     fine = ending is not None and not ending.is_error and ending.terminal_reason in (None, "completed")
+    if state.broken_tools and not fine:
+        return Failure.TOOL, f"these tool servers do not work: {', '.join(state.broken_tools)}", None
     if state.interrupted and not fine:
         return Failure.CANCELLED, "it was interrupted", None
     if ending is None:
