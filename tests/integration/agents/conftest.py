@@ -6,14 +6,21 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.asked import ask_tool
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.core.model import Limits
 from loopwright.engine.runs import drive_agent
 from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, RunSpec, Spent
+from loopwright.testing.claude_binary import bundled_claude
+from loopwright.testing.model_server import ModelServer, Scenario
+
+BY_KEY = {"ANTHROPIC_API_KEY": "sk-ant-no-real-key"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,26 +75,28 @@ def run_agent(tmp_path: Path, workspace: Path, user_home: Path, keepers: Process
         host_env: Mapping[str, str] | None = None,
         before: Spent | None = None,
         stop_at: str = "",
-        limits: Limits | None = None,
+        may_ask: bool = False,
         **request: Any,
     ) -> Ran:
-        """With `stop_at` it is asked to stop as soon as an event of that kind was heard."""
+        """With `stop_at` it is stopped when an event of that kind was heard; with `may_ask` it has our tool."""
         nonlocal number
         number += 1
         directory = tmp_path / f"run-{number}"
         asked = AgentRequest(prompt=prompt, workspace=workspace, run_directory=directory)
-        asked = replace(asked, **request)
+        tools = ask_tool(directory) if may_ask else {}
+        asked = replace(asked, **{"tools": tools, **request})
         invocation = agent.invocation(asked)
         env = agent_environment({**os.environ, **(host_env or {})}, invocation, (), {"HOME": str(user_home)})
         spec = RunSpec(
-            run_id=f"run_{directory.parent.name}_{number}",
+            # A keeper ends whatever carries its run's id: two tests at once must not share one.
+            run_id=f"run_{uuid4().hex}",
             directory=directory,
             argv=invocation.argv,
-            cwd=workspace,
+            cwd=asked.workspace,
             env=env,
             stdin=invocation.stdin,
             stdin_data=invocation.stdin_data,
-            limits=limits or Limits(hard_s=60.0),
+            limits=Limits(hard_s=60.0),
             done_pattern=invocation.done_pattern,
             interrupt=invocation.interrupt,
             secrets=secret_values(env),
@@ -114,5 +123,29 @@ def run_agent(tmp_path: Path, workspace: Path, user_home: Path, keepers: Process
             lines=tuple(lines),
             directory=directory,
         )
+
+    return run
+
+
+@pytest.fixture
+def hello(workspace: Path) -> Path:
+    path = workspace / "hello.txt"
+    path.write_text("hello world\n")
+    return path
+
+
+@pytest.fixture
+def run_claude(run_agent: Run) -> Any:
+    """Run the real Claude Code against a scenario; return what came of it, and what the model heard."""
+    program = bundled_claude()
+    if program is None:
+        pytest.skip("the claude-agent-sdk wheel is not installed")
+
+    async def run(scenario: Scenario, prompt: str = "do it", *, env: Any = BY_KEY, **request: Any) -> Any:
+        options = {"binary": str(program), "max_retries": 0, **request.pop("options", {})}
+        with ModelServer(scenario) as server:
+            host_env = {**env, "ANTHROPIC_BASE_URL": server.url, "NO_PROXY": "127.0.0.1"}
+            ran = await run_agent(ClaudeAgent(), prompt, host_env=host_env, options=options, **request)
+            return ran, server.asked
 
     return run

@@ -138,6 +138,10 @@ def test_an_end_before_it_opened_is_an_end() -> None:
             asks("Write", input={"file_path": "/w/link/x"}, blocked_path="/etc/x"),
             Wish(kind="edit", what="/etc/x", inside=False),
         ),
+        (
+            asks("Write", input={"file_path": "/w/link/x"}, decision_reason_type="workingDir"),
+            Wish(kind="edit", what="/w/link/x", inside=False),
+        ),
         (asks("NotebookEdit", input={"notebook_path": "/w/n.ipynb"}), Wish(kind="edit", what="n.ipynb")),
         (
             asks("Bash", input={"command": "make dist"}, blocked_path="/w"),
@@ -318,6 +322,15 @@ def test_tokens_are_those_of_all_turns_and_models_less_what_was_used_before() ->
     assert talk.result().usage == Usage(input_tokens=25, output_tokens=4, cache_read_tokens=0)
 
 
+def test_a_version_that_counts_each_run_anew_is_not_charged_less() -> None:
+    used = {"inputTokens": 10, "outputTokens": 2}
+    line = {**GOOD, "usage": {"input_tokens": 10, "output_tokens": 2}, "modelUsage": {"a": used}}
+    before = Spent(cost_micros=500_000, usage=Usage(input_tokens=10, output_tokens=2))
+    result = Talk(OPENED, INIT, line, before=before).result()
+    assert result.cost_micros == 500_000
+    assert result.usage == Usage(input_tokens=10, output_tokens=2)
+
+
 def test_without_totals_the_turns_are_added_up() -> None:
     talk = Talk(OPENED, INIT, *[{**GOOD, "usage": {"input_tokens": 5, "output_tokens": None}}] * 2)
     assert talk.result().usage == Usage(input_tokens=10)
@@ -329,6 +342,18 @@ def test_whoever_only_reads_says_nothing() -> None:
         folded = AGENT.fold(state, OutputLine(offset=0, stream="out", text=json.dumps(line)))
         state = folded.state
         assert (folded.writes, folded.close) == ((), False)
+
+
+def test_what_is_said_of_a_window_in_two_places_is_put_together() -> None:
+    """Older versions do not repeat the status in their list of windows."""
+    listed = {"five_hour": {"utilization": 1, "resetsAt": 1794804903}, "seven_day": {"utilization": 0.5}}
+    info = {"status": "rejected", "rateLimitType": "five_hour", "unifiedWindows": listed}
+    windows = Talk(OPENED, INIT, {"type": "rate_limit_event", "rate_limit_info": info}).result().windows
+    assert [(one.name, one.used, one.rejected) for one in windows] == [
+        ("five_hour", 1.0, True),
+        ("seven_day", 0.5, False),
+    ]
+    assert windows[0].resets_at == datetime.fromtimestamp(1794804903, UTC)
 
 
 JSON = st.recursive(

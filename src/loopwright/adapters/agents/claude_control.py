@@ -6,7 +6,7 @@ Ids of ours are fixed, so that whoever folds the output again says the same.
 import json
 import os.path
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, Final
@@ -102,7 +102,7 @@ def broken_servers(opening: Object, given: Collection[str]) -> tuple[str, ...]:
     )
 
 
-def wish_of(request: Object, roots: Iterable[str]) -> Wish:
+def wish_of(request: Object, roots: Sequence[str]) -> Wish:
     """Put a request for leave into the words that all agents share; paths inside a root are told from it."""
     tool, given = readable(request.get("tool_name"), 200), object_in(request.get("input"))
     kind, key = _TOOLS.get(tool, ("tool", ""))
@@ -111,9 +111,11 @@ def wish_of(request: Object, roots: Iterable[str]) -> Wish:
         return Wish(kind="read", what=".") if kind == "read" else Wish(kind="tool", what=tool)
     if kind == "command":
         return Wish(kind=kind, what=what)
-    # Where a link leads out of the workspace, the program says so, and where to.
+    # Where a link leads out of the workspace, the program says so, and a newer one also says where to.
     led_to = request.get("blocked_path")
-    return _path_wish(kind, led_to if isinstance(led_to, str) and led_to else what, roots)
+    if isinstance(led_to, str) and led_to:
+        return _path_wish(kind, led_to, roots)
+    return _path_wish(kind, what, () if request.get("decision_reason_type") == "workingDir" else roots)
 
 
 def questions_of(request: Object) -> tuple[Asking, ...]:
@@ -135,11 +137,11 @@ def _question(one: Object) -> dict[str, Any]:
     return {"question": one.get("question"), "options": labels}
 
 
-def _path_wish(kind: WishKind, path: str, roots: Iterable[str]) -> Wish:
+def _path_wish(kind: WishKind, path: str, roots: Sequence[str]) -> Wish:
     # Text alone: a codec looks at no file.
     plain = PurePosixPath(os.path.normpath(path))
     if not plain.is_absolute():
-        return Wish(kind=kind, what=str(plain), inside=plain.parts[:1] != ("..",))
+        return Wish(kind=kind, what=str(plain), inside=bool(roots) and plain.parts[:1] != ("..",))
     for root in roots:
         if plain.is_relative_to(root):
             return Wish(kind=kind, what=str(plain.relative_to(root)))

@@ -13,10 +13,10 @@ _MOST_WINDOWS: Final = 16
 
 def windows(known: tuple[QuotaWindow, ...], info: Object) -> tuple[QuotaWindow, ...]:
     """Return the newest word on each window: the one that is spoken of, and any that are listed with it."""
-    told = {readable(info.get("rateLimitType"), 100): info}
-    told |= {
-        readable(name, 100): object_in(one) for name, one in object_in(info.get("unifiedWindows")).items()
-    }
+    listed = object_in(info.get("unifiedWindows"))
+    told = {readable(name, 100): object_in(one) for name, one in listed.items()}
+    spoken_of = readable(info.get("rateLimitType"), 100)
+    told[spoken_of] = {**told.get(spoken_of, {}), **info}
     newest = {window.name: window for window in known}
     for name, one in told.items():
         if name and one:
@@ -78,23 +78,26 @@ def added(one: Usage | None, other: Usage | None) -> Usage | None:
     return Usage(**{name: None if None in pair else sum(pair) for name, pair in pairs.items()})
 
 
-def since(total: int, before: int) -> int:
-    """Return what was added to a number that goes on over the runs of a conversation.
+def counts_on(total: Usage | None, turns: Usage | None, before: Usage) -> bool:
+    """Say whether totals go on over the runs of a conversation: older versions begin anew with each process.
 
-    A total below what was known before was counted anew, so it belongs to this run alone.
+    If they do, they are at least what was used before and in this run's turns together.
     """
+    if total is None or turns is None:
+        return True
+    parts = ((asdict(total)[name], count, asdict(before)[name]) for name, count in asdict(turns).items())
+    return all(known is None or known >= (count or 0) + (earlier or 0) for known, count, earlier in parts)
+
+
+def since(total: int, before: int) -> int:
+    """Return what was added; a total below what was known before was counted anew all the same."""
     return total - before if total >= before else total
 
 
 def usage_since(total: Usage, before: Usage) -> Usage:
-    """Return the tokens that this run added to its conversation."""
-    earlier = asdict(before)
-    return Usage(
-        **{
-            name: None if count is None else since(count, earlier[name] or 0)
-            for name, count in asdict(total).items()
-        }
-    )
+    """Return the tokens that were added."""
+    parts = ((name, count, asdict(before)[name] or 0) for name, count in asdict(total).items())
+    return Usage(**{name: None if count is None else since(count, earlier) for name, count, earlier in parts})
 
 
 def moment(epoch: object) -> datetime | None:

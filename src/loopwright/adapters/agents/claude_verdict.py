@@ -12,7 +12,7 @@ from loopwright.adapters.agents.claude_dialogue import ClaudeState
 from loopwright.adapters.agents.claude_stream import Ending, Seen
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
-from loopwright.ports import AgentResult, Exit
+from loopwright.ports import AgentResult, Exit, Spent
 
 _BY_REASON: Final[Mapping[str, Failure]] = MappingProxyType(
     {
@@ -69,14 +69,15 @@ def judge(state: ClaudeState, exit: Exit) -> AgentResult:
     asked = () if exit.ended_by == "asked" else state.asked
     failure, detail, retry_at = (None, "", None) if asked else _judge(state, exit)
     ending, claimed = seen.ending, failure is None and not asked
+    cost_micros, usage = _spent(state)
     return AgentResult(
         claimed=claimed,
         summary=ending.text if ending and not ending.is_error else "",
         failure=failure,
         detail="; ".join(part for part in (detail, "" if asked else _denials(ending)) if part),
         retry_at=retry_at,
-        usage=_usage(state),
-        cost_micros=_cost(state),
+        usage=usage,
+        cost_micros=cost_micros,
         session_ref=seen.session_ref,
         model=seen.model,
         version=seen.version,
@@ -92,7 +93,7 @@ def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetim
         return (*ended, None)
     seen, ending = state.seen, state.seen.ending
     fine = ending is not None and not ending.is_error and ending.terminal_reason in (None, "completed")
-    if state.broken_tools and not fine:
+    if state.broken_tools:
         return Failure.TOOL, f"these tool servers do not work: {', '.join(state.broken_tools)}", None
     if state.interrupted and not fine:
         return Failure.CANCELLED, "it was interrupted", None
@@ -150,14 +151,16 @@ def _by_words(text: str) -> Failure | None:
     return next((failure for pattern, failure in _BY_WORDS if pattern.search(text)), None)
 
 
-def _cost(state: ClaudeState) -> int | None:
-    total = state.seen.total_cost_micros
-    return None if total is None else claude_meters.since(total, state.before.cost_micros)
-
-
-def _usage(state: ClaudeState) -> Usage | None:
-    total = state.seen.total_usage
-    return state.seen.turns_usage if total is None else claude_meters.usage_since(total, state.before.usage)
+def _spent(state: ClaudeState) -> tuple[int | None, Usage | None]:
+    """Return what this run cost, and its tokens."""
+    seen, before = state.seen, state.before
+    if not claude_meters.counts_on(seen.total_usage, seen.turns_usage, before.usage):
+        before = Spent()
+    cost, usage = seen.total_cost_micros, seen.total_usage
+    return (
+        None if cost is None else claude_meters.since(cost, before.cost_micros),
+        seen.turns_usage if usage is None else claude_meters.usage_since(usage, before.usage),
+    )
 
 
 def _denials(ending: Ending | None) -> str:
