@@ -1,7 +1,7 @@
 """The tool by which an agent asks a person: an MCP server on stdin and stdout, `asking.py RUN_DIRECTORY`.
 
 It notes each question as one JSON line in the run's directory and tells the agent to stop; whoever drives the run reads
-them there. It is started with every run and loads nothing but a little of the standard library: see docs/adr/0012.
+them there. It is started with every run, so it loads nothing but a little of the standard library.
 """
 
 from __future__ import annotations
