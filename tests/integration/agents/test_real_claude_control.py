@@ -73,9 +73,7 @@ async def test_a_command_on_the_list_is_run(run_claude: Any, buildable: Path) ->
 
 
 @pytest.mark.capability("C034")
-@pytest.mark.parametrize(
-    "command", ["rm -f hello.txt", "mv hello.txt x", "touch made", "sed -i s/w/v/ hello.txt"]
-)
+@pytest.mark.parametrize("command", ["rm -f hello.txt", "touch made"])
 async def test_a_command_that_changes_files_is_asked_for_like_any_other(
     run_claude: Any, hello: Path, command: str
 ) -> None:
