@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.core.permissions import Access, Permissions, Wish
-from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, Spent
+from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, Spent, ToolServer
 
 AGENT = ClaudeAgent()
 REQUEST = AgentRequest(
@@ -107,6 +108,7 @@ def test_after_the_result_stdin_is_closed() -> None:
     assert talk.closed == 1
     assert talk.result().claimed
     talk.hear(GOOD, asks("Bash", input={"command": "make"}), asks("Write", input={"file_path": "/w/a"}))
+    assert talk.result().claimed, "what it wants behind its result is refused by itself"
 
 
 def test_a_program_that_does_not_open_is_let_go() -> None:
@@ -312,6 +314,48 @@ def test_a_failed_turn_is_not_asked_for_its_result() -> None:
     assert talk.result(code=1).failure is Failure.AUTH
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        asks("Bash", input={"command": "make dist"}),
+        INTERRUPTED,
+        {**INIT, "mcp_servers": [{"name": "toy", "status": "failed", "source": "dynamic"}]},
+    ],
+    ids=["asked", "interrupted", "no tools"],
+)
+def test_who_was_stopped_is_not_asked_for_a_result(line: dict[str, Any]) -> None:
+    talk = Talk(OPENED, INIT, line, GOOD, schema=SCHEMA)
+    assert talk.closed == 1
+    assert sum(one["type"] == "user" for one in talk.said) == 1
+
+
+@pytest.mark.parametrize(
+    ("server", "works"),
+    [
+        ({"name": "toy", "status": "connected"}, True),
+        ({"name": "toy", "status": "failed"}, False),
+        ({"name": "toy", "status": "pending"}, False),
+        ({"name": "other", "status": "failed"}, True),
+        ({"name": "other", "status": "failed", "source": "dynamic"}, False),
+        ({"name": "other", "status": "failed", "source": "user"}, True),
+        ({"name": ["toy"], "status": "failed"}, True),
+        ("toy", True),
+    ],
+    ids=str,
+)
+def test_a_run_without_a_tool_server_that_it_was_given_is_stopped_at_once(
+    server: object, works: bool
+) -> None:
+    tools = {"toy": ToolServer(command="toy")}
+    talk = Talk(OPENED, {**INIT, "mcp_servers": [server]}, tools=tools)
+    stops = [one["request"]["subtype"] for one in talk.said if one["type"] == "control_request"]
+    assert stops == ([] if works else ["interrupt"])
+    talk.hear(INTERRUPTED, STOPPED)
+    assert talk.result(code=1).failure is (Failure.CANCELLED if works else Failure.TOOL)
+    talk.hear(GOOD)
+    assert talk.result().claimed is works, "whatever it says: it had no tools"
+
+
 def test_tokens_are_those_of_all_turns_and_models_less_what_was_used_before() -> None:
     def result(n: int) -> dict[str, Any]:
         used = {"inputTokens": 10 * n, "outputTokens": n, "cacheReadInputTokens": 0}
@@ -354,6 +398,14 @@ def test_what_is_said_of_a_window_in_two_places_is_put_together() -> None:
         ("seven_day", 0.5, False),
     ]
     assert windows[0].resets_at == datetime.fromtimestamp(1794804903, UTC)
+
+
+def test_a_request_that_looks_like_a_result_does_not_start_the_clock_for_leaving() -> None:
+    pattern = AGENT.invocation(REQUEST).done_pattern
+    assert pattern is not None
+    for line in (asks("mcp__toy__add", input=GOOD), {**OPENED, "response": GOOD}):
+        assert not re.search(pattern, json.dumps(line, separators=(",", ":")))
+    assert re.search(pattern, json.dumps({**GOOD, "structured_output": GOOD}, separators=(",", ":")))
 
 
 JSON = st.recursive(

@@ -99,7 +99,8 @@ def _requested(state: ClaudeState, event: Object) -> Folded:
     request, id_ = object_in(event.get("request")), readable(event.get("request_id"), 200)
     kind = readable(request.get("subtype"), 100)
     raw = AgentEvent(kind="Raw", data={"type": "control_request", "id": id_, "subtype": kind})
-    if state.request is None or not id_:
+    if state.request is None or state.stage == "closed" or not id_:
+        # Once stdin is closed nobody can be told any more: the program takes that for a refusal.
         return Folded(state=state, events=(raw,))
     if kind != "can_use_tool":
         return _say(state, (raw,), claude_control.not_understood(id_, f"{kind or 'this'} is not supported"))
@@ -121,9 +122,6 @@ def _requested(state: ClaudeState, event: Object) -> Folded:
 
 def _ask(state: ClaudeState, id: str, askings: tuple[Asking, ...]) -> Folded:
     """Note what a person has to say, and stop the turn for it."""
-    if state.stage == "closed":
-        # Nobody could be told any more: the program takes its closed stdin for a refusal.
-        return Folded(state=state)
     events = tuple(
         AgentEvent(
             kind="Ask",
@@ -143,18 +141,14 @@ def _ask(state: ClaudeState, id: str, askings: tuple[Asking, ...]) -> Folded:
 def _turn_ended(state: ClaudeState, events: tuple[AgentEvent, ...]) -> Folded:
     """Close, unless the result should fit a schema and is missing although all went well: say so once."""
     ending = state.seen.ending
-    unfit = (
-        state.request is not None
-        and state.request.schema is not None
-        and ending is not None
-        and not ending.is_error
-        and ending.structured is None
-    )
-    if unfit and state.stage == "working" and not state.asked_to_fit and not state.interrupted:
-        # What was said is no longer its last word.
-        seen = replace(state.seen, ending=None)
-        return _say(replace(state, seen=seen, asked_to_fit=True), events, claude_control.words(_NO_FIT))
-    return _close(state, events)
+    fits = ending is None or ending.is_error or ending.structured is not None
+    wanted = state.request is not None and state.request.schema is not None
+    was_stopped = state.interrupted or state.asked or state.broken_tools
+    if fits or not wanted or was_stopped or state.asked_to_fit or state.stage != "working":
+        return _close(state, events)
+    # What was said is no longer its last word.
+    state = replace(state, seen=replace(state.seen, ending=None), asked_to_fit=True)
+    return _say(state, events, claude_control.words(_NO_FIT))
 
 
 def _say(state: ClaudeState, events: tuple[AgentEvent, ...], text: str) -> Folded:
