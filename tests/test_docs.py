@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from scripts import render_docs
 
+from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.cli.exits import ExitCode
 from loopwright.core.failures import Failure
@@ -158,3 +159,9 @@ def test_decision_records_are_numbered_without_gaps_and_have_the_same_parts() ->
         assert text.startswith(f"# {int(path.name[:4])}. "), path.name
         for part in ("## Status", "## Context", "## Decision", "## Consequences"):
             assert part in text, f"{path.name} lacks {part!r}"
+
+
+def test_the_versions_of_claude_code_are_those_that_its_adapter_was_tried_with() -> None:
+    oldest, newest = ClaudeAgent().tested
+    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    assert f"tried with the versions {oldest} to {newest}" in page

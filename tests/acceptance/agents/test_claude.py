@@ -76,7 +76,7 @@ def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(shop:
     assert "grep -qx 'hello, loop' greet.txt" in asked[0].prompt, "it is told what will be checked"
     assert not any("Make greet" in word for word in run.argv), "the prompt is in no process list"
     assert run.permission_mode == "edit"
-    assert run.argv[run.argv.index("--permission-mode") + 1] == "acceptEdits", "never bypass by default"
+    assert run.argv[run.argv.index("--permission-mode") + 1] == "default", "never bypass by default"
     assert not any("dangerously" in word for word in run.argv)
 
     environment = noted.read_text()

@@ -2,15 +2,17 @@
 
 from pathlib import Path
 
+from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.adapters.agents.command import CommandAgent
 from loopwright.testing import stand_ins
 from loopwright.testing.conformance import PROGRAM, Subject
 from loopwright.testing.scripted import ScriptedAgent
-from loopwright.testing.stand_ins import command, scripted
+from loopwright.testing.stand_ins import claude, command, scripted
 
 STAND_INS = Path(stand_ins.__file__).parent
 
 SUBJECTS = (
+    Subject(name="claude", agent=ClaudeAgent(), stand_in=STAND_INS / "claude.py", cannot=claude.CANNOT),
     Subject(
         name="command",
         agent=CommandAgent(),

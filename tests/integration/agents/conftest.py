@@ -1,17 +1,26 @@
-"""Running an agent's real process by its codec, without a keeper."""
+"""Running an agent's real process by its codec: under a real keeper, driven as a leg drives it."""
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from loopwright.adapters.agents.environment import agent_environment
-from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, Spent
+from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.asked import ask_tool
+from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.core.model import Limits
+from loopwright.engine.runs import drive_agent
+from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, RunSpec, Spent
+from loopwright.testing.claude_binary import bundled_claude
+from loopwright.testing.model_server import ModelServer, Scenario
+
+BY_KEY = {"ANTHROPIC_API_KEY": "sk-ant-no-real-key"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +28,12 @@ class Ran:
     """What came of one process."""
 
     result: AgentResult
+    exit: Exit
+    interrupted: bool
     events: tuple[AgentEvent, ...]
-    code: int
     lines: tuple[str, ...]
+    """What it printed on stdout."""
+    directory: Path
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.events]
@@ -38,10 +50,22 @@ def workspace(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run_agent(tmp_path: Path, workspace: Path) -> Run:
-    """Start an agent in the workspace with a home of its own, fold every line, and judge it."""
-    home = tmp_path / "home"
-    home.mkdir()
+def user_home(tmp_path: Path) -> Path:
+    path = tmp_path / "home"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def keepers() -> Iterator[ProcessKeepers]:
+    keepers = ProcessKeepers()
+    yield keepers
+    keepers.close()
+
+
+@pytest.fixture
+def run_agent(tmp_path: Path, workspace: Path, user_home: Path, keepers: ProcessKeepers) -> Run:
+    """Run an agent in the workspace with a home of its own, and judge it."""
     number = 0
 
     async def run(
@@ -50,52 +74,78 @@ def run_agent(tmp_path: Path, workspace: Path) -> Run:
         *,
         host_env: Mapping[str, str] | None = None,
         before: Spent | None = None,
+        stop_at: str = "",
+        may_ask: bool = False,
         **request: Any,
     ) -> Ran:
+        """With `stop_at` it is stopped when an event of that kind was heard; with `may_ask` it has our tool."""
         nonlocal number
         number += 1
         directory = tmp_path / f"run-{number}"
-        directory.mkdir()
         asked = AgentRequest(prompt=prompt, workspace=workspace, run_directory=directory)
-        invocation = agent.invocation(replace(asked, **request))
-        for name, text in invocation.files.items():
-            (directory / name).write_text(text, encoding="utf-8")
-        env = agent_environment(
-            {**os.environ, **(host_env or {})}, invocation, (), {"HOME": str(home), "TMPDIR": str(directory)}
-        )
-        process = await asyncio.create_subprocess_exec(
-            *invocation.argv,
-            cwd=workspace,
+        tools = ask_tool(directory) if may_ask else {}
+        asked = replace(asked, **{"tools": tools, **request})
+        invocation = agent.invocation(asked)
+        env = agent_environment({**os.environ, **(host_env or {})}, invocation, (), {"HOME": str(user_home)})
+        spec = RunSpec(
+            # A keeper ends whatever carries its run's id: two tests at once must not share one.
+            run_id=f"run_{uuid4().hex}",
+            directory=directory,
+            argv=invocation.argv,
+            cwd=asked.workspace,
             env=env,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=64 * 1024 * 1024,
+            stdin=invocation.stdin,
+            stdin_data=invocation.stdin_data,
+            limits=Limits(hard_s=60.0),
+            done_pattern=invocation.done_pattern,
+            interrupt=invocation.interrupt,
+            secrets=secret_values(env),
+            files=invocation.files,
         )
-        try:
-            out, err = await asyncio.wait_for(process.communicate(), 60)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-            raise
-        state, events = agent.initial(before=before), []
-        for stream, content in (("out", out), ("err", err)):
-            for text in content.decode("utf-8", "replace").splitlines():
-                step = agent.fold(state, OutputLine(offset=0, stream=stream, text=text))
-                state = step.state
-                events.extend(step.events)
-        assert process.returncode is not None
-        how = Exit(
-            code=process.returncode,
-            ended_by="itself",
-            started_at=None,
-            ended_at=datetime.now(UTC),
-            output_bytes=len(out),
-            output_sha256="",
+        events: list[AgentEvent] = []
+        stop = asyncio.Event()
+
+        def heard(event: AgentEvent) -> None:
+            events.append(event)
+            if event.kind == stop_at:
+                stop.set()
+
+        ended = await drive_agent(
+            keepers, agent, spec, request=asked, before=before or Spent(), interrupt=stop, heard=heard
         )
-        lines = tuple(out.decode("utf-8", "replace").splitlines())
+        assert ended.result is not None
+        lines = [line.text async for line in keepers.follow(directory) if line.stream == "out"]
         return Ran(
-            result=agent.result(state, how), events=tuple(events), code=process.returncode, lines=lines
+            result=ended.result,
+            exit=ended.exit,
+            interrupted=ended.interrupted,
+            events=tuple(events),
+            lines=tuple(lines),
+            directory=directory,
         )
+
+    return run
+
+
+@pytest.fixture
+def hello(workspace: Path) -> Path:
+    path = workspace / "hello.txt"
+    path.write_text("hello world\n")
+    return path
+
+
+@pytest.fixture
+def run_claude(run_agent: Run) -> Any:
+    """Run the real Claude Code against a scenario; return what came of it, and what the model heard."""
+    program = bundled_claude()
+    if program is None:
+        pytest.skip("the claude-agent-sdk wheel is not installed")
+
+    async def run(scenario: Scenario, prompt: str = "do it", *, env: Any = BY_KEY, **request: Any) -> Any:
+        options = {"binary": str(program), "max_retries": 0, **request.pop("options", {})}
+        with ModelServer(scenario) as server:
+            host_env = {**env, "ANTHROPIC_BASE_URL": server.url, "NO_PROXY": "127.0.0.1"}
+            ran = await run_agent(ClaudeAgent(), prompt, host_env=host_env, options=options, **request)
+            return ran, server.asked
 
     return run

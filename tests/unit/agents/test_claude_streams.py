@@ -11,7 +11,7 @@ import pytest
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
-from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, Spent
+from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, QuotaWindow, Spent
 
 STREAMS = Path(__file__).parents[2] / "data" / "streams"
 AGENT = ClaudeAgent()
@@ -84,8 +84,11 @@ def lines(name: str) -> list[OutputLine]:
     return found
 
 
-def folded(name: str, *, session_cost_micros: int = 0) -> tuple[object, list[AgentEvent]]:
-    state, events = AGENT.initial(before=Spent(cost_micros=session_cost_micros)), []
+def folded(
+    name: str, *, session_cost_micros: int = 0, used: Usage | None = None
+) -> tuple[object, list[AgentEvent]]:
+    before = Spent(cost_micros=session_cost_micros, usage=used or Usage())
+    state, events = AGENT.initial(before=before), []
     for line in lines(name):
         step = AGENT.fold(state, line)
         state = step.state
@@ -93,8 +96,10 @@ def folded(name: str, *, session_cost_micros: int = 0) -> tuple[object, list[Age
     return state, events
 
 
-def judged(name: str, exit: Exit | None = None, *, session_cost_micros: int = 0) -> AgentResult:
-    state, _ = folded(name, session_cost_micros=session_cost_micros)
+def judged(
+    name: str, exit: Exit | None = None, *, session_cost_micros: int = 0, used: Usage | None = None
+) -> AgentResult:
+    state, _ = folded(name, session_cost_micros=session_cost_micros, used=used)
     return AGENT.result(state, exit or ended(CASES[name][0]))
 
 
@@ -169,6 +174,29 @@ def test_usage_is_read_from_the_result_alone() -> None:
     assert judged("claude_edit").usage == Usage(
         input_tokens=360, output_tokens=75, cache_read_tokens=150, cache_write_tokens=30
     )
+
+
+def test_the_tokens_of_a_resumed_conversation_are_what_this_run_added() -> None:
+    once = Usage(input_tokens=120, output_tokens=25, cache_read_tokens=50, cache_write_tokens=10)
+    assert judged("c_res1").usage == judged("c_res2", used=once).usage == once
+
+
+def test_tokens_are_counted_to_the_last_request_as_the_cost_is() -> None:
+    # Its own sum for the turn leaves the request out at which the budget ran out.
+    usage = judged("c_budget").usage
+    assert usage is not None
+    assert usage.input_tokens == 240
+
+
+def test_each_window_of_the_quota_is_told_with_the_newest_word_on_it() -> None:
+    resets_at = datetime.fromtimestamp(1794779041, UTC)
+    assert judged("c_429sub").windows == (
+        QuotaWindow(name="five_hour", used=1.0, resets_at=resets_at, rejected=True),
+    )
+    assert judged("c_warn").windows == (QuotaWindow(name="five_hour", used=0.93, resets_at=resets_at),)
+    (week,) = judged("c_429week").windows
+    assert (week.name, week.used, week.rejected) == ("seven_day", None, True)
+    assert judged("claude_edit").windows == ()
 
 
 def test_refused_tools_are_noted_although_the_run_claims_success() -> None:

@@ -1,27 +1,46 @@
-"""Claude Code, run headless: how it is started, and what its run came to."""
+"""Claude Code, run headless and spoken to over its control protocol: how it is started."""
 
-import re
-from collections import Counter
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
 
-from loopwright.adapters.agents import claude_stream, endings, options, prompt_file
-from loopwright.adapters.agents.claude_stream import ClaudeState, Ending
+from loopwright.adapters.agents import claude_control, claude_dialogue, claude_verdict, options
+from loopwright.adapters.agents.claude_dialogue import ClaudeState
 from loopwright.core.errors import BadConfig
-from loopwright.core.failures import Failure
 from loopwright.core.homes import HomePath
-from loopwright.core.permissions import Access
-from loopwright.ports import AgentRequest, AgentResult, Exit, Folded, Invocation, OutputLine, Spent
+from loopwright.core.permissions import OWN_TOOL, Access
+from loopwright.ports import (
+    CAPABILITIES,
+    AgentRequest,
+    AgentResult,
+    Exit,
+    Folded,
+    Invocation,
+    OutputLine,
+    Spent,
+)
 
-_MODES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+_MISPLACED: Final = ("EnterPlanMode", "EnterWorktree", "CronCreate", "ScheduleWakeup", "Monitor")
+"""Tools that have no place in a run: they wait for a person's yes to a plan, leave the workspace, or promise to wake
+a conversation that is over by then."""
+_EDITING: Final = ("Edit", "Write", "NotebookEdit")
+
+_MODES: Final[Mapping[Access, tuple[str, ...]]] = MappingProxyType(
     {
-        "read-only": ("--permission-mode", "dontAsk", "--disallowedTools", "Edit,Write,NotebookEdit"),
-        "edit": ("--permission-mode", "acceptEdits"),
-        "sandboxed-all": ("--permission-mode", "bypassPermissions"),
+        Access.READ_ONLY: (
+            *("--permission-mode", "dontAsk", "--allowedTools", OWN_TOOL),
+            *("--disallowedTools", ",".join((*_MISPLACED, *_EDITING))),
+        ),
+        # The mode that asks us before every edit and command but those that only look. `acceptEdits` would let
+        # commands such as `rm` and `mv` pass by itself.
+        Access.EDIT: ("--permission-mode", "default", "--disallowedTools", ",".join(_MISPLACED)),
+        Access.SANDBOXED_ALL: (
+            *("--permission-mode", "bypassPermissions"),
+            *("--disallowedTools", ",".join(_MISPLACED)),
+        ),
     }
 )
 
@@ -46,7 +65,8 @@ _OURS: Final = frozenset(
         "-p", "--print", "--output-format", "--input-format", "--verbose", "--permission-mode", "--model",
         "--dangerously-skip-permissions", "--allow-dangerously-skip-permissions", "--session-id", "--resume",
         "-r", "--continue", "-c", "--fork-session", "--no-session-persistence", "--max-turns", "--bg",
-        "--background", "--worktree", "-w", "--include-partial-messages",
+        "--background", "--worktree", "-w", "--include-partial-messages", "--permission-prompt-tool",
+        "--permission-prompts", "--max-budget-usd", "--json-schema", "--append-system-prompt",
     }
 )  # fmt: skip
 """Arguments that are set elsewhere, or would break the reading of the output."""
@@ -54,133 +74,113 @@ _OURS: Final = frozenset(
 _MOST_RETRIES: Final = 5
 """The program's own default of 10 keeps a run with a wrong key waiting for minutes."""
 
+_TOOLS_FILE: Final = "tools.json"
+
 _DONE: Final = (
-    r'^\{(?!"type":"(?:assistant|user|system|stream_event)")'
+    r'^\{(?!"type":"(?:assistant|user|system|stream_event|control_[a-z_]+)")'
     r'(?=.*"type":"result")(?=.*"is_error":(?:true|false))(?=.*"num_turns":\d)'
 )
-
-_BY_REASON: Final[Mapping[str, Failure]] = MappingProxyType(
-    {
-        "prompt_too_long": Failure.CONTEXT,
-        "max_turns": Failure.TURNS,
-        "error_max_turns": Failure.TURNS,
-        "budget_exhausted": Failure.BUDGET,
-        "error_max_budget_usd": Failure.BUDGET,
-        # Nobody of ours interrupted it (that is known before), so something else on this machine did.
-        "aborted_streaming": Failure.CRASH,
-        "aborted_tools": Failure.CRASH,
-    }
-)
-_BY_ERROR: Final[Mapping[str, Failure]] = MappingProxyType(
-    {
-        "usage_limit_reached": Failure.USAGE_LIMIT,
-        "connection_failed": Failure.ENVIRONMENT,
-        "max_output_tokens": Failure.CONTEXT,
-        "authentication_failed": Failure.AUTH,
-        "billing_error": Failure.BILLING,
-        "rate_limit": Failure.RATE_LIMIT,
-        "overloaded": Failure.OVERLOADED,
-        "server_error": Failure.OVERLOADED,
-        "model_not_found": Failure.MODEL,
-    }
-)
-_BY_STATUS: Final[Mapping[int, Failure]] = MappingProxyType(
-    {
-        401: Failure.AUTH,
-        402: Failure.BILLING,
-        403: Failure.AUTH,
-        404: Failure.MODEL,
-        413: Failure.CONTEXT,
-        429: Failure.RATE_LIMIT,
-    }
-)
-_BY_WORDS: Final = (
-    # The conversation to go on with is gone, or taken: a fresh attempt has one of its own.
-    (re.compile(r"No conversation found|Session ID \S+ is already in use"), Failure.CRASH),
-    (re.compile(r"hit your .*limit|usage limit reached", re.IGNORECASE), Failure.USAGE_LIMIT),
-    (re.compile(r"not logged in|invalid api key|please run /login", re.IGNORECASE), Failure.AUTH),
-    (re.compile(r"credit balance is too low", re.IGNORECASE), Failure.BILLING),
-    (re.compile(r"prompt is too long", re.IGNORECASE), Failure.CONTEXT),
-    (re.compile(r"API Error:.*\b429\b"), Failure.RATE_LIMIT),
-    (re.compile(r"API Error:.*(?:\b5\d\d\b|overloaded)", re.IGNORECASE), Failure.OVERLOADED),
-)
-"""Last resort, for output without the fields above."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaudeAgent:
-    """Codec for `claude -p --output-format stream-json`."""
+    """Codec for `claude -p` with stream-json both ways."""
 
     binary: str = "claude"
     name: str = field(default="claude", init=False)
-    capabilities: frozenset[str] = field(
-        default=frozenset({"resume", "interrupt", "cost", "reset_time", "permissions"}), init=False
-    )
+    capabilities: frozenset[str] = field(default=CAPABILITIES, init=False)
+    tested: tuple[str, str] = field(default=("2.1.248", "2.1.325"), init=False)
+    """The oldest and the newest version that it was tried with."""
 
     def invocation(self, request: AgentRequest) -> Invocation:
-        """Say how to start it; the prompt arrives on stdin, from a file in the run's directory."""
+        """Say how to start it; the prompt is said to it once it listens."""
         given = request.options
         options.only(self.name, given, ("binary", "max_turns", "extra_args", "max_retries"))
-        session_ref = request.session_ref or str(uuid5(NAMESPACE_URL, str(request.run_directory)))
-        max_turns = options.number(self.name, given, "max_turns", least=1, most=10_000)
+        session_ref, conversation = _conversation(request)
         argv = (
             options.text(self.name, given, "binary") or self.binary,
-            "-p",
-            *("--output-format", "stream-json", "--verbose"),
+            *("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
+            *("--permission-prompt-tool", "stdio"),
+            # What lies in the workspace may be the agent's own work: hooks, servers and rules that it put into
+            # settings there would act without leave. Its CLAUDE.md is read all the same, as that of a folder.
+            *("--setting-sources", "user", "--add-dir", str(request.workspace)),
             *_MODES[request.permissions.access],
             *(("--model", request.model) if request.model else ()),
-            *(("--resume" if request.session_ref else "--session-id"), session_ref),
-            *(("--max-turns", str(max_turns)) if max_turns is not None else ()),
+            *conversation,
+            *_limits(request),
+            *(("--append-system-prompt", request.instructions) if request.instructions else ()),
+            *(("--json-schema", json.dumps(request.schema)) if request.schema is not None else ()),
+            *_tools(request),
             *_extra_arguments(given),
         )
         return Invocation(
-            argv=prompt_file.on_stdin(request.run_directory, argv),
+            argv=argv,
             env=_environment(request),
             inherit=_INHERITED,
             home=_HOME,
-            files={prompt_file.NAME: request.prompt},
+            stdin="pipe",
+            stdin_data=claude_control.opening(),
+            files={_TOOLS_FILE: _servers(request)} if request.tools else {},
             done_pattern=_DONE,
-            interrupt="SIGINT",
+            # Not SIGINT: in this mode it then leaves at once, without a result and its cost.
+            interrupt=claude_control.interrupt(),
             session_ref=session_ref,
         )
 
-    def initial(
-        self,
-        request: AgentRequest | None = None,  # noqa: ARG002 - nothing is said to it after its start
-        *,
-        before: Spent | None = None,
-    ) -> ClaudeState:
+    def initial(self, request: AgentRequest | None = None, *, before: Spent | None = None) -> ClaudeState:
         """Return the state before the first line."""
-        return ClaudeState(session_cost_micros=before.cost_micros if before else 0)
+        return ClaudeState(request=request, before=before or Spent())
 
     def fold(self, state: ClaudeState, line: OutputLine) -> Folded:
         """Take in one line of output."""
-        return claude_stream.fold(state, line)
+        return claude_dialogue.fold(state, line)
 
-    def interrupt(self, state: ClaudeState) -> tuple[str, ...]:  # noqa: ARG002 - a signal does it
-        """Return nothing: it is interrupted by a signal."""
-        return ()
+    def interrupt(self, state: ClaudeState) -> tuple[str, ...]:
+        """Return the request to stop the turn, while there is one."""
+        return (claude_control.interrupt(),) if state.stage == "working" else ()
 
     def result(self, state: ClaudeState, exit: Exit) -> AgentResult:
-        """Judge the run: only a clean result line and a clean exit together are a claim of success."""
-        failure, detail, retry_at = _judge(state, exit)
-        ending = state.ending
-        return AgentResult(
-            claimed=failure is None,
-            summary=ending.text if ending and not ending.is_error else "",
-            failure=failure,
-            detail="; ".join(part for part in (detail, _denials(ending)) if part),
-            retry_at=retry_at,
-            usage=ending.usage if ending else None,
-            cost_micros=_cost(state),
-            session_ref=state.session_ref,
-            model=state.model,
-            version=state.version,
-        )
+        """Judge the run."""
+        return claude_verdict.judge(state, exit)
 
     def probe(self) -> tuple[str, ...]:
         """Return the command that prints the program's version."""
         return (self.binary, "--version")
+
+
+def _conversation(request: AgentRequest) -> tuple[str, tuple[str, ...]]:
+    """Return the id of the conversation, and the arguments that begin it, go on with it or copy it."""
+    if request.session_ref and not request.fork:
+        return request.session_ref, ("--resume", request.session_ref)
+    fresh = str(uuid5(NAMESPACE_URL, str(request.run_directory)))
+    copied = ("--resume", request.session_ref, "--fork-session") if request.session_ref else ()
+    return fresh, (*copied, "--session-id", fresh)
+
+
+def _limits(request: AgentRequest) -> tuple[str, ...]:
+    given = options.number("claude", request.options, "max_turns", least=1, most=10_000)
+    turns = [limit for limit in (request.max_turns, given) if limit is not None]
+    budget = request.max_cost_micros
+    return (
+        *(("--max-turns", str(min(turns))) if turns else ()),
+        # A budget of nothing is no budget to the program.
+        *(("--max-budget-usd", f"{max(budget, 1) / 1_000_000:.6f}") if budget is not None else ()),
+    )
+
+
+def _tools(request: AgentRequest) -> tuple[str, ...]:
+    """Give it these servers and no others; they are in a file, since their variables may be secret."""
+    if not request.tools:
+        return ()
+    return ("--mcp-config", str(request.run_directory / _TOOLS_FILE), "--strict-mcp-config")
+
+
+def _servers(request: AgentRequest) -> str:
+    servers = {
+        name: {"type": "stdio", "command": one.command, "args": list(one.args), "env": dict(one.env)}
+        for name, one in request.tools.items()
+    }
+    return json.dumps({"mcpServers": servers})
 
 
 def _extra_arguments(given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -202,80 +202,11 @@ def _environment(request: AgentRequest) -> dict[str, str]:
         "DISABLE_TELEMETRY": "1",
         "DISABLE_ERROR_REPORTING": "1",
         "CLAUDE_CODE_MAX_RETRIES": str(2 if retries is None else retries),
+        # A result must be the end: what goes on behind it could neither ask nor be counted.
+        "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+        "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
     }
     if request.permissions.access is Access.SANDBOXED_ALL:
         # As root the program refuses to skip permissions unless it is told that it sits in a sandbox.
         env["IS_SANDBOX"] = "1"
     return env
-
-
-def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetime | None]:
-    ended = endings.ended_by_us(exit)
-    if ended is not None:
-        return (*ended, None)
-    ending = state.ending
-    if ending is None:
-        return _without_result(state, exit)
-    if ending.is_error or ending.terminal_reason not in (None, "completed"):
-        failure = _classify(state, ending)
-        retry_at = state.resets_at if failure is Failure.USAGE_LIMIT else None
-        detail = ending.text or ending.terminal_reason or ending.subtype or "it reported an error"
-        return failure, detail, retry_at
-    if exit.ended_by == "itself" and exit.code != 0:
-        return Failure.CRASH, f"it reported success but {endings.in_words(exit.code)}", None
-    return None, "", None
-
-
-def _without_result(state: ClaudeState, exit: Exit) -> tuple[Failure, str, None]:
-    said = " / ".join(state.tail[-5:])
-    by_words = _by_words(said)
-    if by_words is not None:
-        return by_words, said, None
-    detail = f"it {endings.in_words(exit.code)} without a result" + (f": {said}" if said else "")
-    if not state.started and exit.code != 0 and not endings.is_signal(exit.code):
-        return Failure.CANNOT_START, detail, None
-    return Failure.CRASH, detail, None
-
-
-def _classify(state: ClaudeState, ending: Ending) -> Failure:
-    if state.limit_rejected and ending.api_status == 429:
-        return Failure.USAGE_LIMIT
-    if ending.stop_reason == "refusal":
-        return Failure.REFUSAL
-    named = (
-        _BY_REASON.get(ending.terminal_reason or ""),
-        _BY_REASON.get(ending.subtype),
-        _BY_ERROR.get(ending.api_error or ""),
-        _BY_ERROR.get(state.error or ""),
-    )
-    for failure in named:
-        if failure is not None:
-            return failure
-    if ending.api_status is not None:
-        if ending.api_status in _BY_STATUS:
-            return _BY_STATUS[ending.api_status]
-        if ending.api_status >= 500:
-            return Failure.OVERLOADED
-    by_words = _by_words(ending.text)
-    if by_words is not None:
-        return by_words
-    return Failure.AGENT_ERROR if state.started or ending.turns else Failure.CANNOT_START
-
-
-def _by_words(text: str) -> Failure | None:
-    return next((failure for pattern, failure in _BY_WORDS if pattern.search(text)), None)
-
-
-def _cost(state: ClaudeState) -> int | None:
-    total = state.ending.total_cost_micros if state.ending else None
-    if total is None:
-        return None
-    # A total below what was known before was counted anew, so it belongs to this run alone.
-    return total - state.session_cost_micros if total >= state.session_cost_micros else total
-
-
-def _denials(ending: Ending | None) -> str:
-    if ending is None or not ending.denied:
-        return ""
-    counted = ", ".join(f"{name} ({count})" for name, count in sorted(Counter(ending.denied).items()))
-    return f"permission was denied for {counted}"

@@ -1,0 +1,170 @@
+"""What a run of Claude Code came to: the rules by which its last words and its end are judged."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final
+
+from loopwright.adapters.agents import claude_meters, endings
+from loopwright.adapters.agents.claude_dialogue import ClaudeState
+from loopwright.adapters.agents.claude_stream import Ending, Seen
+from loopwright.core.failures import Failure
+from loopwright.core.model import Usage
+from loopwright.ports import AgentResult, Exit, Spent
+
+_BY_REASON: Final[Mapping[str, Failure]] = MappingProxyType(
+    {
+        "prompt_too_long": Failure.CONTEXT,
+        "max_turns": Failure.TURNS,
+        "error_max_turns": Failure.TURNS,
+        "budget_exhausted": Failure.BUDGET,
+        "error_max_budget_usd": Failure.BUDGET,
+        # Nobody of ours interrupted it (that is known before), so something else on this machine did.
+        "aborted_streaming": Failure.CRASH,
+        "aborted_tools": Failure.CRASH,
+    }
+)
+_BY_ERROR: Final[Mapping[str, Failure]] = MappingProxyType(
+    {
+        "usage_limit_reached": Failure.USAGE_LIMIT,
+        "connection_failed": Failure.ENVIRONMENT,
+        "max_output_tokens": Failure.CONTEXT,
+        "authentication_failed": Failure.AUTH,
+        "billing_error": Failure.BILLING,
+        "rate_limit": Failure.RATE_LIMIT,
+        "overloaded": Failure.OVERLOADED,
+        "server_error": Failure.OVERLOADED,
+        "model_not_found": Failure.MODEL,
+    }
+)
+_BY_STATUS: Final[Mapping[int, Failure]] = MappingProxyType(
+    {
+        401: Failure.AUTH,
+        402: Failure.BILLING,
+        403: Failure.AUTH,
+        404: Failure.MODEL,
+        413: Failure.CONTEXT,
+        429: Failure.RATE_LIMIT,
+    }
+)
+_BY_WORDS: Final = (
+    # The conversation to go on with is gone, or taken: a fresh attempt has one of its own.
+    (re.compile(r"No conversation found|Session ID \S+ is already in use"), Failure.CRASH),
+    (re.compile(r"hit your .*limit|usage limit reached", re.IGNORECASE), Failure.USAGE_LIMIT),
+    (re.compile(r"not logged in|invalid api key|please run /login", re.IGNORECASE), Failure.AUTH),
+    (re.compile(r"credit balance is too low", re.IGNORECASE), Failure.BILLING),
+    (re.compile(r"prompt is too long", re.IGNORECASE), Failure.CONTEXT),
+    (re.compile(r"API Error:.*\b429\b"), Failure.RATE_LIMIT),
+    (re.compile(r"API Error:.*(?:\b5\d\d\b|overloaded)", re.IGNORECASE), Failure.OVERLOADED),
+)
+"""Last resort, for output without the fields above."""
+
+
+def judge(state: ClaudeState, exit: Exit) -> AgentResult:
+    """Judge the run: only a clean result line and a clean exit together are a claim of success."""
+    seen = state.seen
+    # Whoever stopped it for something else did not mean to have it ask.
+    asked = () if exit.ended_by == "asked" else state.asked
+    failure, detail, retry_at = (None, "", None) if asked else _judge(state, exit)
+    ending, claimed = seen.ending, failure is None and not asked
+    cost_micros, usage = _spent(state)
+    return AgentResult(
+        claimed=claimed,
+        summary=ending.text if ending and not ending.is_error else "",
+        failure=failure,
+        detail="; ".join(part for part in (detail, "" if asked else _denials(ending)) if part),
+        retry_at=retry_at,
+        usage=usage,
+        cost_micros=cost_micros,
+        session_ref=seen.session_ref,
+        model=seen.model,
+        version=seen.version,
+        asked=asked,
+        structured=ending.structured if ending and claimed else None,
+        windows=seen.windows,
+    )
+
+
+def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetime | None]:
+    ended = endings.ended_by_us(exit)
+    if ended is not None:
+        return (*ended, None)
+    seen, ending = state.seen, state.seen.ending
+    fine = ending is not None and not ending.is_error and ending.terminal_reason in (None, "completed")
+    if state.broken_tools:
+        return Failure.TOOL, f"these tool servers do not work: {', '.join(state.broken_tools)}", None
+    if state.interrupted and not fine:
+        return Failure.CANCELLED, "it was interrupted", None
+    if ending is None:
+        return _without_result(seen, exit)
+    if not fine:
+        failure = _classify(seen, ending)
+        retry_at = seen.resets_at if failure is Failure.USAGE_LIMIT else None
+        detail = ending.text or ending.terminal_reason or ending.subtype or "it reported an error"
+        return failure, detail, retry_at
+    if exit.ended_by == "itself" and exit.code != 0:
+        return Failure.CRASH, f"it reported success but {endings.in_words(exit.code)}", None
+    if state.request is not None and state.request.schema is not None and ending.structured is None:
+        return Failure.AGENT_ERROR, "it gave no result that fits the schema", None
+    return None, "", None
+
+
+def _without_result(seen: Seen, exit: Exit) -> tuple[Failure, str, None]:
+    said = " / ".join(seen.tail[-5:])
+    by_words = _by_words(said)
+    if by_words is not None:
+        return by_words, said, None
+    detail = f"it {endings.in_words(exit.code)} without a result" + (f": {said}" if said else "")
+    if not seen.started and exit.code != 0 and not endings.is_signal(exit.code):
+        return Failure.CANNOT_START, detail, None
+    return Failure.CRASH, detail, None
+
+
+def _classify(seen: Seen, ending: Ending) -> Failure:
+    if seen.limit_rejected and ending.api_status == 429:
+        return Failure.USAGE_LIMIT
+    if ending.stop_reason == "refusal":
+        return Failure.REFUSAL
+    named = (
+        _BY_REASON.get(ending.terminal_reason or ""),
+        _BY_REASON.get(ending.subtype),
+        _BY_ERROR.get(ending.api_error or ""),
+        _BY_ERROR.get(seen.error or ""),
+    )
+    for failure in named:
+        if failure is not None:
+            return failure
+    if ending.api_status is not None:
+        if ending.api_status in _BY_STATUS:
+            return _BY_STATUS[ending.api_status]
+        if ending.api_status >= 500:
+            return Failure.OVERLOADED
+    by_words = _by_words(ending.text)
+    if by_words is not None:
+        return by_words
+    return Failure.AGENT_ERROR if seen.started or ending.turns else Failure.CANNOT_START
+
+
+def _by_words(text: str) -> Failure | None:
+    return next((failure for pattern, failure in _BY_WORDS if pattern.search(text)), None)
+
+
+def _spent(state: ClaudeState) -> tuple[int | None, Usage | None]:
+    """Return what this run cost, and its tokens."""
+    seen, before = state.seen, state.before
+    if not claude_meters.counts_on(seen.total_usage, seen.turns_usage, before.usage):
+        before = Spent()
+    cost, usage = seen.total_cost_micros, seen.total_usage
+    return (
+        None if cost is None else claude_meters.since(cost, before.cost_micros),
+        seen.turns_usage if usage is None else claude_meters.usage_since(usage, before.usage),
+    )
+
+
+def _denials(ending: Ending | None) -> str:
+    if ending is None or not ending.denied:
+        return ""
+    counted = ", ".join(f"{name} ({count})" for name, count in sorted(Counter(ending.denied).items()))
+    return f"permission was denied for {counted}"

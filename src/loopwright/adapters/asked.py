@@ -1,0 +1,30 @@
+"""The tool by which a run asks a person: how an agent is given it, and what was asked with it."""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from loopwright import asking
+from loopwright.core.permissions import OWN_TOOL
+from loopwright.core.questions import Asking, asked_lines
+from loopwright.ports import ToolServer
+
+_PROGRAM: Final = Path(asking.__file__)
+_SERVER: Final = OWN_TOOL.split("__")[1]
+_MOST_BYTES: Final = asking.MOST_QUESTIONS * asking.LONGEST_LINE
+
+
+def ask_tool(run_directory: Path) -> dict[str, ToolServer]:
+    """Return the server of the tool by its name, as a request for an agent takes it."""
+    args = ("-I", "-S", str(_PROGRAM), str(run_directory))
+    return {_SERVER: ToolServer(command=sys.executable, args=args)}
+
+
+def asked_by_tool(run_directory: Path) -> tuple[Asking, ...]:
+    """Return what was asked in a run so far; half a line, or anything else that is no question, is passed over."""
+    try:
+        with (run_directory / asking.FILE).open("rb") as file:
+            content = file.read(_MOST_BYTES)
+    except FileNotFoundError:
+        return ()
+    return asked_lines(content.decode("utf-8", "replace"))

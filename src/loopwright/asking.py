@@ -1,0 +1,226 @@
+"""The tool by which an agent asks a person: an MCP server on stdin and stdout, `asking.py RUN_DIRECTORY`.
+
+It notes each question as one JSON line in the run's directory and tells the agent to stop; whoever drives the run reads
+them there. It is started with every run, so it loads nothing but a little of the standard library.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, BinaryIO
+
+FILE = "questions.jsonl"
+MOST_QUESTIONS = 20
+LONGEST_QUESTION = 4_000
+LONGEST_OPTION = 500
+MOST_OPTIONS = 12
+LONGEST_LINE = 64_000
+"""A question of the longest texts, each of its characters escaped."""
+LONGEST_MESSAGE = 1024 * 1024
+
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""Revisions of the protocol, the newest first. What is used of it here is the same in all."""
+
+ANSWER = "A person has been asked. Stop here now; you will be started again with the answer."
+
+TOOL = {
+    "name": "ask",
+    "description": (
+        "Ask the person who is responsible for this work a question that you cannot answer from the repository and "
+        "the task, and that you must not guess. Ask everything that you need to know, then stop: you will be "
+        "started again with the answers."
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "question": {
+                "type": "string",
+                "maxLength": LONGEST_QUESTION,
+                "description": "The question, with what the person has to know to answer it.",
+            },
+            "options": {
+                "type": "array",
+                "items": {"type": "string", "maxLength": LONGEST_OPTION},
+                "maxItems": MOST_OPTIONS,
+                "description": "The possible answers, where there are only a few.",
+            },
+            "default": {
+                "type": "string",
+                "maxLength": LONGEST_OPTION,
+                "description": "The answer to take when nobody answers in time.",
+            },
+            "kind": {
+                "type": "string",
+                "enum": ["question", "escalation"],
+                "description": "`escalation` when the work should not go on as it was planned.",
+            },
+        },
+        "required": ["question"],
+        "additionalProperties": False,
+    },
+}
+
+PARSE_ERROR, INVALID_REQUEST, UNKNOWN_METHOD, INVALID_PARAMS = -32700, -32600, -32601, -32602
+
+
+class Unusable(Exception):
+    """The question cannot be taken; the text tells the agent why."""
+
+
+class Refused(Exception):
+    """The request is none of this protocol."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def main(directory: str) -> None:
+    """Serve until stdin is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    for line in _lines(sys.stdin.buffer):
+        answer = respond(line, directory)
+        if answer is not None:
+            sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n")
+            sys.stdout.buffer.flush()
+
+
+def respond(line: bytes, directory: str) -> object:
+    """Return the answer to one line; None when there is none to give."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return _error(None, PARSE_ERROR, "that is not JSON")
+    if isinstance(message, list) and message:
+        return [answer for one in message if (answer := _one(one, directory)) is not None] or None
+    return _one(message, directory)
+
+
+def _one(message: object, directory: str) -> dict[str, Any] | None:
+    if not isinstance(message, dict) or not isinstance(message.get("method"), str):
+        if isinstance(message, dict) and ("result" in message or "error" in message):
+            return None  # an answer, although nothing was asked
+        return _error(None, INVALID_REQUEST, "that is no request")
+    id_, params = message.get("id"), message.get("params")
+    if "id" not in message:
+        return None  # a notification
+    if isinstance(id_, bool) or not isinstance(id_, str | int):
+        return _error(None, INVALID_REQUEST, "the id must be a text or a number")
+    try:
+        result = _result(message["method"], params if isinstance(params, dict) else {}, directory)
+    except Refused as refused:
+        return _error(id_, refused.code, str(refused))
+    return {"jsonrpc": "2.0", "id": id_, "result": result}
+
+
+def _result(method: str, params: dict[str, Any], directory: str) -> dict[str, Any]:
+    match method:
+        case "initialize":
+            wanted = params.get("protocolVersion")
+            return {
+                "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "loopwright", "version": "1"},
+            }
+        case "ping":
+            return {}
+        case "tools/list":
+            return {"tools": [TOOL]}
+        case "tools/call" if params.get("name") == TOOL["name"]:
+            return _called(params.get("arguments"), directory)
+        case "tools/call":
+            raise Refused(INVALID_PARAMS, "the only tool here is `ask`")
+        case _:
+            raise Refused(UNKNOWN_METHOD, f"there is no {method[:100]} here")
+
+
+def _called(arguments: object, directory: str) -> dict[str, Any]:
+    try:
+        note(_question(arguments), directory)
+    except (Unusable, OSError) as problem:
+        said = str(problem) if isinstance(problem, Unusable) else f"it cannot be noted: {problem.strerror}"
+        return {"content": [{"type": "text", "text": f"The question was not asked: {said}"}], "isError": True}
+    return {"content": [{"type": "text", "text": ANSWER}], "isError": False}
+
+
+def _question(arguments: object) -> dict[str, Any]:
+    given = arguments if isinstance(arguments, dict) else {}
+    unknown = sorted(str(name)[:50] for name in set(given) - {"question", "options", "default", "kind"})
+    if unknown:
+        raise Unusable(f"there is no {', '.join(unknown[:5])}; give question, options, default and kind only")
+    question = {"question": _text(given, "question", LONGEST_QUESTION)}
+    if not question["question"]:
+        raise Unusable("question must be a text that is not empty")
+    options = given.get("options") or []
+    if not isinstance(options, list) or len(options) > MOST_OPTIONS:
+        raise Unusable(f"options must be a list of at most {MOST_OPTIONS} texts")
+    texts = [_text({"options": one}, "options", LONGEST_OPTION) for one in options]
+    if kind := given.get("kind"):
+        if kind not in ("question", "escalation"):
+            raise Unusable("kind must be question or escalation")
+        question["kind"] = kind
+    if default := _text(given, "default", LONGEST_OPTION):
+        question["default"] = default
+    return {**question, **({"options": texts} if any(texts) else {})}
+
+
+def _text(given: dict[str, Any], name: str, longest: int) -> str:
+    value = given.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str) or len(value) > longest:
+        raise Unusable(f"{name} must be a text of at most {longest} characters")
+    return value.strip()
+
+
+def note(question: dict[str, Any], directory: str) -> None:
+    """Append a question whole or not at all; one that is noted already is not noted again."""
+    line = json.dumps(question).encode() + b"\n"
+    file = os.open(f"{directory}/{FILE}", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        size = os.fstat(file).st_size
+        known = os.pread(file, MOST_QUESTIONS * LONGEST_LINE, 0).splitlines(keepends=True)
+        if line in known:
+            return
+        if len(known) >= MOST_QUESTIONS or size >= MOST_QUESTIONS * LONGEST_LINE:
+            raise Unusable(f"{MOST_QUESTIONS} questions have been asked in this run. Stop here now.")
+        # Half a line of somebody who was killed must not spoil this one.
+        whole = line if not known or known[-1].endswith(b"\n") else b"\n" + line
+        if os.write(file, whole) != len(whole):
+            os.ftruncate(file, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(file)
+
+
+def _error(id_: object, code: int, message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}}
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Yield lines; one that is too long becomes a piece that is no JSON, and the rest of it is passed over."""
+    while line := stream.readline(LONGEST_MESSAGE):
+        if not line.endswith(b"\n") and len(line) == LONGEST_MESSAGE:
+            while rest := stream.readline(LONGEST_MESSAGE):
+                if rest.endswith(b"\n"):
+                    break
+            line = b"too long"
+        if line.strip():
+            yield line
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: asking.py RUN_DIRECTORY")
+    main(sys.argv[1])
