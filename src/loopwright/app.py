@@ -13,6 +13,7 @@ from pathlib import Path
 from loopwright import __version__
 from loopwright.adapters import registry
 from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.asked import ask_tool, asked_by_tool
 from loopwright.adapters.gates.commands import RUNNER
 from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.host import SystemClock, boot_id, host_id, new_id
@@ -84,6 +85,8 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         secrets=secret_values,
         workspace_values=workspace_env,
         may_act=lambda: True,
+        asked=asked_by_tool,
+        tools=ask_tool,
         home_view=home_view(settings, env),
         caches=settings.values.caches,
         port_first=settings.values.ports.first,

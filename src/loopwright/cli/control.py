@@ -17,8 +17,10 @@ from loopwright.cli.follow import Display
 from loopwright.cli.output import console, print_json
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import NotFound, Refused
+from loopwright.core.ids import short_id
 from loopwright.core.model import Command, CommandState, Plan, Run, Task
 from loopwright.engine import commands
+from loopwright.engine.question_views import find_question
 from loopwright.engine.targets import resolve_target
 from loopwright.engine.views import live_workers, plan_view, recent_plans
 from loopwright.engine.world import HomePaths
@@ -127,6 +129,27 @@ def reverify(plan: str | None = None, /, *, json: bool = False) -> int:
         Print the answer as JSON.
     """
     return asyncio.run(_control("reverify", plan, {}, as_json=json, carry_on=True))
+
+
+async def control_question(question: str, arguments: dict[str, Any], *, as_json: bool) -> int:
+    """Send an answer and say what became of it."""
+    home = open_existing(look_settings())
+    log_to(home.root)
+    try:
+        row = await home.store.read(lambda tx: find_question(tx, question))
+        answer = await ask(home, "answer", row.id, arguments)
+        if answer.state is CommandState.REFUSED:
+            raise Refused(answer.result)
+        worked = await _someone_works(home)
+        if as_json:
+            print_json({"command": answer, "exit_code": 0})
+            return ExitCode.VERIFIED
+        console().print(escape(answer.result))
+        if not worked:
+            console().print(f"nobody works here now: `loopwright resume {short_id(row.plan_id)}` goes on")
+        return ExitCode.VERIFIED
+    finally:
+        await home.store.close()
 
 
 async def _control(

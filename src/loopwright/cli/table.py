@@ -24,10 +24,13 @@ _MARKS = {
 }
 
 
+_ASKED = 5
+
+
 def mark(task: TaskView) -> Text:
     """Return the sign in front of a task."""
     sign, style = _MARKS.get(task.status, ("·", ""))
-    if task.stage == "WAITING":
+    if task.stage == "WAITING" and task.status != "AWAITING_RESPONSE":
         sign, style = "⏸", "yellow"
     return Text(sign, style=style)
 
@@ -38,6 +41,8 @@ def word(task: TaskView) -> str:
         return (task.outcome or "").replace("_", " ")
     if task.status == "ERROR":
         return "failed"
+    if task.status == "AWAITING_RESPONSE":
+        return "asks you"
     if task.status == "RUNNING":
         return task.agent or "running" if task.stage == "WORKING" else task.stage.lower()
     return task.status.lower()
@@ -144,6 +149,12 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Gro
         tasks_rows(view, limit=limit),
         Text.from_markup(summary(view)),
     ]
+    if view.questions:
+        from loopwright.cli.questions import picture
+
+        parts += [picture(one) for one in view.questions[:_ASKED]]
+        if len(view.questions) > _ASKED:
+            parts.append(Text(f"and {len(view.questions) - _ASKED} more: loopwright questions", style="dim"))
     if footer:
         parts.append(Wrapped(Text(footer, style="dim")))
     return Group(*parts)

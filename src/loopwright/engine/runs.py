@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from loopwright.core.errors import CannotRun
 from loopwright.core.failures import Failure
 from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, Keepers, RunSpec, Spent
 
@@ -92,8 +93,10 @@ async def drive_agent(
     async def stop() -> None:
         """Ask it in its own words first, where it has some: then it tells what it did and what that cost."""
         words = agent.interrupt(state)
-        for n, text in enumerate(words, INTERRUPT):
-            await keepers.write(spec.directory, n, text)
+        # Its stdin may be closed by now, because it came to its end in this very moment.
+        with suppress(CannotRun):
+            for n, text in enumerate(words, INTERRUPT):
+                await keepers.write(spec.directory, n, text)
         if words:
             with suppress(TimeoutError):
                 async with asyncio.timeout(spec.limits.term_grace_s):

@@ -37,6 +37,7 @@ from loopwright.core.states import (
     TaskState,
 )
 from loopwright.engine.naming import attempt_ref
+from loopwright.engine.question_views import QuestionView, asked_in_plan
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
 
@@ -98,6 +99,8 @@ class PlanView:
     """How long something was running for it; waiting, pauses and nights do not count."""
     created_at: datetime
     evaluation: dict[str, Any] = field(default_factory=dict)
+    questions: tuple[QuestionView, ...] = ()
+    """What waits for a person's answer."""
     prefix: str = ""
     """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
@@ -206,6 +209,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         elapsed_s=_worked(runs, now) if plan.executed_at else None,
         created_at=plan.created_at,
         evaluation=dict(plan.evaluation),
+        questions=asked_in_plan(tx, list(attempts.values())),
         prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )
 
@@ -232,7 +236,8 @@ def _task_view(
 ) -> TaskView:
     agents = [run for run in runs if run.role is Role.IMPLEMENTER and run.started_at]
     checks = verdict.verdict.checks if verdict else ()
-    live = attempt is not None and attempt.state in LIVE_ATTEMPT and task.status is TaskState.RUNNING
+    moving = task.status in (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
+    live = attempt is not None and attempt.state in LIVE_ATTEMPT and moving
     return TaskView(
         id=task.id,
         key=task.key,
@@ -270,12 +275,14 @@ def _doing(
         if task.status is TaskState.QUEUED and task.not_before and task.not_before > now:
             return f"tries again at {task.not_before:%H:%M:%S} UTC"
         return "waits for a free slot" if task.status is TaskState.QUEUED else ""
+    if task.status is TaskState.AWAITING_RESPONSE:
+        return attempt.wait_reason
     if attempt.state is AttemptState.WAITING:
         until = f" until {attempt.wake_at:%Y-%m-%d %H:%M:%S} UTC" if attempt.wake_at else ""
         reason = attempt.wait_reason if attempt.wake_at else resting or attempt.wait_reason
         return f"parked{until}: {reason}"
     words = {
-        AttemptState.PREPARING: "making the workspace",
+        AttemptState.PREPARING: "making the workspace, or waiting for a free slot",
         AttemptState.CHECKING: "checking the result",
         AttemptState.LANDING: "landing",
     }

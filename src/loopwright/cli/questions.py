@@ -1,0 +1,98 @@
+"""`questions` and `answer`: what runs need a person for."""
+
+import asyncio
+import shlex
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.console import Group
+from rich.text import Text
+
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.lines import counted
+from loopwright.cli.looking import glancing, project_here
+from loopwright.cli.output import console, print_json
+from loopwright.cli.rows import Wrapped
+from loopwright.core.ids import short_id
+from loopwright.engine.question_views import QuestionView, list_questions
+
+_NAMED = 3
+
+
+def questions(*, all: bool = False, json: bool = False) -> int:
+    """List what waits for your answer in this repository (in every one, outside of a repository).
+
+    Parameters
+    ----------
+    all
+        List the questions of every repository, and those that are settled too.
+    json
+        Print them as JSON.
+    """
+    project = None if all else project_here()
+    with glancing() as look:
+        found = look.store.read_sync(lambda tx: list_questions(tx, project_path=project, closed=all))
+    if json:
+        print_json({"questions": found})
+        return ExitCode.VERIFIED
+    out = console()
+    if not found:
+        out.print("nothing waits for an answer")
+    for one in found:
+        out.print(picture(one))
+    return ExitCode.VERIFIED
+
+
+def answer(
+    question: str,
+    text: str,
+    /,
+    *,
+    hold: Annotated[Literal["run", "loop", "project"], Parameter(name="--for")] = "run",
+    json: bool = False,
+) -> int:
+    """Answer a question: everyone who waits for it goes on.
+
+    Parameters
+    ----------
+    question
+        Which one: its id or the beginning of it.
+    text
+        The answer, or the number of an option.
+    hold
+        How far the answer to a permission goes: this run, the loop, or the whole project.
+    json
+        Print the result as JSON.
+    """
+    from loopwright.cli.control import control_question
+
+    return asyncio.run(control_question(question, {"answer": text, "for": hold}, as_json=json))
+
+
+def picture(view: QuestionView) -> Group:
+    """Return a question as lines: what is asked, by whom, until when, and what to type."""
+    head = Text("? ", style="yellow").append(short_id(view.id), style="bold").append(f"  {_asker(view)}")
+    parts = [Wrapped(head, indent="  "), Wrapped(Text(f"  {view.text}"), indent="  ")]
+    for n, option in enumerate(view.options, 1):
+        default = "  (taken when nobody answers)" if option == view.default else ""
+        parts.append(Wrapped(Text(f"    {n}  {option}{default}"), indent="       "))
+    if view.state == "OPEN":
+        parts.append(Wrapped(Text(f"  {command(view)}", style="bold"), indent="    "))
+    else:
+        said = f": {view.answer}" if view.answer else ""
+        parts.append(Wrapped(Text(f"  {view.state.lower()}{said}", style="dim"), indent="    "))
+    return Group(*parts)
+
+
+def command(view: QuestionView) -> str:
+    """Return what to type to answer."""
+    said = view.options[0] if view.options else "..."
+    scope = " --for loop" if view.kind == "permission" else ""
+    return f"loopwright answer {short_id(view.id)} {shlex.quote(said)}{scope}"
+
+
+def _asker(view: QuestionView) -> str:
+    named = ", ".join(view.tasks[:_NAMED])
+    more = f" and {counted(len(view.tasks) - _NAMED, 'more task')}" if len(view.tasks) > _NAMED else ""
+    until = f", until {view.deadline:%Y-%m-%d %H:%M} UTC" if view.deadline and view.state == "OPEN" else ""
+    return f"{view.kind} asked by {named or 'a task that is gone'}{more}{until}"

@@ -1,0 +1,87 @@
+"""Questions as people see them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from loopwright.core.errors import NotFound
+from loopwright.core.ids import short_id
+from loopwright.core.model import Attempt, Project, Question, Task
+from loopwright.core.states import QuestionState
+from loopwright.ports import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionView:
+    """One question, with who waits for its answer."""
+
+    id: str
+    kind: str
+    text: str
+    options: tuple[str, ...]
+    default: str | None
+    state: str
+    answer: str | None
+    holds_for: str
+    answered_by: str
+    project: str
+    plan_id: str
+    tasks: tuple[str, ...]
+    """The names of the tasks that asked."""
+    asked_at: datetime
+    deadline: datetime | None
+
+
+def question_view(tx: Tx, question: Question) -> QuestionView:
+    """Return one question."""
+    project = tx.get(Project, question.project_id)
+    attempts = tx.find(Attempt, id=question.asked_by) if question.asked_by else []
+    tasks = tx.find(Task, id=[one.task_id for one in attempts], order_by=("position",)) if attempts else []
+    return QuestionView(
+        id=question.id,
+        kind=question.kind,
+        text=question.text,
+        options=question.options,
+        default=question.default,
+        state=question.state.value,
+        answer=question.answer,
+        holds_for=question.holds_for,
+        answered_by=question.answered_by,
+        project=project.name if project else "",
+        plan_id=question.plan_id,
+        tasks=tuple(dict.fromkeys(one.key for one in tasks)),
+        asked_at=question.created_at,
+        deadline=question.deadline,
+    )
+
+
+def asked_in_plan(tx: Tx, attempts: Sequence[Attempt]) -> tuple[QuestionView, ...]:
+    """Return the open questions that attempts of a plan wait for."""
+    ids = dict.fromkeys(asked for attempt in attempts for asked in attempt.questions)
+    found = tx.find(Question, id=list(ids), state=QuestionState.OPEN, order_by=("created_at",)) if ids else []
+    return tuple(question_view(tx, one) for one in found)
+
+
+def list_questions(tx: Tx, *, project_path: str | None = None, closed: bool = False) -> list[QuestionView]:
+    """Return the open questions, of one project or of all; with `closed`, those that were settled too."""
+    where: dict[str, Any] = {} if closed else {"state": QuestionState.OPEN}
+    if project_path is not None:
+        where["project_id"] = [one.id for one in tx.find(Project, path=project_path)]
+    return [question_view(tx, one) for one in tx.find(Question, order_by=("created_at",), **where)]
+
+
+def find_question(tx: Tx, text: str) -> Question:
+    """Find a question by its id or the beginning of one."""
+    exact = tx.get(Question, text)
+    if exact is not None:
+        return exact
+    known = tx.find(Question, order_by=("created_at",))
+    bare = text.removeprefix("ask_")
+    found = [one for one in known if bare and one.id.removeprefix("ask_").startswith(bare)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(short_id(one.id) for one in found)
+        raise NotFound(f"{text!r} could be any of {names}", hint="give more of the id")
+    raise NotFound(f"there is no question {text!r}", hint="`loopwright questions` lists them")
