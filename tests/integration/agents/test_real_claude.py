@@ -113,7 +113,9 @@ async def test_a_conversation_that_is_gone_fails_so_that_a_fresh_attempt_follows
 async def test_read_only_permission_lets_nothing_be_written(run_claude: Any, hello: Path) -> None:
     edit = scenarios.edit_file("hello.txt", old="world", new="loop")
     await run_claude(edit, permissions=Permissions(access=Access.READ_ONLY))
-    shell, _ = await run_claude(scenarios.run_command("touch made"), permissions=Permissions(access=Access.READ_ONLY))
+    shell, _ = await run_claude(
+        scenarios.run_command("touch made"), permissions=Permissions(access=Access.READ_ONLY)
+    )
     assert hello.read_text() == "hello world\n"
     assert not (hello.parent / "made").exists()
     assert shell.result.detail == "permission was denied for Bash (1)"
