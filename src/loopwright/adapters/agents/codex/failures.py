@@ -50,6 +50,7 @@ _UNPAID: Final = re.compile(
 _BY_WORDS: Final = (
     # The conversation to go on with is gone: a fresh attempt has one of its own.
     (re.compile(r"no rollout found|thread not found", re.IGNORECASE), Failure.CRASH),
+    (re.compile(r"required MCP servers? failed", re.IGNORECASE), Failure.TOOL),
     (_UNPAID, Failure.BILLING),
     (re.compile(r"hit your usage limit", re.IGNORECASE), Failure.USAGE_LIMIT),
     (re.compile(r"context_length_exceeded|context window", re.IGNORECASE), Failure.CONTEXT),

@@ -103,7 +103,7 @@ def completed(item: Mapping[str, Any]) -> tuple[AgentEvent, ...]:
         case "error":
             warning = {"class": "warning"}
             return (AgentEvent(kind="Error", text=readable(item.get("message")), data=warning),)
-        case kind if kind in _SILENT:
+        case str(kind) if kind in _SILENT:
             return ()
     tool = _tool(item)
     if tool is None:

@@ -202,7 +202,8 @@ def _exec_config(request: AgentRequest) -> list[str]:
 
 
 def _tool_server(tool: ToolServer) -> dict[str, Any]:
-    return {"command": tool.command, "args": list(tool.args), "env": dict(tool.env)}
+    # Without one that it was given it would go on, and do something else than it was asked for.
+    return {"command": tool.command, "args": list(tool.args), "env": dict(tool.env), "required": True}
 
 
 def _config(given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -237,5 +238,7 @@ def _toml(value: Any) -> str:
         return "{" + ",".join(f"{_toml(str(key))}={_toml(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_toml, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
     # A text in JSON is one in TOML too, but for a sign that only TOML wants escaped.
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
