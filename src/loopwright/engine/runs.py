@@ -12,7 +12,7 @@ from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit,
 
 Listener = Callable[[AgentEvent], None]
 
-_INTERRUPT = 10**9
+INTERRUPT = 10**9
 """Numbers of writes that no folding makes, so that they never meet those of one that does."""
 
 
@@ -92,7 +92,7 @@ async def drive_agent(
     async def stop() -> None:
         """Ask it in its own words first, where it has some: then it tells what it did and what that cost."""
         words = agent.interrupt(state)
-        for n, text in enumerate(words, _INTERRUPT):
+        for n, text in enumerate(words, INTERRUPT):
             await keepers.write(spec.directory, n, text)
         if words:
             with suppress(TimeoutError):

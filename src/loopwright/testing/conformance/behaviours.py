@@ -1,0 +1,200 @@
+"""What an agent may do to us, and what must come of it: a table that the suite, the docs and stand-ins share."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Literal
+
+from loopwright.core.failures import Failure
+from loopwright.core.model import Limits
+from loopwright.core.permissions import Permissions
+from loopwright.ports import AgentEventKind
+
+HOUR: Final = (3400.0, 3700.0)
+"""An hour from now, give or take what a test takes and what a protocol rounds."""
+
+ASKED_FOR: Final = "command:make dist"
+"""The key of what the behaviour `permission` asks leave for."""
+
+LIMITS: Final = Limits(hard_s=20.0, idle_s=15.0, done_grace_s=10.0, term_grace_s=5.0)
+"""Of a behaviour that should come to its end long before them."""
+
+Stop = Literal["never", "when working", "when done", "by a signal from elsewhere"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What must come of a behaviour."""
+
+    claimed: bool | None = False
+    """None: both are right."""
+    failures: tuple[Failure, ...] = ()
+    """One of these, where it is not claimed; none at all when empty."""
+    asked: str = ""
+    """The key of the wish that a person is asked about."""
+    retry_in_s: tuple[float, float] | None = None
+    """How far ahead the time to try again lies, for an agent that can tell it."""
+    ended_by: tuple[str, ...] = ("itself",)
+    """How the keeper may have come to the end of the process."""
+    makes: tuple[str, ...] = ()
+    """Files of the workspace that must be there afterwards."""
+    makes_not: tuple[str, ...] = ()
+    heard: tuple[AgentEventKind, ...] = ()
+    """Kinds of events that must have been told."""
+    at_most_s: float = 10.0
+    """Far above what it takes, so that a busy machine is no failure; a wrong limit is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """Something that an agent does, in what surroundings, and what must come of it."""
+
+    says: str
+    expected: Expected
+    plays: str = ""
+    """What the stand-in is told to do, where that is not the name of the behaviour."""
+    needs: str = ""
+    """A capability without which an agent cannot be asked for this."""
+    permissions: Permissions = field(default_factory=Permissions)
+    limits: Limits = LIMITS
+    stop: Stop = "never"
+    twice: bool = False
+    """A second run goes on with the conversation of the first."""
+    adopted: bool = False
+    """Whoever drives it is gone after the first event, and another one takes over."""
+
+
+def _fails(failure: Failure, says: str, *, needs: str = "", stop: Stop = "never") -> Behaviour:
+    return Behaviour(says=says, expected=Expected(failures=(failure,)), needs=needs, stop=stop)
+
+
+_DONE: Final = Expected(claimed=True, makes=("made.txt",))
+_STOPPED: Final = Expected(failures=(Failure.CANCELLED,), ended_by=("asked", "itself"))
+
+BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
+    {
+        "done": Behaviour(says="It changes a file and ends well: that is claimed.", expected=_DONE),
+        "adopted": Behaviour(
+            says="Another worker takes the run over after its first word, and comes to the same end.",
+            plays="done",
+            adopted=True,
+            expected=_DONE,
+        ),
+        "resume": Behaviour(
+            says="A conversation goes on: its second run is charged with what it added, and nothing twice.",
+            needs="resume",
+            twice=True,
+            expected=_DONE,
+        ),
+        "garbage": Behaviour(
+            says="Garbage and half lines between its words are kept, and hide nothing.",
+            expected=Expected(claimed=True, makes=("made.txt",), heard=("Raw",)),
+        ),
+        "unknown_events": Behaviour(
+            says="Events that nobody knows yet are kept, and disturb nothing.",
+            expected=Expected(claimed=True, makes=("made.txt",), heard=("Raw",)),
+        ),
+        "huge_output": Behaviour(says="Twenty megabytes of output do not bury the end.", expected=_DONE),
+        "overload_then_done": Behaviour(
+            says="An overload that it gets over by itself is no failure.", expected=_DONE
+        ),
+        "children": Behaviour(
+            says="What it leaves running in the background is ended with it.",
+            expected=Expected(claimed=True, makes=("made.txt", "late.txt")),
+        ),
+        "done_then_hang": Behaviour(
+            says="It says done and never leaves: it is ended, and its word counts.",
+            limits=Limits(hard_s=20.0, idle_s=15.0, done_grace_s=0.3, term_grace_s=0.5),
+            expected=Expected(claimed=True, makes=("made.txt",), ended_by=("done_hang",)),
+        ),
+        "permission": Behaviour(
+            says="It wants to do what was not settled: a person is asked, and it is not done.",
+            needs="permissions",
+            expected=Expected(asked=ASKED_FOR, makes_not=("dist.txt",), ended_by=("itself", "asked")),
+        ),
+        "permission_granted": Behaviour(
+            says="What a person said yes to is allowed, and done.",
+            plays="permission",
+            needs="permissions",
+            permissions=Permissions(granted=(ASKED_FOR,)),
+            expected=Expected(claimed=True, makes=("dist.txt",)),
+        ),
+        "permission_listed": Behaviour(
+            says="A command on the list is allowed, and done.",
+            plays="permission",
+            needs="permissions",
+            permissions=Permissions(commands=("make *",)),
+            expected=Expected(claimed=True, makes=("dist.txt",)),
+        ),
+        "permission_refused": Behaviour(
+            says="What a person said no to is refused at once, and nobody is asked again.",
+            plays="permission",
+            needs="permissions",
+            permissions=Permissions(refused=(ASKED_FOR,)),
+            expected=Expected(
+                claimed=None, failures=(Failure.AGENT_ERROR, Failure.TOOL), makes_not=("dist.txt",)
+            ),
+        ),
+        "interrupt": Behaviour(
+            says="A person stops it in its own words, and it ends its turn in order.",
+            needs="interrupt",
+            stop="when working",
+            expected=_STOPPED,
+        ),
+        "ignores_sigint": Behaviour(
+            says="It does not listen when it is stopped: it is ended all the same.",
+            stop="when working",
+            limits=Limits(hard_s=20.0, idle_s=15.0, done_grace_s=10.0, term_grace_s=0.3),
+            expected=Expected(failures=(Failure.CANCELLED,), ended_by=("asked",)),
+        ),
+        "stopped_after_done": Behaviour(
+            says="It is stopped when its turn is over already: no word is sent to one that no longer listens.",
+            plays="done_then_hang",
+            stop="when done",
+            limits=Limits(hard_s=20.0, idle_s=15.0, done_grace_s=10.0, term_grace_s=0.3),
+            expected=Expected(claimed=None, failures=(Failure.CANCELLED,), ended_by=("asked",)),
+        ),
+        "zero_on_sigterm": _fails(
+            Failure.CRASH,
+            "Somebody else ends it and it exits with 0: without a result that is no success.",
+            stop="by a signal from elsewhere",
+        ),
+        "crash_mid_write": _fails(Failure.CRASH, "It dies in the middle of a line."),
+        "hang": Behaviour(
+            says="It shows no sign of life: it is ended.",
+            limits=Limits(hard_s=20.0, idle_s=0.5, done_grace_s=10.0, term_grace_s=0.3),
+            expected=Expected(failures=(Failure.HANG,), ended_by=("idle",)),
+        ),
+        "deadline": Behaviour(
+            says="It works for longer than it may: it is ended.",
+            plays="interrupt",
+            limits=Limits(hard_s=1.0, idle_s=15.0, done_grace_s=10.0, term_grace_s=0.3),
+            expected=Expected(failures=(Failure.TIMEOUT,), ended_by=("deadline",)),
+        ),
+        "missing": Behaviour(
+            says="The program is not there.",
+            expected=Expected(failures=(Failure.CANNOT_START,), ended_by=("itself", "not_started")),
+        ),
+        "limit": Behaviour(
+            says="The usage limit is reached: it says when it ends, where the agent can tell.",
+            expected=Expected(failures=(Failure.USAGE_LIMIT,), retry_in_s=HOUR),
+        ),
+        "rate_limit": _fails(Failure.RATE_LIMIT, "The service asks to slow down, and it gives up."),
+        "overloaded": _fails(Failure.OVERLOADED, "The service is overloaded, and it gives up."),
+        "auth": _fails(Failure.AUTH, "It is not logged in."),
+        "billing": _fails(Failure.BILLING, "The account has no credit."),
+        "model": _fails(Failure.MODEL, "The service does not have that model."),
+        "context": _fails(Failure.CONTEXT, "The work does not fit into the model."),
+        "refusal": _fails(Failure.REFUSAL, "The model refuses the work."),
+        "tool": _fails(Failure.TOOL, "A tool that it was given does not work."),
+        "turns": _fails(Failure.TURNS, "It has used up its turns.", needs="turns"),
+        "budget": _fails(Failure.BUDGET, "It has used up its budget.", needs="budget"),
+        "error_result": _fails(
+            Failure.AGENT_ERROR, "It reports an error and exits with 0: that is no success."
+        ),
+    }
+)
+"""By name, in the order of the docs."""
+
+NO_STAND_IN: Final = frozenset({"missing"})
+"""Behaviours that need no program at all."""

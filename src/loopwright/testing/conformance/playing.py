@@ -1,0 +1,156 @@
+"""Plays one behaviour: the adapter's own invocation, a real keeper, and the engine's own driving."""
+
+import asyncio
+import os
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from signal import SIGTERM
+from uuid import uuid4
+
+from loopwright.adapters.agents.environment import agent_environment
+from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.keeping_files import read_status
+from loopwright.core.model import Usage
+from loopwright.engine.runs import Ended, drive_agent
+from loopwright.ports import AgentEvent, AgentRequest, OutputLine, RunSpec, Spent
+from loopwright.testing.conformance.behaviours import BEHAVIOURS, NO_STAND_IN, Behaviour
+from loopwright.testing.conformance.subjects import Subject, filled
+
+PROMPT = "Task: conformance\nAttempt: 1\n\nPlay your part.\n"
+"""With the lines that a prompt of ours always has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What came of one run."""
+
+    request: AgentRequest
+    spec: RunSpec
+    before: Spent
+    ended: Ended
+    events: tuple[AgentEvent, ...]
+    lines: tuple[OutputLine, ...]
+    seconds: float
+
+
+async def play(subject: Subject, name: str, place: Path) -> tuple[Played, ...]:
+    """Let the subject's stand-in play a behaviour in a folder of its own; one run, or two of one conversation."""
+    behaviour = BEHAVIOURS[name]
+    for folder in ("workspace", "home"):
+        (place / folder).mkdir(parents=True)
+    program = place / "agent"
+    if name not in NO_STAND_IN:
+        command = shlex.join((sys.executable, "-S", "-I", str(subject.stand_in), behaviour.plays or name))
+        program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+    keepers = ProcessKeepers()
+    try:
+        first = await _run(keepers, subject, behaviour, place, number=1)
+        if not behaviour.twice:
+            return (first,)
+        return (first, await _run(keepers, subject, behaviour, place, number=2, earlier=first))
+    finally:
+        keepers.close()
+
+
+async def _run(
+    keepers: ProcessKeepers,
+    subject: Subject,
+    behaviour: Behaviour,
+    place: Path,
+    *,
+    number: int,
+    earlier: Played | None = None,
+) -> Played:
+    result = earlier.ended.result if earlier else None
+    request = AgentRequest(
+        prompt=PROMPT,
+        workspace=place / "workspace",
+        run_directory=place / f"run-{number}",
+        permissions=behaviour.permissions,
+        session_ref=result.session_ref if result else None,
+        options=filled(subject.options, str(place / "agent")),
+    )
+    before = Spent()
+    if result is not None:
+        before = Spent(cost_micros=result.cost_micros or 0, usage=result.usage or Usage())
+    spec = _spec(subject, behaviour, request, place)
+    events: list[AgentEvent] = []
+    interrupt, first_word = asyncio.Event(), asyncio.Event()
+
+    def heard(event: AgentEvent) -> None:
+        events.append(event)
+        first_word.set()
+        _stop_if_due(behaviour, event, interrupt, spec)
+
+    def drive(kept_by: ProcessKeepers, heard: Callable[[AgentEvent], None]) -> "asyncio.Future[Ended]":
+        return asyncio.ensure_future(
+            drive_agent(
+                kept_by, subject.agent, spec, request=request, before=before, interrupt=interrupt, heard=heard
+            )
+        )
+
+    began = time.monotonic()
+    driving = drive(keepers, heard)
+    try:
+        if behaviour.adopted:
+            await asyncio.wait(
+                (driving, asyncio.ensure_future(first_word.wait())), return_when=asyncio.FIRST_COMPLETED
+            )
+            driving.cancel()
+            with suppress(asyncio.CancelledError):
+                await driving
+            events.clear()
+            driving = drive(ProcessKeepers(), heard)
+        ended = await driving
+    finally:
+        if not driving.done():
+            driving.cancel()
+        if keepers.look(spec.directory).state != "absent":
+            await keepers.end(spec.directory, polite=False)
+    return Played(
+        request=request,
+        spec=spec,
+        before=before,
+        ended=ended,
+        events=tuple(events),
+        lines=tuple([line async for line in keepers.follow(spec.directory)]),
+        seconds=time.monotonic() - began,
+    )
+
+
+def _spec(subject: Subject, behaviour: Behaviour, request: AgentRequest, place: Path) -> RunSpec:
+    invocation = subject.agent.invocation(request)
+    return RunSpec(
+        run_id=f"run_{uuid4().hex}",
+        directory=request.run_directory,
+        argv=invocation.argv,
+        cwd=request.workspace,
+        env=agent_environment(os.environ, invocation, (), {"HOME": str(place / "home")}),
+        stdin=invocation.stdin,
+        stdin_data=invocation.stdin_data,
+        limits=behaviour.limits,
+        done_pattern=invocation.done_pattern,
+        interrupt=invocation.interrupt,
+        activity_paths=(request.workspace,),
+        files=invocation.files,
+    )
+
+
+def _stop_if_due(behaviour: Behaviour, event: AgentEvent, interrupt: asyncio.Event, spec: RunSpec) -> None:
+    works, done = event.kind in ("Text", "ToolStart"), event.kind == "Finished"
+    match behaviour.stop:
+        case "when working" if works:
+            interrupt.set()
+        case "when done" if done:
+            interrupt.set()
+        case "by a signal from elsewhere" if works:
+            child = (read_status(spec.directory) or {})["child"]
+            os.kill(child["pid"], SIGTERM)
+        case _:
+            return

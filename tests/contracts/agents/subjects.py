@@ -1,0 +1,28 @@
+"""The adapters that are held to the contract."""
+
+from pathlib import Path
+
+from loopwright.adapters.agents.command import CommandAgent
+from loopwright.testing import stand_ins
+from loopwright.testing.conformance import PROGRAM, Subject
+from loopwright.testing.scripted import ScriptedAgent
+from loopwright.testing.stand_ins import command, scripted
+
+STAND_INS = Path(stand_ins.__file__).parent
+
+SUBJECTS = (
+    Subject(
+        name="command",
+        agent=CommandAgent(),
+        stand_in=STAND_INS / "command.py",
+        cannot=command.CANNOT,
+        options={"command": [PROGRAM]},
+    ),
+    Subject(
+        name="scripted",
+        agent=ScriptedAgent(),
+        stand_in=STAND_INS / "scripted.py",
+        cannot=scripted.CANNOT,
+        options={"python": PROGRAM},
+    ),
+)

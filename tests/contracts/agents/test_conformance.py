@@ -1,0 +1,22 @@
+"""Every adapter against its stand-in, behaviour by behaviour, under real keepers and the engine's own driving."""
+
+from pathlib import Path
+
+import pytest
+from tests.contracts.agents.subjects import SUBJECTS
+
+from loopwright.testing.conformance import Subject, check
+
+CASES = [
+    pytest.param(subject, behaviour, id=f"{subject.name}-{behaviour}")
+    for subject in SUBJECTS
+    for behaviour in subject.behaviours()
+]
+
+
+@pytest.mark.capability("C028", "C029")
+@pytest.mark.parametrize(("subject", "behaviour"), CASES)
+async def test_an_adapter_takes_a_behaviour_for_what_it_is(
+    subject: Subject, behaviour: str, tmp_path: Path
+) -> None:
+    assert await check(subject, behaviour, tmp_path / "place") == ()

@@ -1,0 +1,184 @@
+"""The conformance suite finds what is wrong: codecs with one planted defect each."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.contracts.agents.subjects import SUBJECTS
+
+from loopwright.adapters.agents.output import json_object
+from loopwright.ports import (
+    AgentEvent,
+    AgentRequest,
+    AgentResult,
+    Exit,
+    Folded,
+    Invocation,
+    OutputLine,
+    Spent,
+)
+from loopwright.testing.conformance import BEHAVIOURS, Subject, check
+from loopwright.testing.scripted import ScriptedAgent
+
+GOOD = next(subject for subject in SUBJECTS if subject.name == "scripted")
+RIGHT = ScriptedAgent()
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """The scripted agent's codec, with whatever is given in place of the right thing."""
+
+    folded: Callable[[Any, OutputLine], Folded] = RIGHT.fold
+    judged: Callable[[AgentResult, Any, Exit], AgentResult] = lambda result, state, how: result
+    invoked: Callable[[Invocation], Invocation] = lambda invocation: invocation
+    capabilities: frozenset[str] = RIGHT.capabilities
+    name: str = "wrong"
+
+    def invocation(self, request: AgentRequest) -> Invocation:
+        return self.invoked(RIGHT.invocation(request))
+
+    def initial(self, request: AgentRequest | None = None, *, before: Spent | None = None) -> Any:
+        return RIGHT.initial(request, before=before)
+
+    def fold(self, state: Any, line: OutputLine) -> Folded:
+        return self.folded(state, line)
+
+    def interrupt(self, state: Any) -> tuple[str, ...]:
+        return ()
+
+    def result(self, state: Any, exit: Exit) -> AgentResult:
+        return self.judged(RIGHT.result(state, exit), state, exit)
+
+    def probe(self) -> tuple[str, ...]:
+        return RIGHT.probe()
+
+
+def claims(result: AgentResult, state: Any, exit: Exit) -> AgentResult:
+    return replace(result, claimed=True, failure=None)
+
+
+def claims_by_exit_code(result: AgentResult, state: Any, exit: Exit) -> AgentResult:
+    return replace(result, claimed=exit.code == 0, failure=None if exit.code == 0 else result.failure)
+
+
+def counts_on(result: AgentResult, state: Any, exit: Exit) -> AgentResult:
+    # As if the agent told the sum over its conversation, and nobody subtracted.
+    return replace(result, cost_micros=int(exit.ended_at.timestamp() * 1_000_000))
+
+
+def tells_chance(state: Any, line: OutputLine) -> Folded:
+    return replace(RIGHT.fold(state, line), events=(AgentEvent(kind="Text", text=uuid4().hex),))
+
+
+def writes_chance(state: Any, line: OutputLine) -> Folded:
+    step = RIGHT.fold(state, line)
+    return replace(step, writes=(uuid4().hex,)) if '"started"' in line.text else step
+
+
+def trusts_types(state: Any, line: OutputLine) -> Folded:
+    event = json_object(line.text)
+    if event and event.get("event") == "file":
+        event["path"].upper()
+    return RIGHT.fold(state, line)
+
+
+def tells_nuls(state: Any, line: OutputLine) -> Folded:
+    return replace(RIGHT.fold(state, line), events=(AgentEvent(kind="Text", text="a\0b"),))
+
+
+def forgets_the_unknown(state: Any, line: OutputLine) -> Folded:
+    step = RIGHT.fold(state, line)
+    return replace(step, events=tuple(event for event in step.events if event.kind != "Raw"))
+
+
+DEFECTS = [
+    ("error_result", Wrong(judged=claims), "it is claimed, which is wrong here"),
+    ("zero_on_sigterm", Wrong(judged=claims_by_exit_code), "it is claimed, which is wrong here"),
+    ("ignores_sigint", Wrong(judged=claims), "it is claimed, which is wrong here"),
+    ("done", Wrong(judged=lambda result, *_: replace(result, claimed=False)), "it is not claimed"),
+    ("auth", Wrong(judged=lambda result, *_: replace(result, failure="crash")), "expected auth, but crash"),
+    (
+        "limit",
+        Wrong(judged=lambda result, *_: replace(result, retry_at=None)),
+        "does not say when to try again",
+    ),
+    ("resume", Wrong(judged=counts_on), "the same work cost"),
+    (
+        "done",
+        Wrong(judged=lambda result, *_: replace(result, cost_micros=None)),
+        "it can tell its cost, and does not",
+    ),
+    ("done", Wrong(folded=tells_chance), "folding again tells"),
+    ("done", Wrong(folded=writes_chance, invoked=lambda one: replace(one, stdin="pipe")), "write 1 was"),
+    ("done", Wrong(folded=trusts_types), "makes it raise KeyError"),
+    ("done", Wrong(folded=tells_nuls), "has a NUL"),
+    ("unknown_events", Wrong(folded=forgets_the_unknown), "no event Raw was told"),
+    ("done", Wrong(capabilities=RIGHT.capabilities | {"flight"}), "there is no capability flight"),
+    ("done", Wrong(invoked=lambda one: replace(one, env={"X": uuid4().hex})), "another invocation"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "wrong", "words"), DEFECTS, ids=[words for _, _, words in DEFECTS])
+async def test_a_planted_defect_is_found(behaviour: str, wrong: Any, words: str, tmp_path: Path) -> None:
+    subject = replace(GOOD, agent=wrong)
+    found = await check(subject, behaviour, tmp_path / "place")
+    assert words in "; ".join(found)
+
+
+def test_a_behaviour_that_does_not_exist_cannot_be_left_out() -> None:
+    with pytest.raises(ValueError, match="there is no behaviour flight"):
+        replace(GOOD, cannot={"flight": "it has no wings"})
+
+
+def test_a_subject_is_excused_by_its_capabilities_and_by_its_protocol() -> None:
+    subject = replace(GOOD, cannot={"tool": "it has none"})
+    assert subject.excuse("tool") == "it has none"
+    assert subject.excuse("permission") == "it does not have the capability `permissions`"
+    assert subject.excuse("done") == ""
+    assert {"tool", "permission"}.isdisjoint(subject.behaviours())
+
+
+@pytest.mark.parametrize("name", BEHAVIOURS)
+def test_a_behaviour_says_in_a_sentence_what_it_is(name: str) -> None:
+    assert BEHAVIOURS[name].says[0].isupper()
+    assert BEHAVIOURS[name].says.endswith(".")
+
+
+def suite(*arguments: str) -> subprocess.CompletedProcess[str]:
+    module = [sys.executable, "-m", "loopwright.testing.conformance"]
+    return subprocess.run([*module, *arguments], capture_output=True, text=True, timeout=100, cwd=ROOT)
+
+
+ROOT = Path(__file__).parents[3]
+HERE = "tests.contracts.agents.test_the_suite_itself"
+BROKEN: Subject = replace(GOOD, name="broken", agent=Wrong(judged=claims))  # type: ignore[arg-type]
+
+
+def test_as_a_program_it_tells_what_is_kept_broken_and_not_asked() -> None:
+    done = suite(f"{HERE}:BROKEN", "done", "auth", "permission")
+    assert done.returncode == 1, done.stderr
+    assert "ok      done (" in done.stdout
+    assert "FAILED  auth (" in done.stdout
+    assert "          it is claimed, which is wrong here" in done.stdout
+    assert "-       permission: it does not have the capability `permissions`" in done.stdout
+    assert done.stdout.endswith("broken: 1 failed\n")
+    assert suite(f"{HERE}:GOOD", "missing").stdout.endswith("scripted: all is well\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("no.such.module:SUBJECT",), "there is no subject at no.such.module:SUBJECT"),
+        ((f"{HERE}:RIGHT",), "is no Subject"),
+        ((f"{HERE}:GOOD", "flight"), "there is no behaviour flight"),
+    ],
+)
+def test_as_a_program_it_refuses_what_it_cannot_run(arguments: tuple[str, ...], words: str) -> None:
+    done = suite(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
