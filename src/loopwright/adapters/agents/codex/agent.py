@@ -127,6 +127,12 @@ def _judge(state: CodexState, exit: Exit) -> tuple[Failure | None, str, datetime
 def _of_success(state: CodexState, exit: Exit) -> tuple[Failure | None, str]:
     if exit.ended_by == "itself" and exit.code != 0:
         return Failure.CRASH, f"it reported success but {endings.in_words(exit.code)}"
+    if not state.acted:
+        # The words with which a model refuses are not handed on.
+        return (
+            Failure.REFUSAL,
+            "its turn ended before it had done or said anything: the model may have refused",
+        )
     if state.helpless and state.failed_changes:
         return Failure.ENVIRONMENT, _NO_SANDBOX
     if state.request is not None and state.request.schema is not None and _structured(state) is None:

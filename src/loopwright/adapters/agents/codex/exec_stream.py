@@ -51,7 +51,7 @@ def fold(state: CodexState, event: Mapping[str, Any]) -> Folded:
 
 
 def _done(state: CodexState, item: Mapping[str, Any]) -> Folded:
-    new = replace(state, waiting=None)
+    new = replace(state, waiting=None, acted=state.acted or items.is_of_agent(item))
     events = list(items.completed(item))
     if item.get("type") == "agentMessage":
         new = replace(new, said=items.whole(item.get("text")))

@@ -53,7 +53,7 @@ _BY_WORDS: Final = (
     (re.compile(r"required MCP servers? failed", re.IGNORECASE), Failure.TOOL),
     (_UNPAID, Failure.BILLING),
     (re.compile(r"hit your usage limit", re.IGNORECASE), Failure.USAGE_LIMIT),
-    (re.compile(r"context_length_exceeded|context window", re.IGNORECASE), Failure.CONTEXT),
+    (re.compile(r"context_length_exceeded|context window|max_output_tokens", re.IGNORECASE), Failure.CONTEXT),
     (
         re.compile(
             r"not logged in|codex login|sign in again|Missing environment variable|token.* refreshed",
@@ -65,7 +65,7 @@ _BY_WORDS: Final = (
         re.compile(r"model_not_found|does not exist or you do not have access|model is not supported"),
         Failure.MODEL,
     ),
-    (re.compile(r"flagged|usage policy|cybersecurity", re.IGNORECASE), Failure.REFUSAL),
+    (re.compile(r"flagged|usage policy|cybersecurity|content_filter", re.IGNORECASE), Failure.REFUSAL),
     (re.compile(r"rate limit exceeded", re.IGNORECASE), Failure.RATE_LIMIT),
     (re.compile(r"high demand|at capacity|overloaded", re.IGNORECASE), Failure.OVERLOADED),
     (

@@ -82,6 +82,13 @@ def changed_paths(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield moved, "created"
 
 
+def is_of_agent(item: Mapping[str, Any]) -> bool:
+    """Say whether the agent did or said something; words that never came, or somebody else's, are nothing."""
+    if item.get("type") == "agentMessage":
+        return bool(item.get("text"))
+    return item.get("type") not in ("userMessage", "hookPrompt", "reasoning", "error")
+
+
 def started(item: Mapping[str, Any]) -> tuple[AgentEvent, ...]:
     """Tell that a tool was called; words are told when they are complete."""
     tool = _tool(item)

@@ -18,6 +18,11 @@ _OPEN_ITEMS: Final = 64
 _NOT_KNOWN: Final = -32601
 """How JSON-RPC says that there is no such method."""
 
+_OTHERS: Final = frozenset(
+    {"turn/started", "turn/completed", "thread/started", "mcpServer/startupStatus/updated"}
+)
+"""What says nothing when it is not about us, or is well."""
+
 _DIFF: Final = re.compile(r"^diff --git a/(?P<from>.+) b/(?P<to>.+)$", re.MULTILINE)
 
 
@@ -64,6 +69,8 @@ def _answered(state: CodexState, message: Mapping[str, Any]) -> Folded:
             return Folded(state=replace(state, turn=id or state.turn))
         case "interrupt" if error is None:
             return Folded(state=replace(state, interrupted=True))
+        case str(id) if id.startswith("stop"):
+            return Folded(state=state)
         case _:
             return Folded(state=state, events=(_raw("response", json.dumps(message)),))
 
@@ -118,7 +125,8 @@ def _told(state: CodexState, method: str, params: _Params) -> Folded:
         case "item/started":
             item = _object(params.get("item"))
             kept = (*state.items, items.remembered(item))[-_OPEN_ITEMS:]
-            return Folded(state=replace(state, items=kept, waiting=None), events=items.started(item))
+            new = replace(state, items=kept, waiting=None, acted=state.acted or items.is_of_agent(item))
+            return Folded(state=new, events=items.started(item))
         case "item/completed":
             return _done(state, _object(params.get("item")), ours=ours)
         case "thread/tokenUsage/updated":
@@ -137,11 +145,7 @@ def _told(state: CodexState, method: str, params: _Params) -> Folded:
         case "warning" | "configWarning" | "guardianWarning" | "deprecationNotice":
             text = readable(params.get("message")) or readable(params.get("summary"))
             return Folded(state=state, events=(_raw(method, text),))
-        case _ if method in starting.UNWANTED or method in (
-            "turn/started",
-            "turn/completed",
-            "thread/started",
-        ):
+        case _ if method in starting.UNWANTED or method in _OTHERS:
             return Folded(state=state)
         case _:
             return Folded(state=state, events=(_raw(method),))
@@ -164,7 +168,12 @@ def _finished(state: CodexState) -> tuple[AgentEvent, ...]:
 
 def _done(state: CodexState, item: _Params, *, ours: bool) -> Folded:
     id = item.get("id")  # noqa: A001 - the protocol's word
-    new = replace(state, items=tuple(one for one in state.items if one.id != id), waiting=None)
+    new = replace(
+        state,
+        items=tuple(one for one in state.items if one.id != id),
+        waiting=None,
+        acted=state.acted or items.is_of_agent(item),
+    )
     if item.get("type") == "agentMessage" and ours:
         new = replace(new, said=items.whole(item.get("text")))
     if item.get("type") == "fileChange" and item.get("status") == "failed":
@@ -209,8 +218,9 @@ def _diff(state: CodexState, diff: str) -> Folded:
 
 def _sections(diff: str) -> Iterator[tuple[str, tuple[int, str]]]:
     starts = list(_DIFF.finditer(diff))
-    for found, after in zip(starts, [*starts[1:], None], strict=True):
-        text = diff[found.start() : after.start() if after else len(diff)]
+    ends = [*(one.start() for one in starts[1:]), len(diff)]
+    for found, end in zip(starts, ends, strict=False):
+        text = diff[found.start() : end]
         head = text.partition("\n@@")[0]
         change = "created" if "\nnew file" in head else "deleted" if "\ndeleted file" in head else "changed"
         yield readable(found["to"], 1_000), (crc32(text.encode("utf-8", "replace")), change)

@@ -55,6 +55,8 @@ class CodexState:
     turn: str | None = None
     model: str | None = None
     version: str | None = None
+    acted: bool = False
+    """It has done or said anything at all."""
     said: str = ""
     """The last words of the agent."""
     ending: Ending | None = None
