@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long simulate simulate-bugs bench coverage check format docs capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long simulate simulate-bugs bench coverage check format docs agents-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -60,6 +60,10 @@ format: $(DEV) ## Format the code and mend what can be mended
 	@$(BIN)/ruff check --fix .
 
 docs: $(DEV) ## Make the pages that are made from the code
+	@$(BIN)/python scripts/render_docs.py
+
+agents-table: $(DEV) ## Run the conformance suite and write down which adapter keeps what, into docs/agents.md
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 tests/contracts/agents/test_conformance.py --agents-table docs/agents.json
 	@$(BIN)/python scripts/render_docs.py
 
 capabilities: $(DEV) ## Show which capability is proven by which tests
