@@ -42,6 +42,8 @@ class CodexAgent:
         ),
         init=False,
     )
+    tested: tuple[str, str] = field(default=("0.158.0", "0.166.0"), init=False)
+    """The oldest and the newest version of the program that were tried; `doctor` warns about others."""
 
     def invocation(self, request: AgentRequest) -> Invocation:
         """Say how to start it; the app server is told its prompt on stdin when it is ready."""

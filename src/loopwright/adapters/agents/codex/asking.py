@@ -62,7 +62,8 @@ def answer(state: CodexState, method: str, params: _Params) -> tuple[Answer | No
         # A server wants a form filled in: there is nobody who could.
         return {"action": "decline"}, ()
     permissions = state.request.permissions if state.request else Permissions()
-    wishes = tuple(_wishes(state, method, params)) or (Wish(kind="tool", what=method),)
+    # The same path may be named in two ways.
+    wishes = tuple(dict.fromkeys(_wishes(state, method, params))) or (Wish(kind="tool", what=method),)
     verdicts = [settle(permissions, wish) for wish in wishes]
     if Settled.DENY in verdicts:
         return _ANSWERS[method][Settled.DENY], ()

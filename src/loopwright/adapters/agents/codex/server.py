@@ -104,10 +104,12 @@ def _asked(state: CodexState, method: str, id: object, params: _Params) -> Folde
     # Not every refusal ends the turn, and an agent that ours started has one of its own, so ours is ended in so
     # many words; when it is over by then, that does no harm.
     turn = {"threadId": state.thread or params.get("threadId"), "turnId": state.turn or params.get("turnId")}
-    new = replace(state, asked=(*state.asked, *questions))
+    known = {one.wish.key for one in state.asked if one.wish}
+    fresh = [one for one in questions if one.wish is None or one.wish.key not in known]
+    new = replace(state, asked=(*state.asked, *fresh))
     events = [
         AgentEvent(kind="Ask", text=one.text, data={"kind": one.kind, "options": list(one.options)})
-        for one in questions
+        for one in fresh
         if state.request is not None
     ]
     stop = rpc.request(f"stop {len(new.asked)}", "turn/interrupt", turn)

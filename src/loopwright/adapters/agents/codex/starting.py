@@ -83,7 +83,9 @@ UNWANTED: Final = (
 )
 """What is told again when it is complete, or concerns nobody here. Codex is asked not to send it."""
 
-_DONE: Final = r'^\{"method":"turn/completed",.*"turn":\{"id":"([^"]+)","rootTurnId":"\1"'
+_DONE: Final = (
+    r'^\{"method":"turn/completed",.*"turn":\{"id":"([^"]+)",(?:"rootTurnId":"\1"|(?!"rootTurnId"))'
+)
 """The end of the turn that we began: the turns of agents that it started have ours as their root."""
 _EXEC_DONE: Final = r'^\{"type":"turn\.(?:completed|failed)"'
 
@@ -117,7 +119,8 @@ def invocation(binary: str, request: AgentRequest) -> Invocation:
 def hello() -> str:
     """Return what is written first."""
     client = {"name": "loopwright", "title": "Loopwright", "version": __version__}
-    capabilities = {"optOutNotificationMethods": list(UNWANTED)}
+    # Versions before 0.150 resume without a copy of the whole conversation only for who asks for the unfinished API.
+    capabilities = {"experimentalApi": True, "optOutNotificationMethods": list(UNWANTED)}
     return rpc.request("initialize", "initialize", {"clientInfo": client, "capabilities": capabilities})
 
 
