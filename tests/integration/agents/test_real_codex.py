@@ -27,7 +27,14 @@ READ_ONLY = Permissions(access=Access.READ_ONLY)
 ALL = Permissions(access=Access.SANDBOXED_ALL)
 TURN = Usage(input_tokens=120, output_tokens=25, cache_read_tokens=50, cache_write_tokens=10)
 TOYS = Path(__file__).parents[1] / "model_server" / "toy_tools.py"
-TOOLS = {"toy": ToolServer(command=sys.executable, args=(str(TOYS),))}
+# It starts only with the variable that it is given.
+TOOLS = {
+    "toy": ToolServer(
+        command="/bin/sh",
+        args=("-c", f'test "$FRUIT" = plum && exec {sys.executable} {TOYS}'),
+        env={"FRUIT": "plum"},
+    )
+}
 ADDING = Scenario(
     turns=(
         Reply(tools=(ToolCall(name="add", namespace="mcp__toy", input={"a": 2, "b": 3}),)),
@@ -133,7 +140,7 @@ async def test_a_conversation_that_is_gone_fails_so_that_a_fresh_attempt_follows
 async def test_a_person_is_asked_and_what_was_granted_is_done_by_the_resumed_run(codex: Codex) -> None:
     first = await codex(run("make dist"))
     assert [one.wish.key for one in first.result.asked if one.wish] == ["command:make dist"]
-    assert first.told("Ask") == ["May it run `make dist`?"]
+    assert first.told("Ask") == ["May it run the command: make dist"]
     assert not first.result.claimed
     assert first.result.failure is None
     assert first.exit.ended_by == "itself"
@@ -203,7 +210,9 @@ async def test_with_escalations_commands_run_in_codexs_own_sandbox_unasked(codex
         turns=(Reply(tools=(ToolCall(name="exec_command", input=wants_out),)), Reply(text="Done."))
     )
     asked = await codex(scenario, options=options)
-    assert [one.text for one in asked.result.asked] == ["May it run `make dist`? It says: It must."]
+    assert [one.text for one in asked.result.asked] == [
+        "May it run the command: make dist (it says: It must.)"
+    ]
 
 
 async def test_a_tool_server_is_started_and_its_tools_need_leave(codex: Codex) -> None:

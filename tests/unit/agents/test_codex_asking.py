@@ -91,7 +91,10 @@ class TestCommands:
         assert result_of(step) == {"decision": "cancel"}
         assert stopped(step)
         (event,) = step.events
-        assert (event.kind, event.text) == ("Ask", "May it run `make dist`? It says: It has to be built.")
+        assert (event.kind, event.text) == (
+            "Ask",
+            "May it run the command: make dist (it says: It has to be built.)",
+        )
 
     def test_the_result_carries_the_question_and_neither_claims_nor_fails(self) -> None:
         step = ask(COMMAND, **command("make dist"))

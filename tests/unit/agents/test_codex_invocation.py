@@ -203,8 +203,21 @@ class TestExec:
         assert found["mcp_servers.toy"] == {
             "command": "toy",
             "args": [],
-            "env": {},
+            "env_vars": [],
             "required": True,
             "tools": {"add": {"approval_mode": "approve"}},
         }
         assert set(found["mcp_servers.loopwright"]["tools"]) == {OWN_TOOL.rpartition("__")[2]}
+
+    def test_what_a_tool_server_is_told_in_its_environment_is_on_no_command_line(self) -> None:
+        tools = {
+            "one": ToolServer(command="one", env={"TOKEN": "secret", "A": "1"}),
+            "two": ToolServer(command="two", env={"TOKEN": "secret"}),
+        }
+        invocation = invoked(options=EXEC, tools=tools)
+        assert invocation.env == {"TOKEN": "secret", "A": "1"}
+        assert settings(invocation)["mcp_servers.one"]["env_vars"] == ["TOKEN", "A"]
+        assert not any("secret" in argument for argument in invocation.argv)
+        differently = {**tools, "two": ToolServer(command="two", env={"TOKEN": "another"})}
+        with pytest.raises(BadConfig, match="two tool servers cannot have different values of TOKEN"):
+            invoked(options=EXEC, tools=differently)

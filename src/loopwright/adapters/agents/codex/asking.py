@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from loopwright.adapters.agents.codex.reading import only_reads
 from loopwright.adapters.agents.codex.state import CodexState, Item
 from loopwright.adapters.agents.output import readable
 from loopwright.core.permissions import Permissions, Settled, Wish, settle
-from loopwright.core.questions import Asking
+from loopwright.core.questions import Asking, asking_leave
 
 Answer = Mapping[str, Any]
 _Params = Mapping[str, Any]
@@ -160,16 +161,8 @@ def _tool(items: Sequence[Item], params: _Params) -> str:
 
 
 def _asking(wish: Wish, reason: str) -> Asking:
-    what = readable(wish.what, 2_000)
-    text = {
-        "command": f"May it run `{what}`?",
-        "edit": f"May it write to {what}?",
-        "read": f"May it read {what}?",
-        "tool": f"May it use {what}?",
-    }[wish.kind]
-    if reason:
-        text = f"{text} It says: {reason}"
-    return Asking(kind="permission", text=text, options=("yes", "no"), wish=wish)
+    asking = asking_leave(wish)
+    return replace(asking, text=f"{asking.text} (it says: {reason})") if reason else asking
 
 
 def _questions(params: _Params) -> tuple[Answer, tuple[Asking, ...]]:

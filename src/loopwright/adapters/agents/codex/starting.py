@@ -119,8 +119,7 @@ def invocation(binary: str, request: AgentRequest) -> Invocation:
 def hello() -> str:
     """Return what is written first."""
     client = {"name": "loopwright", "title": "Loopwright", "version": __version__}
-    # Versions before 0.150 resume without a copy of the whole conversation only for who asks for the unfinished API.
-    capabilities = {"experimentalApi": True, "optOutNotificationMethods": list(UNWANTED)}
+    capabilities = {"optOutNotificationMethods": list(UNWANTED)}
     return rpc.request("initialize", "initialize", {"clientInfo": client, "capabilities": capabilities})
 
 
@@ -174,6 +173,7 @@ def _exec(program: str, overrides: list[str], request: AgentRequest) -> Invocati
         files[SCHEMA_FILE] = json.dumps(request.schema, default=dict)
     return Invocation(
         argv=prompt_file.on_stdin(request.run_directory, argv),
+        env=_exec_environment(request),
         inherit=INHERITED,
         home=HOME,
         files=files,
@@ -193,6 +193,8 @@ def _exec_config(request: AgentRequest) -> list[str]:
     allowed = [OWN_TOOL, *(key.removeprefix("tool:") for key in request.permissions.granted)]
     for name, tool in request.tools.items():
         value = _tool_server(tool)
+        # By its environment, because every user of the machine can read a command line.
+        value["env_vars"] = list(value.pop("env"))
         # Nobody can be asked while it runs, so what is settled is said before.
         tools = [one.removeprefix(f"mcp__{name}__") for one in allowed if one.startswith(f"mcp__{name}__")]
         value["tools"] = {
@@ -202,6 +204,16 @@ def _exec_config(request: AgentRequest) -> list[str]:
         }
         entries.append(f"mcp_servers.{name}={_toml(value)}")
     return entries
+
+
+def _exec_environment(request: AgentRequest) -> dict[str, str]:
+    env: dict[str, str] = {}
+    for tool in request.tools.values():
+        for name, value in tool.env.items():
+            if env.setdefault(name, value) != value:
+                message = f"agent codex: with protocol = exec two tool servers cannot have different values of {name}"
+                raise BadConfig(message, options=("protocol",))
+    return env
 
 
 def _tool_server(tool: ToolServer) -> dict[str, Any]:

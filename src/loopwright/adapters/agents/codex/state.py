@@ -18,7 +18,7 @@ _COUNTS: Final = (
 )
 """Our words for tokens beside Codex's; `exec` has the latter in snake case."""
 
-_THREADS: Final = 64
+_MOST_THREADS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +85,10 @@ class CodexState:
 
     def counted(self, thread: str, usage: Usage) -> "CodexState":
         """Return the state with the newest count of a thread."""
-        totals = {**dict(self.totals), thread: usage}
-        return replace(self, totals=tuple(totals.items())[-_THREADS:])
+        totals = dict(self.totals)
+        if thread not in totals and len(totals) >= _MOST_THREADS:
+            return self
+        return replace(self, totals=tuple({**totals, thread: usage}.items()))
 
     def used(self) -> Usage | None:
         """Return what this run has used: its own share of its conversation, and all of the agents that it started."""
