@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-from tests.contracts.agents import claude_one_shot
-
-from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.adapters.agents.codex.agent import CodexAgent
 from loopwright.adapters.agents.command import CommandAgent
 from loopwright.testing import stand_ins
@@ -15,12 +12,6 @@ from loopwright.testing.stand_ins import codex, command, scripted
 STAND_INS = Path(stand_ins.__file__).parent
 
 SUBJECTS = (
-    Subject(
-        name="claude",
-        agent=ClaudeAgent(),
-        stand_in=Path(claude_one_shot.__file__),
-        cannot=claude_one_shot.CANNOT,
-    ),
     Subject(name="codex", agent=CodexAgent(), stand_in=STAND_INS / "codex.py", cannot=codex.CANNOT),
     Subject(
         name="codex-exec",
