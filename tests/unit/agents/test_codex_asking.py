@@ -1,50 +1,19 @@
 """What Codex asks leave for, in the same words as every agent, and how it is answered."""
 
 import json
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from tests.unit.agents.test_codex_streams import ended
+from tests.unit.agents.codex_messages import AGENT, WORKSPACE, Message, answered, begun, ended, message
 
-from loopwright.adapters.agents.codex.agent import CodexAgent
 from loopwright.adapters.agents.codex.reading import only_reads
 from loopwright.core.permissions import OWN_TOOL, Access, Permissions
-from loopwright.ports import AgentRequest, AgentResult, Folded, OutputLine
+from loopwright.ports import AgentResult, Folded, OutputLine
 
-AGENT = CodexAgent()
-WORKSPACE = "/home/x/workspace"
 COMMAND = "item/commandExecution/requestApproval"
 CHANGE = "item/fileChange/requestApproval"
 TOOL = "mcpServer/elicitation/request"
 ACCESS = "item/permissions/requestApproval"
-
-Message = dict[str, Any]
-
-
-def message(method: str, id: object = None, **params: Any) -> OutputLine:
-    value: Message = {"method": method, "params": {"threadId": "T", "turnId": "U", **params}}
-    return OutputLine(offset=0, stream="out", text=json.dumps(value if id is None else {**value, "id": id}))
-
-
-def answered(id: str, **result: Any) -> OutputLine:
-    return OutputLine(offset=0, stream="out", text=json.dumps({"id": id, "result": result}))
-
-
-def begun(permissions: Permissions, *before: OutputLine) -> Any:
-    """Return the state in the middle of a turn."""
-    request = AgentRequest(
-        prompt="go", workspace=Path(WORKSPACE), run_directory=Path("/run"), permissions=permissions
-    )
-    state = AGENT.initial(request)
-    start = (
-        answered("initialize", userAgent="x/1"),
-        answered("thread", thread={"id": "T"}),
-        answered("turn", turn={"id": "U"}),
-    )
-    for line in (*start, *before):
-        state = AGENT.fold(state, line).state
-    return state
 
 
 def ask(method: str, *before: OutputLine, may: Permissions | None = None, **params: Any) -> Folded:

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.agents.codex_messages import AGENT, ended
 
-from loopwright.adapters.agents.codex.agent import CodexAgent
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.core.permissions import Permissions
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, Spent
 
 STREAMS = Path(__file__).parents[2] / "data" / "codex"
-AGENT = CodexAgent()
 REQUEST = AgentRequest(
     prompt="go",
     workspace=Path("/sandbox/work/appsrv"),
@@ -59,17 +58,6 @@ OURS = {
     "turn/start": "turn",
     "turn/interrupt": "interrupt",
 }
-
-
-def ended(code: int | None, ended_by: str = "itself") -> Exit:
-    return Exit(
-        code=code,
-        ended_by=ended_by,  # type: ignore[arg-type]
-        started_at=None,
-        ended_at=datetime(2026, 1, 1, tzinfo=UTC),
-        output_bytes=0,
-        output_sha256="",
-    )
 
 
 def lines(name: str) -> list[OutputLine]:
