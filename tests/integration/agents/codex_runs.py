@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.user_folder import Views
 from loopwright.core.model import Limits
-from loopwright.engine.runs import drive_agent
+from loopwright.engine.runs import Ended, drive_agent
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, RunSpec, Spent
 from loopwright.testing.codex_binary import bundled_codex
 from loopwright.testing.model_server import ModelServer, Scenario
@@ -77,10 +78,11 @@ class Codex:
         before: Spent | None = None,
         env: Mapping[str, str] | None = None,
         interrupt_on: Callable[[AgentEvent], bool] = lambda event: False,
+        abandon_on: Callable[[AgentEvent], bool] = lambda event: False,
         limits: Limits | None = None,
         **request: Any,
     ) -> Ran:
-        """Make one run and judge it."""
+        """Make one run and judge it; when it is abandoned by who drives it, another one takes it over."""
         self._runs += 1
         directory = self.place / f"run-{self._runs}"
         with ModelServer(scenario) as server:
@@ -102,22 +104,35 @@ class Codex:
             events: list[AgentEvent] = []
             interrupt = asyncio.Event()
 
+            abandon = asyncio.Event()
+
             def heard(event: AgentEvent) -> None:
                 events.append(event)
                 if interrupt_on(event):
                     interrupt.set()
+                if abandon_on(event):
+                    abandon.set()
+
+            def drive(keepers: ProcessKeepers) -> "asyncio.Future[Ended]":
+                spent = before or Spent()
+                return asyncio.ensure_future(
+                    drive_agent(
+                        keepers, AGENT, spec, request=asked, before=spent, interrupt=interrupt, heard=heard
+                    )
+                )
 
             keepers = ProcessKeepers()
             try:
-                ended = await drive_agent(
-                    keepers,
-                    AGENT,
-                    spec,
-                    request=asked,
-                    before=before or Spent(),
-                    interrupt=interrupt,
-                    heard=heard,
-                )
+                driving, gone = drive(keepers), asyncio.ensure_future(abandon.wait())
+                await asyncio.wait((driving, gone), return_when=asyncio.FIRST_COMPLETED)
+                gone.cancel()
+                if abandon.is_set():
+                    driving.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await driving
+                    events.clear()
+                    driving = drive(keepers)
+                ended = await driving
             finally:
                 if keepers.look(spec.directory).state != "absent":
                     await keepers.end(spec.directory, polite=False)

@@ -295,6 +295,30 @@ async def test_it_is_interrupted_in_its_own_words_and_its_command_with_it(codex:
     assert not [one.pid for one in psutil.process_iter(["cmdline"]) if "4711" in (one.info["cmdline"] or ())]
 
 
+async def test_another_worker_takes_it_over_and_answers_what_it_asks(codex: Codex) -> None:
+    makes = Permissions(commands=("make *",))
+    ran = await codex(
+        run("cat hello.txt", "make dist"),
+        permissions=makes,
+        abandon_on=lambda event: event.kind == "ToolStart" and event.text == "shell cat hello.txt",
+    )
+    assert ran.result.claimed
+    assert (codex.workspace / "dist.txt").exists()
+    assert ran.told("ToolStart") == ["shell cat hello.txt", "shell make dist"]
+    assert len(ran.asked) == 3, "nothing was asked of the model twice"
+
+
+@pytest.mark.parametrize("protocol", ["app-server", "exec"])
+async def test_a_long_prompt_arrives_whole_and_one_that_is_too_long_says_so(
+    codex: Codex, protocol: str
+) -> None:
+    options, long = {"protocol": protocol}, "x" * 200_000 + "END"
+    assert (await codex(scenarios.answer(), long, options=options)).asked[0].prompt == long
+    too_long = await codex(scenarios.answer(), "x" * 1_100_000, options=options)
+    assert too_long.result.failure is Failure.CONTEXT
+    assert "exceeds the maximum length" in too_long.result.detail
+
+
 async def test_the_done_pattern_matches_the_end_of_the_turn_and_nothing_else(codex: Codex) -> None:
     ran = await codex(scenarios.answer('{"method":"turn/completed","turn":{"id":"x","rootTurnId":"x"'))
     request = AgentRequest(prompt="", workspace=Path("w"), run_directory=Path("r"))

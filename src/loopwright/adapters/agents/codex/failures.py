@@ -53,7 +53,13 @@ _BY_WORDS: Final = (
     (re.compile(r"required MCP servers? failed", re.IGNORECASE), Failure.TOOL),
     (_UNPAID, Failure.BILLING),
     (re.compile(r"hit your usage limit", re.IGNORECASE), Failure.USAGE_LIMIT),
-    (re.compile(r"context_length_exceeded|context window|max_output_tokens", re.IGNORECASE), Failure.CONTEXT),
+    (
+        re.compile(
+            r"context_length_exceeded|context window|max_output_tokens|exceeds the maximum length",
+            re.IGNORECASE,
+        ),
+        Failure.CONTEXT,
+    ),
     (
         re.compile(
             r"not logged in|codex login|sign in again|Missing environment variable|token.* refreshed",
