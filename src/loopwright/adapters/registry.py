@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 AGENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "claude": "loopwright.adapters.agents.claude:ClaudeAgent",
+        "codex": "loopwright.adapters.agents.codex.agent:CodexAgent",
         "command": "loopwright.adapters.agents.command:CommandAgent",
         "scripted": "loopwright.testing.scripted:ScriptedAgent",
     }

@@ -8,7 +8,7 @@ import sqlite3
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -125,13 +125,26 @@ def agents(settings: Settings) -> list[Finding]:
     names = registry.known_agents()
     with ThreadPoolExecutor(max_workers=8) as pool:
         found = list(pool.map(lambda name: probe_agent(name, settings, os.environ), names))
-    findings = [_agent(one, settings) for one in found]
+    findings = [_with_version(_agent(one, settings), one) for one in found]
     chosen = settings.values.agent
     if chosen not in names:
         text = f"there is no agent of this name (from {settings.origin('agent')})"
         fix = f"set agent to one of {', '.join(names)}"
         findings.append(Finding(name=f"agent {chosen}", status=Status.FAIL, text=text, fix=fix))
     return findings
+
+
+def _with_version(finding: Finding, found: FoundAgent) -> Finding:
+    """Warn of a version that nobody tried: most will do, but what they print may mean something else."""
+    if not found.untested or finding.status is not Status.OK:
+        return finding
+    fix = "try it on something small first; if it misbehaves, install a version that was tried"
+    return replace(
+        finding,
+        status=Status.WARN,
+        text=f"{finding.text}; {found.untested}",
+        fix="; ".join(filter(None, (finding.fix, fix))),
+    )
 
 
 def _agent(found: FoundAgent, settings: Settings) -> Finding:

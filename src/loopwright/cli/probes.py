@@ -24,12 +24,15 @@ PROBE_S: Final = 5.0
 
 _INSTALL: Final[Mapping[str, str]] = {
     "claude": "install Claude Code (https://code.claude.com/docs), or set agents.claude.binary to where it is",
+    "codex": "install Codex (https://developers.openai.com/codex/cli), or set agents.codex.binary to where it is",
     "command": 'set agents.command.command, such as "my-agent --prompt {prompt_file}"',
 }
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_NUMBERS: Final = re.compile(r"\d+(?:\.\d+)+")
 _SHELL: Final = re.compile(r"[^A-Za-z0-9_.+:@-]")
 LOGIN: Final[Mapping[str, str]] = {
     "claude": "log in once by running `claude`, or set ANTHROPIC_API_KEY",
+    "codex": "log in once by running `codex login`",
 }
 
 
@@ -47,6 +50,8 @@ class FoundAgent:
     """What to do about it."""
     version: str | None = None
     """What the program said when it was asked."""
+    untested: str = ""
+    """What is to be said about its version, when that is none of those that were tried."""
     wrong_options: bool = False
     """Whether the problem is in the settings rather than on the machine."""
 
@@ -137,14 +142,31 @@ def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundA
     found = find_agent(name, settings)
     if found.path is None or name == "command":
         return found
-    arguments = registry.agent(name).probe()[1:]
-    version, problem = ask((found.path, *arguments), env=agent_environment(env))
+    agent = registry.agent(name)
+    version, problem = ask((found.path, *agent.probe()[1:]), env=agent_environment(env))
     return replace(
         found,
         version=version or None,
+        untested=untested(version, getattr(agent, "tested", None)),
         problem=f"{found.path} does not work: {problem}" if problem else "",
         hint=_INSTALL.get(name, f"install {found.program} again") if problem else "",
     )
+
+
+def untested(version: str, tested: tuple[str, str] | None) -> str:
+    """Say how a version lies outside of those that an adapter was tried with; nothing when it does not."""
+    said = _NUMBERS.search(version)
+    if said is None or tested is None:
+        return ""
+    first, last = map(_numbers, tested)
+    if first <= _numbers(said[0]) <= last:
+        return ""
+    how = "older" if _numbers(said[0]) < first else "newer"
+    return f"it is {how} than the versions that were tried, {tested[0]} to {tested[1]}"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def ask(argv: tuple[str, ...], *, env: Mapping[str, str], patience_s: float = PROBE_S) -> tuple[str, str]:

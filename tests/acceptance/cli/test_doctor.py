@@ -93,6 +93,28 @@ def test_an_agent_that_does_not_answer_fails_in_a_few_seconds(
 
 
 @pytest.mark.parametrize(
+    ("version", "status", "told"),
+    [
+        ("0.163.0", "ok", "codex-cli 0.163.0, at "),
+        ("0.157.9", "warn", "it is older than the versions that were tried, 0.158.0 to 0.166.0"),
+        ("0.1000.0", "warn", "it is newer than the versions that were tried, 0.158.0 to 0.166.0"),
+    ],
+)
+def test_a_version_of_an_agent_that_nobody_tried_is_a_warning(
+    program: Program, tmp_path: Path, version: str, status: str, told: str
+) -> None:
+    codex = executable(program.user / "bin" / "codex", f"echo 'codex-cli {version}'")
+    env = {"LOOPWRIGHT_AGENT": "codex", "LOOPWRIGHT_AGENTS__CODEX__BINARY": str(codex)}
+    said = program("doctor", "--json", cwd=tmp_path, env=env)
+    found = findings(said)["agent codex"]
+    assert said.code == 0
+    assert found["status"] == status
+    assert told in found["text"]
+    assert "codex login" in found["fix"]
+    assert ("install a version that was tried" in found["fix"]) is (status == "warn")
+
+
+@pytest.mark.parametrize(
     ("script", "told"),
     [
         ("echo 'git version 2.30.2'", "2.30.2 is too old: 2.38 is the oldest"),

@@ -3,16 +3,25 @@
 from pathlib import Path
 
 from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.adapters.agents.codex.agent import CodexAgent
 from loopwright.adapters.agents.command import CommandAgent
 from loopwright.testing import stand_ins
 from loopwright.testing.conformance import PROGRAM, Subject
 from loopwright.testing.scripted import ScriptedAgent
-from loopwright.testing.stand_ins import claude, command, scripted
+from loopwright.testing.stand_ins import claude, codex, command, scripted
 
 STAND_INS = Path(stand_ins.__file__).parent
 
 SUBJECTS = (
     Subject(name="claude", agent=ClaudeAgent(), stand_in=STAND_INS / "claude.py", cannot=claude.CANNOT),
+    Subject(name="codex", agent=CodexAgent(), stand_in=STAND_INS / "codex.py", cannot=codex.CANNOT),
+    Subject(
+        name="codex-exec",
+        agent=CodexAgent(),
+        stand_in=STAND_INS / "codex.py",
+        cannot=codex.CANNOT_EXEC,
+        options={"binary": PROGRAM, "protocol": "exec"},
+    ),
     Subject(
         name="command",
         agent=CommandAgent(),

@@ -57,7 +57,7 @@ def test_only_the_agents_that_a_plan_uses_are_looked_at_but_every_one_is_checked
 
 def test_an_agent_that_does_not_exist_is_found_by_config_check() -> None:
     with pytest.raises(BadConfig) as refused:
-        check_options(_settings('agent = "clod"\n[agents.claud]\nmax_turns = 3\n'))
+        check_options(_settings('agent = "clade"\n[agents.claud]\nmax_turns = 3\n'))
     assert str(refused.value).splitlines() == [
         'loopwright.toml:3: agents.claud: there is no agent of this name (did you mean "claude"?)',
         'loopwright.toml:1: agent: there is no agent of this name (did you mean "claude"?)',

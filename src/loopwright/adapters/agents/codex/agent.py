@@ -1,0 +1,159 @@
+"""Codex as an agent: its codec, and what its run came to."""
+
+import re
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final
+
+from loopwright.adapters.agents import endings
+from loopwright.adapters.agents.codex import exec_stream, failures, quota, server, starting
+from loopwright.adapters.agents.codex.state import CodexState
+from loopwright.adapters.agents.output import json_object, readable, remembered
+from loopwright.core.failures import Failure
+from loopwright.core.model import Usage
+from loopwright.ports import (
+    AgentEvent,
+    AgentRequest,
+    AgentResult,
+    Exit,
+    Folded,
+    Invocation,
+    OutputLine,
+    Spent,
+)
+
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_HELPLESS: Final = "Refusing to create helper binaries"
+_NO_SANDBOX: Final = (
+    "Codex could not change a file, because its own sandbox does not work: CODEX_HOME must not lie in the folder "
+    "for temporary files"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodexAgent:
+    """Codec for `codex app-server`, and for `codex exec --json` with the option `protocol`."""
+
+    binary: str = "codex"
+    name: str = field(default=starting.NAME, init=False)
+    capabilities: frozenset[str] = field(
+        default=frozenset(
+            {"resume", "fork", "interrupt", "permissions", "tools", "schema", "usage", "reset_time"}
+        ),
+        init=False,
+    )
+    tested: tuple[str, str] = field(default=("0.158.0", "0.166.0"), init=False)
+    """The oldest and the newest version of the program that were tried; `doctor` warns about others."""
+
+    def invocation(self, request: AgentRequest) -> Invocation:
+        """Say how to start it; the app server is told its prompt on stdin when it is ready."""
+        return starting.invocation(self.binary, request)
+
+    def initial(self, request: AgentRequest | None = None, *, before: Spent | None = None) -> CodexState:
+        """Return the state before the first line."""
+        return CodexState(
+            request=request,
+            roots=(str(request.workspace),) if request else (),
+            before=before.usage if before else Usage(),
+        )
+
+    def fold(self, state: CodexState, line: OutputLine) -> Folded:
+        """Take in one line of output, of either protocol."""
+        message = json_object(line.text) if line.stream == "out" else None
+        if message is None:
+            text = _COLOUR.sub("", line.text)
+            raw = AgentEvent(kind="Raw", text=readable(text), data={"stream": line.stream})
+            helpless = state.helpless or _HELPLESS in text
+            return Folded(
+                state=replace(state, tail=remembered(state.tail, text), helpless=helpless), events=(raw,)
+            )
+        if "type" in message and "method" not in message:
+            return exec_stream.fold(state, message)
+        return server.fold(state, message)
+
+    def interrupt(self, state: CodexState) -> tuple[str, ...]:
+        """Return what makes the turn stop in order; `exec` understands only a signal."""
+        return () if state.turn == exec_stream.TURN else server.interrupt(state)
+
+    def result(self, state: CodexState, exit: Exit) -> AgentResult:
+        """Judge the run: only a completed turn and a clean exit together are a claim of success."""
+        failure, detail, retry_at = _judge(state, exit)
+        limited = failure is Failure.USAGE_LIMIT
+        asked = state.asked if failure is None else ()
+        return AgentResult(
+            claimed=failure is None and not asked,
+            summary=readable(state.said) if failure is None else "",
+            failure=failure,
+            detail=detail,
+            retry_at=retry_at,
+            usage=state.used(),
+            session_ref=state.thread,
+            model=state.model,
+            version=state.version,
+            asked=asked,
+            structured=_structured(state) if failure is None and not asked else None,
+            windows=quota.rejected(state.windows) if limited else state.windows,
+        )
+
+    def probe(self) -> tuple[str, ...]:
+        """Return the command that prints the program's version."""
+        return (self.binary, "--version")
+
+
+def _judge(state: CodexState, exit: Exit) -> tuple[Failure | None, str, datetime | None]:
+    ended = endings.ended_by_us(exit)
+    if ended is not None:
+        if state.waiting is not None and ended[0] in (Failure.TIMEOUT, Failure.HANG):
+            # It had tried again and again to reach its service: the work itself took no such time.
+            return failures.failure(state.waiting), f"{ended[1]}: {state.waiting.message}", None
+        return (*ended, None)
+    ending = state.ending
+    if state.asked and (ending is None or ending.status != "failed"):
+        return None, "", None
+    if ending is None:
+        return (*_without_end(state, exit), None)
+    match ending.status:
+        case "completed":
+            return (*_of_success(state, exit), None)
+        case "interrupted" if state.interrupted:
+            return Failure.CANCELLED, "it was asked to stop", None
+        case "interrupted":
+            return Failure.CRASH, "its turn was interrupted, and not by us", None
+    problem = ending.problem or failures.Problem(message=f"its turn ended as {ending.status or 'nothing'}")
+    failure = failures.failure(problem)
+    if ending.status == "refused" and failure is Failure.AGENT_ERROR:
+        failure = Failure.CANNOT_START
+    return failure, problem.message, quota.free_at(state.windows) if failure is Failure.USAGE_LIMIT else None
+
+
+def _of_success(state: CodexState, exit: Exit) -> tuple[Failure | None, str]:
+    if exit.ended_by == "itself" and exit.code != 0:
+        return Failure.CRASH, f"it reported success but {endings.in_words(exit.code)}"
+    if not state.acted:
+        # The words with which a model refuses are not handed on.
+        return (
+            Failure.REFUSAL,
+            "its turn ended before it had done or said anything: the model may have refused",
+        )
+    if state.helpless and state.failed_changes:
+        return Failure.ENVIRONMENT, _NO_SANDBOX
+    if state.request is not None and state.request.schema is not None and _structured(state) is None:
+        return Failure.AGENT_ERROR, f"its answer does not fit the schema: {readable(state.said, 500)}"
+    return None, ""
+
+
+def _without_end(state: CodexState, exit: Exit) -> tuple[Failure, str]:
+    said = " / ".join(state.tail[-5:])
+    by_words = failures.by_words(said)
+    if by_words is not None and state.turn is None:
+        return by_words, said
+    detail = f"it {endings.in_words(exit.code)} without a result" + (f": {said}" if said else "")
+    if state.thread is None and exit.code != 0 and not endings.is_signal(exit.code):
+        return Failure.CANNOT_START, detail
+    return Failure.CRASH, detail
+
+
+def _structured(state: CodexState) -> dict[str, Any] | None:
+    if state.request is None or state.request.schema is None:
+        return None
+    return json_object(state.said)
