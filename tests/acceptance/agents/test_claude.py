@@ -1,15 +1,18 @@
 """The real Claude Code program, driven by `loopwright run` against a model server on this machine."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
+from tests.waiting import eventually
 
-from loopwright.core.model import Plan, Role, Run
+from loopwright.core.model import Plan, Question, Role, Run
 from loopwright.testing import scenarios
 from loopwright.testing.claude_binary import bundled_claude
 from loopwright.testing.model_server import ModelServer, Scenario
@@ -84,7 +87,8 @@ def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(shop:
     user = shop.program.user
     assert list((user / ".claude" / "projects").rglob(f"{run.session_ref}.jsonl")), "a later leg finds it"
     assert json.loads((user / ".claude.json").read_text()), "what it writes down of itself outlives the run"
-    assert sorted(path.name for path in user.iterdir()) == [".claude", ".claude.json"]
+    # It keeps a log of the tools that it is given in the cache.
+    assert sorted(path.name for path in user.iterdir()) == [".cache", ".claude", ".claude.json"]
     assert "CLAUDECODE=" not in environment
     assert "CLAUDE_CODE_ENTRYPOINT=cli" not in environment
     stored = "".join(
@@ -129,3 +133,56 @@ def test_a_program_that_is_not_there_is_said_before_anything_starts(shop: Worksh
     assert "/nowhere/claude" in said.err
     assert "loopwright doctor" in said.err
     assert shop.rows(Run) == []
+
+
+@pytest.mark.capability("C090", "C108")
+def test_the_real_program_asks_for_leave_and_goes_on_with_the_answer(shop: Workshop) -> None:
+    scenario = scenarios.run_command("touch made.txt && echo made > made.txt", summary="Made.")
+    with _model(shop, scenario):
+        going = shop.start("run", str(shop.plan("making", [task("make", "grep -qx made made.txt")])))
+        eventually(lambda: shop.rows(Question), timeout=60)
+        question = shop.row(Question)
+        assert "touch made.txt" in question.text
+        eventually(lambda: shop.task("make").status == "AWAITING_RESPONSE")
+        assert shop("answer", question.id, "yes").code == 0
+        assert going.end(60) == 0, going.out
+    first, second = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert first.session_ref == second.session_ref, "its own conversation goes on"
+    assert second.permissions is not None
+    assert second.permissions.granted == (question.key,)
+    assert shop.row(Plan).status == "VERIFIED"
+
+
+def test_the_real_program_waits_for_the_reset_and_then_finishes(shop: Workshop) -> None:
+    resets_at = int(time.time()) + 3
+    done = scenarios.edit_file("greet.txt", old="hello", new="hello, loop").turns
+    limited = scenarios.window_used_up(resets_at=resets_at).turns
+    scenario = Scenario(turns=limited, by_prompt={"You were interrupted": done})
+    with _model(shop, scenario):
+        shop.program.env |= {"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat-no-real-token"}
+        del shop.program.env["ANTHROPIC_API_KEY"]
+        said = shop.run(shop.plan("limited", [task("greet", "grep -qx 'hello, loop' greet.txt")]))
+    assert said.code == 0, said.out + said.err
+    (waited,) = shop.events("attempt_waiting")
+    assert waited.payload["failure"] == "usage_limit"
+    first, second = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert first.retry_at is not None
+    assert second.started_at is not None
+    assert second.started_at.timestamp() >= resets_at, "not a moment before the service said so"
+    assert (shop.task("greet").attempts, len(shop.attempts("greet"))) == (0, 1), "waiting is no attempt"
+
+
+@pytest.mark.capability("C027")
+def test_the_real_program_outlives_its_orchestrator_and_its_work_is_taken_up(shop: Workshop) -> None:
+    slow = scenarios.edit_file("greet.txt", old="hello", new="hello, loop").turns
+    first = replace(slow[0], delay_s=3.0)
+    with _model(shop, Scenario(turns=(first, *slow[1:]))):
+        going = shop.start(
+            "run", str(shop.plan("killed", [task("greet", "grep -qx 'hello, loop' greet.txt")]))
+        )
+        eventually(lambda: shop.rows(Run, state="RUNNING", role=Role.IMPLEMENTER), timeout=60)
+        going.kill()
+        said = shop("resume", timeout=60)
+    assert said.code == 0, said.out + said.err
+    (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert run.state == "COMPLETE", "the very run that was going on"

@@ -1,14 +1,17 @@
 """The real Codex program, driven by `loopwright run` against a model server on this machine."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
+from tests.waiting import eventually
 
-from loopwright.core.model import Plan, Role, Run
+from loopwright.core.model import Plan, Question, Role, Run
 from loopwright.testing import scenarios
 from loopwright.testing.codex_binary import bundled_codex
 from loopwright.testing.model_server import ModelServer, Scenario, Trouble
@@ -80,3 +83,47 @@ def test_a_wrong_key_is_the_users_to_mend_and_uses_up_no_attempt(shop: Workshop)
     (attempt,) = shop.attempts("make")
     assert (attempt.state, attempt.failure) == ("BROKEN", "auth")
     assert shop.task("make").attempts == 0
+
+
+@pytest.mark.capability("C090", "C108")
+def test_the_real_program_asks_for_leave_and_goes_on_with_the_answer(shop: Workshop) -> None:
+    scenario = scenarios.run_command("echo made > made.txt", summary="Made.", program="codex")
+    with _model(shop, scenario):
+        going = shop.start("run", str(shop.plan("making", [task("make", "grep -qx made made.txt")])))
+        eventually(lambda: shop.rows(Question), timeout=60)
+        question = shop.row(Question)
+        assert "echo made > made.txt" in question.text
+        eventually(lambda: shop.task("make").status == "AWAITING_RESPONSE")
+        assert shop("answer", question.id, "yes").code == 0
+        assert going.end(60) == 0, going.out
+    first, second = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert first.session_ref == second.session_ref, "its own conversation goes on"
+    assert shop.row(Plan).status == "VERIFIED"
+
+
+def test_the_real_program_waits_for_the_reset_and_then_finishes(shop: Workshop) -> None:
+    resets_at = int(time.time()) + 3
+    done = scenarios.write_file("made.txt", text="made\n", program="codex").turns
+    limited = (Trouble(kind="usage_limit", resets_at=resets_at),)
+    with _model(shop, Scenario(turns=limited, by_prompt={"You were interrupted": done})):
+        said = shop.run(shop.plan("limited", [task("make", "grep -qx made made.txt")]))
+    assert said.code == 0, said.out + said.err
+    (waited,) = shop.events("attempt_waiting")
+    assert waited.payload["failure"] == "usage_limit"
+    _, second = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert second.started_at is not None
+    assert second.started_at.timestamp() >= resets_at, "not a moment before the service said so"
+    assert (shop.task("make").attempts, len(shop.attempts("make"))) == (0, 1), "waiting is no attempt"
+
+
+@pytest.mark.capability("C027")
+def test_the_real_program_outlives_its_orchestrator_and_its_work_is_taken_up(shop: Workshop) -> None:
+    turns = scenarios.write_file("made.txt", text="made\n", program="codex").turns
+    with _model(shop, Scenario(turns=(replace(turns[0], delay_s=3.0), *turns[1:]))):
+        going = shop.start("run", str(shop.plan("killed", [task("make", "grep -qx made made.txt")])))
+        eventually(lambda: shop.rows(Run, state="RUNNING", role=Role.IMPLEMENTER), timeout=60)
+        going.kill()
+        said = shop("resume", timeout=60)
+    assert said.code == 0, said.out + said.err
+    (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert run.state == "COMPLETE", "the very run that was going on"

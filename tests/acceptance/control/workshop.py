@@ -12,6 +12,7 @@ from tests.keeping import living_keepers
 from tests.waiting import eventually
 
 from loopwright.adapters.store.sql import SqlStore
+from loopwright.core.errors import NotFound
 from loopwright.core.model import Attempt, Plan, RecordedEvent, Task
 from loopwright.ports import Tx
 from loopwright.testing.scripted import JournalLine, read_journal
@@ -56,9 +57,10 @@ class Workshop(Sandbox):
 
     def rows(self, kind: type[R], **where: Any) -> list[R]:
         """Return rows of the home, oldest first."""
-        if not (self.home / "loopwright.db").exists():
-            return []
-        return self._read(lambda tx: tx.find(kind, order_by=("created_at",), **where))
+        try:
+            return self._read(lambda tx: tx.find(kind, order_by=("created_at",), **where))
+        except NotFound:
+            return []  # the program has not made it yet
 
     def row(self, kind: type[R], **where: Any) -> R:
         """Return the one row that there is."""

@@ -1,0 +1,121 @@
+"""People in the loop, through the real command line: what runs ask, who sees it, and what an answer does."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.acceptance.control.workshop import Workshop
+from tests.acceptance.sandbox import task
+from tests.waiting import eventually
+
+from loopwright.core.model import Plan, Question, Role, Run, Task
+from loopwright.core.states import QuestionState, RunState, TaskState
+from loopwright.testing import stand_ins
+
+
+def asks(question: dict[str, object], key: str) -> list[object]:
+    """Return the steps of an agent that needs an answer before it can go on."""
+    block = f"I need to know.\n```loopwright-ask\n{json.dumps(question)}\n```\n"
+    return [
+        {"expect_prompt": "The answer:", "otherwise": [{"claim": block}]},
+        {"write": key, "text": f"{key}\n"},
+        {"claim": "done"},
+    ]
+
+
+@pytest.mark.capability("C090")
+def test_four_of_twenty_ask_while_the_others_finish_and_the_answers_let_the_plan_verify(
+    shop: Workshop,
+) -> None:
+    keys = [f"t{n}" for n in range(20)]
+    asking = keys[:4]
+    ports = {"question": "Which port?", "options": ["80", "8080"], "default": "80"}
+    shop.play({key: [asks(ports, key) if key in asking else [{"write": key, "text": "x\n"}]] for key in keys})
+    shop.program.env["LOOPWRIGHT_PARALLEL"] = "3"
+    going = shop.start("run", str(shop.plan("ports", [task(key, f"test -s {key}") for key in keys])))
+
+    def settled() -> bool:
+        tasks = shop.rows(Task)
+        waiting = {one.key for one in tasks if one.status is TaskState.AWAITING_RESPONSE}
+        done = {one.key for one in tasks if one.status is TaskState.COMPLETE}
+        return waiting == set(asking) and done == set(keys) - set(asking)
+
+    eventually(settled, timeout=90)
+    assert going.process.poll() is None, "it waits for the answers"
+    listed = shop("questions", "--json").document["questions"]
+    assert [one["tasks"] for one in listed] == [[key] for key in sorted(asking, key=_asked_at(shop))]
+    shown = shop("status").out
+    assert shown.count("Which port?") >= 4
+    assert "loopwright answer ask_" in shown
+    for one in listed[:3]:
+        assert shop("answer", one["id"], "2").out == "answered; 1 task goes on\n"
+    short = listed[3]["id"][:12]
+    assert shop("answer", short, "443").code == 0
+    assert going.end(60) == 0, going.out
+    plan = shop.row(Plan)
+    assert (plan.status, plan.outcome) == ("VERIFIED", "verified")
+    prompts = [
+        (shop.home / "runs" / run.id / "prompt.md").read_text()
+        for run in shop.rows(Run, role=Role.IMPLEMENTER)
+        if run.task_id == shop.task(listed[3]["tasks"][0]).id
+    ]
+    assert "The answer:\n\n    443" in prompts[1]
+    assert shop("questions").out == "nothing waits for an answer\n"
+
+
+def _asked_at(shop: Workshop) -> object:
+    order = [shop.row(Task, id=one.task_id).key for one in shop.rows(Question)]
+    return order.index
+
+
+@pytest.mark.capability("C090", "C108")
+def test_the_same_command_wanted_by_twenty_agents_is_one_question(shop: Workshop) -> None:
+    """Through the stand-in for Claude Code, which asks leave for `make dist` over its own protocol."""
+    program = shop.place / "claude"
+    stand_in = Path(stand_ins.__file__).parent / "claude.py"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -I {stand_in} permission "$@"\n')
+    program.chmod(0o755)
+    shop.program.env |= {
+        "LOOPWRIGHT_AGENT": "claude",
+        "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(program),
+        "LOOPWRIGHT_PARALLEL": "4",
+    }
+    keys = [f"t{n}" for n in range(20)]
+    going = shop.start("run", str(shop.plan("dist", [task(key, "test -s dist.txt") for key in keys])))
+    eventually(lambda: len(shop.rows(Task, status=TaskState.AWAITING_RESPONSE)) == 20, timeout=90)
+    question = shop.row(Question)
+    assert (question.kind, question.key, len(question.asked_by)) == ("permission", "command:make dist", 20)
+    assert len(shop.events("question_asked")) == 1
+    said = shop("answer", question.id, "yes", "--for", "loop")
+    assert said.out == "answered; 20 go on\n"
+    assert going.end(90) == 0, going.out
+    assert shop.row(Question).holds_for == "loop"
+    runs = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert {run.state for run in runs} == {RunState.COMPLETE}
+    granted = [run.permissions.granted for run in runs if run.permissions]
+    assert sorted(granted) == [()] * 20 + [("command:make dist",)] * 20, "each run says what it was allowed"
+
+
+def test_a_question_that_nobody_answers_blocks_its_task_and_says_which(shop: Workshop) -> None:
+    shop.play({"a": [asks({"question": "Who decides?"}, "a")]})
+    shop.program.env["LOOPWRIGHT_ANSWER_WITHIN"] = "1s"
+    said = shop.run(shop.plan("who", [task("a", "test -s a")]))
+    assert said.code == 1
+    assert "Who decides?" in said.out
+    assert shop.row(Question).state is QuestionState.EXPIRED
+    refused = shop("answer", shop.row(Question).id, "Ada")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "error: the question is expired already")
+
+
+def test_an_answer_without_a_worker_is_kept_and_the_way_on_is_said(shop: Workshop) -> None:
+    shop.play({"a": [asks({"question": "Who decides?"}, "a")]})
+    going = shop.start("run", str(shop.plan("who", [task("a", "test -s a")])))
+    eventually(lambda: shop.rows(Question), timeout=60)
+    eventually(lambda: shop.task("a").status is TaskState.AWAITING_RESPONSE)
+    going.kill()
+    plan = shop.row(Plan)
+    said = shop("answer", shop.row(Question).id, "Ada")
+    assert "nobody works here now: `loopwright resume plan_" in said.out
+    assert shop("resume", plan.id, timeout=60).code == 0
+    assert shop.row(Plan).status == "VERIFIED"
