@@ -57,7 +57,7 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
     def load(tx: Tx) -> tuple[list[Run], Permissions, list[Question]]:
         runs = tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",))
         # As they were when it began: whoever takes up a running agent must answer it as it was answered before.
-        allowed = run.permissions or questions.permissions(tx, plan, attempt)
+        allowed = run.permissions or questions.permissions(tx, plan, rows.task, attempt)
         return runs, allowed, questions.of_attempt(tx, attempt)
 
     runs, permissions, asked = await world.store.read(load)

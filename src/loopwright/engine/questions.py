@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
+from loopwright.core.gates import task_commands, with_setup
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Command, Plan, Question, Run, Task
 from loopwright.core.permissions import Access, Permissions
@@ -166,8 +167,8 @@ def overdue(tx: Tx, attempt: Attempt) -> str:
     return unanswered
 
 
-def permissions(tx: Tx, plan: Plan, attempt: Attempt) -> Permissions:
-    """Return what a run of this attempt may do now: the policy, and what people said before."""
+def permissions(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> Permissions:
+    """Return what a run of this attempt may do now: the policy, the checks, and what people said before."""
     answers: dict[str, list[str]] = {YES: [], NO: []}
     settled = tx.find(
         Question,
@@ -181,10 +182,16 @@ def permissions(tx: Tx, plan: Plan, attempt: Attempt) -> Permissions:
         answers[question.answer or NO].append(key)
     return Permissions(
         access=Access(plan.policy.permission_mode),
-        commands=plan.policy.allowed_commands,
+        commands=_commands(plan, task),
         granted=tuple(answers[YES]),
         refused=tuple(answers[NO]),
     )
+
+
+def _commands(plan: Plan, task: Task) -> tuple[str, ...]:
+    """Return what may be run: the list of the policy, and the checks, which are run on the agent's work anyway."""
+    checks = [gate.command for gate in with_setup(plan, task_commands(plan, task))]
+    return tuple(dict.fromkeys((*plan.policy.allowed_commands, *checks, *(f"{one} *" for one in checks))))
 
 
 def _holds(question: Question, plan: Plan, attempt: Attempt) -> bool:

@@ -1,5 +1,6 @@
 """What runs ask, who waits for the answer, and what follows from it."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from tests.doubles import Home, planned
 
 from loopwright.core.failures import Failure
-from loopwright.core.model import CommandState, Leg, Outcome, Policy, Question, Run
+from loopwright.core.model import CommandState, GateCommand, Leg, Outcome, Policy, Question, Run
 from loopwright.core.permissions import Permissions, Wish
 from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, LoopState, QuestionState, RunState, TaskState
@@ -40,8 +41,9 @@ def question(home: Home) -> Question:
 
 
 def allowed(home: Home, key: str) -> Permissions:
-    attempt = home.attempt(key)
-    return home.store.read_sync(lambda tx: questions.permissions(tx, home.plan(), attempt))
+    attempt, task = home.attempt(key), home.task(key)
+    found = home.store.read_sync(lambda tx: questions.permissions(tx, home.plan(), task, attempt))
+    return replace(found, commands=())
 
 
 @pytest.mark.capability("C090")
@@ -205,3 +207,13 @@ async def test_a_question_is_answered_once() -> None:
     await home.command("answer", question(home).id, answer="80")
     refused = await home.command("answer", question(home).id, answer="8080")
     assert refused.result == "the question is answered already: 80"
+
+
+async def test_an_agent_may_run_the_checks_of_its_task_and_what_the_settings_list() -> None:
+    home = await Home().launch()
+    check = GateCommand(name="own", command="test -s a")
+    home.submit(planned("a", acceptance=(check,)), policy=Policy(allowed_commands=("make lint",)))
+    await home.turn()
+    task, attempt = home.task("a"), home.attempt("a")
+    found = home.store.read_sync(lambda tx: questions.permissions(tx, home.plan(), task, attempt))
+    assert {"make lint", "test -s a", "test -s a *"} <= set(found.commands)
