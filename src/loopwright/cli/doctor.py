@@ -32,15 +32,26 @@ _OF_HOME: Final[tuple[Callable[[Settings], list[Finding]], ...]] = (
 )
 
 
-def doctor(*, json: bool = False) -> int:
+def doctor(*, agent: str | None = None, probe: bool = False, json: bool = False) -> int:
     """Check this machine: git, Python, agents, disk, database, and what keeps agents contained.
 
     Parameters
     ----------
+    agent
+        Which agent to probe (default: the one that the settings name).
+    probe
+        Let the agent make one short turn with your own login, as a run would: it costs what one answer costs.
     json
         Print one JSON document.
     """
+    if agent is not None and not probe:
+        raise BadConfig("--agent is only for --probe", hint="every agent is looked at anyway")
     findings = _findings()
+    if probe:
+        from loopwright.cli.agent_probe import probe as one_turn
+
+        settings = look_settings()
+        findings.append(one_turn(agent or settings.values.agent, settings))
     counts = Counter(finding.status for finding in findings)
     code = ExitCode.ENVIRONMENT if counts[Status.FAIL] else ExitCode.VERIFIED
     if json:

@@ -186,3 +186,19 @@ def test_the_real_program_outlives_its_orchestrator_and_its_work_is_taken_up(sho
     assert said.code == 0, said.out + said.err
     (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
     assert run.state == "COMPLETE", "the very run that was going on"
+
+
+@pytest.mark.capability("C007")
+def test_doctor_lets_the_real_program_make_one_turn(shop: Workshop) -> None:
+    with _model(shop, scenarios.answer("ready")) as server:
+        said = shop("doctor", "--agent", "claude", "--probe", "--json", timeout=60)
+        assert len(server.asked) == 1
+    found = said.document["findings"][-1]
+    assert (found["name"], found["status"]) == ("probe of claude", "ok")
+    assert "it answered 'ready'" in found["text"]
+    assert list((shop.home / "probes").iterdir()) == [], "nothing is left of it"
+    with _model(shop, scenarios.bad_key()):
+        refused = shop("doctor", "--agent", "claude", "--probe", timeout=60)
+    assert refused.code == 6
+    assert "auth" in refused.out
+    assert "log in" in refused.out

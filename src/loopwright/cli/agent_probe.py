@@ -1,0 +1,125 @@
+"""`doctor --agent X --probe`: one real turn of an agent, with your own login, as a run would have it."""
+
+import asyncio
+import os
+import subprocess
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters import registry
+from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.git import workspace_env
+from loopwright.adapters.host import new_id
+from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.app import home_view
+from loopwright.cli.checkup_machine import Finding, Status
+from loopwright.cli.lines import one_line
+from loopwright.cli.output import duration, money
+from loopwright.config.resolve import Settings
+from loopwright.core.errors import CannotRun, UserError
+from loopwright.core.failures import RULES
+from loopwright.core.ids import Kind
+from loopwright.core.model import Limits
+from loopwright.core.permissions import Access, Permissions
+from loopwright.engine.runs import Ended, drive_agent
+from loopwright.ports import AgentRequest, RunSpec, Spent
+
+PROMPT: Final = (
+    "This is a test of the connection. Change nothing and use no tool. Answer with the one word: ready"
+)
+_NO_GIT: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_LIMITS: Final = Limits(hard_s=120.0, idle_s=60.0, done_grace_s=10.0)
+
+
+def probe(name: str, settings: Settings) -> Finding:
+    """Let an agent make one turn in an empty repository, and say what came of it."""
+    title = f"probe of {name}"
+    began = time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory(prefix="loopwright-probe-", dir=_place(settings)) as scratch:
+            workspace = _repository(Path(scratch) / "workspace")
+            ended = asyncio.run(_turn(name, settings, Path(scratch), workspace))
+    except (CannotRun, UserError, OSError, subprocess.CalledProcessError) as problem:
+        hint = getattr(problem, "hint", None)
+        return Finding(name=title, status=Status.FAIL, text=one_line(str(problem), 300), fix=hint or "")
+    took = duration(time.monotonic() - began)
+    result = ended.result
+    if result is None or not result.claimed:
+        failure = result.failure if result else None
+        detail = (result.detail or result.summary) if result else ""
+        kind = failure.value.replace("_", " ") if failure else "it did not finish its turn"
+        text = ": ".join(filter(None, (kind, one_line(detail, 240))))
+        return Finding(
+            name=title, status=Status.FAIL, text=text, fix=RULES[failure].advice if failure else ""
+        )
+    cost = money(result.cost_micros) if result.cost_micros is not None else "cost unknown"
+    told = ", ".join(filter(None, (result.model, result.version and f"version {result.version}", took, cost)))
+    return Finding(
+        name=title, status=Status.OK, text=f"it answered {one_line(result.summary, 40)!r} ({told})"
+    )
+
+
+def _place(settings: Settings) -> Path:
+    """Return where runs have their folders too: some agents behave differently below the machine's TMPDIR."""
+    place = settings.home / "probes"
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return place
+
+
+def _repository(workspace: Path) -> Path:
+    plain = {"PATH": os.environ.get("PATH", os.defpath), **_NO_GIT}
+    subprocess.run(["git", "init", "-q", str(workspace)], check=True, env=plain, capture_output=True)
+    return workspace
+
+
+async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path) -> Ended:
+    policy = settings.policy()
+    agent = registry.agent(name)
+    run_id = new_id(Kind.RUN)
+    directory = scratch / "runs" / run_id
+    request = AgentRequest(
+        prompt=PROMPT,
+        workspace=workspace,
+        run_directory=directory,
+        model=policy.model,
+        permissions=Permissions(access=Access.READ_ONLY),
+        options=policy.agent_options.get(name, {}),
+    )
+    invocation = agent.invocation(request)
+    env = agent_environment(os.environ, invocation, policy.environment, dict(workspace_env(workspace)))
+    env, view = home_view(settings, os.environ)(env, invocation, scratch / "user")
+    spec = RunSpec(
+        run_id=run_id,
+        directory=directory,
+        argv=invocation.argv,
+        cwd=workspace,
+        env=env,
+        stdin=invocation.stdin,
+        stdin_data=invocation.stdin_data,
+        limits=replace(_LIMITS, term_grace_s=policy.limits.term_grace_s),
+        done_pattern=invocation.done_pattern,
+        interrupt=invocation.interrupt,
+        secrets=secret_values(env),
+        files={"prompt.md": PROMPT, **invocation.files},
+        home=view,
+    )
+    keepers = ProcessKeepers()
+    try:
+        return await drive_agent(
+            keepers,
+            agent,
+            spec,
+            request=request,
+            before=Spent(),
+            interrupt=asyncio.Event(),
+            heard=lambda _event: None,
+        )
+    finally:
+        # A keeper outlives us on purpose; after Ctrl-C this one must not.
+        if keepers.look(directory).state != "absent":
+            await keepers.end(directory, polite=False)
+        await keepers.sweep(run_id)
+        keepers.close()
