@@ -1,12 +1,15 @@
 """The tool by which a run asks a person: how an agent is given it, and what was asked with it."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from loopwright import asking
+from loopwright.adapters.git.files import write_atomically
 from loopwright.core.permissions import OWN_TOOL
 from loopwright.core.questions import Asking, asked_lines
+from loopwright.keeper.redact import Redactor, forms_of
 from loopwright.ports import ToolServer
 
 _PROGRAM: Final = Path(asking.__file__)
@@ -20,11 +23,18 @@ def ask_tool(run_directory: Path) -> dict[str, ToolServer]:
     return {_SERVER: ToolServer(command=sys.executable, args=args)}
 
 
-def asked_by_tool(run_directory: Path) -> tuple[Asking, ...]:
-    """Return what was asked in a run so far; half a line, or anything else that is no question, is passed over."""
+def asked_by_tool(run_directory: Path, secrets: Sequence[str]) -> tuple[Asking, ...]:
+    """Return what was asked in a run so far; half a line, or anything else that is no question, is passed over.
+
+    Secrets are taken out of it, and out of the file: the tool wrote down what the agent said.
+    """
+    path = run_directory / asking.FILE
     try:
-        with (run_directory / asking.FILE).open("rb") as file:
+        with path.open("rb") as file:
             content = file.read(_MOST_BYTES)
     except FileNotFoundError:
         return ()
-    return asked_lines(content.decode("utf-8", "replace"))
+    clean = Redactor(forms_of(list(secrets))).redact(content)
+    if clean != content:
+        write_atomically(path, clean.decode("utf-8", "replace"))
+    return asked_lines(clean.decode("utf-8", "replace"))

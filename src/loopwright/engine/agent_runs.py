@@ -181,11 +181,11 @@ def end_run(
     )
 
 
-def asked_of(world: World, run: Run, result: AgentResult | None) -> tuple[Asking, ...]:
+def asked_of(world: World, spec: RunSpec, result: AgentResult | None) -> tuple[Asking, ...]:
     """Return what a run asks a person: in its protocol, by the tool for it, or in its last words."""
     if result is None:
         return ()
-    return (*result.asked, *world.asked(world.paths.run(run.id)), *asked_in(result.summary))
+    return (*result.asked, *world.asked(spec.directory, spec.secrets), *asked_in(result.summary))
 
 
 def failure_of(result: AgentResult | None, ended: Ended) -> Failed:

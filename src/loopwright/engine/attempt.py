@@ -323,7 +323,8 @@ class AttemptLeg:
         self._release_slot()
         await world.keepers.sweep(run.id)
         strays = await look_again(world, repository, before, plan=rows.plan, attempt=attempt, run=run)
-        return await self._after_agent(rows, run, ended, strays)
+        asked = asked_of(world, started.spec, ended.result)
+        return await self._after_agent(rows, run, ended, strays, asked)
 
     async def _next_run(self, rows: Rows) -> Run:
         """A leg that wakes up after a wait talks to the agent anew, in the same workspace."""
@@ -335,7 +336,9 @@ class AttemptLeg:
 
         return await self._world.store.transact("run.next", create)
 
-    async def _after_agent(self, rows: Rows, run: Run, ended: Ended, strays: tuple[str, ...]) -> bool:
+    async def _after_agent(
+        self, rows: Rows, run: Run, ended: Ended, strays: tuple[str, ...], asked: tuple[Asking, ...]
+    ) -> bool:
         """Save the work whatever happened, then decide which way the attempt goes."""
         at = ended.exit.ended_at
         snapshot = await self._repository(rows).snapshot(
@@ -351,7 +354,6 @@ class AttemptLeg:
         # "asked" without an interrupt of ours: a worker ended its agents in a hurry, before it could write it down.
         if ended.interrupted or (ended.exit.ended_by == "asked" and not (result and result.claimed)):
             return await self._interrupted(rows, run, ended, saved)
-        asked = asked_of(self._world, run, result)
         if asked:
             return await self._ask(rows, run, ended, asked, saved)
         if result is not None and result.claimed:

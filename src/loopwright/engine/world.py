@@ -1,6 +1,6 @@
 """Everything the engine works with, as one value that `app` puts together."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,8 +105,8 @@ class World:
     """Variables that keep git inside a workspace."""
     may_act: Callable[[], bool]
     """False once this worker's lease has lapsed by its own clock: then nothing outside is changed any more."""
-    asked: Callable[[Path], tuple[Asking, ...]] = lambda _directory: ()
-    """Reads what a run asked by its tool, from its directory."""
+    asked: Callable[[Path, Sequence[str]], tuple[Asking, ...]] = lambda _directory, _secrets: ()
+    """Reads what a run asked by its tool, from its directory, without these secrets."""
     tools: Callable[[Path], Mapping[str, ToolServer]] = lambda _directory: {}
     """Returns the tools that a run is given, for its directory."""
     home_view: MakeView = the_users_own

@@ -17,9 +17,10 @@ _TOKEN = rb"[A-Za-z0-9._~+/=-]"
 
 # Each begins with letters as they are: those the expression finds at the speed of memory.
 SHAPES: tuple[re.Pattern[bytes], ...] = (
-    # Not in the middle of a word, as in "task-": looked back for only after the letters were found.
+    # Not in the middle of a word, as in "task-": looked back for only after the letters were found. In a line of JSON
+    # the letter in front may be the end of an escaped line break.
     re.compile(
-        rb"sk-(?<![A-Za-z0-9]sk-)(?:(?:ant|proj|svcacct|admin|or|live|test)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{20,})"
+        rb"sk-(?:(?<![A-Za-z0-9]sk-)|(?<=\\[nrt]sk-))(?:(?:ant|proj|svcacct|admin|or|live|test)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{20,})"
     ),
     re.compile(rb"sk_live_[A-Za-z0-9]{16,}"),
     re.compile(rb"gh[pousr]_[A-Za-z0-9]{20,}"),

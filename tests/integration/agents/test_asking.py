@@ -76,7 +76,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def noted(directory: Path) -> list[str]:
-    return [one.text for one in asked_by_tool(directory)]
+    return [one.text for one in asked_by_tool(directory, ())]
 
 
 def test_a_client_shakes_hands_finds_the_tool_and_asks(start: Start, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_client_shakes_hands_finds_the_tool_and_asks(start: Start, tmp_path: P
         "A person has been asked. Stop here now; you will be started again with the answer.",
         False,
     )
-    assert asked_by_tool(tmp_path) == (
+    assert asked_by_tool(tmp_path, ()) == (
         Asking(kind="escalation", text="Which port?", options=("80", "8080"), default="80"),
     )
     assert server.close() == (0, "")
@@ -245,7 +245,7 @@ def test_a_run_that_is_gone_is_said(start: Start, tmp_path: Path) -> None:
     said, is_error = start(tmp_path / "nowhere").calls(question="x")
     assert is_error
     assert "No such file" in said
-    assert asked_by_tool(tmp_path / "nowhere") == ()
+    assert asked_by_tool(tmp_path / "nowhere", ()) == ()
 
 
 def test_whatever_an_agent_writes_there_itself_is_read_with_care(tmp_path: Path) -> None:

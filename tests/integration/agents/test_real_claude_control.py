@@ -255,7 +255,7 @@ async def test_it_asks_a_person_with_our_tool_whatever_it_may_do(run_claude: Any
         Scenario(turns=(asking, Reply(text="I wait."))), may_ask=True, permissions=Permissions(access=access)
     )
     assert ran.result.claimed
-    (asked,) = asked_by_tool(ran.directory)
+    (asked,) = asked_by_tool(ran.directory, ())
     assert (asked.text, asked.options, asked.default) == ("Which port?", ("80", "8080"), "80")
     assert [event.text for event in ran.events if event.kind == "ToolEnd"] == [ANSWER]
     assert ANSWER in json.dumps(heard[-1].body["messages"])
