@@ -22,6 +22,7 @@ class Display:
         self._quiet = quiet
         self._footer = footer
         self._seen: dict[str, str] = {}
+        self._asked: set[str] = set()
         self._begun = False
         self._live = (
             Live(console=self._console, refresh_per_second=4, transient=True)
@@ -65,6 +66,12 @@ class Display:
                 self._console.print(f"[dim]{escape(self._footer)}[/]")
         for task in view.tasks:
             self._line(task)
+        for question in view.questions:
+            if question.id not in self._asked:
+                from loopwright.cli.questions import picture
+
+                self._asked.add(question.id)
+                self._console.print(picture(question))
         sys.stdout.flush()
 
     def say(self, text: str) -> None:

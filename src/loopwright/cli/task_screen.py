@@ -281,6 +281,9 @@ def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
             if task.commit:
                 steps.append(Step(command=f"git show {task.commit[:10]}", why="what landed"))
             return steps
+        case "AWAITING_RESPONSE":
+            answer = Step(command="loopwright questions", why="what it asks, and how to answer")
+            return [answer, logs, cancel]
         case "ERROR" | "CANCELLED":
             again = [
                 Step(command=f"loopwright retry {name} --note '…'", why="try again, told what you know"),

@@ -276,7 +276,7 @@ def _doing(
             return f"tries again at {task.not_before:%H:%M:%S} UTC"
         return "waits for a free slot" if task.status is TaskState.QUEUED else ""
     if task.status is TaskState.AWAITING_RESPONSE:
-        return attempt.wait_reason
+        return attempt.wait_reason.removeprefix("asks: ")
     if attempt.state is AttemptState.WAITING:
         until = f" until {attempt.wake_at:%Y-%m-%d %H:%M:%S} UTC" if attempt.wake_at else ""
         reason = attempt.wait_reason if attempt.wake_at else resting or attempt.wait_reason

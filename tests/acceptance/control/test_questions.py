@@ -43,6 +43,7 @@ def test_four_of_twenty_ask_while_the_others_finish_and_the_answers_let_the_plan
 
     eventually(settled, timeout=90)
     assert going.process.poll() is None, "it waits for the answers"
+    assert going.out.count("loopwright answer ask_") == 4, "and says how"
     listed = shop("questions", "--json").document["questions"]
     assert [one["tasks"] for one in listed] == [[key] for key in sorted(asking, key=_asked_at(shop))]
     shown = shop("status").out
