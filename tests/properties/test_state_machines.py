@@ -27,6 +27,7 @@ from loopwright.core.states import (
     AttemptState,
     LoopState,
     PlanState,
+    QuestionState,
     RunState,
     TaskState,
     step,
@@ -38,6 +39,7 @@ ENDS: dict[str, frozenset[Any]] = {
     "task": SETTLED_TASK,
     "attempt": frozenset(AttemptState) - LIVE_ATTEMPT,
     "run": ENDED_RUN,
+    "question": frozenset(QuestionState) - {QuestionState.OPEN},
 }
 # Moves out of an end are a person's: without them every walk of the machine alone is over.
 FINAL: dict[str, frozenset[Any]] = {

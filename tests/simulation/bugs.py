@@ -207,8 +207,8 @@ def busy_slots_forgotten() -> Patches:
 
 @bug("an agent that is ready does not wait for a free slot")
 def slot_not_waited_for() -> Patches:
-    async def take(self: Any, plan_id: str, **_more: Any) -> Any:
-        return self.take_now("", plan_id)
+    async def take(self: Any, attempt_id: str, plan_id: str, **_more: Any) -> Any:
+        return self.take_now(attempt_id, plan_id)
 
     return ((slots.AgentSlots, "take", take),)
 

@@ -9,7 +9,15 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from loopwright.core.errors import CannotRun, FenceLost, GitFailed, IllegalTransition, StaleVersion, UserError
+from loopwright.core.errors import (
+    CannotRun,
+    FenceLost,
+    GitFailed,
+    IllegalTransition,
+    StaleVersion,
+    StoreUnavailable,
+    UserError,
+)
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.model import Attempt, GateCommand, Leg, Loop, Plan, Project, Role, Run, Task
 from loopwright.core.questions import Asking
@@ -86,6 +94,12 @@ class AttemptLeg:
             log.warning("leg dropped", extra={"leg": self._leg.id, "why": str(moved)})
         except Interrupted:
             await self._stopped_between_stages()
+        except StoreUnavailable:
+            # Whether the agent may start was perhaps written down just now: nobody else may have its slot meanwhile.
+            # On a shared home the leg may be carried on by another worker, whose slots are its own.
+            if self._slot is not None and self._world.membership.exclusive:
+                self._slot.keep_for(self._leg.subject)
+            raise
         finally:
             self._release_slot()
             self._interrupts.forget(self._leg.subject)
@@ -228,7 +242,11 @@ class AttemptLeg:
     async def _take_slot(self, rows: Rows, interrupt: asyncio.Event) -> bool:
         plan = rows.plan
         self._slot = await self._slots.take(
-            plan.id, parallel=plan.policy.parallel, priority=rows.loop.priority, unless=interrupt
+            rows.attempt.id,
+            plan.id,
+            parallel=plan.policy.parallel,
+            priority=rows.loop.priority,
+            unless=interrupt,
         )
         return self._slot is not None
 

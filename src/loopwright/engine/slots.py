@@ -23,6 +23,12 @@ class Slot:
         self._slots: AgentSlots | None = slots
         self._plan_id = plan_id
 
+    def keep_for(self, attempt_id: str) -> None:
+        """Leave it to whoever carries the attempt on: its agent may or may not have been started."""
+        if self._slots is not None:
+            self._slots.expected(attempt_id, self._plan_id)
+            self._slots = None
+
     def release(self) -> None:
         """Give it back; a second time does nothing."""
         if self._slots is not None:
@@ -43,7 +49,13 @@ class AgentSlots:
         """Keep room for agents that an earlier worker left: attempts and their plans. Nobody has taken them up yet."""
         for attempt_id, plan_id in running.items():
             self._count(plan_id)
-            self._expected[attempt_id] = plan_id
+            self.expected(attempt_id, plan_id)
+
+    def expected(self, attempt_id: str, plan_id: str) -> None:
+        """Keep a slot that is counted already for this attempt."""
+        if attempt_id in self._expected:
+            self.give_back(plan_id)
+        self._expected[attempt_id] = plan_id
 
     def expect_only(self, attempts: Collection[str]) -> None:
         """Give up the room of expected agents that nobody is about to take up."""
@@ -56,8 +68,12 @@ class AgentSlots:
             self._count(plan_id)
         return Slot(self, plan_id)
 
-    async def take(self, plan_id: str, *, parallel: int, priority: int, unless: asyncio.Event) -> Slot | None:
+    async def take(
+        self, attempt_id: str, plan_id: str, *, parallel: int, priority: int, unless: asyncio.Event
+    ) -> Slot | None:
         """Wait for room in this worker and in the plan; None when `unless` is set first."""
+        if self._expected.pop(attempt_id, None) is not None:
+            return Slot(self, plan_id)
         waiting = _Waiting(priority, plan_id, parallel, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._waiting.sort(key=lambda one: one.priority)

@@ -94,7 +94,6 @@ class WorkerLoop:
         self._interrupts = Interrupts()
         self._locks = LandingLocks()
         self._slots = AgentSlots(me.slots)
-        self._took_over = False
         self._files = files
         self._outbox = Outbox(self._world, files)
         self._patience_s = patience_s
@@ -189,10 +188,8 @@ class WorkerLoop:
                 for leg in restarted:
                     await world.engine.start(leg)
             if reconciled:
-                # Not the first time: then the legs that take up what was left running have only just been started.
-                if self._took_over:
-                    self._slots.expect_only(self._interrupts.subjects())
-                self._took_over = True
+                taken_up = {*self._interrupts.subjects(), *(leg.subject for leg in restarted)}
+                self._slots.expect_only(taken_up)
                 self._reconcile_at = self._clock.monotonic() + TICK_S
                 self._tidy()
             if self._clock.monotonic() >= self._beat_at:

@@ -8,7 +8,7 @@ from loopwright.engine.slots import AgentSlots, Slot
 async def taken(slots: AgentSlots, plan: str, *, parallel: int = 9, priority: int = 5) -> Slot:
     """Wait for a slot that is bound to come."""
     async with asyncio.timeout(5):
-        slot = await slots.take(plan, parallel=parallel, priority=priority, unless=asyncio.Event())
+        slot = await slots.take("new", plan, parallel=parallel, priority=priority, unless=asyncio.Event())
     assert slot is not None
     return slot
 
@@ -67,7 +67,7 @@ async def test_who_is_stopped_or_dropped_while_waiting_takes_nothing() -> None:
     slots = AgentSlots(1)
     held = await taken(slots, "a")
     stop = asyncio.Event()
-    stopped = asyncio.ensure_future(slots.take("a", parallel=9, priority=5, unless=stop))
+    stopped = asyncio.ensure_future(slots.take("new", "a", parallel=9, priority=5, unless=stop))
     dropped = waiting(slots, "a")
     await settle()
     stop.set()
@@ -115,3 +115,20 @@ async def test_an_agent_that_runs_already_counts_even_if_there_is_no_room() -> N
     assert not fresh.done()
     second.release()
     await fresh
+
+
+async def test_a_slot_that_is_kept_for_an_attempt_is_given_to_nobody_else() -> None:
+    slots = AgentSlots(1)
+    held = await taken(slots, "a")
+    held.keep_for("att_1")
+    held.release()
+    other = waiting(slots, "a")
+    await settle()
+    assert not other.done()
+    async with asyncio.timeout(5):
+        mine = await slots.take("att_1", "a", parallel=1, priority=5, unless=asyncio.Event())
+    await settle()
+    assert not other.done()
+    assert mine is not None
+    mine.release()
+    await other
