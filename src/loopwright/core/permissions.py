@@ -5,7 +5,6 @@ same answer, and the same request of twenty runs is one question.
 """
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -64,9 +63,16 @@ class Permissions:
 OWN_TOOL: Final = "mcp__loopwright__ask"
 """The tool by which a run asks a person: it never needs leave."""
 
-_SEPARATORS: Final = frozenset({"&&", "||", ";", "|"})
-_UNTOLD = re.compile(r"[`$<>(){}\n\\&]")
-"""Marks of a shell that let a command do more than its words say."""
+_TOKEN: Final = re.compile(
+    r"""(?P<space>[ \t]+)
+    | (?P<quiet>(?<!\S)(?:2>/dev/null|2>&1)(?=[ \t;|&]|$))   # where complaints go changes nothing else
+    | (?P<next>&&|\|\||;|\|)
+    | '(?P<single>[^'\n]*)'
+    | "(?P<double>(?:[^"$`\\\n]|\\[^"$`\\\n])*)"
+    | (?P<plain>[^\s'"`$<>(){}\\&;|]+)""",
+    re.VERBOSE,
+)
+"""What a command line may be made of. Other marks let a shell do more than the words say."""
 
 
 def settle(permissions: Permissions, wish: Wish) -> Settled:
@@ -97,27 +103,31 @@ def may_run(line: str, patterns: Sequence[str]) -> bool:
     """
     if line.strip() in patterns:
         return True
-    parts = _parts(line)
-    return bool(parts) and all(any(_fits(part, pattern) for pattern in patterns) for part in parts)
+    told = parts(line)
+    return bool(told) and all(any(_fits(part, pattern) for pattern in patterns) for part in told)
 
 
-def _parts(line: str) -> list[list[str]]:
+def parts(line: str) -> list[list[str]]:
     """Split at the shell's separators; empty when the line does something that its words do not tell."""
-    if _UNTOLD.search(line.replace("&&", "")):
-        return []
-    lexer = shlex.shlex(line, posix=True, punctuation_chars=";|&")
-    lexer.whitespace_split = True
-    try:
-        words = list(lexer)
-    except ValueError:
-        return []
-    parts: list[list[str]] = [[]]
-    for word in words:
-        if word in _SEPARATORS:
-            parts.append([])
-        else:
-            parts[-1].append(word)
-    return parts if all(parts) else []
+    found: list[list[str]] = [[]]
+    at, fresh = 0, True
+    while at < len(line):
+        token = _TOKEN.match(line, at)
+        if token is None:
+            return []
+        at = token.end()
+        match token.lastgroup:
+            case "space" | "quiet":
+                fresh = True
+            case "next":
+                found.append([])
+                fresh = True
+            case quoting:
+                if fresh:
+                    found[-1].append("")
+                found[-1][-1] += token[quoting or 0]
+                fresh = False
+    return found if all(found) else []
 
 
 def _fits(words: list[str], pattern: str) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loopwright.core.permissions import OWN_TOOL, Access, Permissions, Settled, Wish, may_run, settle
+from loopwright.core.permissions import OWN_TOOL, Access, Permissions, Settled, Wish, may_run, parts, settle
 
 EDIT = Permissions(commands=("pytest *", "npm test", "git diff *"))
 READ = Permissions(access=Access.READ_ONLY, commands=("pytest *",))
@@ -41,6 +41,8 @@ def test_a_wish_is_settled_by_what_was_recorded(
         "npm test",
         "npm test && pytest -x",
         "git diff HEAD | pytest -",
+        "pytest -k 'a and (b or $c)' 2>/dev/null | pytest 2>&1",
+        'pytest -k "(a|b) \\w" tests/"with blanks".py',
     ],
 )
 def test_a_line_is_allowed_when_each_of_its_parts_is(line: str) -> None:
@@ -66,6 +68,11 @@ def test_a_line_is_allowed_when_each_of_its_parts_is(line: str) -> None:
         "pytest 'unclosed",
         "pytest &&",
         "pytest \\; id",
+        'pytest "$(id)"',
+        'pytest "a\\"; id; \\""',
+        "pytest 2>/dev/null.txt",
+        "pytest 2>&1& id",
+        "pytest{,}",
     ],
 )
 def test_what_the_words_do_not_tell_is_left_to_a_person(line: str) -> None:
@@ -75,3 +82,11 @@ def test_what_the_words_do_not_tell_is_left_to_a_person(line: str) -> None:
 def test_a_line_that_was_allowed_word_for_word_may_hold_anything() -> None:
     assert may_run("make dist > log 2>&1", ("make dist > log 2>&1",))
     assert not may_run("make dist > log", ("make dist > log 2>&1",))
+
+
+def test_quoted_words_are_one_word_without_their_quotes() -> None:
+    assert parts("""rg -n 'a b|c' "d(e" f''g 2>&1 | head -3""") == [
+        ["rg", "-n", "a b|c", "d(e", "fg"],
+        ["head", "-3"],
+    ]
+    assert parts("") == []
