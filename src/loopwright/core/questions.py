@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from loopwright.core.permissions import Wish
+from loopwright.core.permissions import Wish, WishKind
 
 QuestionKind = Literal["permission", "question", "escalation"]
 
@@ -16,6 +17,16 @@ FENCE: Final = "loopwright-ask"
 _BLOCK = re.compile(rf"^```{FENCE}[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LONGEST: Final = 4000
 _MOST_OPTIONS: Final = 12
+MOST_QUESTIONS: Final = 20
+"""So many can be asked in one run."""
+_LEAVE: Final[Mapping[WishKind, str]] = MappingProxyType(
+    {
+        "read": "May it read",
+        "edit": "May it change",
+        "command": "May it run the command",
+        "tool": "May it use the tool",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +42,13 @@ class Asking:
     """What leave is asked for, with kind `permission`."""
 
 
+def asking_leave(wish: Wish) -> Asking:
+    """Return the question whether a wish is granted, in the same words whichever agent has it."""
+    where = "" if wish.inside else " (outside of its workspace)"
+    text = f"{_LEAVE[wish.kind]}{where}: {wish.what}"
+    return Asking(kind="permission", text=text[:_LONGEST], options=("yes", "no"), wish=wish)
+
+
 def asked_in(text: str) -> tuple[Asking, ...]:
     """Return the questions in an agent's last words: fenced blocks with a JSON object, or just with the question."""
     return tuple(asking for block in _BLOCK.findall(text) if (asking := _parsed(block)) is not None)
@@ -38,23 +56,40 @@ def asked_in(text: str) -> tuple[Asking, ...]:
 
 def asking_of(value: Mapping[str, Any]) -> Asking | None:
     """Read a question that an agent wrote; None when there is none in it."""
-    text = value.get("question")
-    if not isinstance(text, str) or not text.strip():
+    text = _clean(value.get("question"))
+    if not text:
         return None
     given = value.get("options")
-    options = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
-    default = value.get("default")
+    options = [_clean(one) for one in given] if isinstance(given, list) else []
     return Asking(
         kind="escalation" if value.get("kind") == "escalation" else "question",
-        text=text.strip()[:_LONGEST],
-        options=tuple(one.strip()[:_LONGEST] for one in options if one.strip())[:_MOST_OPTIONS],
-        default=default.strip()[:_LONGEST] if isinstance(default, str) and default.strip() else None,
+        text=text,
+        options=tuple(one for one in options if one)[:_MOST_OPTIONS],
+        default=_clean(value.get("default")) or None,
     )
 
 
-def _parsed(block: str) -> Asking | None:
+def asked_lines(text: str) -> tuple[Asking, ...]:
+    """Return the questions that the tool for them has noted, one on each line; what is no question is passed over."""
+    found = [asking_of(value) for line in text.split("\n") if (value := _object(line)) is not None]
+    return tuple(one for one in found if one is not None)[:MOST_QUESTIONS]
+
+
+def _object(line: str) -> dict[str, Any] | None:
     try:
-        value = json.loads(block)
-    except ValueError:
-        value = {"question": block}
-    return asking_of(value if isinstance(value, dict) else {"question": block})
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _clean(value: object) -> str:
+    """Return a text that can be stored everywhere; empty when it is none."""
+    if not isinstance(value, str):
+        return ""
+    return value.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()[:_LONGEST]
+
+
+def _parsed(block: str) -> Asking | None:
+    value = _object(block)
+    return asking_of({"question": block} if value is None else value)

@@ -1,6 +1,9 @@
-"""Questions in an agent's last words."""
+"""Questions of agents: in their last words, from the tool for them, and for leave."""
 
-from loopwright.core.questions import Asking, asked_in, asking_of
+import json
+
+from loopwright.core.permissions import Wish
+from loopwright.core.questions import MOST_QUESTIONS, Asking, asked_in, asked_lines, asking_leave, asking_of
 
 
 def test_a_fenced_block_with_json_is_a_question() -> None:
@@ -17,9 +20,48 @@ def test_a_fenced_block_with_plain_words_is_a_question() -> None:
 def test_other_blocks_and_empty_ones_ask_nothing() -> None:
     assert asked_in("```json\n{}\n```\n```loopwright-ask\n\n```\nloopwright-ask") == ()
     assert asked_in('```loopwright-ask\n{"options": ["a"]}\n```') == ()
+    assert asked_in("```loopwright-ask\n{}\n```") == ()
 
 
 def test_garbage_in_a_question_is_left_out() -> None:
     asking = asking_of({"question": "x" * 9000, "options": [1, "", "a"], "default": 3, "kind": "escalation"})
     assert asking == Asking(kind="escalation", text="x" * 4000, options=("a",))
     assert asking_of({"question": 5}) is None
+
+
+def test_text_that_cannot_be_stored_is_mended() -> None:
+    asking = asking_of({"question": "a\0b\ud800", "options": ["\0"], "default": "\0"})
+    assert asking == Asking(kind="question", text="ab?")
+
+
+def test_lines_that_are_no_questions_are_passed_over() -> None:
+    lines = ['{"question": "first"}', "", "[1]", "garbage", '{"question": ""}', "[" * 100_000,
+             '{"question": "second", "kind": "escalation"}', '{"question": "half']  # fmt: skip
+    assert asked_lines("\n".join(lines)) == (
+        Asking(kind="question", text="first"),
+        Asking(kind="escalation", text="second"),
+    )
+    assert asked_lines("") == ()
+
+
+def test_no_more_questions_are_read_than_can_be_asked() -> None:
+    many = "\n".join(json.dumps({"question": str(n)}) for n in range(100))
+    assert [one.text for one in asked_lines(many)] == [str(n) for n in range(MOST_QUESTIONS)]
+
+
+def test_leave_is_asked_for_with_yes_and_no() -> None:
+    wish = Wish(kind="command", what="make dist")
+    assert asking_leave(wish) == Asking(
+        kind="permission", text="May it run the command: make dist", options=("yes", "no"), wish=wish
+    )
+
+
+def test_a_wish_outside_of_the_workspace_is_told_as_such() -> None:
+    text = asking_leave(Wish(kind="edit", what="/etc/hosts", inside=False)).text
+    assert text == "May it change (outside of its workspace): /etc/hosts"
+
+
+def test_a_long_wish_is_asked_for_in_short() -> None:
+    wish = Wish(kind="command", what="x" * 9000)
+    assert len(asking_leave(wish).text) == 4000
+    assert asking_leave(wish).wish == wish, "what is granted later is the whole of it"

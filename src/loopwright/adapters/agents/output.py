@@ -1,7 +1,11 @@
 """Read what a program printed, however odd it is: bounded, storable text and JSON that cannot hurt."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
+
+Object = Mapping[str, Any]
+"""A JSON object that some program wrote."""
 
 LONGEST_LINE: Final = 16 * 1024 * 1024
 """A longer line is not parsed: it would hold up everything else for seconds."""
@@ -16,6 +20,11 @@ def json_object(text: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
+
+
+def object_in(value: object) -> Object:
+    """Return the value if it is an object, else an empty one: so a part of a part can be asked for."""
+    return value if isinstance(value, dict) else {}
 
 
 def readable(value: object, limit: int = 4_000) -> str:
