@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long simulate simulate-bugs bench coverage check format docs capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long test-agents simulate simulate-bugs bench coverage check format docs agents-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 HERE := $(shell pwd -P | cksum | cut -d ' ' -f 1)
 RUNTIME := $(VENV)/.runtime-$(HERE)
 DEV := $(VENV)/.dev-$(HERE)
+AGENTS := .agents/.installed-$(HERE)
 # How many tests run at once: a number, or one per processor.
 JOBS ?= logical
 # How many seeds a simulation plays, and from which on.
@@ -32,6 +33,9 @@ test-failed: $(DEV) ## Run what failed the last time once more, one test at a ti
 
 test-long: $(DEV) system-packages ## Run the long tests: hours of crashes and random walks
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -rs -m long --timeout 3600 $(ARGS)
+
+test-agents: $(DEV) $(AGENTS) ## Run the tests with goose, Gemini CLI and OpenCode, which it installs beside the tests
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m agents $(ARGS)
 
 simulate: $(DEV) ## Play random crashes and faults in simulated time: SEEDS=20000, SEED=7 for one
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
@@ -62,6 +66,10 @@ format: $(DEV) ## Format the code and mend what can be mended
 docs: $(DEV) ## Make the pages that are made from the code
 	@$(BIN)/python scripts/render_docs.py
 
+agents-table: $(DEV) ## Run the conformance suite and write down which adapter keeps what, into docs/agents.md
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 tests/contracts/agents/test_conformance.py --agents-table docs/agents.json
+	@$(BIN)/python scripts/render_docs.py
+
 capabilities: $(DEV) ## Show which capability is proven by which tests
 	@$(BIN)/pytest --capabilities -p no:randomly $(ARGS)
 
@@ -69,7 +77,7 @@ wheel: $(DEV) ## Build the wheel into dist/
 	@$(BIN)/pip wheel -q --no-deps --wheel-dir dist . && ls dist
 
 clean: ## Remove everything that was made here, the environment too
-	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	@rm -rf $(VENV) .agents dist build .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
 	@find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 system-packages:
@@ -83,3 +91,7 @@ $(RUNTIME): pyproject.toml constraints.txt scripts/setup.sh
 $(DEV): pyproject.toml constraints.txt scripts/setup.sh
 	@sh scripts/setup.sh dev
 	@touch $@ $(RUNTIME)
+
+$(AGENTS): scripts/setup.sh
+	@sh scripts/setup.sh agents
+	@touch $@

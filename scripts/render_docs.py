@@ -4,9 +4,11 @@ With `--check`, change nothing and name the pages that are out of date.
 """
 
 import inspect
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from loopwright.cli.exits import ExitCode
 from loopwright.core import errors
@@ -16,6 +18,7 @@ from loopwright.core.states import MACHINES
 ROOT = Path(__file__).resolve().parent.parent
 MADE = "<!-- Made by `make docs` from {source}. Edit that, not this. -->"
 BEGIN, END = "<!-- exit codes: begin -->", "<!-- exit codes: end -->"
+AGENTS_BEGIN, AGENTS_END = "<!-- agents: begin -->", "<!-- agents: end -->"
 
 ABOUT: Mapping[str, str] = {
     "loop": "A loop drives one work source of one project.",
@@ -152,13 +155,47 @@ def exits_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def between(text: str, begin: str, end: str, made: str) -> str:
+    """Return a page with what stands between two marks made anew."""
+    head, _, rest = text.partition(begin)
+    _, found, tail = rest.partition(end)
+    if not found:
+        raise ValueError(f"the page needs the marks {begin} and {end}")
+    return f"{head}{begin}\n{made}\n{end}{tail}"
+
+
 def readme(text: str) -> str:
     """Return the README with its table of exit codes made anew."""
-    head, _, rest = text.partition(BEGIN)
-    _, found, tail = rest.partition(END)
-    if not found:
-        raise ValueError(f"README.md needs the marks {BEGIN} and {END}")
-    return f"{head}{BEGIN}\n{exit_table()}\n{END}{tail}"
+    return between(text, BEGIN, END, exit_table())
+
+
+def agents_table(seen: Mapping[str, Any]) -> str:
+    """Return what each adapter was seen to keep, from what the conformance suite wrote down."""
+    adapters: Mapping[str, Mapping[str, Any]] = seen["adapters"]
+    lines = [f"| behaviour | {' | '.join(adapters)} |", f"|---|{'---|' * len(adapters)}"]
+    for name, says in seen["behaviours"].items():
+        cells = (_cell(rows[name]) for rows in adapters.values())
+        lines += [f"| `{name}`: {says} | {' | '.join(cells)} |"]
+    for adapter, rows in adapters.items():
+        reasons: dict[str, list[str]] = {}
+        for name, row in rows.items():
+            if "excuse" in row:
+                reasons.setdefault(row["excuse"], []).append(f"`{name}`")
+        if reasons:
+            told = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in reasons.items())
+            lines += ["", f"Not asked of {adapter}: {told}."]
+    return "\n".join(lines)
+
+
+def _cell(row: Mapping[str, Any]) -> str:
+    return "–" if "excuse" in row else "yes" if row["kept"] else "**no**"
+
+
+def agents_page(root: Path = ROOT) -> str:
+    """Return docs/agents.md with its table made anew."""
+    seen = json.loads((root / "docs/agents.json").read_text(encoding="utf-8"))
+    text = (root / "docs/agents.md").read_text(encoding="utf-8")
+    return between(text, AGENTS_BEGIN, AGENTS_END, agents_table(seen))
 
 
 PAGES: Mapping[str, Callable[[], str]] = {
@@ -166,6 +203,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/failures.md": failures_page,
     "docs/errors.md": errors_page,
     "docs/exit-codes.md": exits_page,
+    "docs/agents.md": agents_page,
     "README.md": lambda: readme((ROOT / "README.md").read_text(encoding="utf-8")),
 }
 

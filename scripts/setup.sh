@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prepare this checkout: `setup.sh runtime` for the demo, `setup.sh dev` for tests, `setup.sh system` for the
-# programs that some tests need. Called by the Makefile.
+# programs that some tests need, `setup.sh agents` for agent programs to test with. Called by the Makefile.
 set -eu
 cd "$(dirname "$0")/.."
 venv=.venv
@@ -93,9 +93,26 @@ install_system() {
     fi
 }
 
+# Agent programs in pinned versions, into a folder that git ignores: nothing of the user's own is touched.
+install_agents() {
+    command -v npm >/dev/null 2>&1 ||
+        stop "These tests need Node.js 20 or newer with npm. Install it, then make again."
+    case "$(uname -s)-$(uname -m)" in
+    Linux-x86_64) platform=linux-x64 ;;
+    Linux-aarch64) platform=linux-arm64 ;;
+    Darwin-x86_64) platform=darwin-x64 ;;
+    Darwin-arm64) platform=darwin-arm64 ;;
+    *) stop "There is no goose for $(uname -s) on $(uname -m)." ;;
+    esac
+    say "Installing goose, Gemini CLI and OpenCode into .agents, about 1 minute and 750 MB..."
+    npm install --prefix .agents --no-save --no-audit --no-fund --loglevel=error \
+        "@aaif/goose-binary-$platform@1.52.0" @google/gemini-cli@0.61.0 opencode-ai@1.18.33
+}
+
 case "${1:-}" in
 runtime) install_runtime ;;
 dev) install_dev ;;
 system) install_system ;;
-*) stop "usage: scripts/setup.sh runtime|dev|system" ;;
+agents) install_agents ;;
+*) stop "usage: scripts/setup.sh runtime|dev|system|agents" ;;
 esac

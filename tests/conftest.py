@@ -3,6 +3,7 @@
 import pytest
 
 pytest_plugins = [
+    "tests.agents_table_plugin",
     "tests.capabilities_plugin",
     "tests.failures_plugin",
     "tests.order_plugin",

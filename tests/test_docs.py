@@ -10,6 +10,7 @@ from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.cli.exits import ExitCode
 from loopwright.core.failures import Failure
 from loopwright.core.states import MACHINES
+from loopwright.testing.conformance.behaviours import BEHAVIOURS, NO_STAND_IN
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -53,6 +54,26 @@ def test_checking_the_pages_notices_a_stale_one(tmp_path: Path, capsys: pytest.C
 def test_a_readme_without_marks_for_the_exit_codes_is_refused() -> None:
     with pytest.raises(ValueError, match="needs the marks"):
         render_docs.readme("# Title\n")
+
+
+def test_the_table_of_adapters_shows_what_was_seen_and_why_something_was_not_asked() -> None:
+    rows = {"one": {"kept": True}, "two": {"kept": False}, "three": {"excuse": "it cannot"}}
+    seen = {"behaviours": {"one": "It does.", "two": "It fails.", "three": "It is."}, "adapters": {"a": rows}}
+    assert render_docs.agents_table(seen).splitlines() == [
+        "| behaviour | a |",
+        "|---|---|",
+        "| `one`: It does. | yes |",
+        "| `two`: It fails. | **no** |",
+        "| `three`: It is. | – |",
+        "",
+        "Not asked of a: `three` (it cannot).",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(BEHAVIOURS.keys() - NO_STAND_IN))
+def test_what_a_stand_in_has_to_play_is_documented(name: str) -> None:
+    table = (ROOT / "docs/writing-an-adapter.md").read_text("utf-8").split("### What a stand-in plays")[1]
+    assert f"`{BEHAVIOURS[name].plays or name}`" in table
 
 
 @pytest.mark.parametrize("cls", render_docs.error_classes(), ids=lambda cls: cls.code)

@@ -1,8 +1,10 @@
 """Every adapter against its stand-in, behaviour by behaviour, under real keepers and the engine's own driving."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.agents_table_plugin import PROPERTY
 from tests.contracts.agents.subjects import SUBJECTS
 
 from loopwright.testing.conformance import Subject, check
@@ -17,6 +19,7 @@ CASES = [
 @pytest.mark.capability("C028", "C029")
 @pytest.mark.parametrize(("subject", "behaviour"), CASES)
 async def test_an_adapter_takes_a_behaviour_for_what_it_is(
-    subject: Subject, behaviour: str, tmp_path: Path
+    subject: Subject, behaviour: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
+    record_property(PROPERTY, (subject.name, behaviour))
     assert await check(subject, behaviour, tmp_path / "place") == ()

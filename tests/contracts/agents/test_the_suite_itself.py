@@ -36,6 +36,7 @@ class Wrong:
     folded: Callable[[Any, OutputLine], Folded] = RIGHT.fold
     judged: Callable[[AgentResult, Any, Exit], AgentResult] = lambda result, state, how: result
     invoked: Callable[[Invocation], Invocation] = lambda invocation: invocation
+    stopped: tuple[str, ...] = ()
     capabilities: frozenset[str] = RIGHT.capabilities
     name: str = "wrong"
 
@@ -49,7 +50,7 @@ class Wrong:
         return self.folded(state, line)
 
     def interrupt(self, state: Any) -> tuple[str, ...]:
-        return ()
+        return self.stopped
 
     def result(self, state: Any, exit: Exit) -> AgentResult:
         return self.judged(RIGHT.result(state, exit), state, exit)
@@ -114,11 +115,16 @@ DEFECTS = [
         "it can tell its cost, and does not",
     ),
     ("done", Wrong(folded=tells_chance), "folding again tells"),
-    ("done", Wrong(folded=writes_chance, invoked=lambda one: replace(one, stdin="pipe")), "write 1 was"),
+    ("interrupt", Wrong(folded=writes_chance, invoked=lambda one: replace(one, stdin="pipe")), "write 1 was"),
     ("done", Wrong(folded=trusts_types), "makes it raise KeyError"),
     ("done", Wrong(folded=tells_nuls), "has a NUL"),
     ("unknown_events", Wrong(folded=forgets_the_unknown), "no event Raw was told"),
     ("done", Wrong(capabilities=RIGHT.capabilities | {"flight"}), "there is no capability flight"),
+    (
+        "interrupt",
+        Wrong(stopped=("please stop\n",), invoked=lambda one: replace(one, stdin="pipe")),
+        "it was told in its own words to stop, and had to be ended all the same",
+    ),
     ("done", Wrong(invoked=lambda one: replace(one, env={"X": uuid4().hex})), "another invocation"),
 ]
 

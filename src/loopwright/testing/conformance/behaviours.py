@@ -36,6 +36,8 @@ class Expected:
     """How far ahead the time to try again lies, for an agent that can tell it."""
     ended_by: tuple[str, ...] = ("itself",)
     """How the keeper may have come to the end of the process."""
+    orderly: bool = False
+    """Where the adapter had words to stop it with, these alone brought it to its end."""
     makes: tuple[str, ...] = ()
     """Files of the workspace that must be there afterwards."""
     makes_not: tuple[str, ...] = ()
@@ -69,7 +71,6 @@ def _fails(failure: Failure, says: str, *, needs: str = "", stop: Stop = "never"
 
 
 _DONE: Final = Expected(claimed=True, makes=("made.txt",))
-_STOPPED: Final = Expected(failures=(Failure.CANCELLED,), ended_by=("asked", "itself"))
 
 BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
     {
@@ -139,7 +140,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
             says="A person stops it in its own words, and it ends its turn in order.",
             needs="interrupt",
             stop="when working",
-            expected=_STOPPED,
+            expected=Expected(failures=(Failure.CANCELLED,), ended_by=("asked", "itself"), orderly=True),
         ),
         "ignores_sigint": Behaviour(
             says="It does not listen when it is stopped: it is ended all the same.",

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import psutil
 
+from loopwright.engine.runs import INTERRUPT
 from loopwright.keeper import places
 from loopwright.ports import AgentResult
 from loopwright.testing.conformance import laws
@@ -98,6 +99,9 @@ def _of_stopping(behaviour: Behaviour, run: Played) -> Iterator[str]:
     if behaviour.stop == "when working" and not run.ended.interrupted:
         kinds = ", ".join(sorted({event.kind for event in run.events})) or "nothing"
         yield f"it was not stopped: it has to be heard working (Text or ToolStart), and told {kinds}"
+    in_words = any(entry["n"] >= INTERRUPT for entry in run.writes())
+    if behaviour.expected.orderly and in_words and run.ended.exit.ended_by != "itself":
+        yield "it was told in its own words to stop, and had to be ended all the same"
 
 
 def _of_conversation(subject: Subject, played: Sequence[Played]) -> Iterator[str]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from loopwright.engine.runs import INTERRUPT
-from loopwright.keeper import places
 from loopwright.ports import (
     CAPABILITIES,
     Agent,
@@ -62,11 +61,7 @@ def _of_folding_again(agent: Agent, run: Played) -> Iterator[str]:
 
 def _of_writes(run: Played, folded: list[tuple[str, bool]]) -> Iterator[str]:
     """What was written must be what folding again would write: then no number is ever used for two things."""
-    log = run.spec.directory / places.WRITES
-    logged = (
-        [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
-    )
-    for entry in logged:
+    for entry in run.writes():
         if entry["n"] >= INTERRUPT:
             continue
         again = folded[entry["n"] - 1] if entry["n"] <= len(folded) else None

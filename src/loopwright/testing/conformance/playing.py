@@ -1,6 +1,7 @@
 """Plays one behaviour: the adapter's own invocation, a real keeper, and the engine's own driving."""
 
 import asyncio
+import json
 import os
 import shlex
 import sys
@@ -10,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from signal import SIGTERM
+from typing import Any
 from uuid import uuid4
 
 from loopwright.adapters.agents.environment import agent_environment
@@ -17,6 +19,7 @@ from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.keeping_files import read_status
 from loopwright.core.model import Usage
 from loopwright.engine.runs import Ended, drive_agent
+from loopwright.keeper import places
 from loopwright.ports import AgentEvent, AgentRequest, OutputLine, RunSpec, Spent
 from loopwright.testing.conformance.behaviours import BEHAVIOURS, NO_STAND_IN, Behaviour
 from loopwright.testing.conformance.subjects import Subject, filled
@@ -36,6 +39,11 @@ class Played:
     events: tuple[AgentEvent, ...]
     lines: tuple[OutputLine, ...]
     seconds: float
+
+    def writes(self) -> list[dict[str, Any]]:
+        """Return what was written to the process, as its keeper logged it."""
+        log = self.spec.directory / places.WRITES
+        return [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.exists() else []
 
 
 async def play(subject: Subject, name: str, place: Path) -> tuple[Played, ...]:
