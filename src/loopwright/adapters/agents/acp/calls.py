@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from posixpath import normpath
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from loopwright.adapters.agents.acp.profiles import Profile
 from loopwright.adapters.agents.acp.state import AcpState, Call
@@ -16,11 +16,13 @@ from loopwright.core.permissions import Wish
 
 _COMMANDS: Final = ("command", "cmd", "script")
 _FOLDERS: Final = ("cwd", "workdir", "working_dir", "directory")
-_PATHS: Final = ("file_path", "filePath", "filepath", "path", "fileName", "abs_path", "notebook_path")
+_PATHS: Final = (
+    "file_path", "filePath", "filepath", "path", "fileName", "abs_path", "notebook_path", "old_path", "new_path",
+    "source", "destination",
+)  # fmt: skip
 """Names of inputs, as the agents and the models have them."""
 
 _SHELLS: Final = re.compile(r"(?:/\S*/)?(?:ba|z|da|k|fi)?sh")
-_MOST_PATHS: Final = 200
 
 _MEANING: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -47,7 +49,7 @@ def learnt(known: Call | None, told: Object) -> Call:
         command=_command(given) or call.command,
         cwd=_first(given, _FOLDERS) or call.cwd,
         url=_whole(given.get("url")) or call.url,
-        paths=tuple(dict.fromkeys(_paths(told, given)))[:_MOST_PATHS] or call.paths,
+        paths=tuple(dict.fromkeys(_paths(told, given))) or call.paths,
     )
 
 
@@ -56,9 +58,14 @@ def shown_name(call: Call) -> str:
     return readable(call.name or call.kind or "tool", 200)
 
 
+def kind_of(call: Call, profile: Profile) -> str:
+    """Return the kind of a call, in the protocol's words."""
+    return call.kind if call.kind not in ("", "other") else profile.tool_kinds.get(call.name, "other")
+
+
 def wishes(state: AcpState, call: Call, profile: Profile) -> tuple[Wish, ...]:
     """Return what a call needs leave for; what cannot be told exactly is never taken for something harmless."""
-    kind = call.kind if call.kind not in ("", "other") else profile.tool_kinds.get(call.name, "other")
+    kind = kind_of(call, profile)
     match _MEANING.get(kind, "tool"):
         case "read":
             return (Wish(kind="read", what=call.paths[0] if call.paths else readable(call.title, 500)),)
@@ -150,11 +157,13 @@ def _command(given: Object) -> str:
 
 
 def _paths(told: Object, given: Object) -> Iterator[str]:
-    for one in (*_list(told.get("locations")), *_list(told.get("content"))):
-        if path := _whole(object_in(one).get("path")):
-            yield path
-    if path := _first(given, _PATHS):
-        yield path
+    """Yield every path that a call has to do with: one that was left out would be allowed along with the others."""
+    for name in ("locations", "content"):
+        listed = told.get(name)
+        for one in listed if isinstance(listed, list) else ():
+            if path := _whole(object_in(one).get("path")):
+                yield path
+    yield from (path for name in _PATHS if (path := _whole(given.get(name))))
     changes = given.get("changes")
     yield from (_whole(path) for path in changes if path) if isinstance(changes, dict) else ()
 
@@ -166,7 +175,3 @@ def _first(given: Object, names: Sequence[str]) -> str:
 def _whole(value: object) -> str:
     """Return a text of any length: what is decided about must not be cut."""
     return readable(value, LONGEST_LINE)
-
-
-def _list(value: Any) -> list[Any]:
-    return value[:_MOST_PATHS] if isinstance(value, list) else []

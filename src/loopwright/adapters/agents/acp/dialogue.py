@@ -10,7 +10,7 @@ from typing import Any
 
 from loopwright.adapters.agents.acp import failures, leave, meters, rpc, updates
 from loopwright.adapters.agents.acp.profiles import Profile
-from loopwright.adapters.agents.acp.state import AcpState, Ending, Problem
+from loopwright.adapters.agents.acp.state import AcpState, Aim, Ending, Problem
 from loopwright.adapters.agents.output import Object, json_object, object_in, readable, remembered
 from loopwright.ports import AgentEvent, Folded, OutputLine
 
@@ -23,7 +23,7 @@ def fold(state: AcpState, profile: Profile, line: OutputLine) -> Folded:
     method, params = message.get("method"), object_in(message.get("params"))
     if isinstance(method, str) and "id" in message:
         return _requested(state, profile, method, message["id"], params)
-    if method == "session/update" and (not state.is_working or params.get("sessionId") == state.session):
+    if method == "session/update" and _is_ours(state, params):
         return updates.fold(state, profile, object_in(params.get("update")))
     if isinstance(method, str):
         return Folded(state=state, events=(_raw({"method": readable(method, 100)}),))
@@ -33,6 +33,11 @@ def fold(state: AcpState, profile: Profile, line: OutputLine) -> Folded:
     if "error" in message:
         return _failed(state, profile, step, message["error"])
     return _answered(state, profile, step, object_in(message["result"]))
+
+
+def _is_ours(state: AcpState, params: Object) -> bool:
+    """Whether something is told of our own conversation, and not of one that the agent started for itself."""
+    return not state.is_working or state.session is None or params.get("sessionId") == state.session
 
 
 def _step(state: AcpState, id: object) -> int | None:
@@ -63,10 +68,10 @@ def _unread(state: AcpState, line: OutputLine) -> Folded:
 def _requested(state: AcpState, profile: Profile, method: str, id: object, params: Object) -> Folded:
     """Answer a request of the agent's. What was not announced as ours to do is none of ours."""
     raw = _raw({"request": readable(method, 100)})
+    if method == "session/request_permission" and state.is_working:
+        return leave.fold(state, profile, id, params)
     if state.aim is None or state.ending is not None:
         return Folded(state=state, events=(raw,))
-    if method == "session/request_permission":
-        return leave.fold(state, profile, state.aim.permissions, id, params)
     no = rpc.refusal(id, rpc.METHOD_NOT_FOUND, f"Method not found: {readable(method, 100)}")
     return Folded(state=state, events=(raw,), writes=(no,))
 
@@ -163,7 +168,7 @@ def _begin(state: AcpState, profile: Profile) -> Folded:
 
 def _begun(state: AcpState, profile: Profile, result: Object) -> Folded:
     session = readable(result.get("sessionId"), 300) or _known_session(state, profile)
-    if session is None:
+    if session is None and state.aim is not None:
         nameless = Problem(message="it began a conversation without a name")
         return _ended(state, Ending(step=rpc.SESSION, problem=nameless))
     option = _model_option(result)
@@ -179,7 +184,7 @@ def _begun(state: AcpState, profile: Profile, result: Object) -> Folded:
     started = AgentEvent(kind="Started", text=state.model or "", data=data)
     if state.aim is None:
         return Folded(state=replace(state, waiting=rpc.PROMPT), events=(started,))
-    step = _choose_mode(state, state.aim.mode, object_in(result.get("modes")))
+    step = _choose_mode(state, state.aim, object_in(result.get("modes")))
     return replace(step, events=(started, *step.events))
 
 
@@ -188,14 +193,15 @@ def _known_session(state: AcpState, profile: Profile) -> str | None:
     return state.aim.session_ref if state.aim and profile.goes_on_by and state.can_load else None
 
 
-def _choose_mode(state: AcpState, wanted: str, modes: Object) -> Folded:
-    if not wanted or modes.get("currentModeId") == wanted:
-        return _choose_model(state)
+def _choose_mode(state: AcpState, aim: Aim, modes: Object) -> Folded:
     offered = [readable(object_in(one).get("id"), 200) for one in _list(modes.get("availableModes"))]
-    if wanted not in offered:
+    wanted = next((mode for mode in aim.modes if mode in offered), None)
+    if aim.modes and wanted is None:
         # It would work with other permissions than were promised.
-        told = f"it has no mode {wanted!r}, only {', '.join(offered) or 'none'}"
+        told = f"it has no mode {aim.modes[-1]!r}, only {', '.join(offered) or 'none'}"
         return _ended(state, Ending(step=rpc.MODE, problem=Problem(message=told)))
+    if wanted is None or modes.get("currentModeId") == wanted:
+        return _choose_model(state)
     return _ask(state, rpc.MODE, "session/set_mode", {"sessionId": state.session, "modeId": wanted})
 
 

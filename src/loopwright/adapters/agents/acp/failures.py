@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.state import Problem
-from loopwright.adapters.agents.output import object_in, readable
+from loopwright.adapters.agents.output import json_object, object_in, readable
 from loopwright.core.failures import Failure
 
 _BY_KIND: Final[Mapping[str, Failure]] = MappingProxyType(
@@ -58,7 +58,7 @@ _FIRST_WORDS: Final = (
     (re.compile(r"api.?key (?:is )?(?:not valid|missing|invalid)|API_KEY_INVALID", re.IGNORECASE), Failure.AUTH),
 )  # fmt: skip
 _LAST_WORDS: Final = (
-    (re.compile(r"api.?key|authenticat|unauthori[sz]ed|log(?:ged)? ?in\b", re.IGNORECASE), Failure.AUTH),
+    (re.compile(r"api.?key|authenticat|auth method|unauthori[sz]ed|log(?:ged)? ?in\b", re.IGNORECASE), Failure.AUTH),
     (re.compile(r"rate.?limit|too many requests|resource.{0,10}exhausted", re.IGNORECASE), Failure.RATE_LIMIT),
     (re.compile(r"overloaded|high demand|at capacity|internal server error|service unavailable", re.IGNORECASE),
      Failure.OVERLOADED),
@@ -91,12 +91,18 @@ def problem(error: object) -> Problem:
     )
     code = facts.get("code")
     words = (facts.get("message"), details.get("details"), details.get("message"), data)
-    told = [text for one in words if (text := readable(one, 2_000))]
+    told = [_unwrapped(text) for one in words if (text := readable(one, 2_000))]
     return Problem(
         message=": ".join(dict.fromkeys(told)) or "it reported an error without words",
         code=code if isinstance(code, int) and not isinstance(code, bool) else None,
         kind=named,
     )
+
+
+def _unwrapped(text: str) -> str:
+    """Return the words in an answer of a service that was handed on as it came."""
+    inner = object_in((json_object(text) or {}).get("error"))
+    return readable(inner.get("message"), 2_000) or text
 
 
 def failure(of: Problem) -> Failure:

@@ -7,7 +7,7 @@ from loopwright.adapters.agents.acp import calls, rpc, updates
 from loopwright.adapters.agents.acp.profiles import Profile
 from loopwright.adapters.agents.acp.state import AcpState
 from loopwright.adapters.agents.output import Object, object_in, readable
-from loopwright.core.permissions import Permissions, Settled, Wish, settle
+from loopwright.core.permissions import Settled, Wish, settle
 from loopwright.core.questions import asking_leave
 from loopwright.ports import AgentEvent, Folded
 
@@ -19,13 +19,16 @@ _KINDS: Final = {
 _CANCELLED: Final = {"outcome": {"outcome": "cancelled"}}
 
 
-def fold(state: AcpState, profile: Profile, permissions: Permissions, id: object, params: Object) -> Folded:
+def fold(state: AcpState, profile: Profile, id: object, params: Object) -> Folded:
     """Answer a request for leave; the protocol has no words for why, so what a person has to say stops the turn."""
     told = object_in(params.get("toolCall"))
     known = state.call(readable(told.get("toolCallId"), 300))
     asked_for = calls.learnt(known, _named(told, params, profile))
     # What is asked may be about a part of the call only, so it does not change what is known of the whole.
     state, events = updates.started(state, known or asked_for)
+    if state.aim is None:
+        return Folded(state=state, events=events)
+    permissions = state.aim.permissions
     wishes = calls.wishes(state, asked_for, profile)
     settled = [(settle(permissions, wish), wish) for wish in wishes]
     refused = [wish for verdict, wish in settled if verdict is Settled.DENY]

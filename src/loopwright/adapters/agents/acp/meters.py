@@ -14,7 +14,8 @@ def with_chunk(state: AcpState, profile: Profile, meta: Object) -> AcpState:
     counts = object_in(meta.get("usage"))
     if profile.tokens_in != "chunks" or not counts:
         return state
-    return replace(state, usage=_plus(state.usage, _usage(counts)))
+    usage = _usage(counts)
+    return state if usage is None else replace(state, usage=_plus(state.usage, usage))
 
 
 def with_result(state: AcpState, profile: Profile, result: Object) -> AcpState:
@@ -66,9 +67,11 @@ def context(update: Object, cost_micros: int | None) -> dict[str, Any]:
     }
 
 
-def _usage(counts: Object) -> Usage:
+def _usage(counts: Object) -> Usage | None:
     """Read a count. Some agents count what came from a cache as input as well; we keep the two apart."""
     given, said = whole_number(counts.get("inputTokens")), whole_number(counts.get("outputTokens"))
+    if not given and not said:
+        return None  # of a turn that was stopped nothing is known
     read = whole_number(counts.get("cachedReadTokens"))
     written = whole_number(counts.get("cachedWriteTokens"))
     total = whole_number(counts.get("totalTokens"))

@@ -58,8 +58,10 @@ def hello() -> str:
 def aim(profile: Profile, request: AgentRequest) -> Aim:
     """Take from a request what the conversation needs."""
     given = request.options
-    free = request.permissions.access is Access.SANDBOXED_ALL and profile.free_mode
-    mode = options.text(profile.name, given, "mode") or (profile.free_mode if free else profile.asking_mode)
+    free = request.permissions.access is Access.SANDBOXED_ALL
+    chosen = options.text(profile.name, given, "mode")
+    # Without its free mode it asks, and is always allowed.
+    modes = (chosen,) if chosen else (profile.free_mode if free else "", profile.asking_mode)
     # There is no other place for it in the protocol.
     prompt = f"{request.instructions.strip()}\n\n{request.prompt}" if request.instructions else request.prompt
     return Aim(
@@ -72,7 +74,7 @@ def aim(profile: Profile, request: AgentRequest) -> Aim:
         fork=request.fork,
         tools=() if profile.tools_argument else tuple(request.tools.items()),
         servers=tuple(request.tools),
-        mode=mode,
+        modes=tuple(mode for mode in modes if mode),
         auth=options.text(profile.name, given, "auth"),
     )
 

@@ -33,7 +33,8 @@ class Aim:
     """Only where they are told in the conversation."""
     servers: tuple[str, ...]
     """Names of all tool servers."""
-    mode: str
+    modes: tuple[str, ...]
+    """The first one that the agent offers is to be its mode; empty where its mode does not matter."""
     auth: str | None
 
 

@@ -15,6 +15,7 @@ _CHANGING: Final = ("edit", "delete", "move")
 _SAY_AT: Final = 400
 """Words come in pieces; they are told at the end of a message, and at the end of a line from this length on."""
 
+_MOST_CHANGES: Final = 200
 _PLAN_MARKS: Final = {"completed": "[x]", "in_progress": "[>]"}
 
 
@@ -29,7 +30,7 @@ def fold(state: AcpState, profile: Profile, update: Object) -> Folded:
         case "agent_thought_chunk":
             return _thought(state, update)
         case "tool_call" | "tool_call_update":
-            return _call(state, update)
+            return _call(state, profile, update)
         case "usage_update":
             return _usage(state, update)
         case "plan":
@@ -137,7 +138,7 @@ def _thought(state: AcpState, update: Object) -> Folded:
     return Folded(state=state, events=events)
 
 
-def _call(state: AcpState, update: Object) -> Folded:
+def _call(state: AcpState, profile: Profile, update: Object) -> Folded:
     call = calls.learnt(state.call(readable(update.get("toolCallId"), 300)), update)
     status = update.get("status")
     if not (call.told or call.command or call.paths or status in ("in_progress", *_ENDED)):
@@ -154,14 +155,15 @@ def _call(state: AcpState, update: Object) -> Folded:
         text=_outcome(update),
         data={"id": readable(call.id, 300), "name": calls.shown_name(call), "ok": ok},
     )
-    changes = tuple(_changes(state, call)) if ok and call.kind in _CHANGING else ()
+    kind = calls.kind_of(call, profile)
+    changes = tuple(_changes(state, call, kind)) if ok and kind in _CHANGING else ()
     return Folded(state=state.without_call(call.id), events=(*events, ended, *changes))
 
 
-def _changes(state: AcpState, call: Call) -> Iterator[AgentEvent]:
-    for path in call.paths:
+def _changes(state: AcpState, call: Call, kind: str) -> Iterator[AgentEvent]:
+    for path in call.paths[:_MOST_CHANGES]:
         where = readable(calls.place(state, path)[0], 1_000)
-        change = "deleted" if call.kind == "delete" else "changed"
+        change = "deleted" if kind == "delete" else "changed"
         yield AgentEvent(kind="FileChange", text=where, data={"path": where, "change": change})
 
 
@@ -176,7 +178,8 @@ def _outcome(update: Object) -> str:
 def _usage(state: AcpState, update: Object) -> Folded:
     cost = object_in(update.get("cost"))
     amount = micros(cost.get("amount")) if cost.get("currency") == "USD" else None
-    if amount is not None:
+    if amount:
+        # Nothing at all is what it says as well when it does not know: without prices, and of a call that was stopped.
         state = replace(state, cost_micros=amount)
     return Folded(state=state, events=(AgentEvent(kind="Usage", data=meters.context(update, amount)),))
 
