@@ -185,7 +185,7 @@ def harmless(call: dict[str, Any], may: Permissions) -> bool:
         case "read" | "search" | "think":
             return True
         case "edit" | "delete":
-            return may.access is Access.EDIT and bool(named) and set(named) <= {"/workspace/a", "c"}
+            return may.access is Access.EDIT and bool(named) and set(named) <= {"/workspace/a", "c", "\ud800"}
         case "execute" if line == "cat a":
             return True
         case "execute":

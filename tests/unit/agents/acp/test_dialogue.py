@@ -320,13 +320,29 @@ class TestEnds:
         assert result.claimed
         assert result.summary == "Done."
 
+    @pytest.mark.parametrize(
+        ("more", "failure"),
+        [
+            ([], Failure.TOOL),
+            ([told("tool_call_update", toolCallId="c", status="failed")], Failure.TOOL),
+            ([says("Then not.")], None),
+            ([told("tool_call", toolCallId="other", title="x", status="completed")], None),
+        ],
+    )
+    def test_a_turn_that_ends_at_a_refusal_is_no_success(self, more: Any, failure: Failure | None) -> None:
+        asked = wants(1, {"kind": "execute", "rawInput": {"command": "make"}})
+        lines = [*start(AGENT), says("I build."), asked, *more, end()]
+        run = fold(AGENT, lines, request(permissions=Permissions(access=Access.READ_ONLY)))
+        assert run.result().failure is failure
+        assert "make" in run.result().detail
+
     def test_an_agent_of_another_kind_may_begin_with_such_words(self) -> None:
         assert fold(AGENT, [*start(AGENT), says("Error: is the title."), end()], request()).result().claimed
 
     def test_a_version_that_nobody_tried_is_named_when_something_went_wrong(self) -> None:
         agent = AcpAgent(profile=GOOSE)
         lines = [*start(agent), end("something_new")]
-        assert "this is version 1.2.3; tried was 1.52" in fold(agent, lines, request()).result().detail
+        assert "this is version 1.2.3; tried was 1.52.0" in fold(agent, lines, request()).result().detail
         assert fold(agent, [*start(agent), says("hi"), end()], request()).result().detail == ""
 
     def test_a_question_in_its_last_words_is_asked(self) -> None:

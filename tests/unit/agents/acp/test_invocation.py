@@ -112,6 +112,23 @@ def test_claude_is_told_that_it_sits_in_a_sandbox_only_where_it_may_do_everythin
     assert "IS_SANDBOX" not in started("claude-acp").env
 
 
+def test_copilot_is_told_what_is_refused_because_a_refusal_would_end_its_turn() -> None:
+    argv = {access: started("copilot", permissions=Permissions(access=access)).argv for access in Access}
+    assert argv[Access.EDIT] == ("copilot", "--acp")
+    assert argv[Access.READ_ONLY][2:] == ("--deny-tool=write", "--deny-tool=shell")
+    assert argv[Access.SANDBOXED_ALL][2:] == ("--allow-all-tools", "--allow-all-paths")
+
+
+def test_qwen_has_no_tools_to_change_anything_where_it_may_only_read() -> None:
+    argv = started("qwen", permissions=Permissions(access=Access.READ_ONLY)).argv
+    assert argv[2:] == (
+        "--exclude-tools=edit",
+        "--exclude-tools=write_file",
+        "--exclude-tools=run_shell_command",
+    )
+    assert started("qwen").argv == ("qwen", "--acp")
+
+
 def test_copilot_is_told_of_tool_servers_in_a_file_because_their_variables_may_be_secret() -> None:
     found = started("copilot", tools=TOOLS)
     assert found.argv[-2:] == ("--additional-mcp-config", "@/run/tools.json")

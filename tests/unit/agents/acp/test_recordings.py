@@ -66,8 +66,9 @@ ODD: dict[str, Failure | str | None] = {
     "goose_context": Failure.AGENT_ERROR,
     # The same words as for a limit on requests, but with an invoice.
     "goose_429quota": Failure.BILLING,
-    # It ends its turn at a refusal.
+    # They end their turn at a refusal; opencode does not where it was told so.
     "copilot_shell-rej": Failure.TOOL,
+    "opencode_shell-rej": Failure.TOOL,
     # It begins a conversation that it does not find anew, under the same name.
     "qwen_say-lost": None,
 }

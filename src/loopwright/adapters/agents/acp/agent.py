@@ -1,5 +1,6 @@
 """Agents that speak the Agent Client Protocol: the codec, and what a run of it came to."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -34,6 +35,7 @@ _BY_STOP_REASON: Final[Mapping[str, Failure | None]] = MappingProxyType(
         "cancelled": Failure.CANCELLED,
     }
 )
+_NUMBERS: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){1,3}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +45,13 @@ class AcpAgent:
     profile: Profile = ACP
     name: str = field(default="", init=False)
     capabilities: frozenset[str] = field(default=frozenset(), init=False)
+    tested: tuple[str, str] | None = field(default=None, init=False)
+    """The oldest and the newest version of the program that were tried."""
 
     def __post_init__(self) -> None:
-        """Take name and capabilities from the profile."""
-        object.__setattr__(self, "name", self.profile.name)
-        object.__setattr__(self, "capabilities", self.profile.capabilities)
+        """Take from the profile what others ask an agent for."""
+        for name in ("name", "capabilities", "tested"):
+            object.__setattr__(self, name, getattr(self.profile, name))
 
     def invocation(self, request: AgentRequest) -> Invocation:
         """Say how to start it; everything else is told on stdin when it is ready."""
@@ -96,7 +100,7 @@ class AcpAgent:
         denied = ", ".join(dict.fromkeys(state.denied))
         parts = [detail, f"permission was denied for {denied}" if denied else ""]
         if failure in (Failure.AGENT_ERROR, Failure.CRASH, Failure.CANNOT_START) and self._is_untried(state):
-            oldest, newest = self.profile.tested or ("", "")
+            oldest, newest = self.tested or ("", "")
             tried = oldest if oldest == newest else f"{oldest} to {newest}"
             parts.append(f"this is version {state.version}; tried was {tried}")
         return "; ".join(part for part in parts if part)

@@ -58,7 +58,9 @@ _FIRST_WORDS: Final = (
     (re.compile(r"api.?key (?:is )?(?:not valid|missing|invalid)|API_KEY_INVALID", re.IGNORECASE), Failure.AUTH),
 )  # fmt: skip
 _LAST_WORDS: Final = (
-    (re.compile(r"api.?key|authenticat|auth method|unauthori[sz]ed|log(?:ged)? ?in\b", re.IGNORECASE), Failure.AUTH),
+    (re.compile(r"api.?key|authenticat|auth method|insufficient permissions|forbidden|unauthori[sz]ed|"
+                r"log(?:ged)? ?in\b", re.IGNORECASE),
+     Failure.AUTH),
     (re.compile(r"rate.?limit|too many requests|resource.{0,10}exhausted", re.IGNORECASE), Failure.RATE_LIMIT),
     (re.compile(r"overloaded|high demand|at capacity|internal server error|service unavailable", re.IGNORECASE),
      Failure.OVERLOADED),

@@ -44,7 +44,9 @@ def fold(state: AcpState, profile: Profile, id: object, params: Object) -> Folde
     data = {"class": "permission_denied", "tool": calls.shown_name(asked_for)}
     event = AgentEvent(kind="Error", text=f"{why}: {readable(what, 500)}", data=data)
     writes = (rpc.answer(id, answer or _CANCELLED),)
-    return Folded(state=state.with_denied(what), events=(*events, event), writes=writes)
+    # Some end their turn at a refusal, as if they were done. Whatever they do or say next shows that they went on.
+    state = replace(state.with_denied(what), complaint=("refused", readable(what, 500)))
+    return Folded(state=state, events=(*events, event), writes=writes)
 
 
 def _ask(state: AcpState, events: tuple[AgentEvent, ...], id: object, wishes: list[Wish]) -> Folded:

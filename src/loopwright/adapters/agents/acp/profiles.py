@@ -36,13 +36,14 @@ class Profile:
     arguments: tuple[str, ...] = ()
     capabilities: frozenset[str] = COMMON
     tested: tuple[str, str] | None = None
-    """The oldest and the newest version that was tried, each as major.minor."""
-    package: str = ""
-    """Where to get the program."""
+    """The oldest and the newest version that were tried."""
+    install: str = ""
+    """How to get the program."""
     inherit: tuple[str, ...] = ()
     home: tuple[HomePath, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     access_env: Mapping[Access, Mapping[str, str]] = field(default_factory=dict)
+    access_arguments: Mapping[Access, tuple[str, ...]] = field(default_factory=dict)
     files: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     """JSON files for the run's directory, by the variable that names each: file name and content."""
     model: Setting | None = None
@@ -80,8 +81,8 @@ GEMINI: Final = Profile(
     arguments=("--acp",),
     # Going on with a conversation is announced, and then fails: "No previous sessions found for this project."
     capabilities=COMMON | {"usage"},
-    tested=("0.61", "0.61"),
-    package="npm install -g @google/gemini-cli",
+    tested=("0.61.0", "0.61.0"),
+    install="npm install -g @google/gemini-cli",
     inherit=(
         "GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_CLOUD_PROJECT",
         "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_VERTEX_BASE_URL",
@@ -124,8 +125,8 @@ OPENCODE: Final = Profile(
     program="opencode",
     arguments=("acp",),
     capabilities=COMMON | {"resume", "fork", "cost"},
-    tested=("1.18", "1.18"),
-    package="npm install -g opencode-ai",
+    tested=("1.18.33", "1.18.33"),
+    install="npm install -g opencode-ai",
     inherit=(
         "OPENCODE_API_KEY", "OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR", "OPENCODE_DISABLE_MODELS_FETCH",
         "OPENCODE_MODELS_URL", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY",
@@ -159,8 +160,8 @@ GOOSE: Final = Profile(
     program="goose",
     arguments=("acp",),
     capabilities=COMMON | {"resume", "turns"},
-    tested=("1.52", "1.52"),
-    package="see https://block.github.io/goose",
+    tested=("1.52.0", "1.52.0"),
+    install="see https://block.github.io/goose",
     inherit=(
         "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_DISABLE_KEYRING", "OPENAI_API_KEY", "OPENAI_HOST",
         "OPENAI_BASE_PATH", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_HOST", "GOOGLE_API_KEY",
@@ -200,18 +201,23 @@ QWEN: Final = Profile(
     program="qwen",
     arguments=("--acp",),
     capabilities=COMMON | {"resume", "usage"},
-    tested=("0.15", "0.15"),
-    package="npm install -g @qwen-code/qwen-code",
+    tested=("0.15.10", "0.24.4"),
+    install="npm install -g @qwen-code/qwen-code",
     inherit=(
         "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY",
         "QWEN_HOME",
     ),
     home=(HomePath(path=".qwen/", writable=True, moved_by="QWEN_HOME"),),
+    # From 0.24 on a refusal of ours ends its turn.
+    access_arguments={
+        Access.READ_ONLY: tuple(f"--exclude-tools={tool}" for tool in ("edit", "write_file", "run_shell_command"))
+    },
     model=Setting(argument="--model"),
     own_tool_argument=f"--allowed-tools={OWN_TOOL}",
+    # From 0.24 on it begins in a mode in which the model itself decides.
     asking_mode="default",
     free_mode="yolo",
-    # It announces `resume` too, and then does not know the method. A conversation that it does not find it begins anew.
+    # It announces `resume` too, and up to 0.15 does not know the method.
     goes_on_by="session/load",
     tokens_in="chunks",
     tool_in_options=re.compile(r"Always Allow in project: (?P<tool>.+)"),
@@ -222,8 +228,8 @@ COPILOT: Final = Profile(
     program="copilot",
     arguments=("--acp",),
     capabilities=COMMON | {"resume", "usage"},
-    tested=("1.0", "1.0"),
-    package="npm install -g @github/copilot",
+    tested=("1.0.102", "1.0.102"),
+    install="npm install -g @github/copilot",
     inherit=(
         "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_HOME", "COPILOT_MODEL", "COPILOT_OFFLINE",
         "COPILOT_PROVIDER_TYPE", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_API_KEY",
@@ -231,6 +237,11 @@ COPILOT: Final = Profile(
     ),
     home=(HomePath(path=".copilot/", writable=True, moved_by="COPILOT_HOME"),),
     env={"COPILOT_AUTO_UPDATE": "false"},
+    access_arguments={
+        # A refusal of ours ends its turn, a rule of its own does not.
+        Access.READ_ONLY: ("--deny-tool=write", "--deny-tool=shell"),
+        Access.SANDBOXED_ALL: ("--allow-all-tools", "--allow-all-paths"),
+    },
     model=Setting(argument="--model"),
     # Of the servers that it is told in the conversation it takes none that is started by it.
     tools_argument="--additional-mcp-config",
@@ -249,8 +260,8 @@ CLAUDE: Final = Profile(
     name="claude-acp",
     program="claude-agent-acp",
     capabilities=COMMON | {"resume", "fork", "usage", "cost", "reset_time"},
-    tested=("0.99", "0.99"),
-    package="npm install -g @agentclientprotocol/claude-agent-acp",
+    tested=("0.99.1", "0.99.1"),
+    install="npm install -g @agentclientprotocol/claude-agent-acp",
     inherit=(
         "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
         "ANTHROPIC_MODEL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_EXECUTABLE",

@@ -104,8 +104,8 @@ def _words(command: str) -> tuple[str, ...]:
 
 
 def _settings(profile: Profile, request: AgentRequest) -> tuple[list[str], dict[str, str]]:
-    """Return the arguments and variables that tell model, turns and tools."""
-    argv: list[str] = []
+    """Return the arguments and variables that tell permissions, model, turns and tools."""
+    argv = list(profile.access_arguments.get(request.permissions.access, ()))
     env: dict[str, str] = {}
     wanted: tuple[tuple[Setting | None, str | None], ...] = (
         (profile.model, request.model),

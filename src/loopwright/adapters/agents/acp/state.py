@@ -108,7 +108,7 @@ class AcpState:
     did_something: bool = False
     """It said a word or used a tool."""
     complaint: tuple[Literal["error", "turns", "refused"], str] | None = None
-    """What the program itself said in place of the model, if that was the last thing."""
+    """What came last in place of the model's words: words of the program, or a refusal of ours."""
     circling: bool = False
     """It was stopped because it went round in circles."""
     asked: tuple[Asking, ...] = ()

@@ -43,9 +43,10 @@ def fold(state: AcpState, profile: Profile, update: Object) -> Folded:
 def started(state: AcpState, call: Call) -> tuple[AcpState, tuple[AgentEvent, ...]]:
     """Tell that a call began, once, and only when there is something to say about it."""
     state, said = flushed(state)
-    state = replace(state, messages_in_a_row=0, did_something=True, complaint=None)
+    state = replace(state, messages_in_a_row=0, did_something=True)
     if call.told:
         return state.with_call(call), said
+    state = replace(state, complaint=None)
     name = calls.shown_name(call)
     inputs = {"command": call.command, "path": call.paths[0] if call.paths else "", "url": call.url}
     given = {key: readable(value, 500) for key, value in inputs.items() if value}
@@ -144,7 +145,7 @@ def _call(state: AcpState, profile: Profile, update: Object) -> Folded:
     if not (call.told or call.command or call.paths or status in ("in_progress", *_ENDED)):
         # It is announced before its input is known; then there is nothing to tell yet.
         state, events = flushed(state)
-        new = replace(state.with_call(call), messages_in_a_row=0, did_something=True, complaint=None)
+        new = replace(state.with_call(call), messages_in_a_row=0, did_something=True)
         return Folded(state=new, events=events)
     state, events = started(state, call)
     if status not in _ENDED:
