@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,6 +13,8 @@ import pytest
 from tests.contracts.agents.subjects import SUBJECTS
 
 from loopwright.adapters.agents.output import json_object
+from loopwright.core.permissions import Wish
+from loopwright.core.questions import Asking
 from loopwright.ports import (
     AgentEvent,
     AgentRequest,
@@ -22,7 +25,8 @@ from loopwright.ports import (
     OutputLine,
     Spent,
 )
-from loopwright.testing.conformance import BEHAVIOURS, Subject, check
+from loopwright.testing.conformance import BEHAVIOURS, Played, Subject, check, play
+from loopwright.testing.conformance.judging import problems
 from loopwright.testing.scripted import ScriptedAgent
 
 GOOD = next(subject for subject in SUBJECTS if subject.name == "scripted")
@@ -134,6 +138,44 @@ async def test_a_planted_defect_is_found(behaviour: str, wrong: Any, words: str,
     subject = replace(GOOD, agent=wrong)
     found = await check(subject, behaviour, tmp_path / "place")
     assert words in "; ".join(found)
+
+
+def with_result(run: Played, **more: Any) -> Played:
+    assert run.ended.result is not None
+    return replace(run, ended=replace(run.ended, result=replace(run.ended.result, **more)))
+
+
+def with_exit(run: Played, **more: Any) -> Played:
+    return replace(run, ended=replace(run.ended, exit=replace(run.ended.exit, **more)))
+
+
+WISH = Wish(kind="command", what="make dist")
+ASKING = Asking(kind="permission", text="May I?", options=("yes", "no"), wish=WISH)
+ENDED = [
+    ("done", lambda run: with_exit(run, ended_by="idle"), "the process was ended by idle (0), not by itself"),
+    ("done", lambda run: replace(run, seconds=99.0), "it took 99.0 s"),
+    ("done", lambda run: replace(run, ended=replace(run.ended, result=None)), "its keeper was lost"),
+    ("done", lambda run: with_result(run, retry_at=datetime.now(UTC)), "nothing told when to try again"),
+    ("done", lambda run: with_result(run, session_ref=None), "its conversation has no name"),
+    ("done", lambda run: with_result(run, asked=(ASKING,)), "claimed and something else at once"),
+    ("auth", lambda run: with_result(run, detail=""), "it failed, and nothing says how"),
+    ("limit", lambda run: with_result(run, retry_at=datetime.now(UTC)), "it says to try again in"),
+    ("permission", lambda run: run, "a person is asked about [], not about command:make dist"),
+    ("permission", lambda run: with_result(run, asked=(replace(ASKING, options=()),)), "with the options ()"),
+    ("permission_granted", lambda run: run, "dist.txt was not made"),
+    ("permission_refused", lambda run: (run.spec.cwd / "dist.txt").touch() or run, "dist.txt was made"),
+    ("interrupt", lambda run: run, "it has to be heard working (Text or ToolStart), and told FileChange"),
+]
+
+
+@pytest.mark.parametrize(("behaviour", "bent", "words"), ENDED, ids=[words for _, _, words in ENDED])
+async def test_a_wrong_outcome_is_told_in_words(
+    behaviour: str, bent: Any, words: str, tmp_path: Path
+) -> None:
+    """A good run, taken for one of another behaviour or bent in one place."""
+    plays = behaviour if not GOOD.excuse(behaviour) and behaviour != "interrupt" else "done"
+    (run,) = await play(GOOD, plays, tmp_path / "place")
+    assert words in "; ".join(problems(GOOD, behaviour, (bent(run),)))
 
 
 def test_a_behaviour_that_does_not_exist_cannot_be_left_out() -> None:

@@ -4,6 +4,7 @@ import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 from tests.integration.model_server.clients import CLIENTS, RESULTS, Client, ask, post
@@ -143,4 +144,13 @@ def test_gemini_streams_a_list_to_who_does_not_ask_for_events() -> None:
 def test_tokens_are_counted_for_who_asks_and_that_is_no_turn(path: str, answer: dict[str, int]) -> None:
     with ModelServer(Scenario(turns=(Reply(),))) as server:
         assert json.loads(post(server.url + path, {})) == answer
+        assert server.asked == ()
+
+
+def test_a_program_that_looks_around_first_finds_somebody_and_a_model() -> None:
+    with ModelServer(Scenario(turns=(Reply(),))) as server:
+        with urlopen(Request(server.url, method="HEAD"), timeout=10) as response:
+            assert response.status == 200
+        with urlopen(f"{server.url}/v1/models", timeout=10) as response:
+            assert [model["id"] for model in json.loads(response.read())["data"]] == ["scripted"]
         assert server.asked == ()

@@ -13,7 +13,16 @@ from tests.integration.model_server.clients import CLIENTS, ask
 
 from loopwright.core.errors import BadConfig
 from loopwright.core.model import Usage
-from loopwright.testing.model_server import Flaky, Rejection, Reply, Scenario, ToolCall, Trouble, load
+from loopwright.testing.model_server import (
+    Flaky,
+    ModelServer,
+    Rejection,
+    Reply,
+    Scenario,
+    ToolCall,
+    Trouble,
+    load,
+)
 from loopwright.testing.model_server.scenario_file import parse
 
 EVERYTHING = {
@@ -140,4 +149,15 @@ def test_as_a_program_it_refuses_a_bad_file_in_one_line(tmp_path: Path) -> None:
     done = subprocess.run([*MODULE, str(scenario)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "there is no trouble 'flood' (known are: auth," in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_as_a_program_it_says_in_one_line_that_its_port_is_taken(tmp_path: Path) -> None:
+    scenario = write(tmp_path, {"turns": [{"text": "hello"}]})
+    with ModelServer(load(scenario)) as server:
+        port = server.url.rpartition(":")[2]
+        command = [*MODULE, str(scenario), "--port", port]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"port {port} cannot be used: ")
     assert len(done.stderr.splitlines()) == 1

@@ -21,14 +21,17 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--port", type=int, default=0, help="any free one unless given")
     given = parser.parse_args(arguments)
     try:
-        scenario = load(given.scenario)
+        server = ModelServer(load(given.scenario), port=given.port, heard=_tell)
     except UserError as problem:
         sys.stderr.write(f"{problem}{f' ({problem.hint})' if problem.hint else ''}\n")
+        return 2
+    except (OSError, OverflowError) as problem:
+        sys.stderr.write(f"port {given.port} cannot be used: {problem}\n")
         return 2
     stops = {signal.SIGINT, signal.SIGTERM}
     # Blocked before any thread is started, so that all of them leave these signals to the wait below.
     signal.pthread_sigmask(signal.SIG_BLOCK, stops)
-    with ModelServer(scenario, port=given.port, heard=_tell) as server:
+    with server:
         sys.stdout.write(f"{server.url}\n")
         sys.stdout.flush()
         signal.sigwait(stops)

@@ -41,7 +41,7 @@ def read(path: str, body: Json) -> Request:  # noqa: ARG001 - all is in the body
 
 
 def _text(content: Any) -> str:
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content or ())
 
 
 def reply(turn: Reply, frame: Frame) -> dict[str, Any]:
