@@ -140,6 +140,9 @@ def test_nothing_that_is_said_makes_it_raise_and_folding_again_comes_to_the_same
     agent.interrupt(state)
     result = agent.result(state, exit)
     assert result.claimed is (result.failure is None and not result.asked)
+    closed = [place for place, step in enumerate(steps) if step.close]
+    assert len(closed) <= 1
+    assert not any(step.writes for step in steps[(closed or [len(steps)])[0] :]), "nobody listens any more"
     for step in steps:
         for text in step.writes:
             assert text.endswith("\n")

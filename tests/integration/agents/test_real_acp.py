@@ -271,7 +271,6 @@ async def test_who_may_do_everything_is_not_asked(name: str, run: Run, workspace
     assert ran.requests() == 0
 
 
-@pytest.mark.capability("C031")
 async def test_it_is_stopped_in_its_own_words_while_it_works(name: str, run: Run, workspace: Path) -> None:
     sleeps = scenarios.RUNS[name]("python3 -c 'import time; time.sleep(100)'")
     scenario = Scenario(turns=(Reply(text="I sleep.", tools=(sleeps,)), Reply(text="I woke.")))

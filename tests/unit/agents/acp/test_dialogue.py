@@ -63,6 +63,10 @@ class TestBeginning:
             }
         ]
 
+    def test_who_takes_tool_servers_from_a_file_is_not_told_of_them_twice(self) -> None:
+        (new,) = fold(AcpAgent(profile=COPILOT), [begin()], request(tools=TOOLS)).said()
+        assert new["params"]["mcpServers"] == []
+
     def test_it_authenticates_first_where_a_way_is_named(self) -> None:
         run = fold(AGENT, [begin(), answer(rpc.AUTHENTICATE)], request(options={**COMMAND, "auth": "key"}))
         assert methods(run.writes) == ["authenticate", "session/new"]
@@ -223,7 +227,10 @@ class TestRequests:
         assert AGENT.fold(begun(AGENT), line(text)).writes == ()
 
     def test_nothing_is_said_after_the_end(self) -> None:
-        run = fold(AGENT, [*start(AGENT), says("hi"), end(), wants(1, {"kind": "edit"})], request())
+        cut = line('{"jsonrpc":"2.0","id":3,"method":"session/request_permission","params":{"x')
+        late = [wants(1, {"kind": "edit"}), message(id=2, method="fs/read_text_file"), cut, end()]
+        run = fold(AGENT, [*start(AGENT), says("hi"), end(), *late], request())
+        assert run.closed == 1
         assert methods(run.writes) == ["session/new", "session/prompt"]
 
 

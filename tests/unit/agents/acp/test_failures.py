@@ -13,7 +13,7 @@ INTERNAL = -32603
 @pytest.mark.parametrize(
     ("code", "message", "data", "expected"),
     [
-        (-32000, "Authentication required", None, Failure.AUTH),
+        (-32000, "Who are you?", None, Failure.AUTH),
         (INTERNAL, "Internal error", {"errorKind": "rate_limit"}, Failure.RATE_LIMIT),
         (INTERNAL, "You've hit your weekly limit", {"errorKind": "rate_limit"}, Failure.USAGE_LIMIT),
         (INTERNAL, "Internal error", {"errorKind": "billing_error"}, Failure.BILLING),

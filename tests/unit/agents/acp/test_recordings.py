@@ -236,7 +236,9 @@ def test_an_edit_is_told_step_by_step(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("_shell-mode")])
 def test_in_its_free_mode_it_asks_for_nothing(name: str) -> None:
     run = read(name, **given(name))
-    assert [one["method"] for one in run.said() if "method" in one].count("session/set_mode") == 1
+    (mode,) = [one for one in run.said() if one.get("method") == "session/set_mode"]
+    (recorded,) = [json.loads(text) for who, text in rows(name) if who == "in" and "session/set_mode" in text]
+    assert mode == recorded
     assert run.answered() == []
 
 

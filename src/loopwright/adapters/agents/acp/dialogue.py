@@ -58,8 +58,8 @@ def interrupt(state: AcpState) -> tuple[str, ...]:
 def _unread(state: AcpState, line: OutputLine) -> Folded:
     raw = _raw({"stream": line.stream}, line.text)
     state = replace(state, tail=remembered(state.tail, line.text))
-    waits = rpc.id_of_cut_request(line.text) if line.stream == "out" and state.aim else None
-    if waits is None:
+    waits = rpc.id_of_cut_request(line.text) if line.stream == "out" else None
+    if waits is None or state.aim is None or state.ending is not None:
         return Folded(state=state, events=(raw,))
     too_long = rpc.refusal(waits, rpc.INVALID_REQUEST, "Loopwright cannot read this request: it is too long")
     return Folded(state=state, events=(raw,), writes=(too_long,))
