@@ -2,6 +2,8 @@
 
 import json
 import re
+from pathlib import PurePosixPath
+from posixpath import normpath
 from typing import Any
 
 from hypothesis import given, settings
@@ -188,7 +190,14 @@ def harmless(call: dict[str, Any], may: Permissions) -> bool:
         case "read" | "search" | "think":
             return True
         case "edit" | "delete":
-            return may.access is Access.EDIT and bool(named) and set(named) <= {"/workspace/a", "c", "\ud800"}
+            within = [
+                PurePosixPath(normpath(PurePosixPath("/workspace", path.replace("\0", "")))) for path in named
+            ]
+            return (
+                may.access is Access.EDIT
+                and bool(named)
+                and all(one.is_relative_to("/workspace") for one in within)
+            )
         case "execute" if line == "cat a":
             return True
         case "execute":

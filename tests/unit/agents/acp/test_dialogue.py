@@ -117,6 +117,14 @@ class TestBeginning:
         assert result.failure is Failure.CRASH
         assert result.session_ref is None
 
+    @pytest.mark.parametrize("version", [0, 2, "1", None, []])
+    def test_another_version_of_the_protocol_is_not_spoken(self, version: Any) -> None:
+        run = fold(AGENT, [answer(rpc.INITIALIZE, protocolVersion=version)], request())
+        assert run.writes == ()
+        assert run.closed == 1
+        assert run.result().failure is Failure.CANNOT_START
+        assert "of the protocol, not 1" in run.result().detail
+
     def test_an_error_before_the_conversation_means_that_it_cannot_start(self) -> None:
         run = fold(AGENT, [error(rpc.INITIALIZE, -32600, "no")], request())
         assert run.closed == 1
@@ -351,6 +359,7 @@ class TestEnds:
         lines = [*start(agent), end("something_new")]
         assert "this is version 1.2.3; tried was 1.52.0" in fold(agent, lines, request()).result().detail
         assert fold(agent, [*start(agent), says("hi"), end()], request()).result().detail == ""
+        assert "tried was" not in fold(AGENT, lines, request()).result().detail
 
     def test_a_question_in_its_last_words_is_asked(self) -> None:
         words = 'I wonder.\n```loopwright-ask\n{"question": "Which one?", "options": ["a", "b"]}\n```\n'

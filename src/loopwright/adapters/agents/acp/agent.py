@@ -106,18 +106,15 @@ class AcpAgent:
         return "; ".join(part for part in parts if part)
 
     def _is_untried(self, state: AcpState) -> bool:
-        if self.profile.tested is None or state.version is None:
+        found = _NUMBERS.match(state.version or "")
+        if self.tested is None or found is None:
             return False
-        oldest, newest = map(_number, self.profile.tested)
-        found = _number(state.version)
-        return (
-            found is not None and oldest is not None and newest is not None and not oldest <= found <= newest
-        )
+        oldest, newest = map(_numbers, self.tested)
+        return not oldest <= _numbers(found[0]) <= newest
 
 
-def _number(version: str) -> tuple[int, int] | None:
-    words = version.split(".")[:2]
-    return (int(words[0]), int(words[1])) if len(words) == 2 and all(w.isdecimal() for w in words) else None
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _asked(state: AcpState) -> tuple[Asking, ...]:

@@ -78,6 +78,12 @@ def _requested(state: AcpState, profile: Profile, method: str, id: object, param
 
 def _answered(state: AcpState, profile: Profile, step: int, result: Object) -> Folded:
     match step:
+        case rpc.INITIALIZE if result.get("protocolVersion") != rpc.PROTOCOL_VERSION:
+            told = (
+                f"it speaks version {readable(str(result.get('protocolVersion')), 50)} of the protocol, not "
+            )
+            problem = Problem(message=f"{told}{rpc.PROTOCOL_VERSION}")
+            return _ended(state, Ending(step=step, problem=problem))
         case rpc.INITIALIZE:
             about, can = object_in(result.get("agentInfo")), object_in(result.get("agentCapabilities"))
             methods = result.get("authMethods")
