@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from scripts import render_docs
 
+from loopwright.adapters import registry
+from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.cli.exits import ExitCode
@@ -75,6 +77,29 @@ def test_the_table_of_adapters_shows_what_was_seen_and_why_something_was_not_ask
 def test_what_a_stand_in_has_to_play_is_documented(name: str) -> None:
     table = (ROOT / "docs/writing-an-adapter.md").read_text("utf-8").split("### What a stand-in plays")[1]
     assert f"`{BEHAVIOURS[name].plays or name}`" in table
+
+
+@pytest.mark.parametrize("name", sorted(registry.AGENTS))
+def test_every_agent_is_on_the_page_of_agents(name: str) -> None:
+    assert f"| `{name}` | " in (ROOT / "docs/agents.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(PROFILES.keys() - {"acp"}))
+def test_what_an_agent_of_the_agent_client_protocol_can_do_is_documented(name: str) -> None:
+    text = (ROOT / "docs/agents.md").read_text("utf-8").split("## The Agent Client Protocol\n")[1]
+    (row,) = [
+        line for line in text.splitlines() if line.startswith(f"| `{name}` | ") and line.count(" | ") == 8
+    ]
+    profile = PROFILES[name]
+    _, install, tried, *can, settings = row.removeprefix("| ").removesuffix(" |").split(" | ")
+    assert profile.tested is not None
+    assert tried == " to ".join(dict.fromkeys(profile.tested))
+    assert install == f"`{profile.install}`" or profile.install.removeprefix("see ") in install
+    wanted = ("resume", "fork", "usage", "cost", "reset_time")
+    assert [one.startswith("yes") for one in can] == [one in profile.capabilities for one in wanted]
+    told = profile.model.argument or profile.model.variable if profile.model else "in the conversation"
+    assert told in settings
+    assert ("turns" in profile.capabilities) is (", " in settings)
 
 
 @pytest.mark.parametrize("cls", render_docs.error_classes(), ids=lambda cls: cls.code)

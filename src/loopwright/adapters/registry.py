@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 
 AGENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "acp": "loopwright.adapters.agents.acp.agent:acp",
         "claude": "loopwright.adapters.agents.claude:ClaudeAgent",
         "codex": "loopwright.adapters.agents.codex.agent:CodexAgent",
+        "claude-acp": "loopwright.adapters.agents.acp.agent:claude",
         "command": "loopwright.adapters.agents.command:CommandAgent",
+        "copilot": "loopwright.adapters.agents.acp.agent:copilot",
+        "gemini": "loopwright.adapters.agents.acp.agent:gemini",
+        "goose": "loopwright.adapters.agents.acp.agent:goose",
+        "opencode": "loopwright.adapters.agents.acp.agent:opencode",
+        "qwen": "loopwright.adapters.agents.acp.agent:qwen",
         "scripted": "loopwright.testing.scripted:ScriptedAgent",
     }
 )

@@ -22,7 +22,10 @@ from loopwright.ports import Agent, AgentRequest
 PROBE_S: Final = 5.0
 """How long a program may take to say its version."""
 
+_BY_COMMAND: Final = frozenset({"acp", "command"})
+"""Agents whose program is only known from their option `command`."""
 _INSTALL: Final[Mapping[str, str]] = {
+    "acp": 'set agents.acp.command, such as "my-agent --acp"',
     "claude": "install Claude Code (https://code.claude.com/docs), or set agents.claude.binary to where it is",
     "codex": "install Codex (https://developers.openai.com/codex/cli), or set agents.codex.binary to where it is",
     "command": 'set agents.command.command, such as "my-agent --prompt {prompt_file}"',
@@ -71,17 +74,17 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
         return FoundAgent(name=name, program="", path=None, problem=str(unknown), hint=unknown.hint or "")
     program = _program(name, agent.probe()[0], options)
     if not program and not options:
-        return FoundAgent(name=name, program="", path=None, problem="not set up", hint=_INSTALL.get(name, ""))
+        return FoundAgent(name=name, program="", path=None, problem="not set up", hint=_install(name))
     wrong = _wrong_options(agent, settings, models or (policy.model,))
     if wrong is not None:
         problem, hint = wrong
         return FoundAgent(
             name=name, program=program, path=None, problem=problem, hint=hint, wrong_options=True
         )
-    path = _found(program, in_shell=isinstance(options.get("command"), str))
+    path = _found(program, in_shell=name == "command" and isinstance(options.get("command"), str))
     if path is None:
-        hint = _INSTALL.get(name, f"install {program}")
-        place = settings.origins.get(f"agents.{name}.{'command' if name == 'command' else 'binary'}")
+        hint = _install(name) or f"install {program}"
+        place = settings.origins.get(f"agents.{name}.{'command' if name in _BY_COMMAND else 'binary'}")
         problem = f"the program {program!r} was not found" + (f" (from {place})" if place else "")
         return FoundAgent(name=name, program=program, path=None, problem=problem, hint=hint)
     return FoundAgent(name=name, program=program, path=path)
@@ -108,9 +111,19 @@ def _wrong_options(agent: Agent, settings: Settings, models: Iterable[str | None
     return None
 
 
+def _install(name: str) -> str:
+    """Say how to get an agent's program; empty when that is not known."""
+    from loopwright.adapters.agents.acp.profiles import PROFILES
+
+    profile = PROFILES.get(name)
+    if profile is None or not profile.install:
+        return _INSTALL.get(name, "")
+    return f"install it ({profile.install}), or set agents.{name}.binary to where it is"
+
+
 def _program(name: str, probed: str, options: Mapping[str, Any]) -> str:
     """Return the program that an agent starts; empty where only a shell could tell."""
-    if name != "command":
+    if name not in _BY_COMMAND:
         return str(options.get("binary") or options.get("python") or probed)
     # Its own program is only known from the setting; what it is asked for is whatever the user wrote.
     command = options.get("command")
@@ -120,7 +133,8 @@ def _program(name: str, probed: str, options: Mapping[str, Any]) -> str:
         words = shlex.split(command)
     except ValueError:
         return command
-    return next((word for word in words if not _ASSIGNMENT.match(word)), "")
+    # Only a shell takes the words before a program for variables.
+    return next((word for word in words if name != "command" or not _ASSIGNMENT.match(word)), "")
 
 
 def _found(program: str, *, in_shell: bool) -> str | None:
@@ -140,7 +154,7 @@ def _found(program: str, *, in_shell: bool) -> str | None:
 def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundAgent:
     """Look for an agent and ask its program for its version."""
     found = find_agent(name, settings)
-    if found.path is None or name == "command":
+    if found.path is None or name in _BY_COMMAND:
         return found
     agent = registry.agent(name)
     version, problem = ask((found.path, *agent.probe()[1:]), env=agent_environment(env))
@@ -149,7 +163,7 @@ def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundA
         version=version or None,
         untested=untested(version, getattr(agent, "tested", None)),
         problem=f"{found.path} does not work: {problem}" if problem else "",
-        hint=_INSTALL.get(name, f"install {found.program} again") if problem else "",
+        hint=(_install(name) or f"install {found.program} again") if problem else "",
     )
 
 

@@ -78,6 +78,7 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
         prompt=prompt,
         workspace=workspace,
         run_directory=directory,
+        subfolder=rows.project.subfolder,
         model=run.model,
         permissions=permissions,
         session_ref=before.session_ref if before and "resume" in agent.capabilities else None,

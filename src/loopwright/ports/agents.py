@@ -30,6 +30,8 @@ class AgentRequest:
     prompt: str
     workspace: Path
     run_directory: Path
+    subfolder: str = ""
+    """Where in the workspace the project is, and the process is started."""
     model: str | None = None
     permissions: Permissions = field(default_factory=Permissions)
     session_ref: str | None = None

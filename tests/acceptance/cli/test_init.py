@@ -239,7 +239,7 @@ def test_an_unknown_agent_is_refused_before_anything_is_run(program: Program, tm
     said = program("init", "--agent", "clod", cwd=project)
     assert said.code == 2
     assert "there is no agent named 'clod'" in said.err
-    assert "known are: claude" in said.err
+    assert "known are: acp, claude" in said.err
 
 
 def test_ctrl_c_ends_a_gate_that_is_being_tried(program: Program, tmp_path: Path) -> None:

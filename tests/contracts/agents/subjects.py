@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
+from loopwright.adapters.agents.acp.agent import AcpAgent
+from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.adapters.agents.codex.agent import CodexAgent
 from loopwright.adapters.agents.command import CommandAgent
 from loopwright.testing import stand_ins
 from loopwright.testing.conformance import PROGRAM, Subject
 from loopwright.testing.scripted import ScriptedAgent
-from loopwright.testing.stand_ins import claude, codex, command, scripted
+from loopwright.testing.stand_ins import acp, claude, codex, command, scripted
 
 STAND_INS = Path(stand_ins.__file__).parent
 
@@ -21,6 +23,16 @@ SUBJECTS = (
         stand_in=STAND_INS / "codex.py",
         cannot=codex.CANNOT_EXEC,
         options={"binary": PROGRAM, "protocol": "exec"},
+    ),
+    *(
+        Subject(
+            name=name,
+            agent=AcpAgent(profile=profile),
+            stand_in=STAND_INS / "acp.py",
+            cannot=acp.CANNOT,
+            options={"binary": PROGRAM} if profile.program else {"command": [PROGRAM]},
+        )
+        for name, profile in PROFILES.items()
     ),
     Subject(
         name="command",

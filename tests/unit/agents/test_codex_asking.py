@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import pytest
 from tests.unit.agents.codex_messages import AGENT, WORKSPACE, Message, answered, begun, ended, message
 
-from loopwright.adapters.agents.codex.reading import only_reads
+from loopwright.adapters.agents.reading import only_reads
 from loopwright.core.permissions import OWN_TOOL, Access, Permissions
 from loopwright.ports import AgentResult, Folded, OutputLine
 

@@ -47,7 +47,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(UserError, match="no agent named 'nobody'") as caught:
         registry.agent("nobody")
     assert caught.value.hint is not None
-    assert "claude, codex, command, scripted" in caught.value.hint
+    assert ", ".join(sorted(registry.AGENTS)) in caught.value.hint
 
 
 @pytest.mark.capability("C008")

@@ -91,6 +91,35 @@ def test_a_command_whose_program_is_missing_is_found_before_it_runs(command: str
         assert "was not found (from loopwright.toml:3)" in found.problem
 
 
+@pytest.mark.parametrize(
+    ("command", "usable"),
+    [
+        ('"no-such-program-here --acp"', False),
+        ('["no-such-program-here", "--acp"]', False),
+        ('"sh --acp"', True),
+        ('["sh", "--acp"]', True),
+        # There is no shell that would take it for a variable.
+        ('"MODE=fast sh"', False),
+        ('"./tools/agent --acp"', True),
+    ],
+)
+def test_a_program_of_the_agent_client_protocol_is_looked_for_too(command: str, usable: bool) -> None:
+    settings = _settings(f'agent = "acp"\n[agents.acp]\ncommand = {command}\n')
+    [found] = agents_of(_work(None), settings)
+    assert found.usable is usable, found
+    if not usable:
+        assert "was not found (from loopwright.toml:3)" in found.problem
+
+
+def test_how_to_get_a_missing_agent_is_said() -> None:
+    [found] = agents_of(_work("qwen"), _settings('[agents.qwen]\nbinary = "/nowhere/qwen"\n'))
+    assert "npm install -g @qwen-code/qwen-code" in found.hint
+    assert "agents.qwen.binary" in found.hint
+    [unset] = agents_of(_work("acp"), _settings(""))
+    assert unset.problem == "not set up"
+    assert "agents.acp.command" in unset.hint
+
+
 def test_a_plan_none_of_whose_agents_is_there_is_refused_and_one_that_has_another_is_told() -> None:
     settings = _settings('agent = "command"\n[agents.command]\ncommand = "no-such-program-here"\n')
     with pytest.raises(UserError, match="agent command cannot be used: the program"):

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from loopwright.adapters.agents.codex.items import command_line, place, whole
-from loopwright.adapters.agents.codex.reading import only_reads
 from loopwright.adapters.agents.codex.state import CodexState, Item
 from loopwright.adapters.agents.output import readable
+from loopwright.adapters.agents.reading import only_reads
 from loopwright.core.permissions import Permissions, Settled, Wish, settle
 from loopwright.core.questions import Asking, asking_leave
 

@@ -1,4 +1,4 @@
-"""Command lines that only look. Codex has no tool for reading: it reads with commands, and asks leave for each."""
+"""Command lines that only look. An agent without a tool for reading reads with commands, and asks leave for each."""
 
 import re
 from collections.abc import Mapping

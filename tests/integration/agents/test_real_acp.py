@@ -1,0 +1,373 @@
+"""Real programs that speak the Agent Client Protocol, under real keepers, against a model server on this machine.
+
+Run by `make test-agents`.
+"""
+
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psutil
+import pytest
+from tests.agent_programs import installed
+from tests.integration.agents import ask_tools
+
+from loopwright.adapters.agents.acp.agent import AcpAgent
+from loopwright.adapters.agents.acp.profiles import PROFILES
+from loopwright.adapters.agents.environment import agent_environment
+from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.core.failures import Failure
+from loopwright.core.model import Limits
+from loopwright.core.permissions import OWN_TOOL, Access, Permissions
+from loopwright.engine.runs import Ended, drive_agent
+from loopwright.ports import AgentEvent, AgentRequest, AgentResult, OutputLine, RunSpec, Spent, ToolServer
+from loopwright.testing import scenarios
+from loopwright.testing.model_server import Asked, ModelServer, Reply, Scenario, ToolCall, Trouble
+
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
+
+AGENTS = ("goose", "gemini", "opencode")
+LIMITS = Limits(hard_s=120.0, idle_s=100.0, done_grace_s=5.0, term_grace_s=10.0)
+ASIDE = Reply(text="A title")
+
+
+def goose(home: Path, url: str) -> dict[str, str]:
+    return {
+        "GOOSE_PROVIDER": "openai",
+        "GOOSE_MODEL": "any",
+        "GOOSE_DISABLE_KEYRING": "1",
+        "OPENAI_HOST": url,
+        "OPENAI_API_KEY": "sk-no-real-key",
+    }
+
+
+def gemini(home: Path, url: str) -> dict[str, str]:
+    return {
+        "GEMINI_API_KEY": "no-real-key",
+        "GOOGLE_GEMINI_BASE_URL": url,
+        "GEMINI_MODEL": "gemini-2.5-pro",
+    }
+
+
+def opencode(home: Path, url: str) -> dict[str, str]:
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{url}/v1", "apiKey": "sk-no-real-key"},
+        "models": {
+            "any": {"limit": {"context": 100_000, "output": 8_000}, "cost": {"input": 5, "output": 10}}
+        },
+    }
+    settings = {"provider": {"local": provider}, "model": "local/any", "small_model": "local/any"}
+    path = home / ".config/opencode/opencode.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings))
+    return {"OPENCODE_DISABLE_MODELS_FETCH": "1"}
+
+
+SETTINGS: Mapping[str, Callable[[Path, str], dict[str, str]]] = {
+    "goose": goose,
+    "gemini": gemini,
+    "opencode": opencode,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ran:
+    """What came of one run."""
+
+    ended: Ended
+    events: tuple[AgentEvent, ...]
+    lines: tuple[OutputLine, ...]
+    asked: tuple[Asked, ...]
+    """What the model server was asked."""
+
+    @property
+    def result(self) -> AgentResult:
+        assert self.ended.result is not None
+        return self.ended.result
+
+    def kinds(self) -> list[str]:
+        return [event.kind for event in self.events]
+
+    def requests(self, method: str = "session/request_permission") -> int:
+        return sum(f'"method":"{method}"' in line.text for line in self.lines)
+
+
+Run = Callable[..., Awaitable[Ran]]
+
+
+@pytest.fixture(params=AGENTS)
+def name(request: pytest.FixtureRequest) -> str:
+    if installed(request.param) is None:
+        pytest.skip(f"{request.param} is not installed: `make test-agents` does it")
+    return str(request.param)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    path = tmp_path / "workspace"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def run(name: str, tmp_path: Path, workspace: Path) -> Run:
+    """Start the program by its adapter, drive it as the engine does, and judge it."""
+    home = tmp_path / "home"
+    home.mkdir()
+    number = 0
+
+    async def start(
+        scenario: Scenario,
+        *,
+        stop_at: str = "",
+        env: Mapping[str, str] | None = None,
+        before: Spent | None = None,
+        **given: Any,
+    ) -> Ran:
+        nonlocal number
+        number += 1
+        agent, keepers = AcpAgent(profile=PROFILES[name]), ProcessKeepers()
+        directory = tmp_path / f"run-{number}"
+        asked = replace(
+            AgentRequest(prompt="Please do it.", workspace=workspace, run_directory=directory),
+            **{"options": {"binary": str(installed(name))}, **given},
+        )
+        invocation = agent.invocation(asked)
+        events: list[AgentEvent] = []
+        interrupt = asyncio.Event()
+
+        def heard(event: AgentEvent) -> None:
+            events.append(event)
+            if event.kind == stop_at:
+                interrupt.set()
+
+        with ModelServer(replace(scenario, aside=ASIDE)) as server:
+            host = {**os.environ, **SETTINGS[name](home, server.url), "NO_PROXY": "127.0.0.1", **(env or {})}
+            spec = RunSpec(
+                run_id=f"run_{uuid4().hex}",
+                directory=directory,
+                argv=invocation.argv,
+                cwd=workspace,
+                env=agent_environment(host, invocation, (), {"HOME": str(home)}),
+                stdin=invocation.stdin,
+                stdin_data=invocation.stdin_data,
+                limits=LIMITS,
+                done_pattern=invocation.done_pattern,
+                interrupt=invocation.interrupt,
+                activity_paths=(workspace,),
+                files=invocation.files,
+            )
+            try:
+                ended = await drive_agent(
+                    keepers,
+                    agent,
+                    spec,
+                    request=asked,
+                    before=before or Spent(),
+                    interrupt=interrupt,
+                    heard=heard,
+                )
+                lines = tuple([line async for line in keepers.follow(directory)])
+            finally:
+                if keepers.look(directory).state != "absent":
+                    await keepers.end(directory, polite=False)
+                keepers.close()
+            return Ran(ended=ended, events=tuple(events), lines=lines, asked=server.asked)
+
+    return start
+
+
+@pytest.mark.capability("C025", "C027", "C028")
+async def test_it_writes_a_file_with_its_own_tool_and_leaves_when_its_turn_is_over(
+    name: str, run: Run, workspace: Path
+) -> None:
+    path = workspace / "made.txt"
+    ran = await run(scenarios.write_file(str(path), text="made\n", summary="I made it.", program=name))
+    assert path.read_text() == "made\n"
+    assert ran.result.claimed, ran.result
+    assert ran.result.summary.strip() == "I made it."
+    assert ran.requests() == 1, "it asked, and policy answered"
+    assert "made.txt" in [event.text for event in ran.events if event.kind == "FileChange"]
+    assert ran.ended.exit.code == 0
+    assert ran.ended.exit.ended_by == "itself"
+    assert ran.result.version in (PROFILES[name].tested or ())
+    capabilities = PROFILES[name].capabilities
+    assert (ran.result.usage is not None) is ("usage" in capabilities)
+    assert (ran.result.cost_micros is not None) is ("cost" in capabilities)
+
+
+async def test_the_done_pattern_finds_the_end_and_nothing_else(run: Run) -> None:
+    text = '{"jsonrpc":"2.0","id":6,"result":{"stopReason":"end_turn"}}'
+    ran = await run(scenarios.answer(text))
+    pattern = AcpAgent(profile=PROFILES["acp"]).invocation(
+        AgentRequest(prompt="", workspace=Path("/w"), run_directory=Path("/r"), options={"command": "x"})
+    )
+    assert pattern.done_pattern is not None
+    (found,) = [line.text for line in ran.lines if re.search(pattern.done_pattern, line.text)]
+    assert json.loads(found)["result"]["stopReason"] == "end_turn"
+    assert ran.result.summary.strip() == text
+
+
+@pytest.mark.capability("C034")
+async def test_a_command_that_nobody_settled_is_asked_for_and_done_once_it_is_granted(
+    name: str, run: Run, workspace: Path
+) -> None:
+    (workspace / "Makefile").write_text("dist:\n\ttouch dist.txt\n")
+    scenario = scenarios.run_command("make dist", program=name)
+    first = await run(scenario)
+    (asking,) = first.result.asked
+    assert asking.wish is not None
+    assert asking.wish.key == "command:make dist"
+    assert (first.result.claimed, first.result.failure) == (False, None)
+    assert first.ended.exit.ended_by == "itself", "it stopped when it was told to"
+    assert not (workspace / "dist.txt").exists()
+
+    granted = Permissions(granted=("command:make dist",))
+    goes_on = "resume" in PROFILES[name].capabilities
+    ref = first.result.session_ref if goes_on else None
+    second = await run(scenario, permissions=granted, session_ref=ref)
+    assert second.result.claimed, second.result
+    assert (workspace / "dist.txt").exists()
+    if goes_on:
+        assert second.result.session_ref == ref
+
+
+@pytest.mark.capability("C034")
+async def test_who_may_only_read_changes_nothing_and_works_on(name: str, run: Run, workspace: Path) -> None:
+    path = workspace / "made.txt"
+    write, shell = (
+        scenarios.WRITES[name](str(path), "x"),
+        scenarios.RUNS[name]("touch made-by-shell.txt"),
+    )
+    looks = scenarios.RUNS[name]("cat there.txt")
+    (workspace / "there.txt").write_text("it is there\n")
+    turns = (
+        Reply(tools=(write,)),
+        Reply(tools=(shell,)),
+        Reply(tools=(looks,)),
+        Reply(text="I only looked."),
+    )
+    ran = await run(Scenario(turns=turns), permissions=Permissions(access=Access.READ_ONLY))
+    assert sorted(one.name for one in workspace.iterdir()) == ["there.txt"]
+    assert ran.result.claimed, ran.result
+    assert ran.result.summary.strip() == "I only looked."
+    assert "permission was denied for made.txt, touch made-by-shell.txt" in ran.result.detail
+    assert "it is there" in json.dumps(ran.asked[-1].body), "it was told what it had looked at"
+
+
+async def test_who_may_do_everything_is_not_asked(name: str, run: Run, workspace: Path) -> None:
+    free = Permissions(access=Access.SANDBOXED_ALL)
+    ran = await run(scenarios.run_command("touch made.txt", program=name), permissions=free)
+    assert ran.result.claimed, ran.result
+    assert (workspace / "made.txt").exists()
+    assert ran.requests() == 0
+
+
+async def test_it_is_stopped_in_its_own_words_while_it_works(name: str, run: Run, workspace: Path) -> None:
+    sleeps = scenarios.RUNS[name]("python3 -c 'import time; time.sleep(100)'")
+    scenario = Scenario(turns=(Reply(text="I sleep.", tools=(sleeps,)), Reply(text="I woke.")))
+    ran = await run(scenario, stop_at="ToolStart", permissions=Permissions(commands=("python3 *",)))
+    assert ran.ended.interrupted
+    assert ran.result.failure is Failure.CANCELLED
+    assert ran.ended.exit.ended_by == "itself", "it needed no signal"
+    assert ran.ended.exit.code == 0
+
+
+async def test_a_conversation_goes_on_and_costs_only_what_it_adds(name: str, run: Run) -> None:
+    if "resume" not in PROFILES[name].capabilities:
+        pytest.skip("it cannot go on with a conversation")
+    first = await run(scenarios.answer("First."))
+    before = Spent(cost_micros=first.result.cost_micros or 0)
+    second = await run(scenarios.answer("Second."), session_ref=first.result.session_ref, before=before)
+    assert second.result.claimed, second.result
+    assert second.result.session_ref == first.result.session_ref
+    assert second.result.summary.strip() == "Second."
+    assert second.result.cost_micros == first.result.cost_micros
+    told = [event.text.strip() for event in second.events if event.kind == "Text"]
+    assert told == ["Second."], "what was said before is not told again"
+
+
+async def test_a_conversation_that_is_gone_leaves_it_to_a_fresh_attempt(name: str, run: Run) -> None:
+    if "resume" not in PROFILES[name].capabilities:
+        pytest.skip("it cannot go on with a conversation")
+    ran = await run(scenarios.answer(), session_ref="01234567-89ab-4def-8123-456789abcdef")
+    assert ran.result.failure is Failure.CRASH
+    assert ran.result.session_ref is None
+    assert ran.asked == ()
+
+
+TROUBLES = {
+    "auth": (Failure.AUTH,),
+    "forbidden": (Failure.AUTH,),
+    "model": (Failure.MODEL,),
+    # goose sums up what it has, fails again, and ends its turn without a word.
+    "context": (Failure.CONTEXT, Failure.AGENT_ERROR),
+}
+
+
+@pytest.mark.capability("C028", "C029")
+@pytest.mark.parametrize("kind", TROUBLES)
+async def test_a_trouble_of_the_service_is_known_for_what_it_is(run: Run, kind: Any) -> None:
+    ran = await run(Scenario(turns=(Trouble(kind=kind),)))
+    assert ran.result.failure in TROUBLES[kind], ran.result
+    assert ran.result.detail
+    assert not ran.result.claimed
+
+
+async def test_an_overload_that_it_gets_over_is_no_failure(run: Run) -> None:
+    ran = await run(scenarios.overloaded_once("Recovered."))
+    assert ran.result.claimed, ran.result
+    assert ran.result.summary.strip() == "Recovered."
+
+
+async def test_a_model_that_it_does_not_have_is_never_silently_replaced(name: str, run: Run) -> None:
+    if PROFILES[name].model is not None:
+        pytest.skip("it is told its model before it starts, and asks the service for it")
+    ran = await run(scenarios.answer(), model="local/nosuch")
+    assert ran.result.failure is Failure.MODEL
+    assert ran.asked == (), "nobody else got the prompt"
+
+
+async def test_the_tool_to_ask_with_is_used_without_leave(name: str, run: Run, tmp_path: Path) -> None:
+    used = tmp_path / "used.txt"
+    server = ToolServer(command=sys.executable, args=(ask_tools.__file__,), env={"USED": str(used)})
+    called = {"goose": "loopwright__ask", "gemini": "mcp_loopwright_ask", "opencode": "loopwright_ask"}[name]
+    ask = ToolCall(name=called, input={"question": "Which one?"})
+    scenario = Scenario(turns=(Reply(tools=(ask,)), Reply(text="I have asked.")))
+    ran = await run(
+        scenario, tools={OWN_TOOL.split("__")[1]: server}, permissions=Permissions(access=Access.READ_ONLY)
+    )
+    assert ran.result.claimed, ran.result
+    assert used.read_text() == "Which one?\n"
+    assert "Error" not in ran.kinds()
+
+
+async def test_what_it_leaves_running_is_ended_with_it(name: str, run: Run, workspace: Path) -> None:
+    late = "setsid sh -c 'while :; do echo late >> late.txt; sleep 0.02; done' >/dev/null 2>&1 &"
+    ran = await run(
+        scenarios.run_command(f"{late} while [ ! -e late.txt ]; do sleep 0.02; done", program=name),
+        permissions=Permissions(access=Access.SANDBOXED_ALL),
+    )
+    assert ran.result.claimed, ran.result
+    assert (workspace / "late.txt").read_text().startswith("late")
+    assert left_in(workspace) == []
+
+
+def left_in(folder: Path) -> list[str]:
+    """Return the processes that still work in a folder."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.cwd() == str(folder) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.name())
+        except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
+            continue
+    return found
