@@ -13,6 +13,8 @@ from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.world import World
 from loopwright.ports import AgentEvent, Tx
 
+_LAST_WORDS_S = 1.0
+
 
 def caps(tx: Tx, world: World, plan: Plan, run: Run, *, own: int = 0, reserve: bool = False) -> budget.Caps:
     """Return the caps that a run is under, `own` being what it has cost itself.
@@ -87,6 +89,8 @@ class SpendingWatch:
         while not await self.is_over():
             await grown.wait()
             grown.clear()
+        # The last word on its cost often comes with its last words at all: then it is done, and need not be stopped.
+        await self._world.clock.sleep(_LAST_WORDS_S)
 
     async def is_over(self) -> bool:
         """Say whether the run has cost as much as it may; warn once when it soon will have."""
