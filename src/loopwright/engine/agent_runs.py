@@ -235,12 +235,9 @@ def end_run(
 
 def is_over_budget(run: Run, ended: Ended) -> bool:
     """Say whether a run was ended, by us or by itself, because it has cost as much as it may."""
-    return (
-        ended.result is not None
-        and ended.result.failure is Failure.BUDGET
-        and run.max_cost_micros is not None
-        and not ended.interrupted
-    )
+    by_itself = ended.result is not None and ended.result.failure is Failure.BUDGET
+    # A budget that we did not give it is its user's own affair.
+    return ended.over_budget or (by_itself and run.max_cost_micros is not None)
 
 
 def stop_over_budget(

@@ -30,6 +30,8 @@ class Ended:
     interrupted: bool
     """It was ended because a person asked for it, not by itself."""
     result: AgentResult | None = None
+    over_budget: bool = False
+    """It was ended because it has cost as much as it may."""
 
 
 class Interrupts:
@@ -122,6 +124,7 @@ async def drive_agent(
     # Asked again, because whoever stopped it over its cost may have died since, and this is another worker.
     if result and cancelled and not interrupted and spending and await spending.is_over():
         result = replace(result, failure=Failure.BUDGET, detail=spending.reason)
+        return Ended(exit=end, interrupted=False, result=result, over_budget=True)
     return Ended(exit=end, interrupted=interrupted, result=result)
 
 
