@@ -11,7 +11,7 @@ from typing import Final
 from loopwright.core.model import Usage
 
 AS_OF: Final = date(2025, 12, 1)
-"""When the table was last compared with the services' price lists."""
+"""The day that the table is of: prices that changed since, and newer models, are for the setting `prices`."""
 
 HIGHEST: Final = 10_000
 """In dollars for a million tokens: more than that is a slip of the finger."""
