@@ -9,7 +9,7 @@ from unittest.mock import patch
 from tests.simulation import target as sim_target
 from tests.simulation.trouble import effect
 
-from loopwright.core import decide
+from loopwright.core import budget, decide
 from loopwright.core.model import Attempt, Plan, Run, Task, Verdict, VerdictRecord, VerdictStatus
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, RunState
@@ -215,12 +215,16 @@ def slot_not_waited_for() -> Patches:
 
 @bug("an agent that waited for its slot starts whatever was said meanwhile")
 def pause_not_looked_at_again() -> Patches:
-    return ((agent_runs, "_is_held_back", lambda _tx, _attempt: False),)
+    return ((agent_runs, "_is_held_back", lambda *_: False),)
 
 
 @bug("the budget is looked at by nobody")
 def budget_ignored() -> Patches:
-    return ((decide, "over_budget", lambda _plan: ""), (agent_runs, "over_budget", lambda _plan: ""))
+    return (
+        (decide, "over_budget", lambda _plan: ""),
+        (agent_runs, "over_budget", lambda _plan: ""),
+        (budget, "caps", lambda *_: ()),
+    )
 
 
 @bug("a failed verification is tried again by the machine")

@@ -16,6 +16,7 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
 from loopwright.cli.output import console, print_json
 from loopwright.config.resolve import Settings
+from loopwright.core.budget import CAPS
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.ids import short_id
 from loopwright.core.model import Command, CommandState, Plan, Run, Task
@@ -100,7 +101,16 @@ def retry(
     return asyncio.run(_control("retry", task, arguments, as_json=json, carry_on=True))
 
 
-def resume(plan: str | None = None, /, *, max_cost: str | None = None, json: bool = False) -> int:
+def resume(
+    plan: str | None = None,
+    /,
+    *,
+    max_cost: str | None = None,
+    max_cost_per_run: str | None = None,
+    max_cost_per_task: str | None = None,
+    max_cost_per_day: str | None = None,
+    json: bool = False,
+) -> int:
     """Go on with a paused or stopped plan, here in the foreground unless a worker is there.
 
     Parameters
@@ -109,12 +119,24 @@ def resume(plan: str | None = None, /, *, max_cost: str | None = None, json: boo
         Which plan (default: the newest of this repository).
     max_cost
         Let the plan cost up to this many dollars in all, or "off" for no limit; for one that used its budget up.
+    max_cost_per_run
+        Let each run of an agent cost up to this many dollars, or "off".
+    max_cost_per_task
+        Let each task cost up to this many dollars in all, or "off".
+    max_cost_per_day
+        Let all plans of the repository cost up to this many dollars on one day, or "off".
     json
         Print the answer as JSON.
     """
-    arguments: dict[str, Any] = {}
-    if max_cost is not None:
-        arguments["max_cost_micros"] = settings_for(flags={"max_cost": max_cost}).policy().max_cost_micros
+    given = {
+        "max_cost": max_cost,
+        "max_cost_per_run": max_cost_per_run,
+        "max_cost_per_task": max_cost_per_task,
+        "max_cost_per_day": max_cost_per_day,
+    }
+    flags = {key: value for key, value in given.items() if value is not None}
+    policy = settings_for(flags=flags).policy() if flags else None
+    arguments = {CAPS[key]: getattr(policy, CAPS[key]) for key in flags}
     return asyncio.run(_control("resume", plan, arguments, as_json=json, carry_on=True))
 
 

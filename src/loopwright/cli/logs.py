@@ -192,7 +192,7 @@ class _Printer:
             (run.failure.value.replace("_", " ") if run.failure else ""),
             f"exit code {run.exit_code}" if run.exit_code is not None else "",
             duration(lasted),
-            money(run.cost_micros) if run.cost_micros is not None else "",
+            money(run.cost_micros, estimated=run.cost_estimated) if run.cost_micros is not None else "",
         )
         self._about("── " + "  ".join(part for part in parts if part))
 

@@ -42,9 +42,9 @@ def _escaped(text: str) -> str:
     return escape(text)
 
 
-def money(micros: int | None) -> str:
-    """Return a sum as people write it; unknown is not zero."""
-    return "$?" if micros is None else f"${micros / 1_000_000:.2f}"
+def money(micros: int | None, *, estimated: bool = False) -> str:
+    """Return a sum as people write it; unknown is not zero, and an estimate is marked as one."""
+    return "$?" if micros is None else f"{'~' if estimated else ''}${micros / 1_000_000:.2f}"
 
 
 def duration(seconds: float | None) -> str:

@@ -99,7 +99,11 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
         ("base", f"{plan['base_sha']} ({plan['base_ref']})"),
         ("result", plan["result_sha"] or "none yet"),
         ("diff", f"sha256 {plan['diff_sha256']}" if plan["diff_sha256"] else "none yet"),
-        ("cost", ("" if cost["complete"] else "at least ") + money(cost["total"])),
+        (
+            "cost",
+            ("" if cost["complete"] else "at least ")
+            + money(cost["total"], estimated=bool(cost["estimated_runs"])),
+        ),
         ("made by", receipt["made_by"]),
         ("sha256", receipt["sha256"]),
     ):

@@ -195,7 +195,7 @@ def _run_facts(view: RunView) -> list[tuple[str, str]]:
         ("failure", (view.failure or "").replace("_", " ")),
         ("verdict", view.verdict.status.value if view.verdict else ""),
         ("said", " ".join(view.summary.split())),
-        ("cost", money(view.cost_micros) if view.agent else ""),
+        ("cost", money(view.cost_micros, estimated=view.cost_estimated) if view.agent else ""),
         ("tokens", tokens),
         ("command", shlex.join(view.argv)),
         ("output", f"{view.output_bytes} bytes, sha256 {view.output_sha256}" if view.output_sha256 else ""),

@@ -137,7 +137,7 @@ def _print_plans(out: Console, plans: list[PlanSummary], total: int, *, everywhe
     rows = []
     for one in plans:
         state, style = standing(one)
-        cost = money(one.cost_micros)
+        cost = money(one.cost_micros, estimated=one.cost_estimated)
         if one.cost_micros is not None and not one.cost_complete:
             cost = f"≥{cost}"
         rows.append(

@@ -73,7 +73,9 @@ def tasks_rows(view: PlanView, *, limit: int | None = None) -> Rows:
             Text(task.key, style="bold"),
             Text(word(task)),
             Text(duration(task.elapsed_s)),
-            Text(money(task.cost_micros) if task.cost_micros is not None else ""),
+            Text(
+                money(task.cost_micros, estimated=task.cost_estimated) if task.cost_micros is not None else ""
+            ),
             Text(remark(task)),
         )
         for task in shown
@@ -109,7 +111,11 @@ def summary(view: PlanView) -> str:
     """Return what is below the table: how it stands, in one line, and where the result is."""
     state, style = standing(view)
     gate = f"gate:all {view.gate_passed}/{view.gate_total}  " if view.gate_total else ""
-    cost = money(view.cost_micros) if view.cost_micros is not None else "cost unknown"
+    cost = (
+        money(view.cost_micros, estimated=view.cost_estimated)
+        if view.cost_micros is not None
+        else "cost unknown"
+    )
     if view.cost_micros is not None and not view.cost_complete:
         cost = f"at least {cost}"
     return (

@@ -226,7 +226,7 @@ def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: in
             f"{one.n}  {one.state.lower()}{why}",
             " ".join(filter(None, (one.agent, one.model))),
             duration(one.lasted_s),
-            money(one.cost_micros) if one.cost_micros is not None else "",
+            money(one.cost_micros, estimated=one.cost_estimated) if one.cost_micros is not None else "",
         )
         lines.append(Text("  " + "  ".join(part for part in parts if part)))
         if one.tip_sha:

@@ -28,6 +28,7 @@ from loopwright.config.kinds import (
     text,
 )
 from loopwright.core.model import GateCommand, Limits, Policy
+from loopwright.core.prices import read_price
 
 AGENT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -35,6 +36,13 @@ _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 def _is_command(text: str) -> bool:
     return bool(text.strip()) and len(text) <= 1000
+
+
+def _is_price(text: str) -> bool:
+    try:
+        return len(text) <= 300 and read_price(text) is not None
+    except ValueError:
+        return False
 
 
 def _is_variable(name: str) -> bool:
@@ -217,7 +225,25 @@ class Values:
     max_cost: int | None = _setting(
         DOLLARS,
         None,
-        "Pauses the plan once its agents have cost this many dollars; running ones may finish.",
+        "What the plan may cost, in dollars; at that its agents are stopped, their work is kept, and it pauses.",
+    )
+    max_cost_per_run: int | None = _setting(
+        DOLLARS, None, "The same for a single run of an agent; this much is kept free for each that runs."
+    )
+    max_cost_per_task: int | None = _setting(DOLLARS, None, "The same for all runs of a task together.")
+    max_cost_per_day: int | None = _setting(
+        DOLLARS, None, "The same for all plans of the project together, on one day by UTC."
+    )
+    prices: tuple[str, ...] = _setting(
+        items(
+            what='a list such as "gpt-5* 1.25 10 0.125": model, then dollars for a million tokens of input, output, '
+            "cache read and cache write",
+            each=_is_price,
+            schema={"pattern": r"^\s*\S+(\s+[0-9]+(\.[0-9]{1,6})?){2,4}\s*$", "maxLength": 300},
+        ),
+        (),
+        "More prices of models, or others: model, then dollars for a million tokens of input, output, cache read, "
+        "cache write.",
     )
     host_lost_after: float = _setting(
         duration(), 120.0, "How long a machine may be silent before others take its work over."
@@ -314,6 +340,10 @@ class Values:
                 term_grace_s=limits.term_grace,
             ),
             max_cost_micros=self.max_cost,
+            max_run_cost_micros=self.max_cost_per_run,
+            max_task_cost_micros=self.max_cost_per_task,
+            max_day_cost_micros=self.max_cost_per_day,
+            prices=self.prices,
             host_lost_after_s=self.host_lost_after,
             agent_options={name: dict(options) for name, options in self.agents.items()},
         )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from loopwright.core.budget import over_budget
 from loopwright.core.graph import scopes_overlap
 from loopwright.core.model import Attempt, Loop, Plan, Task
 from loopwright.core.retry import LONGEST_PAUSE
@@ -223,21 +224,3 @@ def _failed_reason(plan: Plan) -> str:
         return failed
     waits = "1 more waits" if plan.open_tasks == 1 else f"{plan.open_tasks} more wait"
     return f"{failed}; {waits} for {'it' if plan.failed_tasks == 1 else 'them'}"
-
-
-def _dollars(micros: int) -> str:
-    """Return a sum in dollars, to the cent unless that would hide a small one."""
-    return f"${micros / 1e6:.2f}" if micros % 10_000 == 0 else f"${micros / 1e6:.6f}".rstrip("0")
-
-
-def over_budget(plan: Plan) -> str:
-    """Say why a plan may spend no more; empty when it may."""
-    limit = plan.policy.max_cost_micros
-    if limit is None:
-        return ""
-    if plan.spent_micros >= limit:
-        spent = f"{_dollars(plan.spent_micros)} of {_dollars(limit)}"
-        return f"the budget is used up: {spent}; `resume --max-cost` sets another"
-    if plan.unknown_costs:
-        return "a cost limit is set, but nobody knows what a run has cost; `resume --max-cost` sets another, or off"
-    return ""

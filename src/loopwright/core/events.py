@@ -61,6 +61,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "run_started": EventType(_NORMAL, "A process was started."),
         "run_ended": EventType(_NORMAL, "A process ended."),
         "run_awaiting": EventType(_LOW, "A process ended because it needs a person's answer."),
+        "budget_near": EventType(_HIGH, "Four fifths of what may be spent are spent."),
         "question_asked": EventType(_HIGH, "A run needs a person to answer something."),
         "question_joined": EventType(_LOW, "Another run waits for the answer to the same question."),
         "question_answered": EventType(_NORMAL, "A person answered a question."),

@@ -150,6 +150,13 @@ class Policy:
     """Names of variables that agents and gates inherit beyond the allow-list."""
     limits: Limits = field(default_factory=Limits)
     max_cost_micros: int | None = None
+    """What the plan may cost."""
+    max_run_cost_micros: int | None = None
+    max_task_cost_micros: int | None = None
+    max_day_cost_micros: int | None = None
+    """What all plans of the project may cost on one day, by UTC."""
+    prices: tuple[str, ...] = ()
+    """More prices of models, as `core.prices.read_price` takes them."""
     host_lost_after_s: float = 120.0
     agent_options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -162,6 +169,10 @@ class Project:
     name: str
     path: str
     subfolder: str = ""
+    spent_on: str = ""
+    """The day, by UTC, that the next two are about."""
+    spent_micros: int = 0
+    unknown_costs: int = 0
     created_at: datetime
 
 
@@ -341,6 +352,10 @@ class Run:
     usage: Usage | None = None
     cost_micros: int | None = None
     """Cost of this run alone, in millionths of a dollar; None is unknown, never zero."""
+    cost_estimated: bool = False
+    """The agent told only its tokens: the cost is what they cost by the table of prices."""
+    max_cost_micros: int | None = None
+    """What it could cost at most, as it was when it began."""
     output_sha256: str | None = None
     output_bytes: int | None = None
     verdict: Verdict | None = None

@@ -39,7 +39,10 @@ def derive(body: Mapping[str, Any]) -> Json:
     return {
         "outcome": outcome.value,
         "outcomes": {task_id: value.value for task_id, value in outcomes.items()},
-        "cost": _sum([run["cost_micros"] for run in spent]),
+        "cost": {
+            **_sum([run["cost_micros"] for run in spent]),
+            "estimated_runs": sum(run["cost_estimated"] for run in spent),
+        },
         "usage": {name: _sum([run["usage"][name] for run in spent]) for name in USAGE},
         "not_checked": _gaps(body, final, spent),
     }
@@ -134,6 +137,9 @@ def _gaps(
         unknown = sum(run[name] is None for run in spent)
         if unknown:
             gaps.append(f"the {words} of {unknown} of {len(spent)} agent runs is not known")
+    estimated = sum(run["cost_estimated"] for run in spent)
+    if estimated:
+        gaps.append(f"the cost of {estimated} of {len(spent)} agent runs is an estimate from its tokens")
     for mode in sorted({run["permission_mode"] for run in spent} - {None}):
         count = sum(run["permission_mode"] == mode for run in spent)
         gaps.append(f"{count} agent runs had the permission mode {mode!r}: what else they did is not known")

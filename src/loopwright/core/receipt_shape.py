@@ -120,6 +120,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "permission_mode": _maybe(_text),
             "started_at": _maybe(_text),
             "cost_micros": _maybe(_count),
+            "cost_estimated": _flag,
             "usage": {name: _maybe(_count) for name in USAGE},
         }
     ],

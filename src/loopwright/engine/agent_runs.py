@@ -1,23 +1,34 @@
 """One run of an agent: what it is told, how it is started, and what is written down of its end."""
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from loopwright.core import prompts
-from loopwright.core.decide import over_budget
+from loopwright.core import budget, prompts
+from loopwright.core.budget import over_budget
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, Loop, Plan, Project, Question, Role, Run, Task, Usage
 from loopwright.core.permissions import Permissions
+from loopwright.core.prices import estimate
 from loopwright.core.questions import Asking, asked_in
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, RunState
-from loopwright.engine import questions
-from loopwright.engine.checks import exit_facts
-from loopwright.engine.moves import MACHINE, change_attempt, move_attempt, move_loop, move_run, need
+from loopwright.engine import questions, spending
+from loopwright.engine.checks import Interrupted, exit_facts
+from loopwright.engine.moves import (
+    MACHINE,
+    cancel_attempt,
+    change_attempt,
+    move_attempt,
+    move_loop,
+    move_run,
+    need,
+)
 from loopwright.engine.runs import Ended
 from loopwright.engine.surroundings import attempt_values
 from loopwright.engine.world import World
@@ -25,6 +36,9 @@ from loopwright.ports import AgentRequest, AgentResult, RunSpec, Spent, Tx
 
 PAUSED = "paused by a person"
 """Why an attempt is parked that nobody but a person wakes."""
+
+_WAIT_S = 0.5
+"""How often an agent looks again that waits for others to leave something of the budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,18 +63,39 @@ class Started:
     """What its conversation had used before it."""
 
 
-async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
-    """Start the run, or find it; None when it may not start any more, which the rows then say."""
+async def start_run(
+    world: World, rows: Rows, run: Run, *, fence: int, interrupt: asyncio.Event
+) -> Started | None:
+    """Start the run, or find it; None when it may not start any more, which the rows then say.
+
+    It waits while agents that run may need the rest of the budget.
+    """
+    while True:
+        try:
+            return await _start(world, rows, run, fence=fence)
+        except _MustWait:
+            await world.clock.sleep(_WAIT_S)
+        if interrupt.is_set():
+            raise Interrupted
+
+
+class _MustWait(Exception):
+    """What running agents may cost leaves nothing for another one now."""
+
+
+async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
     attempt, plan = rows.attempt, rows.plan
     workspace = Path(need(attempt.workspace, "a workspace"))
 
-    def load(tx: Tx) -> tuple[list[Run], Permissions, list[Question]]:
+    def load(tx: Tx) -> tuple[list[Run], Permissions, list[Question], int | None]:
         runs = tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",))
         # As they were when it began: whoever takes up a running agent must answer it as it was answered before.
         allowed = run.permissions or questions.permissions(tx, plan, rows.task, attempt)
-        return runs, allowed, questions.of_attempt(tx, attempt)
+        # The same for what it may cost.
+        most = run.max_cost_micros if run.state is not RunState.QUEUED else _allowance(tx, world, run)
+        return runs, allowed, questions.of_attempt(tx, attempt), most
 
-    runs, permissions, asked = await world.store.read(load)
+    runs, permissions, asked, most = await world.store.read(load)
     earlier = [one for one in runs if one.id != run.id and one.started_at]
     before = earlier[0] if earlier else None
     agent = world.agent(run.agent or attempt.agent)
@@ -83,6 +118,7 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
         permissions=permissions,
         session_ref=before.session_ref if before and "resume" in agent.capabilities else None,
         tools=world.tools(directory) if "tools" in agent.capabilities else {},
+        max_cost_micros=most if "budget" in agent.capabilities else None,
         options=plan.policy.agent_options.get(agent.name, {}),
     )
     invocation = agent.invocation(request)
@@ -110,9 +146,12 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
 
         def started(tx: Tx) -> Run | None:
             current = change_attempt(tx, attempt.id, fence)
-            if _is_held_back(tx, current):
+            if _is_held_back(tx, world, current, run):
                 change_attempt(tx, attempt.id, fence, wait_reason=PAUSED)
                 return None
+            now = _allowance(tx, world, run)
+            if now is not None and (most is None or not 0 < most <= now):
+                raise _MustWait
             if current.state is AttemptState.PREPARING:
                 move_attempt(tx, current, AttemptState.WORKING, fence=fence)
             return move_run(
@@ -125,6 +164,7 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
                 prompt_sha256=hashlib.sha256(prompt.encode()).hexdigest(),
                 session_ref=invocation.session_ref,
                 permissions=permissions,
+                max_cost_micros=most if now is not None else None,
             )
 
         begun = await world.store.transact("run.start", started)
@@ -135,11 +175,17 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
     return Started(run=run, spec=spec, request=request, before=_spent(same))
 
 
-def _is_held_back(tx: Tx, attempt: Attempt) -> bool:
+def _allowance(tx: Tx, world: World, run: Run) -> int | None:
+    """Return how much a run may cost that is about to start; None when nothing limits it."""
+    plan = need(tx.get(Plan, run.plan_id), "the plan")
+    return budget.allowance(spending.caps(tx, world, plan, run, reserve=True))
+
+
+def _is_held_back(tx: Tx, world: World, attempt: Attempt, run: Run) -> bool:
     """Say whether no agent may start here now: much may have been said and spent while it waited for its turn."""
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
     loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
-    over = over_budget(plan)
+    over = over_budget(plan) or spending.may_not_start(tx, world, plan, run)
     if over and loop.state is LoopState.RUNNING:
         loop = move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, over)
     return loop.state is not LoopState.RUNNING
@@ -165,6 +211,11 @@ def end_run(
 ) -> None:
     """Write down how an agent's run ended and what it cost."""
     result = ended.result or AgentResult(claimed=False, failure=failure)
+    plan = need(tx.get(Plan, run.plan_id), "the plan")
+    cost, estimated = result.cost_micros, False
+    if cost is None:
+        cost = estimate(result.model or run.model, result.usage, plan.policy.prices)
+        estimated = cost is not None
     move_run(
         tx,
         run,
@@ -173,13 +224,51 @@ def end_run(
         retry_at=retry_at,
         summary=(result.summary or result.detail)[:4000],
         usage=result.usage,
-        cost_micros=result.cost_micros,
+        cost_micros=cost,
+        cost_estimated=estimated,
         # What the agent says wins, also when it says that no conversation began.
         session_ref=result.session_ref if ended.result else run.session_ref,
         model=result.model or run.model,
         agent_version=result.version,
         **exit_facts(ended.exit),
     )
+
+
+def is_over_budget(run: Run, ended: Ended) -> bool:
+    """Say whether a run was ended, by us or by itself, because it has cost as much as it may."""
+    by_itself = ended.result is not None and ended.result.failure is Failure.BUDGET
+    # A budget that we did not give it is its user's own affair.
+    return ended.over_budget or (by_itself and run.max_cost_micros is not None)
+
+
+def stop_over_budget(
+    tx: Tx, world: World, attempt: Attempt, run: Run, ended: Ended, *, fence: int, **saved: Any
+) -> bool:
+    """Keep the work of a run that may cost no more, and pause the loop; say whether there is more to do."""
+    end_run(tx, run, RunState.ERROR, ended, failure=Failure.BUDGET)
+    current = need(tx.get(Attempt, attempt.id), "the attempt")
+    if current.interrupt == "cancel":
+        cancel_attempt(tx, current, fence=fence, **saved)
+        return True
+    plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+    own = need(tx.get(Run, run.id), "the run").cost_micros or 0
+    # Charged by now, so nothing but the cap of a run has to be told what it cost; there it counts at least as reached.
+    most = budget.Cap(setting="max_cost_per_run", limit=run.max_cost_micros or 0, spent=own)
+    reason = budget.used_up(spending.caps(tx, world, plan, run)) or most.reason
+    move_attempt(
+        tx,
+        current,
+        AttemptState.WAITING,
+        fence=fence,
+        interrupt="",
+        wake_at=None,
+        wait_reason=reason,
+        **saved,
+    )
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    if loop.state is LoopState.RUNNING:
+        move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
+    return False
 
 
 def asked_of(world: World, spec: RunSpec, result: AgentResult | None) -> tuple[Asking, ...]:

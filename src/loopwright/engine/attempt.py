@@ -24,7 +24,16 @@ from loopwright.core.questions import Asking
 from loopwright.core.retry import LONGEST_S, Failed, backoff
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
 from loopwright.engine import questions
-from loopwright.engine.agent_runs import PAUSED, Rows, asked_of, end_run, failure_of, start_run
+from loopwright.engine.agent_runs import (
+    PAUSED,
+    Rows,
+    asked_of,
+    end_run,
+    failure_of,
+    is_over_budget,
+    start_run,
+    stop_over_budget,
+)
 from loopwright.engine.checks import Interrupted, exit_facts, gate_request
 from loopwright.engine.land import Landing, LandingLocks, check_and_land
 from loopwright.engine.moves import (
@@ -41,6 +50,7 @@ from loopwright.engine.moves import (
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent, drive_command
 from loopwright.engine.slots import AgentSlots, Slot
+from loopwright.engine.spending import SpendingWatch
 from loopwright.engine.surroundings import files_to_copy, free_port_base
 from loopwright.engine.tidy import tidy_attempt
 from loopwright.engine.tripwire import look_again
@@ -323,26 +333,31 @@ class AttemptLeg:
         elif interrupt.is_set() or not (self._slot or await self._take_slot(rows, interrupt)):
             raise Interrupted
         agent = world.agent(run.agent or attempt.agent)
-        started = await start_run(world, rows, run, fence=self._leg.fence)
+        started = await start_run(world, rows, run, fence=self._leg.fence, interrupt=interrupt)
         if started is None:
             return False
         run = started.run
         repository = self._repository(rows)
         before = await repository.tripwire()
-        ended = await drive_agent(
-            world.keepers,
-            agent,
-            started.spec,
-            request=started.request,
-            before=started.before,
-            interrupt=interrupt,
-            heard=Progress(started.spec.directory),
-        )
-        self._release_slot()
-        await world.keepers.sweep(run.id)
-        strays = await look_again(world, repository, before, plan=rows.plan, attempt=attempt, run=run)
-        asked = asked_of(world, started.spec, ended.result)
-        return await self._after_agent(rows, run, ended, strays, asked)
+        spending = SpendingWatch(world, run, rows.plan.policy.prices)
+        try:
+            ended = await drive_agent(
+                world.keepers,
+                agent,
+                started.spec,
+                request=started.request,
+                before=started.before,
+                interrupt=interrupt,
+                heard=Progress(started.spec.directory),
+                spending=spending,
+            )
+            self._release_slot()
+            await world.keepers.sweep(run.id)
+            strays = await look_again(world, repository, before, plan=rows.plan, attempt=attempt, run=run)
+            asked = asked_of(world, started.spec, ended.result)
+            return await self._after_agent(rows, run, ended, strays, asked)
+        finally:
+            spending.forget()
 
     async def _next_run(self, rows: Rows) -> Run:
         """A leg that wakes up after a wait talks to the agent anew, in the same workspace."""
@@ -369,6 +384,13 @@ class AttemptLeg:
         )
         saved: dict[str, Any] = {"tip_sha": snapshot.sha, "agent_sha": snapshot.agent_sha}
         result = ended.result
+        if is_over_budget(run, ended):
+            return await self._world.store.transact(
+                "attempt.over_budget",
+                lambda tx: stop_over_budget(
+                    tx, self._world, rows.attempt, run, ended, fence=self._leg.fence, **saved
+                ),
+            )
         # "asked" without an interrupt of ours: a worker ended its agents in a hurry, before it could write it down.
         if ended.interrupted or (ended.exit.ended_by == "asked" and not (result and result.claimed)):
             return await self._interrupted(rows, run, ended, saved)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from loopwright.core.budget import CAPS
 from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
@@ -15,6 +16,7 @@ from loopwright.core.model import (
     Loop,
     Outcome,
     Plan,
+    Project,
     Question,
     Role,
     Run,
@@ -172,10 +174,11 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
         }
         hint = hints.get(plan.status, "`retry` a failed task, or `reverify` the plan")
         raise Refused(f"the plan is {plan.status.value}", hint=hint)
-    if "max_cost_micros" in command.arguments:
+    limits = {name: command.arguments[name] for name in CAPS.values() if name in command.arguments}
+    if limits:
         # Whoever names a new limit knows what was spent, and that some of it nobody knows.
-        limit = command.arguments["max_cost_micros"]
-        tx.update(Plan, plan.id, policy=replace(plan.policy, max_cost_micros=limit), unknown_costs=0)
+        tx.update(Plan, plan.id, policy=replace(plan.policy, **limits), unknown_costs=0)
+        tx.update(Project, plan.project_id, unknown_costs=0)
     if loop.state is not LoopState.RUNNING:
         move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
     parked = tx.find(Attempt, plan_id=plan.id, state=AttemptState.WAITING, wake_at=None)

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
+from loopwright.core.budget import spent_today
 from loopwright.core.errors import FenceLost, IllegalTransition, StaleVersion
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind
-from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Question, Role, Run, Task
+from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Question, Role, Run, Task
 from loopwright.core.retry import Again, Failed, GiveUp, after_failure
 from loopwright.core.states import (
     ATTEMPT,
@@ -166,6 +167,7 @@ def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
                 output_sha256=moved.output_sha256,
                 output_bytes=moved.output_bytes,
                 cost_micros=moved.cost_micros,
+                cost_estimated=moved.cost_estimated,
             )
         )
     elif target is RunState.AWAITING_RESPONSE:
@@ -177,11 +179,22 @@ def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
 
 
 def _charge(tx: Tx, run: Run) -> None:
+    if run.cost_micros == 0:
+        return
     plan = need(tx.get(Plan, run.plan_id), "the plan")
-    if run.cost_micros is None:
-        tx.update(Plan, plan.id, unknown_costs=plan.unknown_costs + 1)
-    elif run.cost_micros:
-        tx.update(Plan, plan.id, spent_micros=plan.spent_micros + run.cost_micros)
+    known, unknown = run.cost_micros or 0, int(run.cost_micros is None)
+    tx.update(
+        Plan, plan.id, spent_micros=plan.spent_micros + known, unknown_costs=plan.unknown_costs + unknown
+    )
+    project = need(tx.get(Project, plan.project_id), "the project")
+    spent, unknowns = spent_today(project, tx.now())
+    tx.update(
+        Project,
+        project.id,
+        spent_on=tx.now().date().isoformat(),
+        spent_micros=spent + known,
+        unknown_costs=unknowns + unknown,
+    )
 
 
 def new_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan) -> Run:

@@ -28,6 +28,7 @@ class PlanSummary:
     total: int
     cost_micros: int | None
     cost_complete: bool
+    cost_estimated: bool
     created_at: datetime
     changed_s: float
     """How many seconds ago something last changed in it."""
@@ -54,6 +55,7 @@ class RunView:
     summary: str
     failure: str | None
     cost_micros: int | None
+    cost_estimated: bool
     usage: Usage | None
     verdict: Verdict | None
     session_ref: str | None
@@ -92,6 +94,7 @@ def _summary(tx: Tx, plan: Plan, now: datetime) -> PlanSummary:
         total=total,
         cost_micros=plan.spent_micros if plan.spent_micros or not plan.unknown_costs else None,
         cost_complete=not plan.unknown_costs,
+        cost_estimated=tx.count(Run, plan_id=plan.id, cost_estimated=True) > 0,
         created_at=plan.created_at,
         # By the time of day, which may have been set back since.
         changed_s=max(0.0, (now - _changed_at(tx, plan, loop)).total_seconds()),
@@ -146,6 +149,7 @@ def run_view(tx: Tx, run: Run, paths: HomePaths) -> RunView:
         summary=run.summary,
         failure=run.failure.value if run.failure else None,
         cost_micros=run.cost_micros,
+        cost_estimated=run.cost_estimated,
         usage=run.usage,
         verdict=run.verdict,
         session_ref=run.session_ref,

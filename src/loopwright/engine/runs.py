@@ -2,16 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from loopwright.core.errors import CannotRun
 from loopwright.core.failures import Failure
+from loopwright.engine.spending import SpendingWatch
 from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, Keepers, RunSpec, Spent
 
 Listener = Callable[[AgentEvent], None]
+
+Reason = Callable[[], Coroutine[Any, Any, object]]
+"""Waits until there is a reason to stop a process."""
 
 INTERRUPT = 10**9
 """Numbers of writes that no folding makes, so that they never meet those of one that does."""
@@ -25,6 +30,8 @@ class Ended:
     interrupted: bool
     """It was ended because a person asked for it, not by itself."""
     result: AgentResult | None = None
+    over_budget: bool = False
+    """It was ended because it has cost as much as it may."""
 
 
 class Interrupts:
@@ -64,6 +71,7 @@ async def drive_agent(
     before: Spent,
     interrupt: asyncio.Event,
     heard: Listener,
+    spending: SpendingWatch | None = None,
 ) -> Ended:
     """Start the agent or adopt the one that is running, fold its whole output, and judge its end.
 
@@ -83,6 +91,8 @@ async def drive_agent(
             state = folded.state
             for event in folded.events:
                 heard(event)
+                if spending is not None:
+                    spending.hear(event)
             for text in folded.writes:
                 written += 1
                 await keepers.write(spec.directory, written, text)
@@ -103,11 +113,18 @@ async def drive_agent(
                     await keepers.wait(spec.directory)
         await keepers.end(spec.directory)
 
-    end, interrupted = await _until_end(keepers, spec.directory, listen, interrupt, stop)
+    reasons = [interrupt.wait, *([spending.until_over] if spending else [])]
+    end, why = await _until_end(keepers, spec.directory, listen, reasons, stop)
+    interrupted = why is reasons[0]
     result = None if end.ended_by == "lost" else agent.result(state, end)
+    cancelled = result is not None and result.failure is Failure.CANCELLED
     if interrupted and end.ended_by != "asked":
         # What had ended by itself before it was asked to is finished work, however late we hear of it.
-        interrupted = result is not None and result.failure is Failure.CANCELLED
+        interrupted = cancelled
+    # Asked again, because whoever stopped it over its cost may have died since, and this is another worker.
+    if result and cancelled and not interrupted and spending and await spending.is_over():
+        result = replace(result, failure=Failure.BUDGET, detail=spending.reason)
+        return Ended(exit=end, interrupted=False, result=result, over_budget=True)
     return Ended(exit=end, interrupted=interrupted, result=result)
 
 
@@ -123,8 +140,8 @@ async def drive_command(keepers: Keepers, spec: RunSpec, *, interrupt: asyncio.E
     async def stop() -> None:
         await keepers.end(spec.directory)
 
-    end, interrupted = await _until_end(keepers, spec.directory, listen, interrupt, stop)
-    return Ended(exit=end, interrupted=interrupted and end.ended_by == "asked")
+    end, why = await _until_end(keepers, spec.directory, listen, [interrupt.wait], stop)
+    return Ended(exit=end, interrupted=why is not None and end.ended_by == "asked")
 
 
 async def _lost(keepers: Keepers, spec: RunSpec) -> Ended:
@@ -136,21 +153,24 @@ async def _until_end(
     keepers: Keepers,
     directory: Path,
     listen: Callable[[], Coroutine[None, None, None]],
-    interrupt: asyncio.Event,
+    reasons: Sequence[Reason],
     stop: Callable[[], Coroutine[None, None, None]],
-) -> tuple[Exit, bool]:
-    """Wait for the end; say whether it was asked to stop before that was known."""
+) -> tuple[Exit, Reason | None]:
+    """Wait for the end; return the first of the reasons to stop for which it was asked to before that was known."""
     listening = asyncio.ensure_future(listen())
-    stopping = asyncio.ensure_future(interrupt.wait())
+    stopping = {asyncio.ensure_future(reason()): reason for reason in reasons}
     try:
-        await asyncio.wait({listening, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        interrupted = stopping.done() and not listening.done()
-        if interrupted:
+        await asyncio.wait({listening, *stopping}, return_when=asyncio.FIRST_COMPLETED)
+        why = None
+        for done in [one for one in stopping if one.done() and not listening.done()]:
+            await done  # it may have failed
+            why = why or stopping[done]
+        if why is not None:
             await stop()
         await listening
-        return await keepers.wait(directory), interrupted
+        return await keepers.wait(directory), why
     finally:
-        for pending in (listening, stopping):
+        for pending in (listening, *stopping):
             pending.cancel()
             with suppress(asyncio.CancelledError):
                 await pending

@@ -60,6 +60,7 @@ class TaskView:
     elapsed_s: float | None
     cost_micros: int | None
     """None when any run's cost is unknown and none is known."""
+    cost_estimated: bool
     checks_passed: int
     checks_total: int
     commit: str | None
@@ -95,6 +96,8 @@ class PlanView:
     gate_total: int
     cost_micros: int | None
     cost_complete: bool
+    cost_estimated: bool
+    """Some of it is by the table of prices, because an agent told only its tokens."""
     elapsed_s: float | None
     """How long something was running for it; waiting, pauses and nights do not count."""
     created_at: datetime
@@ -125,6 +128,7 @@ class AttemptView:
     failing_checks: tuple[Check, ...]
     lasted_s: float | None
     cost_micros: int | None
+    cost_estimated: bool
     summary: str
     commands: tuple[CommandResult, ...] = ()
     """What the last gate on this attempt ran, with the last lines of each command."""
@@ -205,6 +209,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         gate_passed=sum(check.status is CheckStatus.PASSED for check in gate),
         gate_total=len(gate),
         cost_micros=_cost(costs),
+        cost_estimated=_is_estimate(costs),
         cost_complete=all(run.cost_micros is not None for run in costs if run.state in ENDED_RUN),
         elapsed_s=_worked(runs, now) if plan.executed_at else None,
         created_at=plan.created_at,
@@ -251,6 +256,7 @@ def _task_view(
         max_attempts=task.max_attempts,
         elapsed_s=_elapsed(runs, task.completed_at or now, paths) if agents else None,
         cost_micros=_cost(agents),
+        cost_estimated=_is_estimate(agents),
         checks_passed=sum(check.status is CheckStatus.PASSED for check in checks),
         checks_total=len(checks),
         commit=task.landed_sha,
@@ -336,6 +342,10 @@ def _cost(runs: list[Run]) -> int | None:
     return sum(known) if known else None
 
 
+def _is_estimate(runs: list[Run]) -> bool:
+    return any(run.cost_estimated for run in runs)
+
+
 def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
     """Return one task with what each of its attempts came to."""
     task = tx.get(Task, task_id)
@@ -402,6 +412,7 @@ def _attempt_view(
         failing_checks=tuple(check for check in checks if check.status in bad),
         lasted_s=_elapsed(agents, attempt.ended_at or now, paths) if agents else None,
         cost_micros=_cost(agents),
+        cost_estimated=_is_estimate(agents),
         summary=agents[-1].summary if agents else "",
         commands=verdict.commands if verdict else (),
         checks=checks,

@@ -1,12 +1,13 @@
 """Everything the engine works with, as one value that `app` puts together."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from loopwright.core.homes import HomeView
 from loopwright.core.model import Plan, Project
 from loopwright.core.questions import Asking
+from loopwright.engine.ledger import Ledger
 from loopwright.ports import (
     Agent,
     Clock,
@@ -110,6 +111,7 @@ class World:
     tools: Callable[[Path], Mapping[str, ToolServer]] = lambda _directory: {}
     """Returns the tools that a run is given, for its directory."""
     home_view: MakeView = the_users_own
+    ledger: Ledger = field(default_factory=Ledger)
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""
     port_first: int = 20000

@@ -92,6 +92,7 @@ class AgentEvent:
     kind: AgentEventKind
     text: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
+    """For `Usage`: the tokens that it tells; in `run` those of the whole run so far, and `cost_micros` if known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

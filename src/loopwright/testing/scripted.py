@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -158,12 +158,8 @@ def _usage(state: ScriptedState, event: Mapping[str, Any]) -> Folded:
         cache_write_tokens=whole_number(event.get("cache_write_tokens")),
     )
     new = replace(state, usage=usage, cost_micros=whole_number(event.get("cost_micros")))
-    data = {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-    }
+    tokens = asdict(usage)
+    data = {**tokens, "run": {**tokens, "cost_micros": new.cost_micros}}
     return Folded(state=new, events=(AgentEvent(kind="Usage", data=data),))
 
 

@@ -12,10 +12,10 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Plan, Question, Role, Run
+from loopwright.core.model import Plan, Question, Role, Run, Usage
 from loopwright.testing import scenarios
 from loopwright.testing.claude_binary import bundled_claude
-from loopwright.testing.model_server import ModelServer, Scenario
+from loopwright.testing.model_server import ModelServer, Reply, Scenario
 
 PROGRAM = bundled_claude()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the claude-agent-sdk wheel is not installed")
@@ -170,6 +170,38 @@ def test_the_real_program_waits_for_the_reset_and_then_finishes(shop: Workshop) 
     assert second.started_at is not None
     assert second.started_at.timestamp() >= resets_at, "not a moment before the service said so"
     assert (shop.task("greet").attempts, len(shop.attempts("greet"))) == (0, 1), "waiting is no attempt"
+
+
+@pytest.mark.capability("C075")
+def test_the_real_program_is_stopped_at_a_budget_and_a_higher_one_finishes_its_work(shop: Workshop) -> None:
+    """It becomes dear after its work is in a file, but before it says so."""
+    read, edit, last = scenarios.edit_file("greet.txt", old="hello", new="hello, loop").turns
+    assert isinstance(read, Reply)
+    dear = replace(read, usage=Usage(input_tokens=100_000, output_tokens=50_000))
+    done = scenarios.answer("Greeted.").turns
+    scenario = Scenario(turns=(read, edit, dear, last), by_prompt={"You were interrupted": done})
+    check = "grep -qx 'hello, loop' greet.txt"
+    with _model(shop, scenario) as server:
+        said = shop.run(shop.plan("dear", [task("greet", check)], settings={"max_cost": 0.05}))
+        assert said.code == 3, said.out + said.err
+        assert "the budget is used up" in said.out
+        assert "`resume --max-cost` sets another" in " ".join(said.out.split())
+        (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
+        assert (run.state, run.failure) == ("ERROR", "budget")
+        assert run.max_cost_micros == 50_000
+        assert run.cost_micros is not None
+        assert run.cost_micros > 50_000
+        assert run.argv[run.argv.index("--max-budget-usd") + 1] == "0.050000"
+        assert len(server.asked) == 3, "the model was not asked again once the money was gone"
+        (attempt,) = shop.attempts("greet")
+        assert attempt.state == "WAITING"
+        assert shop.pinned(attempt, "greet.txt") == "hello, loop\n", "its work is kept"
+        said = shop("resume", "--max-cost", "20", timeout=60)
+    assert said.code == 0, said.out + said.err
+    assert shop.row(Plan).outcome == "verified"
+    first, second = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert first.session_ref == second.session_ref, "its own conversation goes on"
+    assert len(shop.attempts("greet")) == 1
 
 
 @pytest.mark.capability("C027")

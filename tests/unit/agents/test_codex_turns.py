@@ -166,6 +166,11 @@ class TestErrors:
 
 
 class TestUsage:
+    def test_each_count_tells_what_the_run_has_used_so_far(self) -> None:
+        heard = told(used(1), used(2), used(5, thread="helper", turn="V"))
+        assert [event.data["output_tokens"] for event in heard] == [7, 7, 7]
+        assert [event.data["run"]["output_tokens"] for event in heard] == [7, 14, 49], "with its helpers"
+
     def test_the_share_of_this_run_is_what_was_not_there_before(self) -> None:
         assert (
             judged(

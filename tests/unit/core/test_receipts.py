@@ -245,7 +245,7 @@ def test_every_attempt_stands_there_with_its_class_of_failure():
 
 def test_known_costs_are_summed_and_the_sum_is_complete():
     receipt = build()
-    assert receipt["cost"] == {"total": 1000, "complete": True, "unknown_runs": 0}
+    assert receipt["cost"] == {"total": 1000, "complete": True, "unknown_runs": 0, "estimated_runs": 0}
     assert receipt["usage"]["input_tokens"] == {"total": 20, "complete": True, "unknown_runs": 0}
     assert receipt["usage"]["cache_read_tokens"] == {"total": None, "complete": False, "unknown_runs": 2}
 
@@ -254,15 +254,22 @@ def test_an_unknown_cost_stays_null_and_is_named_as_a_gap():
     unknown = run(2, cost_micros=None, usage=None, permission_mode=None, agent_version=None)
     receipt = build(runs=[run(1), unknown, run(3, started_at=None, cost_micros=None)])
     assert receipt["runs"][1]["cost_micros"] is None
-    assert receipt["cost"] == {"total": 500, "complete": False, "unknown_runs": 1}
+    assert receipt["cost"] == {"total": 500, "complete": False, "unknown_runs": 1, "estimated_runs": 0}
     gaps = receipt["not_checked"]
     assert "the cost of 1 of 2 agent runs is not known" in gaps
     assert "the permission mode of 1 of 2 agent runs is not known" in gaps
     assert "the agent's version of 1 of 2 agent runs is not known" in gaps
 
 
+def test_an_estimated_cost_is_summed_and_named_as_an_estimate():
+    receipt = build(runs=[run(1), run(2, cost_estimated=True)])
+    assert receipt["cost"] == {"total": 1000, "complete": True, "unknown_runs": 0, "estimated_runs": 1}
+    assert [one["cost_estimated"] for one in receipt["runs"]] == [False, True]
+    assert "the cost of 1 of 2 agent runs is an estimate from its tokens" in receipt["not_checked"]
+
+
 def test_a_plan_without_agent_runs_cost_nothing():
-    assert build(runs=[])["cost"] == {"total": 0, "complete": True, "unknown_runs": 0}
+    assert build(runs=[])["cost"] == {"total": 0, "complete": True, "unknown_runs": 0, "estimated_runs": 0}
 
 
 def test_what_was_not_checked_is_said_in_plain_words():
@@ -507,6 +514,7 @@ def test_a_receipt_without_a_whole_diff_is_not_compared_in_that():
         (("verdicts", 0, "commands", 0, "exit_code"), "0"),
         (("runs", 0, "usage"), {}),
         (("runs", 0, "cost_micros"), -1),
+        (("runs", 0, "cost_estimated"), 1),
     ],
 )
 def test_a_value_of_another_shape_is_named_with_its_place_and_nothing_of_it_is_used(path, new):

@@ -100,6 +100,9 @@ projects: Final = Table(
     _text("name"),
     _text("path"),
     _text("subfolder"),
+    _text("spent_on"),
+    _integer("spent_micros"),
+    _integer("unknown_costs"),
     _moment("created_at"),
 )
 
@@ -268,6 +271,8 @@ runs: Final = Table(
     _moment("retry_at", null=True),
     _json("usage", null=True),
     _integer("cost_micros", null=True),
+    _boolean("cost_estimated"),
+    _integer("max_cost_micros", null=True),
     _text("output_sha256", null=True),
     _integer("output_bytes", null=True),
     _json("verdict", null=True),

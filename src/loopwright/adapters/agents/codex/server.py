@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 from zlib import crc32
 
@@ -196,13 +196,9 @@ def _usage(state: CodexState, params: _Params) -> Folded:
     if state.base is None and last is not None and thread == state.thread:
         new = replace(new, base=minus(total, last))
     used = total if last is None else last
-    tokens = {
-        "input_tokens": used.input_tokens,
-        "output_tokens": used.output_tokens,
-        "cache_read_tokens": used.cache_read_tokens,
-        "cache_write_tokens": used.cache_write_tokens,
-    }
-    return Folded(state=new, events=(AgentEvent(kind="Usage", data=tokens),))
+    so_far = new.used()
+    data = {**asdict(used), **({"run": asdict(so_far)} if so_far else {})}
+    return Folded(state=new, events=(AgentEvent(kind="Usage", data=data),))
 
 
 def _diff(state: CodexState, diff: str) -> Folded:

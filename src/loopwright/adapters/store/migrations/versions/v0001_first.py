@@ -72,6 +72,9 @@ def upgrade() -> None:
         sa.Column("name", TEXT, nullable=False),
         sa.Column("path", TEXT, nullable=False),
         sa.Column("subfolder", TEXT, nullable=False),
+        sa.Column("spent_on", TEXT, nullable=False),
+        sa.Column("spent_micros", sa.BigInteger(), nullable=False),
+        sa.Column("unknown_costs", sa.BigInteger(), nullable=False),
         sa.Column("created_at", MOMENT, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_projects")),
     )
@@ -239,6 +242,8 @@ def upgrade() -> None:
         sa.Column("retry_at", MOMENT, nullable=True),
         sa.Column("usage", sa.Text(), nullable=True),
         sa.Column("cost_micros", sa.BigInteger(), nullable=True),
+        sa.Column("cost_estimated", sa.Boolean(), nullable=False),
+        sa.Column("max_cost_micros", sa.BigInteger(), nullable=True),
         sa.Column("output_sha256", TEXT, nullable=True),
         sa.Column("output_bytes", sa.BigInteger(), nullable=True),
         sa.Column("verdict", sa.Text(), nullable=True),

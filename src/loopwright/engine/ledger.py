@@ -1,0 +1,30 @@
+"""What the agents that run in this process have cost so far: rows know it only when they have ended."""
+
+import asyncio
+
+
+class Ledger:
+    """Keeps the newest sum of each run, and wakes everyone who watches one when any of them grows."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, int] = {}
+        self._watching: dict[str, asyncio.Event] = {}
+
+    def watch(self, run_id: str) -> asyncio.Event:
+        """Return the event that is set when a sum has grown."""
+        return self._watching.setdefault(run_id, asyncio.Event())
+
+    def note(self, run_id: str, micros: int) -> None:
+        """Write down what a run has cost so far."""
+        self._sums[run_id] = micros
+        for grown in self._watching.values():
+            grown.set()
+
+    def so_far(self, run_id: str) -> int:
+        """Return what a run has cost as far as it is known here."""
+        return self._sums.get(run_id, 0)
+
+    def forget(self, run_id: str) -> None:
+        """Let go of a run: what it has cost is in its row now."""
+        self._sums.pop(run_id, None)
+        self._watching.pop(run_id, None)

@@ -1,0 +1,132 @@
+"""What may still be spent, asked before an agent starts and again whenever it tells what it has used."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from loopwright.core import budget
+from loopwright.core.events import happened
+from loopwright.core.model import Plan, Project, Role, Run, Usage
+from loopwright.core.prices import estimate
+from loopwright.core.states import RunState
+from loopwright.engine.moves import MACHINE, need
+from loopwright.engine.world import World
+from loopwright.ports import AgentEvent, Tx
+
+_LAST_WORDS_S = 1.0
+
+
+def caps(tx: Tx, world: World, plan: Plan, run: Run, *, own: int = 0, reserve: bool = False) -> budget.Caps:
+    """Return the caps that a run is under, `own` being what it has cost itself.
+
+    What other agents have cost so far counts. With `reserve`, what each of them may cost at most is kept free for it,
+    if that is limited.
+    """
+    policy = plan.policy
+    if not budget.has_caps(policy):
+        return ()
+    project = need(tx.get(Project, plan.project_id), "the project")
+    today, _ = budget.spent_today(project, tx.now())
+    spent = {
+        "max_cost_per_run": own,
+        "max_cost_per_task": own,
+        "max_cost": plan.spent_micros + own,
+        "max_cost_per_day": today + own,
+    }
+    if policy.max_task_cost_micros is not None and run.task_id is not None:
+        ended = tx.find(Run, task_id=run.task_id, role=Role.IMPLEMENTER)
+        spent["max_cost_per_task"] += sum(one.cost_micros or 0 for one in ended)
+    reserved = {"max_cost": 0, "max_cost_per_day": 0}
+    for other in tx.find(Run, state=RunState.RUNNING, role=Role.IMPLEMENTER):
+        theirs = need(tx.get(Plan, other.plan_id), "the plan")
+        if other.id == run.id or theirs.project_id != plan.project_id:
+            continue
+        so_far = world.ledger.so_far(other.id)
+        limited = theirs.policy.max_run_cost_micros is not None
+        held = max((other.max_cost_micros or 0) if reserve and limited else 0, so_far)
+        counted = reserved if reserve else spent
+        counted["max_cost_per_day"] += held
+        if theirs.id == plan.id:
+            counted["max_cost"] += held
+    return budget.caps(policy, spent, reserved)
+
+
+def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> str:
+    """Say which cap of a task or of a day keeps an agent from starting; empty when none does."""
+    if plan.policy.max_day_cost_micros is not None:
+        project = need(tx.get(Project, plan.project_id), "the project")
+        if budget.spent_today(project, tx.now())[1]:
+            return budget.nobody_knows("max_cost_per_day")
+    return budget.used_up(caps(tx, world, plan, run, reserve=True))
+
+
+class SpendingWatch:
+    """Adds up what a run says that it has used, warns before a cap is reached, and says when one is."""
+
+    def __init__(self, world: World, run: Run, prices: tuple[str, ...]) -> None:
+        self._world = world
+        self._run = run
+        self._prices = prices
+        self._model = run.model
+        self._cost: int | None = None
+        self._warned = False
+        self.reason = ""
+        """Why it has to stop; empty while it may go on."""
+
+    def hear(self, event: AgentEvent) -> None:
+        """Take in what the run says about itself."""
+        if event.kind == "Started":
+            self._model = event.data.get("model") or self._model
+        if event.kind == "Usage":
+            cost = cost_so_far(event.data, self._model, self._prices)
+            if cost is not None:
+                self._cost = cost
+                self._world.ledger.note(self._run.id, cost)
+
+    async def until_over(self) -> None:
+        """Wait until the run has cost as much as it may."""
+        grown = self._world.ledger.watch(self._run.id)
+        while not await self.is_over():
+            await grown.wait()
+            grown.clear()
+        # The last word on its cost often comes with its last words at all: then it is done, and need not be stopped.
+        await self._world.clock.sleep(_LAST_WORDS_S)
+
+    async def is_over(self) -> bool:
+        """Say whether the run has cost as much as it may; warn once when it soon will have."""
+        if self._cost is None:
+            return False
+        found = await self._world.store.read(self._look)
+        self.reason = budget.used_up(found)
+        near = budget.near(found)
+        if not self.reason and near is not None and not self._warned:
+            self._warned = True
+            await self._world.store.transact("budget.near", lambda tx: self._warn(tx, near))
+        return bool(self.reason)
+
+    def forget(self) -> None:
+        """Count the run no longer as one that is going on."""
+        self._world.ledger.forget(self._run.id)
+
+    def _look(self, tx: Tx) -> budget.Caps:
+        plan = need(tx.get(Plan, self._run.plan_id), "the plan")
+        return caps(tx, self._world, plan, self._run, own=self._cost or 0)
+
+    def _warn(self, tx: Tx, cap: budget.Cap) -> None:
+        # Whoever adopts the run hears all of it once more.
+        if tx.events(run=self._run.id, types=("budget_near",), limit=1):
+            return
+        plan = need(tx.get(Plan, self._run.plan_id), "the plan")
+        told: dict[str, Any] = {"cap": cap.setting, "spent_micros": cap.spent, "limit_micros": cap.limit}
+        tx.append(happened("budget_near", MACHINE, plan=plan, run=self._run, **told))
+
+
+def cost_so_far(data: Mapping[str, Any], model: str | None, prices: tuple[str, ...]) -> int | None:
+    """Return what a run has cost by its own word, or by the tokens that it has used in all; None when nobody knows."""
+    told = data.get("run")
+    if told is None:
+        return None
+    cost: int | None = told.get("cost_micros")
+    if cost is not None:
+        return cost
+    return estimate(model, Usage(**{one.name: told.get(one.name) for one in fields(Usage)}), prices)

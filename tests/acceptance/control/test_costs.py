@@ -1,0 +1,191 @@
+"""What agents may cost: estimated, warned of, stopped at, and gone on with, through the real program."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.control.workshop import Workshop, kill
+from tests.acceptance.sandbox import task
+from tests.waiting import eventually
+
+from loopwright.core.model import Loop, Plan, Project, Role, Run
+
+
+def spent(dollars: float) -> dict[str, Any]:
+    """Return a step that tells what the run has cost so far."""
+    return {"usage": {"input_tokens": 10, "output_tokens": 1, "cost_micros": round(dollars * 1_000_000)}}
+
+
+GO_ON = ({"run": "cp half whole"}, spent(0.1), {"claim": "carried on"})
+
+
+def dear(shop: Workshop, *steps: Any, **settings: Any) -> Path:
+    """Write a plan whose agent does half, takes these steps until it is stopped, and goes on cheaply from there."""
+    half = [{"write": "half", "text": "half\n"}, *steps, {"hang": 90}]
+    shop.play({"dear": [[{"expect_prompt": "You were interrupted", "otherwise": half}, *GO_ON]]})
+    return shop.plan("dear", [task("dear", "test -s whole")], settings=settings)
+
+
+def agents(shop: Workshop) -> list[Run]:
+    return shop.rows(Run, role=Role.IMPLEMENTER)
+
+
+@pytest.mark.capability("C075")
+@pytest.mark.parametrize(
+    ("cap", "reason"),
+    [
+        ("max_cost", "the budget is used up: $1.20 of $1.00"),
+        ("max_cost_per_task", "the budget of a task is used up: $1.20 of $1.00"),
+        ("max_cost_per_day", "the budget of the day is used up: $1.20 of $1.00"),
+        ("max_cost_per_run", "a run has cost what one may: $1.20 of $1.00"),
+    ],
+)
+def test_an_agent_is_stopped_at_a_cap_its_work_is_kept_and_a_higher_one_finishes_it(
+    shop: Workshop, cap: str, reason: str
+) -> None:
+    gate = shop.gate("warned")
+    going = shop.start(
+        "run", str(dear(shop, spent(0.5), spent(0.85), gate.step, spent(0.9), spent(1.2), **{cap: 1}))
+    )
+    shop.until_half()
+    (warned,) = eventually(lambda: shop.events("budget_near"), timeout=60)
+    assert warned.payload == {"cap": cap, "spent_micros": 850_000, "limit_micros": 1_000_000}
+    gate.let_go()
+    assert going.end() == 3, going.out
+    flag = "--" + cap.replace("_", "-")
+    assert reason in going.out
+    assert f"`resume {flag}` sets another" in " ".join(going.out.split())
+    (run,) = agents(shop)
+    assert (run.state, run.failure, run.cost_micros) == ("ERROR", "budget", 1_200_000)
+    (attempt,) = shop.attempts("dear")
+    assert attempt.state == "WAITING"
+    assert shop.pinned(attempt, "half") == "half\n"
+    loop = shop.row(Loop)
+    assert (loop.state, loop.reason.startswith(reason)) == ("PAUSED", True)
+    assert len(shop.events("budget_near")) == 1, "said once"
+    assert not shop.processes()
+
+    said = shop("resume", flag, "5", timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert shop.row(Plan).outcome == "verified"
+    assert len(shop.attempts("dear")) == 1
+    assert shop.row(Plan).spent_micros == shop.row(Project).spent_micros == 1_300_000
+
+
+def test_after_a_run_that_cost_what_one_may_a_plain_resume_goes_on(shop: Workshop) -> None:
+    assert shop.run(dear(shop, spent(1.2), max_cost_per_run=1)).code == 3
+    said = shop("resume", timeout=90)
+    assert said.code == 0, said.out + said.err
+
+
+def test_the_old_limit_holds_until_another_is_named(shop: Workshop) -> None:
+    assert shop.run(dear(shop, spent(1.2), max_cost_per_task=1)).code == 3
+    said = shop("resume", timeout=90)
+    assert said.code == 3, said.out + said.err
+    assert len([run for run in agents(shop) if run.started_at]) == 1, "no agent was started"
+    assert "the budget of a task is used up" in said.out
+    assert shop("resume", "--max-cost-per-task", "off", timeout=90).code == 0
+
+
+def test_a_run_that_costs_too_much_is_stopped_by_whoever_finds_it_after_a_crash(shop: Workshop) -> None:
+    gate = shop.gate("dear")
+    plan = dear(shop, spent(0.5), gate.step, spent(1.2), max_cost=1)
+    first = shop.start("run", str(plan))
+    shop.until_half()
+    kill(first)
+    gate.let_go()
+    said = shop.run(plan)
+    assert said.code == 3, said.out + said.err
+    (run,) = agents(shop)
+    assert (run.failure, run.cost_micros) == ("budget", 1_200_000)
+    assert shop("resume", "--max-cost", "2", timeout=90).code == 0
+
+
+def test_agents_side_by_side_cannot_spend_more_together_than_there_is(shop: Workshop) -> None:
+    """Two may cost 1 each and there is 1.50: the second waits until the first has left enough."""
+    gate = shop.gate("first")
+    steps = [gate.step, spent(0.2)]
+    shop.play({key: [[{"write": key, "text": "x"}, *steps]] for key in "ab"})
+    settings = {"max_cost": 1.5, "max_cost_per_run": 1, "parallel": 2}
+    plan = shop.plan("two", [task("a", "test -s a"), task("b", "test -s b")], settings=settings)
+    going = shop.start("run", str(plan))
+    eventually(lambda: len(shop.started()) == 1, timeout=60)
+    # The other one has its workspace, and would start as soon as it could.
+    eventually(lambda: len(list((shop.home / "workspaces").glob("*/greet.txt"))) == 2, timeout=60)
+    assert len(shop.started()) == 1
+    gate.let_go()
+    assert going.end() == 0, going.out
+    first, second = sorted(agents(shop), key=lambda run: str(run.started_at))
+    assert str(second.started_at) >= str(first.ended_at)
+    assert (first.max_cost_micros, second.max_cost_micros) == (1_000_000, 1_000_000)
+
+
+def test_agents_side_by_side_are_stopped_at_what_they_cost_together(shop: Workshop) -> None:
+    gate = shop.gate("both")
+    steps = [spent(0.6), {"say": "so far"}, gate.step, spent(0.65), {"hang": 90}]
+    shop.play({key: [[{"write": key, "text": "x"}, *steps]] for key in "ab"})
+    plan = shop.plan(
+        "two", [task("a", "test -s a"), task("b", "test -s b")], settings={"max_cost": 1.25, "parallel": 2}
+    )
+    going = shop.start("run", str(plan))
+    eventually(lambda: len(shop.started()) == 2, timeout=60)
+    gate.let_go()
+    assert going.end() == 3, going.out
+    assert {run.failure for run in agents(shop)} == {"budget"}
+    assert {attempt.state for key in "ab" for attempt in shop.attempts(key)} == {"WAITING"}
+    assert "the budget is used up: $1.30 of $1.25" in shop.row(Loop).reason
+
+
+def test_a_cost_that_the_agent_does_not_tell_is_estimated_from_its_tokens_and_marked(shop: Workshop) -> None:
+    used = {"input_tokens": 200_000, "output_tokens": 10_000, "cache_read_tokens": 400_000}
+    shop.play({"a": [[{"write": "a", "text": "x"}, {"usage": used}]]})
+    plan = shop.plan("tokens", [task("a", "test -s a")], settings={"model": "gpt-5", "max_cost": 2})
+    said = shop.run(plan)
+    assert said.code == 0, said.out + said.err
+    assert "~$0.40" in said.out
+    (run,) = agents(shop)
+    assert (run.cost_micros, run.cost_estimated) == (400_000, True)
+    assert "~$0.40" in shop("status").out
+    assert "~$0.40" in shop("show", "a").out
+    assert "~$0.40" in shop("show", run.id).out
+    document = shop("status", "--json").document["plan"]
+    assert (document["cost_micros"], document["cost_estimated"]) == (400_000, True)
+    path = shop.repository / ".loopwright" / "receipts" / f"{shop.row(Plan).id}.json"
+    receipt = json.loads(path.read_text())
+    assert receipt["cost"]["estimated_runs"] == 1
+    assert receipt["runs"][0]["cost_estimated"] is True
+    assert "~$0.40" in shop("receipt", "show").out
+    assert shop("receipt", "verify", str(path)).code == 0
+
+
+def test_tokens_stop_an_agent_that_tells_no_cost(shop: Workshop) -> None:
+    used = {"usage": {"input_tokens": 0, "output_tokens": 120_000}}
+    said = shop.run(dear(shop, used, max_cost=1, model="my-own", prices=["my-* 1 10"]))
+    assert said.code == 3, said.out + said.err
+    assert "the budget is used up: $1.20 of $1.00" in said.out
+    assert shop("resume", "--max-cost", "2", timeout=90).code == 0
+
+
+def test_a_cap_is_refused_when_nobody_knows_what_a_run_has_cost(shop: Workshop) -> None:
+    steps = {
+        key: [[{"write": key, "text": "x"}, {"usage": {"input_tokens": 5, "output_tokens": 5}}]]
+        for key in "ab"
+    }
+    path = shop.chain("a", "b", steps=steps, settings={"max_cost_per_day": 1, "model": "nobody-knows"})
+    said = shop.run(path)
+    assert said.code == 3, said.out + said.err
+    assert "nobody knows what a run has cost" in said.out
+    (run,) = [run for run in agents(shop) if run.started_at]
+    assert (run.cost_micros, run.cost_estimated) == (None, False), "unknown is not nothing"
+    assert shop("resume", "--max-cost-per-day", "off", timeout=90).code == 0
+
+
+def test_what_one_plan_spent_today_counts_for_the_next_plan_of_the_project(shop: Workshop) -> None:
+    shop.play({key: [[{"write": key, "text": "x"}, spent(0.6)]] for key in "abc"})
+    settings = {"max_cost_per_day": 1}
+    for key, code in (("a", 0), ("b", 0), ("c", 3)):
+        said = shop.run(shop.plan(f"plan-{key}", [task(key, f"test -s {key}")], settings=settings))
+        assert said.code == code, said.out + said.err
+    assert "the budget of the day is used up: $1.20 of $1.00" in said.out
+    assert len(shop.started()) == 2

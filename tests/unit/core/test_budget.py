@@ -1,0 +1,112 @@
+"""Caps on what may be spent, and what follows from how far they are used up."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from loopwright.core.budget import Cap, allowance, caps, has_caps, near, over_budget, spent_today, used_up
+from loopwright.core.model import Plan, Policy, Project
+from loopwright.core.states import PlanState
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ALL = Policy(max_run_cost_micros=10, max_task_cost_micros=20, max_cost_micros=30, max_day_cost_micros=40)
+
+
+def plan(policy: Policy, **facts: int) -> Plan:
+    made = Plan(
+        id="p",
+        project_id="r",
+        loop_id="l",
+        title="",
+        status=PlanState.RUNNING,
+        source_sha256="",
+        base_ref="",
+        base_sha="",
+        branch="",
+        policy=policy,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    return replace(made, **facts)  # type: ignore[arg-type]
+
+
+def test_only_caps_that_are_set_are_caps() -> None:
+    assert not has_caps(Policy())
+    assert caps(Policy(), {"max_cost": 5}) == ()
+    assert has_caps(Policy(max_day_cost_micros=1))
+    assert [cap.limit for cap in caps(ALL, {})] == [10, 20, 30, 40]
+
+
+@pytest.mark.parametrize(
+    ("setting", "spent", "reason"),
+    [
+        (
+            "max_cost_per_run",
+            10,
+            (
+                "a run has cost what one may: $0.00001 of $0.00001; `resume` goes on with another run, "
+                "`resume --max-cost-per-run` sets another"
+            ),
+        ),
+        (
+            "max_cost_per_task",
+            21,
+            "the budget of a task is used up: $0.000021 of $0.00002; `resume --max-cost-per-task` sets another",
+        ),
+        ("max_cost", 30, "the budget is used up: $0.00003 of $0.00003; `resume --max-cost` sets another"),
+        (
+            "max_cost_per_day",
+            40,
+            (
+                "the budget of the day is used up: $0.00004 of $0.00004; `resume` goes on tomorrow (by UTC), "
+                "`resume --max-cost-per-day` sets another"
+            ),
+        ),
+    ],
+)
+def test_a_cap_that_is_reached_says_so_and_what_to_type(setting: str, spent: int, reason: str) -> None:
+    assert used_up(caps(ALL, {setting: spent})) == reason
+    assert used_up(caps(ALL, {setting: 9})) == ""
+
+
+def test_four_fifths_of_the_fullest_cap_are_near() -> None:
+    assert near(()) is None
+    assert near(caps(ALL, {"max_cost": 23, "max_cost_per_day": 31})) is None
+    found = near(caps(ALL, {"max_cost_per_task": 16, "max_cost": 29}))
+    assert found is not None
+    assert found.setting == "max_cost"
+    assert near((Cap(setting="max_cost", limit=10, spent=8),)) is not None
+
+
+def test_a_run_may_cost_what_the_tightest_cap_leaves() -> None:
+    assert allowance(()) is None
+    assert allowance(caps(ALL, {})) == 10
+    assert allowance(caps(ALL, {"max_cost_per_task": 13})) == 7
+    assert allowance(caps(ALL, {"max_cost": 30})) == 0
+
+
+def test_while_others_run_there_must_be_enough_for_a_whole_run() -> None:
+    assert allowance(caps(ALL, {}, {"max_cost": 20})) == 10
+    assert allowance(caps(ALL, {}, {"max_cost": 21})) == 0, "it waits until they have ended"
+    assert allowance(caps(ALL, {"max_cost": 25})) == 5, "with nobody to wait for, it takes what there is"
+    whole = Policy(max_cost_micros=30)
+    assert allowance(caps(whole, {}, {"max_cost": 29})) == 1, "without a cap on runs nobody needs all of it"
+    assert allowance(caps(whole, {}, {"max_cost": 30})) == 0
+
+
+def test_a_plan_is_over_its_budget_when_that_is_spent_or_cannot_be_counted() -> None:
+    assert over_budget(plan(ALL, spent_micros=29)) == ""
+    assert "$0.00003 of $0.00003" in over_budget(plan(ALL, spent_micros=30))
+    unknown = over_budget(plan(Policy(max_task_cost_micros=1), unknown_costs=1))
+    assert "nobody knows what a run has cost" in unknown
+    assert "`resume --max-cost-per-task`" in unknown
+    assert over_budget(plan(Policy(), spent_micros=10**9, unknown_costs=3)) == ""
+
+
+def test_a_day_ends_at_midnight_by_utc() -> None:
+    project = Project(
+        id="r", name="", path="", created_at=NOW, spent_on="2026-03-01", spent_micros=7, unknown_costs=1
+    )
+    assert spent_today(project, NOW) == (7, 1)
+    assert spent_today(project, NOW + timedelta(hours=12)) == (0, 0)
