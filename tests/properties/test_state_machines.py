@@ -25,8 +25,10 @@ from loopwright.core.states import (
     MACHINES,
     SETTLED_TASK,
     AttemptState,
+    EnvelopeState,
     LoopState,
     PlanState,
+    QuestionState,
     RunState,
     TaskState,
     step,
@@ -38,6 +40,8 @@ ENDS: dict[str, frozenset[Any]] = {
     "task": SETTLED_TASK,
     "attempt": frozenset(AttemptState) - LIVE_ATTEMPT,
     "run": ENDED_RUN,
+    "question": frozenset(QuestionState) - {QuestionState.OPEN},
+    "envelope": frozenset({EnvelopeState.OPEN}),
 }
 # Moves out of an end are a person's: without them every walk of the machine alone is over.
 FINAL: dict[str, frozenset[Any]] = {

@@ -10,6 +10,7 @@ from loopwright.cli.lines import listed
 from loopwright.cli.probes import FoundAgent, find_agent
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
+from loopwright.core.envelopes import named
 from loopwright.core.errors import BadConfig, Refused, UserError
 from loopwright.ports import Base, PlannedWork
 
@@ -53,6 +54,12 @@ def check_options(settings: Settings) -> None:
     if settings.values.agent not in known:
         guess = did_you_mean(settings.values.agent, known)
         problems.append(f"{settings.origin('agent')}: agent: there is no agent of this name{guess}")
+    for entry in settings.values.fallback:
+        if (name := named(entry)[0]) not in known:
+            guess = did_you_mean(name, known)
+            problems.append(
+                f"{settings.origin('fallback')}: fallback: there is no agent named {name!r}{guess}"
+            )
     if problems:
         raise BadConfig("\n".join(problems), hint=f"the agents are: {', '.join(known)}")
 

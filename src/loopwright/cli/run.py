@@ -59,6 +59,7 @@ def run(
     base: str | None = None,
     allow_unverified: bool | None = None,
     new: bool = False,
+    no_wait: Annotated[bool, Parameter(negative="")] = False,
     json: bool = False,
 ) -> int:
     """Do a plan: run agents over its tasks until the project's own checks pass.
@@ -85,6 +86,8 @@ def run(
         Let work land that nothing checks; the exit code then is not 0.
     new
         Start over, even if this plan was already done.
+    no_wait
+        Pause, and say why, where the plan would have to wait for an account that is used up or locked.
     json
         Print the result as JSON, and nothing else.
     """
@@ -96,6 +99,7 @@ def run(
         "max_cost": max_cost,
         "permission_mode": permission_mode,
         "allow_unverified": allow_unverified,
+        "wait_for_limits": False if no_wait else None,
     }
     return asyncio.run(_run(plan, flags, base=base, new=new, as_json=json))
 

@@ -15,7 +15,7 @@ from loopwright.core.permissions import Permissions
 from loopwright.core.questions import Asking, asked_in
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, RunState
-from loopwright.engine import questions
+from loopwright.engine import envelopes, questions
 from loopwright.engine.checks import exit_facts
 from loopwright.engine.moves import MACHINE, change_attempt, move_attempt, move_loop, move_run, need
 from loopwright.engine.runs import Ended
@@ -64,6 +64,8 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
     earlier = [one for one in runs if one.id != run.id and one.started_at]
     before = earlier[0] if earlier else None
     agent = world.agent(run.agent or attempt.agent)
+    # Another agent's conversation is none that this one could go on with.
+    resumes = before is not None and before.agent == run.agent and "resume" in agent.capabilities
     prompt = prompts.implementer(
         plan,
         rows.task,
@@ -80,7 +82,7 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
         run_directory=directory,
         model=run.model,
         permissions=permissions,
-        session_ref=before.session_ref if before and "resume" in agent.capabilities else None,
+        session_ref=before.session_ref if before and resumes else None,
         tools=world.tools(directory) if "tools" in agent.capabilities else {},
         options=plan.policy.agent_options.get(agent.name, {}),
     )
@@ -111,6 +113,8 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
             current = change_attempt(tx, attempt.id, fence)
             if _is_held_back(tx, current):
                 change_attempt(tx, attempt.id, fence, wait_reason=PAUSED)
+                return None
+            if not envelopes.admit(tx, current, run, fence=fence):
                 return None
             if current.state is AttemptState.PREPARING:
                 move_attempt(tx, current, AttemptState.WORKING, fence=fence)
@@ -164,6 +168,7 @@ def end_run(
 ) -> None:
     """Write down how an agent's run ended and what it cost."""
     result = ended.result or AgentResult(claimed=False, failure=failure)
+    envelopes.hear(tx, run, result, state, failure)
     move_run(
         tx,
         run,

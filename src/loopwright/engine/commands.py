@@ -30,7 +30,7 @@ from loopwright.core.states import (
     TaskState,
 )
 from loopwright.core.verdicts import evidence
-from loopwright.engine import questions
+from loopwright.engine import envelopes, questions
 from loopwright.engine.moves import (
     begin_verify,
     cancel_attempt,
@@ -390,4 +390,5 @@ VERBS: Final[Mapping[str, Apply]] = {
     "retry": _retry,
     "reverify": _reverify,
     "answer": questions.answer,
+    "open": envelopes.reopen,
 }

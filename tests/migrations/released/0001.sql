@@ -28,6 +28,8 @@ CREATE TABLE attempts (
 	wake_at VARCHAR(27), 
 	wait_reason TEXT NOT NULL, 
 	questions TEXT NOT NULL, 
+	envelope_id TEXT, 
+	stands_in TEXT NOT NULL, 
 	interrupt TEXT NOT NULL, 
 	cleaned_at VARCHAR(27), 
 	created_at VARCHAR(27) NOT NULL, 
@@ -42,7 +44,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_55f291d2-791f-47af-baad-32f9ba25543e','98e3405d36b50856be72b3b947f3645685d83f0fb1875e454ed2120b9aa742b0');
+INSERT INTO "chains" VALUES('plan_dd2fb522-d391-4e8c-8406-63dc775497f6','f9d31746787301274fb42d1a8044fa08b578d264e014791a2f5579dc30c91ba9');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -66,6 +68,25 @@ CREATE TABLE cursors (
 	n BIGINT NOT NULL, 
 	CONSTRAINT pk_cursors PRIMARY KEY (id)
 );
+CREATE TABLE envelopes (
+	id TEXT NOT NULL, 
+	agent TEXT NOT NULL, 
+	account TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	failure TEXT, 
+	reason TEXT NOT NULL, 
+	until VARCHAR(27), 
+	closed_at VARCHAR(27), 
+	closings BIGINT NOT NULL, 
+	probe TEXT, 
+	probed_at VARCHAR(27), 
+	windows TEXT NOT NULL, 
+	runs BIGINT NOT NULL, 
+	last_run_id TEXT, 
+	created_at VARCHAR(27) NOT NULL, 
+	updated_at VARCHAR(27) NOT NULL, 
+	CONSTRAINT pk_envelopes PRIMARY KEY (id)
+);
 CREATE TABLE events (
 	n BIGINT NOT NULL, 
 	id TEXT NOT NULL, 
@@ -85,9 +106,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_f477ba0c-1da5-48e8-bdc8-01c873481fbe',NULL,NULL,'plan_55f291d2-791f-47af-baad-32f9ba25543e',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T04:03:11.085644Z','test','normal','{}','','89c2d2616304ec964172d82a89ffa644b776c7a6fb55424715e77ec86fc2715a');
-INSERT INTO "events" VALUES(2,'evt_0bbbff8e-7c15-4573-b718-970e9232507d',NULL,NULL,'plan_55f291d2-791f-47af-baad-32f9ba25543e',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T04:03:11.085644Z','test','normal','{}','89c2d2616304ec964172d82a89ffa644b776c7a6fb55424715e77ec86fc2715a','12b3c25947d5f8b5a174de7164b197a0a37d8b9fca5ab7f16e2f35db236454c8');
-INSERT INTO "events" VALUES(3,'evt_3de1b4b4-63a8-4414-bbea-789472578180',NULL,NULL,'plan_55f291d2-791f-47af-baad-32f9ba25543e',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T04:03:11.085644Z','test','normal','{}','12b3c25947d5f8b5a174de7164b197a0a37d8b9fca5ab7f16e2f35db236454c8','98e3405d36b50856be72b3b947f3645685d83f0fb1875e454ed2120b9aa742b0');
+INSERT INTO "events" VALUES(1,'evt_5b8de3ef-6d8d-4047-9fd0-19ea8811ed6e',NULL,NULL,'plan_dd2fb522-d391-4e8c-8406-63dc775497f6',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T04:42:03.835230Z','test','normal','{}','','0918d6f89986f40652d4a560959bc7c828f4c068eb20f84bcd2bfc989fb65b49');
+INSERT INTO "events" VALUES(2,'evt_04a7a5e7-67cd-45cb-a30f-90b0713568b0',NULL,NULL,'plan_dd2fb522-d391-4e8c-8406-63dc775497f6',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T04:42:03.835230Z','test','normal','{}','0918d6f89986f40652d4a560959bc7c828f4c068eb20f84bcd2bfc989fb65b49','6d4f4e582983edff0ca415b9605688e2367749db863e2b7d57e252133e4e368e');
+INSERT INTO "events" VALUES(3,'evt_2eb9c852-0fae-4a15-92f1-b60ca9150c86',NULL,NULL,'plan_dd2fb522-d391-4e8c-8406-63dc775497f6',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T04:42:03.835230Z','test','normal','{}','6d4f4e582983edff0ca415b9605688e2367749db863e2b7d57e252133e4e368e','f9d31746787301274fb42d1a8044fa08b578d264e014791a2f5579dc30c91ba9');
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -103,7 +124,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_4d11fe03-0bda-4c45-8bd3-b3a96ae53519','proj_643caa52-0aa3-45df-b34a-dd52994b0ed6','plan.md','markdown','cd970d67-481c-4d0e-b8d0-29e5761c4a93.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_007edb9e-c4fc-4071-8808-72baefd91cee','proj_1502e822-1c98-47e9-ae53-8a763c530092','plan.md','markdown','170618a1-d92f-4c95-896a-d327cbb30a80.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -141,7 +162,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_55f291d2-791f-47af-baad-32f9ba25543e','proj_643caa52-0aa3-45df-b34a-dd52994b0ed6','loop_4d11fe03-0bda-4c45-8bd3-b3a96ae53519','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"host_lost_after_s":120.0,"agent_options":{}}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_dd2fb522-d391-4e8c-8406-63dc775497f6','proj_1502e822-1c98-47e9-ae53-8a763c530092','loop_007edb9e-c4fc-4071-8808-72baefd91cee','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -150,7 +171,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_643caa52-0aa3-45df-b34a-dd52994b0ed6','demo','/somewhere','','2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_1502e822-1c98-47e9-ae53-8a763c530092','demo','/somewhere','','2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -247,7 +268,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_9ec98014-790f-4fa5-97ca-201b9f576e57','plan_55f291d2-791f-47af-baad-32f9ba25543e','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_36f26cb6-1567-4f5a-8468-6f5d566c1548','plan_dd2fb522-d391-4e8c-8406-63dc775497f6','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -273,26 +294,26 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_run_n ON events (run, n);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
-CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
+CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
-CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
+CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
-CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
+CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 COMMIT;
