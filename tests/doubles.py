@@ -625,7 +625,8 @@ class Hand:
             result = AgentResult(claimed=False, failure=failure)
             envelopes.hear(tx, run, result, RunState.ERROR, failure)
             move_run(tx, run, RunState.ERROR, cost_micros=0)
-            waits = envelopes.close(tx, attempt, run, failed, chance=self._home.chance)
+            envelopes.close(tx, attempt, run, failed, chance=self._home.chance)
+            waits = envelopes.parked(tx, attempt, run)
             return move_attempt(tx, attempt, AttemptState.WAITING, fence=leg.fence, **waits)
 
         return self._now(park)

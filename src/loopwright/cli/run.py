@@ -23,7 +23,14 @@ from loopwright.cli.follow import Display
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.lines import counted
 from loopwright.cli.output import console, print_json
-from loopwright.cli.preflight import check_agents, check_folder, check_gates, relative, uncommitted
+from loopwright.cli.preflight import (
+    check_agents,
+    check_fallback,
+    check_folder,
+    check_gates,
+    relative,
+    uncommitted,
+)
 from loopwright.cli.starting import project_settings, read_plan
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
@@ -139,6 +146,7 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
         found = await project_settings(repository, start.sha, place)
     settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
     missing = check_agents(settings, work)
+    check_fallback(settings)
     check_gates(settings, work)
     plan_name = relative(path, place.root)
     notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)

@@ -86,7 +86,8 @@ class Admission:
         )
 
     def _may_probe(self, envelope: Envelope) -> bool:
-        over = envelope.until is None or envelope.until <= self._now
+        # Now before the last change: the clock was set back, and how long it still is nobody knows but who finds out.
+        over = envelope.until is None or envelope.until <= self._now or self._now < envelope.updated_at
         return over and envelope.id not in self._probing
 
     def _look_again_at(self, envelope: Envelope) -> datetime | None:
@@ -121,11 +122,21 @@ def standing(envelope: Envelope) -> str:
     """Say in a few words how an envelope stands, and what a person can do about it."""
     if envelope.state is EnvelopeState.OPEN:
         return "open"
+    if needs_person(envelope):
+        tried = f"; it is tried again at {envelope.until:%Y-%m-%d %H:%M:%S} UTC" if envelope.until else ""
+        return f"closed: {to_do(envelope)}{tried}"
     when = f" until {envelope.until:%Y-%m-%d %H:%M:%S} UTC" if envelope.until else ""
-    if envelope.failure is not None and RULES[envelope.failure].person:
-        tried = f"; tried again at {envelope.until:%Y-%m-%d %H:%M:%S} UTC" if envelope.until else ""
-        return f"closed: {because(envelope)} Then `loopwright quota open {envelope.agent}`{tried}"
     return f"closed{when}: {because(envelope)}"
+
+
+def needs_person(envelope: Envelope) -> bool:
+    """Say whether only a person can mend what closed it."""
+    return envelope.failure is not None and RULES[envelope.failure].person
+
+
+def to_do(envelope: Envelope) -> str:
+    """Say what a person has to do about it."""
+    return f"{because(envelope)} Then `loopwright quota open {envelope.agent}`"
 
 
 def unwilling(policy: Policy, envelope: Envelope, now: datetime) -> str:

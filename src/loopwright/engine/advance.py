@@ -227,7 +227,14 @@ def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
     queued = before is not None and before.state is RunState.QUEUED
     run = before if before is not None and queued else new_run(tx, world.ids, attempt, plan)
     woken = move_attempt(
-        tx, attempt, AttemptState.WORKING, run_id=run.id, wake_at=None, wait_reason="", envelope_id=None
+        tx,
+        attempt,
+        AttemptState.WORKING,
+        about={"agent": attempt.agent, "because": attempt.stands_in} if attempt.stands_in else None,
+        run_id=run.id,
+        wake_at=None,
+        wait_reason="",
+        envelope_id=None,
     )
     return commit_leg(tx, woken)
 

@@ -317,10 +317,21 @@ class AttemptLeg:
             interrupt=interrupt,
             heard=Progress(started.spec.directory),
         )
+        await self._close_account(rows, run, ended)
         self._release_slot()
         await world.keepers.sweep(run.id)
         strays = await look_again(world, repository, before, plan=rows.plan, attempt=attempt, run=run)
         return await self._after_agent(rows, run, ended, strays)
+
+    async def _close_account(self, rows: Rows, run: Run, ended: Ended) -> None:
+        """Close the account that let nobody in, before the slot goes to an agent that would only find out the same."""
+        failed, result = failure_of(ended.result, ended), ended.result
+        if ended.interrupted or (result and result.claimed) or not RULES[failed.failure].closes:
+            return
+        chance = self._world.chance()
+        await self._world.store.transact(
+            "envelope.closed", lambda tx: envelopes.close(tx, rows.attempt, run, failed, chance=chance)
+        )
 
     async def _next_run(self, rows: Rows) -> Run:
         """A leg that wakes up after a wait talks to the agent anew, in the same workspace."""
@@ -436,7 +447,7 @@ class AttemptLeg:
                 return True
             chance = self._world.chance()
             if rule.closes:
-                waits = envelopes.close(tx, rows.attempt, run, failed, chance=chance)
+                waits = envelopes.parked(tx, rows.attempt, run)
             else:
                 at = pause_until(rule, calls, now=tx.now(), retry_at=failed.retry_at, chance=chance)
                 waits = {"wake_at": at, "wait_reason": failed.detail[:500] or rule.advice}

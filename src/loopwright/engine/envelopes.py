@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from loopwright.core.envelopes import ACCOUNT, SPREAD, because, envelope_id
+from loopwright.core.envelopes import ACCOUNT, SPREAD, because, envelope_id, needs_person, to_do
 from loopwright.core.errors import NotFound
 from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
@@ -41,8 +41,8 @@ def admit(tx: Tx, attempt: Attempt, run: Run, *, fence: int) -> bool:
         if attempt.interrupt == "cancel":
             cancel_attempt(tx, attempt, fence=fence)
         else:
-            parked = _parked(envelope)
-            move_attempt(tx, attempt, AttemptState.WAITING, fence=fence, about=_about(envelope), **parked)
+            waits = _parked(envelope)
+            move_attempt(tx, attempt, AttemptState.WAITING, fence=fence, about=_about(envelope), **waits)
         return False
     now = tx.now()
     probed: dict[str, Any] = {"probed_at": now} if envelope.state is EnvelopeState.CLOSED else {}
@@ -50,8 +50,8 @@ def admit(tx: Tx, attempt: Attempt, run: Run, *, fence: int) -> bool:
     return True
 
 
-def close(tx: Tx, attempt: Attempt, run: Run, failed: Failed, *, chance: float) -> dict[str, Any]:
-    """Close the envelope that a run drew from; return what to write on the attempt that waits for it."""
+def close(tx: Tx, attempt: Attempt, run: Run, failed: Failed, *, chance: float) -> None:
+    """Close the envelope that a run drew from; another one that says the same changes nothing."""
     envelope, now, rule = _of(tx, run.agent or attempt.agent), tx.now(), RULES[failed.failure]
     opened = envelope.state is EnvelopeState.OPEN
     probed = envelope.probe == attempt.id
@@ -87,7 +87,11 @@ def close(tx: Tx, attempt: Attempt, run: Run, failed: Failed, *, chance: float) 
         tx.append(happened(event, MACHINE, agent=changed.agent, reason=because(changed), **_about(changed)))
     for other in tx.find(Attempt, envelope_id=changed.id, state=AttemptState.WAITING):
         tx.update(Attempt, other.id, wake_at=until)
-    return _parked(changed)
+
+
+def parked(tx: Tx, attempt: Attempt, run: Run) -> dict[str, Any]:
+    """Return what to write on an attempt that waits for the envelope that its run drew from."""
+    return _parked(_of(tx, run.agent or attempt.agent))
 
 
 def hear(tx: Tx, run: Run, result: AgentResult, state: RunState, failure: Failure | None) -> None:
@@ -159,5 +163,10 @@ def _about(envelope: Envelope) -> dict[str, Any]:
 
 
 def _parked(envelope: Envelope) -> dict[str, Any]:
-    reason = envelope.reason or because(envelope)
-    return {"wake_at": envelope.until, "wait_reason": reason, "envelope_id": envelope.id}
+    # Opened meanwhile, it goes on at once.
+    reason = to_do(envelope) if needs_person(envelope) else envelope.reason or because(envelope)
+    return {
+        "wake_at": envelope.until or envelope.updated_at,
+        "wait_reason": reason,
+        "envelope_id": envelope.id,
+    }

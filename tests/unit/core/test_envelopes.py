@@ -91,6 +91,12 @@ def test_when_the_time_is_over_one_finds_out_and_the_others_wait_for_it(until: A
     assert door.choose("claude", None) == Held(envelope=half_open, look_again_at=None)
 
 
+def test_a_clock_that_was_set_back_makes_nobody_wait_for_hours() -> None:
+    choice = admission(envelope(updated_at=NOW + timedelta(seconds=1))).choose("claude", None)
+    assert isinstance(choice, Choice)
+    assert choice.probes == "claude/default"
+
+
 def test_while_one_finds_out_nobody_else_starts_until_it_has_worked_for_a_while() -> None:
     starting = envelope(until=NOW, probe="att_1")
     assert admission(starting).choose("claude", None) == Held(envelope=starting, look_again_at=None)
@@ -190,6 +196,6 @@ def test_how_an_envelope_stands_is_said_in_plain_words() -> None:
     assert standing(envelope()) == f"closed until {LATER:%Y-%m-%d %H:%M:%S} UTC: {window}"
     assert standing(envelope(until=None)) == f"closed: {window}"
     locked = envelope(failure=Failure.AUTH)
-    assert "log in. Then `loopwright quota open claude`; tried again at" in standing(locked)
+    assert "log in. Then `loopwright quota open claude`; it is tried again at" in standing(locked)
     assert standing(envelope(failure=Failure.AUTH, until=None)).endswith("quota open claude`")
     assert because(envelope(failure=None, reason="somebody said so")) == "somebody said so"

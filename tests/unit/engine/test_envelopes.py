@@ -121,6 +121,7 @@ async def test_many_that_run_at_the_time_are_one_alert_and_no_failed_task(failur
     closed = envelope(home)
     assert (closed.failure, closed.closings, closed.runs) == (failure, 1, 4)
     assert {one.wake_at for one in home.all(Attempt)} == {closed.until}
+    assert home.attempt("d").wait_reason.endswith("Then `loopwright quota open claude`")
 
 
 async def test_one_that_names_a_later_time_is_believed() -> None:
@@ -211,6 +212,8 @@ async def test_another_agent_takes_over_in_the_same_workspace_and_hands_back_aft
     assert (first.agent, first.model) == ("other", "small")
     assert first.stands_in == "claude is closed: The subscription's window is used up."
     assert home.get(Run, first.run_id).agent == "other"
+    told = home.events("attempt_working")[-1].payload
+    assert (told["agent"], told["because"]) == ("other", first.stands_in)
     assert len(home.all(Run, attempt_id=first.id)) == 2, "a leg of the same attempt"
     home.hand.land(legs[0])
     await home.ended(legs[0])
