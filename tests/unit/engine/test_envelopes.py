@@ -72,7 +72,12 @@ async def test_after_the_reset_one_finds_out_and_then_everyone_goes_on() -> None
     opened = envelope(home)
     assert (opened.state, opened.probe, opened.until, opened.closings) == (EnvelopeState.OPEN, None, None, 0)
     assert home.told("envelope_opened") == ["envelope_opened"]
-    assert len(await home.turn()) > 1
+    going = await home.turn()
+    assert len(going) > 1
+    for leg in (probe, *going):
+        assert home.get(Attempt, leg.subject).envelope_id is None
+    for leg in others:
+        assert len(home.all(Run, attempt_id=leg.subject)) == 1, "its only run was still to be done"
 
 
 async def test_a_probe_that_works_for_a_minute_was_let_in() -> None:
@@ -117,6 +122,7 @@ async def test_many_that_run_at_the_time_are_one_alert_and_no_failed_task(failur
         home.hand.limit(leg, failure)
         await home.ended(leg)
     assert home.told("envelope_closed") == ["envelope_closed"]
+    assert home.told("envelope_still_closed") == [], "the others only say what is known"
     assert home.told("task_failed") == []
     closed = envelope(home)
     assert (closed.failure, closed.closings, closed.runs) == (failure, 1, 4)
