@@ -1,11 +1,15 @@
 """Accounts that are used up or locked, through the real command line: who waits, what is said, what goes on."""
 
+import sys
+from pathlib import Path
+
 import pytest
 from tests.acceptance.control.workshop import Workshop, kill
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
 from loopwright.core.model import Attempt, Envelope, Plan, Role, Run, Task
+from loopwright.testing import stand_ins
 from loopwright.testing.scripted import write_script
 
 KEYS = ("a", "b", "c", "d", "e", "f")
@@ -117,6 +121,31 @@ def test_another_agent_takes_over_where_the_first_stopped(shop: Workshop) -> Non
         "command",
     ]
     assert shop.attempts("b")[0].agent == "command", "no return before the reset"
+
+
+def test_who_takes_over_begins_a_conversation_of_its_own(shop: Workshop) -> None:
+    """Through the stand-in for Claude Code: its conversation is nothing to the one that takes over."""
+    program = shop.place / "claude"
+    stand_in = Path(stand_ins.__file__).parent / "claude.py"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -I {stand_in} limit "$@"\n')
+    program.chmod(0o755)
+    shop.play({"a": [[{"write": "a", "text": "a"}]]})
+    shop.program.env |= {
+        "LOOPWRIGHT_AGENT": "claude",
+        "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(program),
+        "LOOPWRIGHT_FALLBACK": "scripted:small",
+    }
+    said = shop("run", plan_of(shop, "a"), timeout=60)
+    assert said.code == 0, said.out + said.err
+    (first,) = shop.rows(Run, agent="claude")
+    (second,) = shop.rows(Run, agent="scripted")
+    assert first.session_ref, "there was one"
+    assert first.session_ref not in second.argv
+    assert shop.attempts("a")[0].model == "small"
+    assert {one.id: one.state for one in shop.rows(Envelope)} == {
+        "claude/default": "CLOSED",
+        "scripted/default": "OPEN",
+    }
 
 
 def test_a_fallback_that_does_not_exist_is_said_before_anything_starts(shop: Workshop) -> None:
