@@ -55,6 +55,15 @@ async def test_a_usage_limit_parks_everyone_until_the_reset_with_one_alert() -> 
     assert home.loop().state is LoopState.RUNNING
 
 
+async def test_another_plan_draws_from_the_same_account_and_waits_too() -> None:
+    home, _ = await limited("a", slots=1)
+    home.submit(planned("z"), source_path="other.yaml", sha256="b" * 64)
+    assert await home.turn() == []
+    assert home.task("z").status is TaskState.QUEUED
+    home.clock.advance((HOUR + SPREAD).total_seconds())
+    assert len(await home.turn()) == 1, "one finds out for both"
+
+
 async def test_after_the_reset_one_finds_out_and_then_everyone_goes_on() -> None:
     home, others = await limited("abcdef")
     for leg in others:
