@@ -12,7 +12,7 @@ from typing import Any
 
 from loopwright.cli.exits import ExitCode
 from loopwright.core import errors
-from loopwright.core.failures import RULES, Level
+from loopwright.core.failures import RULES, Level, Rule
 from loopwright.core.states import MACHINES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,6 +27,7 @@ ABOUT: Mapping[str, str] = {
     "attempt": "An attempt is one try at a task, in a workspace of its own.",
     "run": "A run is one agent process or one gate execution.",
     "question": "A question is something that runs need a person to answer.",
+    "envelope": "An envelope is the account that the runs of one agent draw from.",
 }
 
 # What the picture alone does not tell: who or what makes an unusual move.
@@ -34,6 +35,9 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
     "question": {
         ("OPEN", "EXPIRED"): "its time is over: the default is taken, or its task is blocked",
         ("OPEN", "WITHDRAWN"): "nobody waits for the answer any more",
+    },
+    "envelope": {
+        ("CLOSED", "OPEN"): "the service answered the one attempt that found out, or a person said so",
     },
     "loop": {
         ("STOPPED", "RUNNING"): "a person resumes it",
@@ -53,6 +57,7 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
         ("COMPLETE", "QUEUED"): "a person rolled it back",
     },
     "attempt": {
+        ("PREPARING", "WAITING"): "its agent's account was closed before the agent started",
         ("CHECKING", "WORKING"): "a fix turn on review findings",
         ("LANDING", "CHECKING"): "the plan branch moved under the candidate, so it is checked again",
         ("WORKING", "BROKEN"): "the machine or the service failed: this does not count against the limit",
@@ -90,14 +95,17 @@ COUNTERS: Mapping[Level, str] = {
     "(`max_attempts`), and the next attempt is told what failed.",
     Level.CALL: "The service or the machine failed and the work was never judged: it is tried again after "
     "a pause that grows, up to `max_call_retries` times, and no attempt is used up.",
-    Level.NONE: "Trying again would not help: the machine leaves it to you.",
+    Level.NONE: "Trying again at once would not help: it is left to you.",
 }
 
 
 def failures_page() -> str:
     """Return docs/failures.md."""
     lines = [MADE.format(source="src/loopwright/core/failures.py"), "", "# Failures", ""]
-    lines += ["Why an attempt did not land, and what follows. Each level has a counter of its own."]
+    lines += [
+        "Why an attempt did not land, and what follows. Each level has a counter of its own. What is parked keeps its",
+        "workspace and its work, needs no slot, and goes on in the same place.",
+    ]
     for level in Level:
         lines += [
             "",
@@ -105,13 +113,34 @@ def failures_page() -> str:
             "",
             COUNTERS[level],
             "",
-            "| failure | what it means |",
-            "|---|---|",
+            "| failure | what it means | what follows |",
+            "|---|---|---|",
         ]
         lines += [
-            f"| `{failure}` | {rule.advice} |" for failure, rule in RULES.items() if rule.level is level
+            f"| `{failure}` | {rule.advice} | {_follows(rule)} |"
+            for failure, rule in RULES.items()
+            if rule.level is level
         ]
     return "\n".join(lines) + "\n"
+
+
+def _follows(rule: Rule) -> str:
+    """Say what a rule does, in the order in which it happens."""
+    said = []
+    if rule.closes:
+        said += ["closes the account and is not counted"]
+    if rule.parks:
+        said += ["parked"]
+    if rule.parks or rule.level is Level.CALL:
+        pause = f"a pause of {rule.first_s:g} s, doubled up to {rule.longest_s:g} s"
+        said += [f"until the time that the service names, else {pause}" if rule.honours else pause]
+    if rule.person:
+        said += ["or until you reopen it"]
+    if rule.hopeless:
+        said += ["given up when it fails at once twice in the same way"]
+    if rule.fallback:
+        said += ["an agent of `fallback` takes over"]
+    return "; ".join(said) or {Level.ATTEMPT: "the next attempt", Level.NONE: "the task fails"}[rule.level]
 
 
 def error_classes() -> list[type[errors.LoopwrightError]]:

@@ -39,7 +39,7 @@ from loopwright.core.model import (
 from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed
 from loopwright.core.states import MACHINES, AttemptState, RunState, TaskState
-from loopwright.engine import commands
+from loopwright.engine import commands, envelopes
 from loopwright.engine.advance import advance
 from loopwright.engine.attempt import PAUSED
 from loopwright.engine.moves import (
@@ -59,6 +59,7 @@ from loopwright.engine.verify import VerifyLeg
 from loopwright.engine.worker import apply_command
 from loopwright.engine.world import HomePaths, Me, World
 from loopwright.ports import (
+    AgentResult,
     Base,
     Exit,
     Failpoint,
@@ -499,6 +500,9 @@ def _no_error(leg: Leg, error: BaseException) -> None:
     raise AssertionError(f"leg {leg.id} failed") from error
 
 
+_BEFORE_AN_AGENT = frozenset({AttemptState.PREPARING, AttemptState.WORKING})
+
+
 class Hand:
     """Writes what a leg writes while it carries an attempt on, stage by stage, under the leg's fence."""
 
@@ -603,6 +607,33 @@ class Hand:
 
         return self._now(park)
 
+    def work(self, leg: Leg) -> Attempt:
+        """Carry the attempt on until its agent works, or until it may not."""
+        while (attempt := self._home.get(Attempt, leg.subject)).state in _BEFORE_AN_AGENT:
+            if attempt.state is AttemptState.WORKING and self._run(attempt).state is not RunState.QUEUED:
+                break
+            self.go_on(leg)
+        return attempt
+
+    def limit(self, leg: Leg, failure: Failure, *, retry_at: datetime | None = None) -> Attempt:
+        """Let a working attempt find its account closed."""
+        run = self._run(self.work(leg))
+        failed = Failed(failure=failure, detail=f"it said {failure}", retry_at=retry_at)
+
+        def park(tx: Tx) -> Attempt:
+            attempt = change_attempt(tx, leg.subject, leg.fence)
+            result = AgentResult(claimed=False, failure=failure)
+            envelopes.hear(tx, run, result, RunState.ERROR, failure)
+            move_run(tx, run, RunState.ERROR, cost_micros=0)
+            envelopes.close(tx, attempt, run, failed, chance=self._home.chance)
+            waits = envelopes.parked(tx, attempt, run)
+            return move_attempt(tx, attempt, AttemptState.WAITING, fence=leg.fence, **waits)
+
+        return self._now(park)
+
+    def _run(self, attempt: Attempt) -> Run:
+        return self._home.get(Run, attempt.run_id)
+
     def ask(self, leg: Leg, *asked: Asking) -> Attempt:
         """Let a working attempt ask a person."""
         self.until(leg, AttemptState.WORKING)
@@ -640,8 +671,10 @@ class Hand:
         run = tx.get(Run, attempt.run_id or "")
         assert run is not None
         if run.state is RunState.QUEUED:
-            move_run(tx, run, RunState.RUNNING, host_id=self._home.world.me.host_id)
+            if envelopes.admit(tx, attempt, run, fence=leg.fence):
+                move_run(tx, run, RunState.RUNNING, host_id=self._home.world.me.host_id)
             return
+        envelopes.hear(tx, run, AgentResult(claimed=True), RunState.COMPLETE, None)
         move_run(tx, run, RunState.COMPLETE, cost_micros=10)
         move_attempt(tx, attempt, AttemptState.CHECKING, fence=leg.fence, tip_sha="3" * 40)
 

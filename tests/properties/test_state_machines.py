@@ -25,6 +25,7 @@ from loopwright.core.states import (
     MACHINES,
     SETTLED_TASK,
     AttemptState,
+    EnvelopeState,
     LoopState,
     PlanState,
     QuestionState,
@@ -40,6 +41,7 @@ ENDS: dict[str, frozenset[Any]] = {
     "attempt": frozenset(AttemptState) - LIVE_ATTEMPT,
     "run": ENDED_RUN,
     "question": frozenset(QuestionState) - {QuestionState.OPEN},
+    "envelope": frozenset({EnvelopeState.OPEN}),
 }
 # Moves out of an end are a person's: without them every walk of the machine alone is over.
 FINAL: dict[str, frozenset[Any]] = {

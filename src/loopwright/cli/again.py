@@ -13,6 +13,9 @@ from loopwright.core.model import Plan, Policy
 _STORED: Final[Mapping[str, str]] = {"max_cost": "max_cost_micros"}
 """Where a policy keeps the value of a flag under another name."""
 
+_TYPED: Final[Mapping[str, str]] = {"wait_for_limits": "--no-wait"}
+"""Flags that are typed under another name than their setting's."""
+
 _HARMLESS: Final = frozenset({"parallel"})
 """Flags that change neither what is spent nor what the result is worth."""
 
@@ -28,7 +31,7 @@ class Idle:
 
 def flag_of(key: str) -> str:
     """Return a flag as it is typed."""
-    return "--" + key.replace("_", "-")
+    return _TYPED.get(key, "--" + key.replace("_", "-"))
 
 
 def idle_flags(

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "stop": ("loopwright.cli.control:stop", "Stop a plan now; all work is kept."),
     "retry": ("loopwright.cli.control:retry", "Give a failed task another attempt."),
     "cancel": ("loopwright.cli.control:cancel", "Give up a task or a plan for good; all work stays pinned."),
+    "quota": ("loopwright.cli.quota:app", "Show what is left of the agents' accounts, or reopen one."),
     "reverify": ("loopwright.cli.control:reverify", "Run the complete gate of a failed plan once more."),
     "receipt": ("loopwright.cli.receipts:app", "Show or verify the record of a plan."),
     "clean": ("loopwright.cli.clean:clean", "Delete what ended plans left in git and you have elsewhere."),

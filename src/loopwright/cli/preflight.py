@@ -10,6 +10,7 @@ from loopwright.cli.lines import listed
 from loopwright.cli.probes import FoundAgent, find_agent
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
+from loopwright.core.envelopes import named
 from loopwright.core.errors import BadConfig, Refused, UserError
 from loopwright.ports import Base, PlannedWork
 
@@ -39,6 +40,32 @@ def check_agents(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
     return tuple(f"{one}; its tasks will fail" for one in told)
 
 
+def check_fallback(settings: Settings) -> None:
+    """Refuse an agent that could not take over: that should be known before the night, not in it."""
+    if unknown := _unknown_fallback(settings):
+        raise BadConfig("\n".join(unknown), hint=f"the agents are: {', '.join(registry.known_agents())}")
+    for agent, model in map(named, settings.values.fallback):
+        found = find_agent(agent, settings, models=[model])
+        if not found.usable:
+            problem = (
+                f"{settings.origin('fallback')}: fallback: the agent {agent} cannot be used: {found.problem}"
+            )
+            raise UserError(
+                problem, hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more")))
+            )
+
+
+def _unknown_fallback(settings: Settings) -> list[str]:
+    known = registry.known_agents()
+    names = dict.fromkeys(named(entry)[0] for entry in settings.values.fallback)
+    origin = settings.origin("fallback")
+    return [
+        f"{origin}: fallback: there is no agent named {name!r}{did_you_mean(name, known)}"
+        for name in names
+        if name not in known
+    ]
+
+
 def check_options(settings: Settings) -> None:
     """Refuse options of agents that do not exist, or that the agent does not know: each with its place."""
     known = registry.known_agents()
@@ -53,6 +80,7 @@ def check_options(settings: Settings) -> None:
     if settings.values.agent not in known:
         guess = did_you_mean(settings.values.agent, known)
         problems.append(f"{settings.origin('agent')}: agent: there is no agent of this name{guess}")
+    problems += _unknown_fallback(settings)
     if problems:
         raise BadConfig("\n".join(problems), hint=f"the agents are: {', '.join(known)}")
 

@@ -23,7 +23,14 @@ from loopwright.cli.follow import Display
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.lines import counted
 from loopwright.cli.output import console, print_json
-from loopwright.cli.preflight import check_agents, check_folder, check_gates, relative, uncommitted
+from loopwright.cli.preflight import (
+    check_agents,
+    check_fallback,
+    check_folder,
+    check_gates,
+    relative,
+    uncommitted,
+)
 from loopwright.cli.starting import project_settings, read_plan
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
@@ -59,6 +66,7 @@ def run(
     base: str | None = None,
     allow_unverified: bool | None = None,
     new: bool = False,
+    no_wait: Annotated[bool, Parameter(negative="")] = False,
     json: bool = False,
 ) -> int:
     """Do a plan: run agents over its tasks until the project's own checks pass.
@@ -85,6 +93,8 @@ def run(
         Let work land that nothing checks; the exit code then is not 0.
     new
         Start over, even if this plan was already done.
+    no_wait
+        Pause, and say why, where the plan would have to wait for an account that is used up or locked.
     json
         Print the result as JSON, and nothing else.
     """
@@ -96,6 +106,7 @@ def run(
         "max_cost": max_cost,
         "permission_mode": permission_mode,
         "allow_unverified": allow_unverified,
+        "wait_for_limits": False if no_wait else None,
     }
     return asyncio.run(_run(plan, flags, base=base, new=new, as_json=json))
 
@@ -135,6 +146,7 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
         found = await project_settings(repository, start.sha, place)
     settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
     missing = check_agents(settings, work)
+    check_fallback(settings)
     check_gates(settings, work)
     plan_name = relative(path, place.root)
     notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)

@@ -19,8 +19,10 @@ from loopwright.cli.steps import plan_steps, print_steps
 from loopwright.cli.table import exit_code as code_of
 from loopwright.cli.table import screen, standing
 from loopwright.core.documents import document, plain
+from loopwright.core.envelopes import standing as standing_of
 from loopwright.core.ids import short_id
-from loopwright.core.model import RecordedEvent
+from loopwright.core.model import Envelope, RecordedEvent
+from loopwright.core.states import EnvelopeState
 from loopwright.engine.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
 from loopwright.engine.views import PlanView, plan_view
 from loopwright.ports import Tx
@@ -74,6 +76,7 @@ def status(
     """
     with glancing() as look:
         seen, plans, total, workers = look.store.read_sync(lambda tx: _read(tx, look, plan, everywhere=all))
+        closed = look.store.read_sync(lambda tx: tx.find(Envelope, state=EnvelopeState.CLOSED))
     code = code_of(seen.view) if exit_code and seen else ExitCode.VERIFIED
     if json:
         print_json(
@@ -82,6 +85,7 @@ def status(
                 "workers": workers,
                 "plans": plans,
                 "plan": seen.view if seen else None,
+                "closed": closed,
                 "alive": seen.alive if seen else 0,
                 "exit_code": int(code),
             }
@@ -89,6 +93,9 @@ def status(
         return code
     out = console()
     out.print(_workers_line(workers, look))
+    if closed:
+        said = "; ".join(f"{one.agent} is {standing_of(one)}" for one in closed)
+        out.print(f"[yellow]note[/]: {escape(said)}")
     if plan is None:
         _print_plans(out, plans, total, everywhere=all or project_here() is None)
     if seen is not None:

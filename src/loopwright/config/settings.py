@@ -34,6 +34,13 @@ AGENT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
+_FALLBACK: Final = rf"^{AGENT_NAME}(:\S+)?$"
+
+
+def _is_fallback(text: str) -> bool:
+    return re.fullmatch(_FALLBACK, text) is not None
+
+
 def _is_command(text: str) -> bool:
     return bool(text.strip()) and len(text) <= 1000
 
@@ -245,6 +252,25 @@ class Values:
         "More prices of models, or others: model, then dollars for a million tokens of input, output, cache read, "
         "cache write.",
     )
+    wait_for_limits: bool = _setting(
+        SWITCH,
+        default=True,
+        description="Waits when an account is used up or locked; false: the plan pauses and says why.",
+    )
+    longest_wait: float | None = _setting(
+        duration(off=True),
+        604800.0,
+        "Pauses the plan where it would have to wait longer than this for an account.",
+    )
+    fallback: tuple[str, ...] = _setting(
+        items(
+            what='a list of agents, such as "codex" or "claude:some-model"',
+            each=_is_fallback,
+            schema={"pattern": _FALLBACK},
+        ),
+        (),
+        "Agents, with a model if you like, that take over while an account is closed; the first open one does.",
+    )
     host_lost_after: float = _setting(
         duration(), 120.0, "How long a machine may be silent before others take its work over."
     )
@@ -345,6 +371,9 @@ class Values:
             max_day_cost_micros=self.max_cost_per_day,
             prices=self.prices,
             host_lost_after_s=self.host_lost_after,
+            wait_for_limits=self.wait_for_limits,
+            longest_wait_s=self.longest_wait,
+            fallback=self.fallback,
             agent_options={name: dict(options) for name, options in self.agents.items()},
         )
 

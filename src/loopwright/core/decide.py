@@ -4,13 +4,14 @@ It never sees a whole plan: how many dependencies a task still waits for, and ho
 counts on the rows. So a pass costs as much as there is to do, not as much as there is.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from loopwright.core.budget import over_budget
+from loopwright.core.envelopes import Admission, Choice, Held, unwilling
 from loopwright.core.graph import scopes_overlap
-from loopwright.core.model import Attempt, Loop, Plan, Task
+from loopwright.core.model import Attempt, Envelope, Loop, Plan, Task
 from loopwright.core.retry import LONGEST_PAUSE
 from loopwright.core.states import LoopState, PlanState
 
@@ -42,6 +43,8 @@ class Frontier:
     """How many more attempts may start in all."""
     verify_room: int | None = None
     """How many verifications may start; None on a shared home, where they take the room of attempts."""
+    envelopes: Mapping[str, Envelope] = field(default_factory=dict)
+    """What agents draw from, by id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,8 @@ class StartAttempt:
     """Commit to the first leg of the task's queued attempt."""
 
     task_id: str
+    instead: Choice | None = None
+    """Who works, if that is not simply the agent of the attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +68,15 @@ class WakeAttempt:
     """Commit to the next leg of a parked attempt."""
 
     attempt_id: str
+    instead: Choice | None = None
+    """Who works, if that is not simply the agent of the attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenEnvelope:
+    """Let everyone draw again: the service has let the probe in."""
+
+    envelope_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +110,9 @@ class PauseLoop:
     reason: str
 
 
-Decision = Dispatch | StartAttempt | WakeAttempt | BeginVerify | HoldPlan | FailPlan | PauseLoop
+Decision = (
+    Dispatch | StartAttempt | WakeAttempt | OpenEnvelope | BeginVerify | HoldPlan | FailPlan | PauseLoop
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,13 +126,15 @@ class Decided:
 def decide(frontier: Frontier, now: datetime) -> Decided:
     """Return everything that may happen now, most urgent loop first."""
     left, verify_left = frontier.room, frontier.verify_room
-    decisions: list[Decision] = []
+    admission = Admission(frontier.envelopes, now)
+    decisions: list[Decision] = [OpenEnvelope(envelope_id=one.id) for one in admission.proven]
     due: list[datetime] = []
     for front in sorted(frontier.fronts, key=_urgency):
         if front.loop.state is not LoopState.RUNNING:
             continue
         own = plan_room(front.plan, len(front.working), len(front.judged), alone=verify_left is not None)
-        made, later = _decide_plan(front, now, min(left, own), left if verify_left is None else verify_left)
+        room = min(left, own)
+        made, later = _decide_plan(front, now, room, left if verify_left is None else verify_left, admission)
         left -= sum(isinstance(one, StartAttempt | WakeAttempt) for one in made)
         begun = sum(isinstance(one, BeginVerify) for one in made)
         if verify_left is None:
@@ -133,7 +151,7 @@ def _urgency(front: Front) -> tuple[int, datetime, str]:
 
 
 def _decide_plan(
-    front: Front, now: datetime, room: int, verify_room: int
+    front: Front, now: datetime, room: int, verify_room: int, admission: Admission
 ) -> tuple[list[Decision], list[datetime]]:
     plan = front.plan
     if plan.status in (PlanState.DRAFT, PlanState.DISPATCHING):
@@ -143,30 +161,56 @@ def _decide_plan(
     over = over_budget(plan)
     if over and (front.ready or front.waiting):
         return [PauseLoop(loop_id=front.loop.id, reason=over)], []
-    decisions, due = _start_tasks(front, now, room)
+    decisions, due, held = _start_tasks(front, now, room, admission)
+    reason = next(filter(None, (unwilling(plan.policy, one.envelope, now) for one in held)), "")
+    if reason and not (decisions or front.working or front.judged):
+        return [PauseLoop(loop_id=front.loop.id, reason=reason)], []
     if decisions or due or front.ready or front.working or front.judged or front.waiting:
         return decisions, due
     return _nothing_moves(plan, now, verify_room)
 
 
-def _start_tasks(front: Front, now: datetime, room: int) -> tuple[list[Decision], list[datetime]]:
+def _start_tasks(
+    front: Front, now: datetime, room: int, admission: Admission
+) -> tuple[list[Decision], list[datetime], list[Held]]:
+    """Return what starts, when to look again, and what keeps others from starting."""
+    policy = front.plan.policy
     decisions: list[Decision] = []
     due: list[datetime] = []
+    held: list[Held] = []
+
+    def admit(agent: str, model: str | None) -> Choice | None:
+        choice = admission.choose(agent, model, policy.fallback)
+        if isinstance(choice, Choice):
+            return choice
+        held.append(choice)
+        due.extend(filter(None, (choice.look_again_at,)))
+        return None
+
     busy_scopes: list[Sequence[str]] = [task.scope for task in (*front.working, *front.judged)]
     for attempt in front.waiting:
         if attempt.wake_at is None:
             continue  # a person resumes it
-        if _waits(attempt.wake_at, attempt.updated_at, now):
+        # What waits for an envelope goes on when that opens, or when another agent may take over.
+        if attempt.envelope_id is None and _waits(attempt.wake_at, attempt.updated_at, now):
             due.append(attempt.wake_at)
-        elif len(decisions) < room:
-            decisions.append(WakeAttempt(attempt_id=attempt.id))
+        elif len(decisions) < room and (choice := admit(attempt.agent, attempt.model)):
+            decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
     for task in front.ready:
         if task.not_before is not None and _waits(task.not_before, task.updated_at, now):
             due.append(task.not_before)
-        elif len(decisions) < room and not any(scopes_overlap(task.scope, scope) for scope in busy_scopes):
-            decisions.append(StartAttempt(task_id=task.id))
+        elif (
+            len(decisions) < room
+            and not any(scopes_overlap(task.scope, scope) for scope in busy_scopes)
+            and (choice := admit(task.agent or policy.agent, task.model or policy.model))
+        ):
+            decisions.append(StartAttempt(task_id=task.id, instead=_special(choice)))
             busy_scopes.append(task.scope)
-    return decisions, due
+    return decisions, due, held
+
+
+def _special(choice: Choice) -> Choice | None:
+    return choice if choice.probes or choice.because else None
 
 
 def plan_room(plan: Plan, working: int, judged: int, *, alone: bool) -> int:

@@ -52,6 +52,21 @@ class Rule:
 
     level: Level
     advice: str
+    parks: bool = False
+    """The attempt waits with its work kept, instead of ending."""
+    first_s: float = 1.0
+    longest_s: float = 60.0
+    """The pause before it is tried again: doubled each time, from the first up to the longest."""
+    honours: bool = False
+    """The time that the service names for another try is kept, instead of a pause of ours."""
+    closes: bool = False
+    """Nothing more draws from the account until it is open again; the failure is not counted against the task."""
+    person: bool = False
+    """Only a person can mend it; until then it is looked at again from time to time."""
+    hopeless: bool = False
+    """The same failure twice, both times at once, is not tried a third time."""
+    fallback: bool = False
+    """The next agent of the list `fallback` takes over, if there is one."""
 
 
 RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
@@ -59,7 +74,7 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.NO_CHANGE: Rule(Level.ATTEMPT, "The agent said it was done but changed nothing."),
         Failure.GATE: Rule(Level.ATTEMPT, "A check failed on the result; read its last lines."),
         Failure.CONFLICT: Rule(Level.ATTEMPT, "The work collides with what landed meanwhile."),
-        Failure.AGENT_ERROR: Rule(Level.ATTEMPT, "The agent itself reported an error."),
+        Failure.AGENT_ERROR: Rule(Level.ATTEMPT, "The agent itself reported an error.", hopeless=True),
         Failure.REFUSAL: Rule(Level.ATTEMPT, "The model refused the task; reword it."),
         Failure.TOOL: Rule(Level.ATTEMPT, "A tool that the agent needs does not work."),
         Failure.TURNS: Rule(Level.ATTEMPT, "The agent used up its turns; raise them or split the task."),
@@ -69,17 +84,53 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.STRAY_WRITE: Rule(Level.ATTEMPT, "The agent wrote into your own checkout."),
         Failure.UNVERIFIED: Rule(Level.NONE, "Nothing checks this task; add a gate."),
         Failure.UNANSWERED: Rule(Level.NONE, "Nobody answered its question in time; retry it, and answer."),
-        Failure.RATE_LIMIT: Rule(Level.CALL, "The service asked to slow down."),
-        Failure.USAGE_LIMIT: Rule(Level.CALL, "The subscription's window is used up."),
-        Failure.OVERLOADED: Rule(Level.CALL, "The service is overloaded."),
-        Failure.AUTH: Rule(Level.NONE, "The agent is not logged in; log in, then retry."),
-        Failure.BILLING: Rule(Level.NONE, "The account has no credit; top up, then retry."),
+        Failure.RATE_LIMIT: Rule(
+            Level.CALL,
+            "The service asked to slow down.",
+            parks=True,
+            first_s=5.0,
+            longest_s=300.0,
+            honours=True,
+        ),
+        Failure.USAGE_LIMIT: Rule(
+            Level.CALL,
+            "The subscription's window is used up.",
+            parks=True,
+            first_s=60.0,
+            longest_s=3600.0,
+            honours=True,
+            closes=True,
+            fallback=True,
+        ),
+        Failure.OVERLOADED: Rule(
+            Level.CALL, "The service is overloaded.", parks=True, first_s=5.0, longest_s=300.0, honours=True
+        ),
+        Failure.AUTH: Rule(
+            Level.NONE,
+            "The agent is not logged in; log in.",
+            parks=True,
+            first_s=300.0,
+            longest_s=3600.0,
+            closes=True,
+            person=True,
+            fallback=True,
+        ),
+        Failure.BILLING: Rule(
+            Level.NONE,
+            "The account has no credit; top up.",
+            parks=True,
+            first_s=300.0,
+            longest_s=3600.0,
+            closes=True,
+            person=True,
+            fallback=True,
+        ),
         Failure.BUDGET: Rule(Level.NONE, "The budget is used up."),
         Failure.MODEL: Rule(Level.NONE, "The service does not have that model; choose another."),
         Failure.CANNOT_START: Rule(Level.NONE, "The agent could not be started."),
         Failure.SETUP: Rule(Level.NONE, "The setup command failed in a clean workspace."),
         Failure.HOST_LOST: Rule(Level.CALL, "The machine that ran it went away."),
-        Failure.CRASH: Rule(Level.CALL, "The run died without saying how."),
+        Failure.CRASH: Rule(Level.CALL, "The run died without saying how.", hopeless=True),
         Failure.ENVIRONMENT: Rule(Level.CALL, "This machine got in the way (disk, permissions)."),
         Failure.CANCELLED: Rule(Level.NONE, "It was cancelled."),
     }

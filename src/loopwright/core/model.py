@@ -8,7 +8,15 @@ from typing import Any, Final
 
 from loopwright.core.failures import Failure
 from loopwright.core.permissions import Permissions
-from loopwright.core.states import AttemptState, LoopState, PlanState, QuestionState, RunState, TaskState
+from loopwright.core.states import (
+    AttemptState,
+    EnvelopeState,
+    LoopState,
+    PlanState,
+    QuestionState,
+    RunState,
+    TaskState,
+)
 
 
 class Role(StrEnum):
@@ -159,6 +167,11 @@ class Policy:
     """More prices of models, as `core.prices.read_price` takes them."""
     host_lost_after_s: float = 120.0
     agent_options: Mapping[str, Any] = field(default_factory=dict)
+    wait_for_limits: bool = True
+    """Off: the loop pauses where it would have to wait for an account."""
+    longest_wait_s: float | None = 604800.0
+    fallback: tuple[str, ...] = ()
+    """Agents, each perhaps with a model behind a colon, that take over from one whose account is closed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,6 +326,10 @@ class Attempt:
     wait_reason: str = ""
     questions: tuple[str, ...] = ()
     """What it waits for a person to answer."""
+    envelope_id: str | None = None
+    """The envelope that is closed and that it waits for; it goes on when that opens, whatever `wake_at` says."""
+    stands_in: str = ""
+    """Why its agent works instead of the one that was meant to; empty when it is that one."""
     interrupt: str = ""
     """Set by pause, stop or cancel while a leg runs: what the leg should do about its agent."""
     cleaned_at: datetime | None = None
@@ -421,6 +438,47 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaWindow:
+    """What is known of one window of a service's quota."""
+
+    name: str
+    """As the service calls it, for example `five_hour`."""
+    used: float | None = None
+    """Between 0 and 1."""
+    resets_at: datetime | None = None
+    rejected: bool = False
+    """A request was refused because of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """What the runs of one agent draw from together: an account with its limits."""
+
+    id: str
+    """The agent's name and the account's: `claude/default`."""
+    agent: str
+    account: str = "default"
+    state: EnvelopeState = EnvelopeState.OPEN
+    failure: Failure | None = None
+    """Why it is closed, or was last."""
+    reason: str = ""
+    until: datetime | None = None
+    """From when on one attempt may find out whether it is open again."""
+    closed_at: datetime | None = None
+    closings: int = 0
+    """How often in a row it was found closed."""
+    probe: str | None = None
+    """The attempt that finds out."""
+    probed_at: datetime | None = None
+    """Since when the probe's agent works."""
+    windows: tuple[QuotaWindow, ...] = ()
+    runs: int = 0
+    last_run_id: str | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
     """A process that executes legs, and its lease."""
 
@@ -445,8 +503,34 @@ class Cursor:
     n: int
 
 
-Row = Project | Loop | Plan | Task | Attempt | Run | VerdictRecord | Command | Question | Worker | Cursor
-ROW_TYPES: Final = (Project, Loop, Plan, Task, Attempt, Run, VerdictRecord, Command, Question, Worker, Cursor)
+Row = (
+    Project
+    | Loop
+    | Plan
+    | Task
+    | Attempt
+    | Run
+    | VerdictRecord
+    | Command
+    | Question
+    | Envelope
+    | Worker
+    | Cursor
+)
+ROW_TYPES: Final = (
+    Project,
+    Loop,
+    Plan,
+    Task,
+    Attempt,
+    Run,
+    VerdictRecord,
+    Command,
+    Question,
+    Envelope,
+    Worker,
+    Cursor,
+)
 
 
 class Importance(StrEnum):

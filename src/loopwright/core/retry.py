@@ -4,18 +4,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.failures import RULES, Failure, Level, Rule
 from loopwright.core.model import Policy, Task
 
 INSTANT: Final = timedelta(seconds=5)
 """A run that fails faster than this did no work: the same failure again would only burn money."""
 
 LONGEST_S: Final = 300.0
-"""The highest limit that `backoff` is ever given."""
+"""The longest that a rule lets a single attempt pause; what closes an account may take longer."""
 LONGEST_PAUSE: Final = timedelta(seconds=1.2 * LONGEST_S)
 """No pause of ours is longer; one until a time that a service names usually is."""
-
-_HOPELESS_WHEN_REPEATED: Final = frozenset({Failure.AGENT_ERROR, Failure.CRASH})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +65,16 @@ def backoff(failures: int, *, first_s: float = 1.0, limit_s: float = 60.0, chanc
     return timedelta(seconds=seconds * (0.8 + 0.4 * chance))
 
 
+def pause_until(
+    rule: Rule, times: int, *, now: datetime, retry_at: datetime | None = None, chance: float = 0.5
+) -> datetime:
+    """Return when to try again after so many failures in a row: when the service said, or after a pause of ours."""
+    # A time in the past is no time: believed, it would buy run after run without an end.
+    if rule.honours and retry_at is not None and retry_at > now:
+        return retry_at
+    return now + backoff(times, first_s=rule.first_s, limit_s=rule.longest_s, chance=chance)
+
+
 def after_failure(task: Task, failed: Failed, policy: Policy, *, now: datetime, chance: float = 0.5) -> After:
     """Decide what follows; `chance` in [0, 1) spreads the pauses of many tasks."""
     rule = RULES[failed.failure]
@@ -75,14 +83,14 @@ def after_failure(task: Task, failed: Failed, policy: Policy, *, now: datetime, 
     if rule.level is Level.NONE:
         return GiveUp(reason=rule.advice, attempts=attempts, call_failures=calls)
     repeated = failed.instant and failed.mark == task.failure_mark
-    if repeated and failed.failure in _HOPELESS_WHEN_REPEATED:
+    if repeated and rule.hopeless:
         reason = "It failed at once, twice in exactly the same way; trying again would not help."
         return GiveUp(reason=reason, attempts=attempts, call_failures=calls)
     if rule.level is Level.CALL:
         if calls > policy.max_call_retries:
             reason = f"{rule.advice} Tried {calls} times in a row."
             return GiveUp(reason=reason, attempts=attempts, call_failures=calls)
-        at = failed.retry_at or now + backoff(calls, chance=chance)
+        at = pause_until(rule, calls, now=now, retry_at=failed.retry_at, chance=chance)
         return Again(at=at, attempts=attempts, call_failures=calls)
     if attempts >= task.max_attempts:
         reason = f"{rule.advice} That was attempt {attempts} of {task.max_attempts}."

@@ -83,6 +83,13 @@ class QuestionState(StrEnum):
     WITHDRAWN = "WITHDRAWN"
 
 
+class EnvelopeState(StrEnum):
+    """Whether runs may draw from an account."""
+
+    OPEN = "OPEN"
+    CLOSED = "CLOSED"
+
+
 S = TypeVar("S", bound=StrEnum)
 Table = Mapping[S, frozenset[S]]
 
@@ -148,7 +155,8 @@ _UNFINISHED = {_A.REJECTED, _A.BROKEN, _A.CANCELLED}
 ATTEMPT: Final[Table[AttemptState]] = _table(
     {
         _A.QUEUED: {_A.PREPARING} | _UNFINISHED,
-        _A.PREPARING: {_A.WORKING} | _UNFINISHED,
+        # To WAITING when what it draws from closed before its agent started.
+        _A.PREPARING: {_A.WORKING, _A.WAITING} | _UNFINISHED,
         _A.WORKING: {_A.WAITING, _A.CHECKING} | _UNFINISHED,
         _A.WAITING: {_A.WORKING} | _UNFINISHED,
         # Back to WORKING for a fix turn on review findings.
@@ -183,8 +191,24 @@ QUESTION: Final[Table[QuestionState]] = _table(
     }
 )
 
+ENVELOPE: Final[Table[EnvelopeState]] = _table(
+    {
+        EnvelopeState.OPEN: {EnvelopeState.CLOSED},
+        # By a probe that the service answered, or by a person.
+        EnvelopeState.CLOSED: {EnvelopeState.OPEN},
+    }
+)
+
 MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingProxyType(
-    {"loop": LOOP, "plan": PLAN, "task": TASK, "attempt": ATTEMPT, "run": RUN, "question": QUESTION}  # type: ignore[dict-item]
+    {
+        "loop": LOOP,  # type: ignore[dict-item]
+        "plan": PLAN,  # type: ignore[dict-item]
+        "task": TASK,  # type: ignore[dict-item]
+        "attempt": ATTEMPT,  # type: ignore[dict-item]
+        "run": RUN,  # type: ignore[dict-item]
+        "question": QUESTION,  # type: ignore[dict-item]
+        "envelope": ENVELOPE,  # type: ignore[dict-item]
+    }
 )
 
 LIVE_ATTEMPT: Final = frozenset(state for state, targets in ATTEMPT.items() if targets)

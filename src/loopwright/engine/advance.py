@@ -5,13 +5,14 @@ from datetime import datetime
 from typing import assert_never
 
 from loopwright.core import decide as policy
+from loopwright.core.envelopes import Choice
 from loopwright.core.errors import GitFailed, StaleVersion, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Run, Task, Worker
 from loopwright.core.retry import Failed
-from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
-from loopwright.engine import questions
+from loopwright.core.states import AttemptState, EnvelopeState, LoopState, PlanState, RunState, TaskState
+from loopwright.engine import envelopes, questions
 from loopwright.engine.moves import (
     MACHINE,
     begin_verify,
@@ -67,13 +68,15 @@ async def advance(world: World) -> Advanced:
 
 def _frontier(tx: Tx, world: World) -> policy.Frontier:
     room, verify_room = _room(tx, world)
+    accounts = envelopes.standing(tx)
+    closed = any(one.state is EnvelopeState.CLOSED for one in accounts.values())
     fronts = []
     for loop in tx.find(Loop, state=LoopState.RUNNING, order_by=("priority",)):
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
         if plan is None:
             continue
-        fronts.append(_front(tx, world, loop, plan, room=room))
-    return policy.Frontier(fronts=tuple(fronts), room=room, verify_room=verify_room)
+        fronts.append(_front(tx, world, loop, plan, room=room, closed=closed))
+    return policy.Frontier(fronts=tuple(fronts), room=room, verify_room=verify_room, envelopes=accounts)
 
 
 def _room(tx: Tx, world: World) -> tuple[int, int | None]:
@@ -99,7 +102,7 @@ def _slots(tx: Tx, world: World) -> int:
     return sum(worker.slots for worker in tx.find(Worker) if worker.lease_until > now)
 
 
-def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int) -> policy.Front:
+def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: bool) -> policy.Front:
     if plan.status is not PlanState.RUNNING:
         return policy.Front(loop=loop, plan=plan)
     running = tx.find(Task, plan_id=plan.id, status=(TaskState.RUNNING, TaskState.AWAITING_RESPONSE))
@@ -114,14 +117,14 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int) -> policy
     return policy.Front(
         loop=loop,
         plan=plan,
-        ready=_ready(tx, plan, room),
+        ready=_ready(tx, plan, room, closed=closed),
         working=working,
         judged=tuple(task for task in running if task.id in checked),
         waiting=waiting,
     )
 
 
-def _ready(tx: Tx, plan: Plan, room: int) -> tuple[Task, ...]:
+def _ready(tx: Tx, plan: Plan, room: int, *, closed: bool) -> tuple[Task, ...]:
     """Return what may start next, no more than it takes to decide: this is asked several times per task."""
 
     def first(limit: int) -> list[Task]:
@@ -130,7 +133,7 @@ def _ready(tx: Tx, plan: Plan, room: int) -> tuple[Task, ...]:
 
     # While nothing can start, it only matters whether there is one.
     found = first(max(room, 1))
-    if room > 0 and any(task.scope or task.not_before for task in found):
+    if room > 0 and (closed or any(task.scope or task.not_before for task in found)):
         found = first(room + _LOOK_AHEAD)  # some of them may have to wait, and others go first
     return tuple(found)
 
@@ -139,10 +142,12 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
     match decision:
         case policy.Dispatch():
             return None  # done in batches of its own
-        case policy.StartAttempt(task_id=task_id):
-            return _start(tx, need(tx.get(Task, task_id), "the task"))
-        case policy.WakeAttempt(attempt_id=attempt_id):
-            return _go_on(tx, world, need(tx.get(Attempt, attempt_id), "the attempt"))
+        case policy.StartAttempt(task_id=task_id, instead=instead):
+            return _start(tx, need(tx.get(Task, task_id), "the task"), instead)
+        case policy.WakeAttempt(attempt_id=attempt_id, instead=instead):
+            return _go_on(tx, world, need(tx.get(Attempt, attempt_id), "the attempt"), instead)
+        case policy.OpenEnvelope(envelope_id=envelope_id):
+            envelopes.open_again(tx, envelope_id)
         case policy.BeginVerify(plan_id=plan_id):
             return begin_verify(tx, need(tx.get(Plan, plan_id), "the plan"))
         case policy.HoldPlan(plan_id=plan_id, reason=reason):
@@ -171,14 +176,30 @@ def fail_plan(tx: Tx, plan: Plan, reason: str) -> None:
         move_loop(tx, loop, LoopState.FAILED, "loop_failed", MACHINE, reason)
 
 
-def _start(tx: Tx, task: Task) -> Leg:
-    attempt = need(tx.get(Attempt, task.attempt_id or ""), "the queued attempt")
+def _start(tx: Tx, task: Task, instead: Choice | None) -> Leg:
+    attempt = _given_to(tx, need(tx.get(Attempt, task.attempt_id or ""), "the queued attempt"), instead)
     about = {"n": attempt.n, "agent": attempt.agent}
+    if instead is not None and instead.because:
+        about |= {"because": instead.because}
     move_task(tx, task, TaskState.RUNNING, "task_started", about=about, not_before=None)
     return commit_leg(tx, move_attempt(tx, attempt, AttemptState.PREPARING))
 
 
-def _go_on(tx: Tx, world: World, attempt: Attempt) -> Leg | None:
+def _given_to(tx: Tx, attempt: Attempt, instead: Choice | None) -> Attempt:
+    """Let the attempt find out about its envelope, or give it to the agent that takes over."""
+    if instead is None:
+        return attempt
+    if instead.probes:
+        envelopes.begin_probe(tx, instead.probes, attempt)
+    if not instead.because:
+        return attempt
+    run = tx.get(Run, attempt.run_id) if attempt.run_id else None
+    if run is not None and run.state is RunState.QUEUED:
+        tx.update(Run, run.id, agent=instead.agent, model=instead.model)
+    return tx.update(Attempt, attempt.id, agent=instead.agent, model=instead.model, stands_in=instead.because)
+
+
+def _go_on(tx: Tx, world: World, attempt: Attempt, instead: Choice | None) -> Leg | None:
     """Wake a parked attempt, unless it waits for an answer that nobody gave: then its task is blocked."""
     unanswered = questions.overdue(tx, attempt)
     if unanswered:
@@ -190,7 +211,7 @@ def _go_on(tx: Tx, world: World, attempt: Attempt) -> Leg | None:
         due = [one.deadline for one in left if one.deadline is not None]
         tx.update(Attempt, attempt.id, wake_at=min(due, default=None), updated_at=tx.now())
         return None
-    return wake(tx, world, attempt)
+    return wake(tx, world, _given_to(tx, attempt, instead))
 
 
 def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
@@ -202,8 +223,19 @@ def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
     before = tx.get(Run, attempt.run_id) if attempt.run_id else None
     if before is not None and before.state is RunState.AWAITING_RESPONSE:
         move_run(tx, before, RunState.COMPLETE, ended_at=before.ended_at)
-    run = new_run(tx, world.ids, attempt, plan)
-    woken = move_attempt(tx, attempt, AttemptState.WORKING, run_id=run.id, wake_at=None, wait_reason="")
+    # One that was parked before its agent started still has its run to do.
+    queued = before is not None and before.state is RunState.QUEUED
+    run = before if before is not None and queued else new_run(tx, world.ids, attempt, plan)
+    woken = move_attempt(
+        tx,
+        attempt,
+        AttemptState.WORKING,
+        about={"agent": attempt.agent, "because": attempt.stands_in} if attempt.stands_in else None,
+        run_id=run.id,
+        wake_at=None,
+        wait_reason="",
+        envelope_id=None,
+    )
     return commit_leg(tx, woken)
 
 

@@ -18,7 +18,7 @@ from loopwright.core.prices import estimate
 from loopwright.core.questions import Asking, asked_in
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, RunState
-from loopwright.engine import questions, spending
+from loopwright.engine import envelopes, questions, spending
 from loopwright.engine.checks import Interrupted, exit_facts
 from loopwright.engine.moves import (
     MACHINE,
@@ -99,6 +99,8 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     earlier = [one for one in runs if one.id != run.id and one.started_at]
     before = earlier[0] if earlier else None
     agent = world.agent(run.agent or attempt.agent)
+    # Another agent's conversation is none that this one could go on with.
+    resumes = before is not None and before.agent == run.agent and "resume" in agent.capabilities
     prompt = prompts.implementer(
         plan,
         rows.task,
@@ -116,7 +118,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         subfolder=rows.project.subfolder,
         model=run.model,
         permissions=permissions,
-        session_ref=before.session_ref if before and "resume" in agent.capabilities else None,
+        session_ref=before.session_ref if before and resumes else None,
         tools=world.tools(directory) if "tools" in agent.capabilities else {},
         max_cost_micros=most if "budget" in agent.capabilities else None,
         options=plan.policy.agent_options.get(agent.name, {}),
@@ -152,6 +154,8 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
             now = _allowance(tx, world, run)
             if now is not None and (most is None or not 0 < most <= now):
                 raise _MustWait
+            if not envelopes.admit(tx, current, run, fence=fence):
+                return None
             if current.state is AttemptState.PREPARING:
                 move_attempt(tx, current, AttemptState.WORKING, fence=fence)
             return move_run(
@@ -216,6 +220,7 @@ def end_run(
     if cost is None:
         cost = estimate(result.model or run.model, result.usage, plan.policy.prices)
         estimated = cost is not None
+    envelopes.hear(tx, run, result, state, failure)
     move_run(
         tx,
         run,

@@ -21,9 +21,9 @@ from loopwright.core.errors import (
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.model import Attempt, GateCommand, Leg, Loop, Plan, Project, Role, Run, Task
 from loopwright.core.questions import Asking
-from loopwright.core.retry import LONGEST_S, Failed, backoff
+from loopwright.core.retry import Failed, backoff, pause_until
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
-from loopwright.engine import questions
+from loopwright.engine import envelopes, questions
 from loopwright.engine.agent_runs import (
     PAUSED,
     Rows,
@@ -64,9 +64,6 @@ _FRESH_S = 10.0
 
 _REPEATS = 2
 """How often a leg does a stage again that the machine got in the way of, before its attempt is given up."""
-
-_PARKED_WITHOUT_COUNTING = Failure.USAGE_LIMIT
-_PARKED = frozenset({Failure.USAGE_LIMIT, Failure.RATE_LIMIT, Failure.OVERLOADED})
 
 
 class AttemptLeg:
@@ -351,6 +348,7 @@ class AttemptLeg:
                 heard=Progress(started.spec.directory),
                 spending=spending,
             )
+            await self._close_account(rows, run, ended)
             self._release_slot()
             await world.keepers.sweep(run.id)
             strays = await look_again(world, repository, before, plan=rows.plan, attempt=attempt, run=run)
@@ -358,6 +356,16 @@ class AttemptLeg:
             return await self._after_agent(rows, run, ended, strays, asked)
         finally:
             spending.forget()
+
+    async def _close_account(self, rows: Rows, run: Run, ended: Ended) -> None:
+        """Close the account that let nobody in, before the slot goes to an agent that would only find out the same."""
+        failed, result = failure_of(ended.result, ended), ended.result
+        if ended.interrupted or (result and result.claimed) or not RULES[failed.failure].closes:
+            return
+        chance = self._world.chance()
+        await self._world.store.transact(
+            "envelope.closed", lambda tx: envelopes.close(tx, rows.attempt, run, failed, chance=chance)
+        )
 
     async def _next_run(self, rows: Rows) -> Run:
         """A leg that wakes up after a wait talks to the agent anew, in the same workspace."""
@@ -412,7 +420,7 @@ class AttemptLeg:
             await self._world.store.transact("attempt.checking", checking)
             return True
         failed = failure_of(result, ended)
-        if failed.failure in _PARKED:
+        if RULES[failed.failure].parks:
             goes_on = await self._park(rows, run, ended, failed, saved)
             if goes_on is not None:
                 return goes_on
@@ -469,11 +477,8 @@ class AttemptLeg:
 
         Return whether there is more to do now; None when it has waited often enough.
         """
-        now = await self._world.store.read(lambda tx: tx.now())
-        # A reset time in the past is no reset time: believed, it would buy run after run without an end.
-        reset_at = failed.retry_at if failed.retry_at and failed.retry_at > now else None
-        counted = not (failed.failure is _PARKED_WITHOUT_COUNTING and reset_at)
-        calls = rows.task.call_failures + counted
+        rule = RULES[failed.failure]
+        calls = rows.task.call_failures + (not rule.closes)
         if calls > rows.plan.policy.max_call_retries:
             return None
 
@@ -482,17 +487,20 @@ class AttemptLeg:
             if need(tx.get(Attempt, rows.attempt.id), "the attempt").interrupt == "cancel":
                 cancel_attempt(tx, rows.attempt, fence=self._leg.fence, **saved)
                 return True
-            pause = backoff(calls, first_s=5.0, limit_s=LONGEST_S, chance=self._world.chance())
-            wake_at = reset_at or tx.now() + pause
-            tx.update(Task, rows.task.id, call_failures=calls)
+            chance = self._world.chance()
+            if rule.closes:
+                waits = envelopes.parked(tx, rows.attempt, run)
+            else:
+                at = pause_until(rule, calls, now=tx.now(), retry_at=failed.retry_at, chance=chance)
+                waits = {"wake_at": at, "wait_reason": failed.detail[:500] or rule.advice}
+                tx.update(Task, rows.task.id, call_failures=calls)
             move_attempt(
                 tx,
                 rows.attempt,
                 AttemptState.WAITING,
                 fence=self._leg.fence,
-                about={"until": wake_at.isoformat(), "failure": failed.failure.value},
-                wake_at=wake_at,
-                wait_reason=failed.detail[:500] or RULES[failed.failure].advice,
+                about={"until": waits["wake_at"].isoformat(), "failure": failed.failure.value},
+                **waits,
                 **saved,
             )
             return False

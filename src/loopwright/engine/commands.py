@@ -32,7 +32,7 @@ from loopwright.core.states import (
     TaskState,
 )
 from loopwright.core.verdicts import evidence
-from loopwright.engine import questions
+from loopwright.engine import envelopes, questions
 from loopwright.engine.moves import (
     begin_verify,
     cancel_attempt,
@@ -393,4 +393,5 @@ VERBS: Final[Mapping[str, Apply]] = {
     "retry": _retry,
     "reverify": _reverify,
     "answer": questions.answer,
+    "open": envelopes.reopen,
 }

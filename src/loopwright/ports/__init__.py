@@ -1,5 +1,6 @@
 """What the engine needs from the world, as Protocols. Adapters fill them; `loopwright.testing` ships fakes."""
 
+from loopwright.core.model import QuotaWindow
 from loopwright.ports.agents import (
     CAPABILITIES,
     Agent,
@@ -9,7 +10,6 @@ from loopwright.ports.agents import (
     AgentResult,
     Folded,
     Invocation,
-    QuotaWindow,
     Spent,
     State,
     ToolServer,

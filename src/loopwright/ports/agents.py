@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Protocol
 
 from loopwright.core.failures import Failure
 from loopwright.core.homes import HomePath
-from loopwright.core.model import Usage
+from loopwright.core.model import QuotaWindow, Usage
 from loopwright.core.permissions import Permissions
 from loopwright.core.questions import Asking
 from loopwright.ports.processes import Exit, OutputLine
@@ -93,19 +93,6 @@ class AgentEvent:
     text: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     """For `Usage`: the tokens that it tells; in `run` those of the whole run so far, and `cost_micros` if known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaWindow:
-    """What is known of one window of a service's quota."""
-
-    name: str
-    """As the service calls it, for example `five_hour`."""
-    used: float | None = None
-    """Between 0 and 1."""
-    resets_at: datetime | None = None
-    rejected: bool = False
-    """A request was refused because of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

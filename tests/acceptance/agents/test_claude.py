@@ -12,7 +12,7 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Plan, Question, Role, Run, Usage
+from loopwright.core.model import Envelope, Plan, Question, Role, Run, Usage
 from loopwright.testing import scenarios
 from loopwright.testing.claude_binary import bundled_claude
 from loopwright.testing.model_server import ModelServer, Reply, Scenario
@@ -114,14 +114,15 @@ def test_a_gate_that_the_real_program_does_not_pass_sends_it_back_with_what_fail
     assert shop.git("show", f"{shop.row(Plan).branch}:greet.txt") == "hello world\n"
 
 
-def test_a_wrong_key_is_the_users_to_mend_and_uses_up_no_attempt(shop: Workshop) -> None:
+def test_a_wrong_key_is_the_users_to_mend_and_fails_no_task(shop: Workshop) -> None:
     with _model(shop, scenarios.bad_key()) as server:
-        said = shop.run(shop.plan("locked out", [task("greet", "true")]))
+        said = shop.run(shop.plan("locked out", [task("greet", "true")]), "--no-wait")
         assert len(server.asked) >= 1
-    assert said.code == 1, said.out + said.err
-    assert "auth" in said.out
+    assert said.code == 3, said.out + said.err
+    assert "The agent is not logged in; log in. Then `loopwright quota open claude`" in said.out
     (attempt,) = shop.attempts("greet")
-    assert (attempt.state, attempt.failure) == ("BROKEN", "auth")
+    assert (attempt.state, attempt.failure) == ("WAITING", None)
+    assert shop.row(Envelope).failure == "auth"
     assert shop.task("greet").attempts == 0
 
 
@@ -202,6 +203,36 @@ def test_the_real_program_is_stopped_at_a_budget_and_a_higher_one_finishes_its_w
     first, second = shop.rows(Run, role=Role.IMPLEMENTER)
     assert first.session_ref == second.session_ref, "its own conversation goes on"
     assert len(shop.attempts("greet")) == 1
+
+
+@pytest.mark.capability("C104")
+def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) -> None:
+    resets_at = int(time.time()) + 3
+    keys = ("one", "two", "three", "four")
+    limited = scenarios.window_used_up(resets_at=resets_at).turns
+    # Whoever was told to wait goes on, and whoever was made to wait before it began, begins.
+    done = {f"Task: {key}": scenarios.write_file(f"{key}.txt", text="made\n").turns for key in keys[1:]}
+    again = {"You were interrupted": scenarios.write_file("one.txt", text="made\n").turns}
+    shop.program.env["LOOPWRIGHT_PARALLEL"] = "1"
+    with _model(shop, Scenario(turns=limited, by_prompt={**done, **again})):
+        shop.program.env |= {"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat-no-real-token"}
+        del shop.program.env["ANTHROPIC_API_KEY"]
+        said = shop.run(shop.plan("limited", [task(key, f"test -s {key}.txt") for key in keys]))
+    assert said.code == 0, said.out + said.err
+    runs = shop.rows(Run, role=Role.IMPLEMENTER)
+    (first,) = (run for run in runs if run.failure is not None)
+    assert first.failure == "usage_limit"
+    assert len(runs) == len(keys) + 1, "one run each, and none in vain"
+    began = [run.started_at.timestamp() for run in runs if run.started_at]
+    assert first.started_at is not None
+    assert not [at for at in began if first.started_at.timestamp() < at < resets_at]
+    assert [event.type for event in shop.events("envelope_closed", "envelope_opened")] == [
+        "envelope_closed",
+        "envelope_opened",
+    ]
+    envelope = shop.row(Envelope)
+    assert (envelope.state, envelope.runs) == ("OPEN", len(keys) + 1)
+    assert any(window.rejected for window in envelope.windows), "what the service said of its windows"
 
 
 @pytest.mark.capability("C027")

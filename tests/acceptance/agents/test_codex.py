@@ -11,7 +11,7 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Plan, Question, Role, Run
+from loopwright.core.model import Envelope, Plan, Question, Role, Run
 from loopwright.testing import scenarios
 from loopwright.testing.codex_binary import bundled_codex
 from loopwright.testing.model_server import ModelServer, Scenario, Trouble
@@ -76,12 +76,14 @@ def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(shop:
     assert "Made." in shown.out
 
 
-def test_a_wrong_key_is_the_users_to_mend_and_uses_up_no_attempt(shop: Workshop) -> None:
+def test_a_wrong_key_is_the_users_to_mend_and_fails_no_task(shop: Workshop) -> None:
     with _model(shop, Scenario(turns=(Trouble(kind="auth"),))):
-        said = shop.run(shop.plan("locked out", [task("make", "true")]))
-    assert said.code == 1, said.out + said.err
+        said = shop.run(shop.plan("locked out", [task("make", "true")]), "--no-wait")
+    assert said.code == 3, said.out + said.err
+    assert "The agent is not logged in; log in. Then `loopwright quota open codex`" in said.out
     (attempt,) = shop.attempts("make")
-    assert (attempt.state, attempt.failure) == ("BROKEN", "auth")
+    assert (attempt.state, attempt.failure) == ("WAITING", None)
+    assert shop.row(Envelope).failure == "auth"
     assert shop.task("make").attempts == 0
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.retry import LONGEST_S
 
 
 @pytest.mark.parametrize("failure", Failure)
@@ -35,3 +36,32 @@ def test_what_was_judged_uses_up_an_attempt(failure: Failure) -> None:
 @pytest.mark.parametrize("failure", [Failure.AUTH, Failure.BILLING, Failure.BUDGET, Failure.UNVERIFIED])
 def test_what_only_a_person_can_mend_is_never_tried_again_by_the_machine(failure: Failure) -> None:
     assert RULES[failure].level is Level.NONE
+
+
+KNOWN: dict[Failure, set[str]] = {
+    Failure.RATE_LIMIT: {"parks", "honours"},
+    Failure.OVERLOADED: {"parks", "honours"},
+    Failure.USAGE_LIMIT: {"parks", "honours", "closes", "fallback"},
+    Failure.AUTH: {"parks", "closes", "person", "fallback"},
+    Failure.BILLING: {"parks", "closes", "person", "fallback"},
+    Failure.AGENT_ERROR: {"hopeless"},
+    Failure.CRASH: {"hopeless"},
+}
+"""What is special about a failure. Everything else ends its attempt, and nothing more."""
+
+
+@pytest.mark.parametrize("failure", Failure)
+def test_what_follows_from_each_failure_is_in_its_rule(failure: Failure) -> None:
+    rule = RULES[failure]
+    names = ("parks", "honours", "closes", "person", "hopeless", "fallback")
+    assert {name for name in names if getattr(rule, name)} == KNOWN.get(failure, set())
+
+
+@pytest.mark.parametrize("failure", Failure)
+def test_no_attempt_pauses_so_long_by_itself_that_it_is_taken_for_a_time_of_the_service(
+    failure: Failure,
+) -> None:
+    rule = RULES[failure]
+    assert 0 < rule.first_s <= rule.longest_s
+    assert rule.closes or rule.longest_s <= LONGEST_S
+    assert rule.parks or not rule.closes, "what waits for an account keeps its work"

@@ -8,7 +8,7 @@ from tests.contracts.store import rows
 
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.model import Policy, Task
-from loopwright.core.retry import INSTANT, Again, Failed, GiveUp, after_failure, backoff
+from loopwright.core.retry import INSTANT, Again, Failed, GiveUp, after_failure, backoff, pause_until
 
 POLICY = Policy(max_call_retries=2)
 LONG = timedelta(minutes=5)
@@ -115,3 +115,20 @@ def test_the_pause_doubles_up_to_its_bound_and_is_spread_by_a_fifth() -> None:
     assert backoff(7, chance=0.0).total_seconds() == pytest.approx(48)
     assert backoff(7, chance=1.0).total_seconds() == pytest.approx(72)
     assert backoff(2, first_s=5.0, limit_s=300.0).total_seconds() == 10
+
+
+@pytest.mark.parametrize("failure", [failure for failure, rule in RULES.items() if rule.honours])
+def test_the_time_of_a_service_is_kept_and_one_in_the_past_is_none(failure: Failure) -> None:
+    rule = RULES[failure]
+    later, gone = rows.AT + timedelta(hours=1), rows.AT - timedelta(seconds=1)
+    assert pause_until(rule, 1, now=rows.AT, retry_at=later) == later
+    ours = rows.AT + timedelta(seconds=rule.first_s)
+    assert pause_until(rule, 1, now=rows.AT, retry_at=gone) == ours
+    assert pause_until(rule, 1, now=rows.AT) == ours
+    assert pause_until(rule, 99, now=rows.AT) == rows.AT + timedelta(seconds=rule.longest_s)
+
+
+def test_a_time_that_nobody_may_name_is_not_kept() -> None:
+    rule = RULES[Failure.AUTH]
+    later = rows.AT + timedelta(days=1)
+    assert pause_until(rule, 1, now=rows.AT, retry_at=later) == rows.AT + timedelta(seconds=rule.first_s)

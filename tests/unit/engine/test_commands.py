@@ -100,7 +100,10 @@ async def test_an_unknown_command_is_not_even_written_down() -> None:
 
 @pytest.mark.parametrize(
     ("verb", "words"),
-    [(verb, {"retry": "no task", "answer": "no question"}.get(verb, "no plan")) for verb in commands.VERBS],
+    [
+        (verb, {"retry": "no task", "answer": "no question", "open": "no account named"}.get(verb, "no plan"))
+        for verb in commands.VERBS
+    ],
 )
 async def test_a_target_that_does_not_exist_is_refused_by_name(verb: str, words: str) -> None:
     home, _ = await running()

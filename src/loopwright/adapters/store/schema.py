@@ -233,6 +233,8 @@ attempts: Final = Table(
     _moment("wake_at", null=True),
     _text("wait_reason"),
     _json("questions"),
+    _text("envelope_id", null=True),
+    _text("stands_in"),
     _text("interrupt"),
     _moment("cleaned_at", null=True),
     _moment("created_at"),
@@ -338,6 +340,27 @@ questions: Final = Table(
     Index(None, "project_id", "kind", "state"),
     Index(None, "state"),
     Index(None, "plan_id"),
+)
+
+envelopes: Final = Table(
+    "envelopes",
+    metadata,
+    _id(),
+    _text("agent"),
+    _text("account"),
+    _text("state"),
+    _text("failure", null=True),
+    _text("reason"),
+    _moment("until", null=True),
+    _moment("closed_at", null=True),
+    _integer("closings"),
+    _text("probe", null=True),
+    _moment("probed_at", null=True),
+    _json("windows"),
+    _integer("runs"),
+    _text("last_run_id", null=True),
+    _moment("created_at"),
+    _moment("updated_at"),
 )
 
 workers: Final = Table(

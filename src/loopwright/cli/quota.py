@@ -1,0 +1,99 @@
+"""`quota`: what is known of the accounts that agents draw from, and a person's word that one is in order again."""
+
+import asyncio
+from datetime import datetime
+
+from cyclopts import App
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.lines import counted
+from loopwright.cli.looking import glancing
+from loopwright.cli.output import console, print_json
+from loopwright.cli.rows import Wrapped
+from loopwright.core.envelopes import standing
+from loopwright.core.model import Envelope, QuotaWindow
+from loopwright.core.states import EnvelopeState
+
+app = App(
+    name="quota", help="Show what is left of the agents' accounts, or reopen one.", help_format="plaintext"
+)
+
+
+@app.default
+def quota(*, json: bool = False) -> int:
+    """Show every account that agents drew from: whether it is open, and what is known of its windows.
+
+    Parameters
+    ----------
+    json
+        Print them as JSON.
+    """
+    with glancing() as look:
+        found = look.store.read_sync(lambda tx: tx.find(Envelope, order_by=("agent",)))
+    if json:
+        print_json({"envelopes": found})
+        return ExitCode.VERIFIED
+    out = console()
+    if not found:
+        out.print("no agent has drawn from any account yet")
+    for one in found:
+        _print(out, one)
+    return ExitCode.VERIFIED
+
+
+@app.command(name="open")
+def open_(name: str, /, *, json: bool = False) -> int:
+    """Say that an account is in order again: whatever waits for it goes on.
+
+    Parameters
+    ----------
+    name
+        The agent whose account it is.
+    json
+        Print the result as JSON.
+    """
+    return asyncio.run(_open(name, as_json=json))
+
+
+async def _open(name: str, *, as_json: bool) -> int:
+    from loopwright.cli.context import look_settings, open_existing
+    from loopwright.cli.control import ask
+    from loopwright.core.errors import Refused
+    from loopwright.core.model import CommandState
+
+    home = open_existing(look_settings())
+    try:
+        answer = await ask(home, "open", name, {})
+    finally:
+        await home.store.close()
+    if answer.state is CommandState.REFUSED:
+        raise Refused(answer.result)
+    if as_json:
+        print_json({"command": answer, "exit_code": 0})
+    else:
+        console().print(escape(answer.result))
+    return ExitCode.VERIFIED
+
+
+def _print(out: Console, envelope: Envelope) -> None:
+    closed = envelope.state is EnvelopeState.CLOSED
+    head = Text(envelope.agent, style="bold").append(
+        f"  {standing(envelope)}", style="yellow" if closed else "green"
+    )
+    out.print(Wrapped(head.append(f"  ({counted(envelope.runs, 'run')})", style="dim"), indent="  "))
+    if closed and envelope.reason:
+        out.print(Wrapped(Text(f"  it said: {envelope.reason}"), indent="  "))
+    for window in envelope.windows:
+        out.print(f"  {escape(_window(window))}")
+
+
+def _window(window: QuotaWindow) -> str:
+    used = "" if window.used is None else f"  {window.used:.0%} used"
+    return f"{window.name}{used}{_resets(window.resets_at)}{'  refused' if window.rejected else ''}"
+
+
+def _resets(at: datetime | None) -> str:
+    return f"  resets {at:%Y-%m-%d %H:%M:%S} UTC" if at else ""

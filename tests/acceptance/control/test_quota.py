@@ -1,0 +1,165 @@
+"""Accounts that are used up or locked, through the real command line: who waits, what is said, what goes on."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.acceptance.control.workshop import Workshop, kill
+from tests.acceptance.sandbox import task
+from tests.waiting import eventually
+
+from loopwright.core.model import Attempt, Envelope, Plan, Role, Run, Task
+from loopwright.testing import stand_ins
+from loopwright.testing.scripted import write_script
+
+KEYS = ("a", "b", "c", "d", "e", "f")
+
+
+def limited(seconds: float, key: str) -> list[object]:
+    """Return the steps of an agent that finds the window used up, and does its work when it is asked again."""
+    return [
+        {"expect_prompt": "You were interrupted", "otherwise": [{"usage_limit": seconds}]},
+        {"write": key, "text": f"{key}\n"},
+    ]
+
+
+def plan_of(shop: Workshop, *keys: str) -> str:
+    return str(shop.plan("quota", [task(key, f"test -s {key}") for key in keys]))
+
+
+def vain(runs: list[Run]) -> list[Run]:
+    """Return the runs that began while the one that found the window used up could tell, before the reset."""
+    (first,) = (run for run in runs if run.failure is not None)
+    assert first.started_at is not None
+    assert first.retry_at is not None
+    return [run for run in runs if run.started_at and first.started_at < run.started_at < first.retry_at]
+
+
+@pytest.mark.capability("C104")
+def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) -> None:
+    plain = {key: [[{"write": key, "text": f"{key}\n"}]] for key in KEYS}
+    shop.play({**plain, "a": [limited(4, "a")]})
+    shop.program.env["LOOPWRIGHT_PARALLEL"] = "1"
+    going = shop.start("run", plan_of(shop, *KEYS))
+    eventually(lambda: shop.rows(Envelope, state="CLOSED"), timeout=60)
+    closed = shop.row(Envelope)
+    assert closed.until is not None
+    assert "scripted is closed until" in shop("status").out
+    (listed,) = shop("quota", "--json").document["envelopes"]
+    assert (listed["id"], listed["state"], listed["failure"]) == ("scripted/default", "CLOSED", "usage_limit")
+    assert "scripted  closed until" in shop("quota").out
+    assert going.end(90) == 0, going.out
+    runs = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert vain(runs) == []
+    assert len(runs) == len(KEYS) + 1, "the one that found out was repeated, and no other"
+    told = [event.type for event in shop.events("envelope_closed", "envelope_probing", "envelope_opened")]
+    assert told == ["envelope_closed", "envelope_probing", "envelope_opened"]
+    assert {one.call_failures for one in shop.rows(Task)} == {0}
+    assert shop("quota").out == "scripted  open  (7 runs)\n"
+    assert "closed" not in shop("status").out
+
+
+@pytest.mark.capability("C104")
+def test_a_locked_account_is_one_alert_survives_a_crash_and_goes_on_when_it_is_opened(shop: Workshop) -> None:
+    locked = [[{"fail": "auth", "message": "no key"}]]
+    shop.play(dict.fromkeys(KEYS, locked))
+    going = shop.start("run", plan_of(shop, *KEYS))
+    eventually(lambda: shop.rows(Attempt, state="WAITING"), timeout=60)
+    note = "The agent is not logged in; log in. Then `loopwright quota open scripted`"
+    assert shop("status").out.count(f"note: scripted is closed: {note}") == 1
+    kill(going)
+    again = shop.start("resume")
+    again.until("parked")
+    write_script(
+        shop.place / "next.json",
+        {"journal": "journal.txt", "tasks": {key: [[{"write": key, "text": "x"}]] for key in KEYS}},
+    ).replace(shop.script)
+    opened = shop("quota", "open", "scripted")
+    assert opened.code == 0, opened.err
+    assert opened.out.startswith("open; ")
+    assert again.end(90) == 0, again.out
+    assert shop.row(Plan).status == "VERIFIED"
+    assert len(shop.events("envelope_closed")) == 1
+    assert shop.events("task_failed") == []
+    refused = shop("quota", "open", "goose")
+    assert (refused.code, "one of scripted" in refused.err) == (2, True), refused.err
+
+
+def test_a_plan_that_does_not_wait_pauses_and_says_why(shop: Workshop) -> None:
+    shop.play({"a": [limited(3600, "a")]})
+    said = shop("run", plan_of(shop, "a"), "--no-wait", timeout=60)
+    assert said.code == 3, said.out + said.err
+    assert "scripted is closed until" in said.out
+    assert shop.attempts("a")[0].state == "WAITING", "its work is kept"
+    assert shop("quota").out.startswith("scripted  closed until")
+
+
+def test_a_wait_that_would_be_too_long_pauses_the_plan(shop: Workshop) -> None:
+    shop.play({"a": [limited(3600, "a")]})
+    shop.program.env["LOOPWRIGHT_LONGEST_WAIT"] = "30m"
+    said = shop("run", plan_of(shop, "a"), timeout=60)
+    assert said.code == 3, said.out + said.err
+    assert "longer than `longest_wait`" in said.out
+
+
+def test_another_agent_takes_over_where_the_first_stopped(shop: Workshop) -> None:
+    half = {"write": "half", "text": "half\n"}
+    shop.play({"a": [[half, {"usage_limit": 3600}]], "b": [[{"write": "b", "text": "never"}]]})
+    shop.program.env |= {
+        "LOOPWRIGHT_PARALLEL": "1",
+        "LOOPWRIGHT_FALLBACK": "command",
+        "LOOPWRIGHT_AGENTS__COMMAND__COMMAND": "sh -c 'test -e a && echo b > b || cp half a'",
+    }
+    tasks = [task("a", "test -s a"), task("b", "test -s b", depends_on=["a"])]
+    said = shop("run", str(shop.plan("quota", tasks)), timeout=90)
+    assert said.code == 0, said.out + said.err
+    (first,) = shop.attempts("a")
+    assert (first.agent, first.n) == ("command", 1)
+    assert first.stands_in == "scripted is closed: The subscription's window is used up."
+    assert [run.agent for run in shop.rows(Run, attempt_id=first.id, role=Role.IMPLEMENTER)] == [
+        "scripted",
+        "command",
+    ]
+    assert shop.attempts("b")[0].agent == "command", "no return before the reset"
+
+
+def test_who_takes_over_begins_a_conversation_of_its_own(shop: Workshop) -> None:
+    """Through the stand-in for Claude Code: its conversation is nothing to the one that takes over."""
+    program = shop.place / "claude"
+    stand_in = Path(stand_ins.__file__).parent / "claude.py"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -S -I {stand_in} limit "$@"\n')
+    program.chmod(0o755)
+    shop.play({"a": [[{"write": "a", "text": "a"}]]})
+    shop.program.env |= {
+        "LOOPWRIGHT_AGENT": "claude",
+        "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(program),
+        "LOOPWRIGHT_FALLBACK": "scripted:small",
+    }
+    said = shop("run", plan_of(shop, "a"), timeout=60)
+    assert said.code == 0, said.out + said.err
+    (first,) = shop.rows(Run, agent="claude")
+    (second,) = shop.rows(Run, agent="scripted")
+    assert first.session_ref, "there was one"
+    assert first.session_ref not in second.argv
+    assert shop.attempts("a")[0].model == "small"
+    assert {one.id: one.state for one in shop.rows(Envelope)} == {
+        "claude/default": "CLOSED",
+        "scripted/default": "OPEN",
+    }
+
+
+def test_a_fallback_that_does_not_exist_is_said_before_anything_starts(shop: Workshop) -> None:
+    shop.play({})
+    shop.program.env["LOOPWRIGHT_FALLBACK"] = "clade:big"
+    said = shop("run", plan_of(shop, "a"))
+    assert said.code == 2
+    assert "there is no agent named 'clade'" in said.err
+    assert "claude" in said.err
+    shop.program.env |= {
+        "LOOPWRIGHT_FALLBACK": "claude",
+        "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": "/nowhere/claude",
+    }
+    said = shop("run", plan_of(shop, "a"))
+    assert said.code == 2
+    assert "fallback: the agent claude cannot be used" in said.err
+    assert shop.rows(Plan) == []

@@ -1,0 +1,201 @@
+"""Who may draw from an account now: everyone, one that finds out, someone else, or nobody."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.contracts.store import rows
+
+from loopwright.core.decide import (
+    Decided,
+    Front,
+    Frontier,
+    OpenEnvelope,
+    PauseLoop,
+    StartAttempt,
+    WakeAttempt,
+    decide,
+)
+from loopwright.core.envelopes import (
+    PROVEN_AFTER,
+    Admission,
+    Choice,
+    Held,
+    because,
+    envelope_id,
+    named,
+    standing,
+    unwilling,
+)
+from loopwright.core.failures import Failure
+from loopwright.core.model import Attempt, Envelope, Plan, Policy, Task
+from loopwright.core.states import EnvelopeState, LoopState, PlanState
+
+NOW = rows.AT
+LATER = NOW + timedelta(hours=1)
+ANY = rows.plan(rows.loop(rows.project()))
+
+
+def envelope(agent: str = "claude", **changes: Any) -> Envelope:
+    values = {
+        "id": envelope_id(agent),
+        "agent": agent,
+        "state": EnvelopeState.CLOSED,
+        "failure": Failure.USAGE_LIMIT,
+        "until": LATER,
+        "closed_at": NOW,
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+    return Envelope(**values | changes)
+
+
+def admission(*envelopes: Envelope) -> Admission:
+    return Admission({one.id: one for one in envelopes}, NOW)
+
+
+def decided(plan: Plan, *envelopes: Envelope, **front: Any) -> Decided:
+    loop = rows.loop(rows.project(), state=LoopState.RUNNING)
+    fronts = (Front(loop=loop, plan=plan, **front),)
+    return decide(Frontier(fronts=fronts, room=4, envelopes={one.id: one for one in envelopes}), NOW)
+
+
+def plan(**policy: Any) -> Plan:
+    return rows.plan(rows.loop(rows.project()), status=PlanState.RUNNING, policy=Policy(parallel=4, **policy))
+
+
+def task(**changes: Any) -> Task:
+    return rows.task(ANY, **changes)
+
+
+def parked(**changes: Any) -> Attempt:
+    return rows.attempt(task(), **{"wake_at": LATER, "envelope_id": "claude/default"} | changes)
+
+
+def test_an_agent_of_which_nothing_is_known_may_start() -> None:
+    assert admission().choose("claude", "m") == Choice(agent="claude", model="m")
+    assert admission(envelope(state=EnvelopeState.OPEN)).choose("claude", None).agent == "claude"  # type: ignore[union-attr]
+
+
+def test_nobody_draws_from_a_closed_envelope_before_its_time() -> None:
+    closed = envelope()
+    assert admission(closed).choose("claude", None) == Held(envelope=closed, look_again_at=LATER)
+    assert isinstance(admission(closed).choose("codex", None), Choice), "another account is another matter"
+
+
+@pytest.mark.parametrize("until", [None, NOW, NOW - timedelta(seconds=1)])
+def test_when_the_time_is_over_one_finds_out_and_the_others_wait_for_it(until: Any) -> None:
+    half_open = envelope(until=until)
+    door = admission(half_open)
+    assert door.choose("claude", None) == Choice(agent="claude", model=None, probes="claude/default")
+    assert door.choose("claude", None) == Held(envelope=half_open, look_again_at=None)
+
+
+def test_a_clock_that_was_set_back_makes_nobody_wait_for_hours() -> None:
+    choice = admission(envelope(updated_at=NOW + timedelta(seconds=1))).choose("claude", None)
+    assert isinstance(choice, Choice)
+    assert choice.probes == "claude/default"
+
+
+def test_while_one_finds_out_nobody_else_starts_until_it_has_worked_for_a_while() -> None:
+    starting = envelope(until=NOW, probe="att_1")
+    assert admission(starting).choose("claude", None) == Held(envelope=starting, look_again_at=None)
+    working = envelope(until=NOW, probe="att_1", probed_at=NOW - PROVEN_AFTER / 2)
+    held = admission(working).choose("claude", None)
+    assert held == Held(envelope=working, look_again_at=NOW + PROVEN_AFTER / 2)
+    proven = envelope(until=NOW, probe="att_1", probed_at=NOW - PROVEN_AFTER)
+    assert list(admission(proven, envelope("codex")).proven) == [proven]
+    assert isinstance(admission(proven).choose("claude", None), Choice)
+
+
+def test_the_first_open_agent_of_the_list_takes_over_and_says_why() -> None:
+    door = admission(envelope(), envelope("codex"))
+    choice = door.choose("claude", "big", ("codex", "claude:small", "goose:m:7b"))
+    assert choice == Choice(
+        agent="goose", model="m:7b", because="claude is closed: The subscription's window is used up."
+    )
+    assert isinstance(door.choose("claude", None, ("codex",)), Held)
+
+
+def test_an_envelope_that_nothing_is_known_of_lets_nobody_take_over() -> None:
+    assert isinstance(admission(envelope(failure=None)).choose("claude", None, ("codex",)), Held)
+
+
+@pytest.mark.parametrize(("entry", "agent", "model"), [("codex", "codex", None), ("a:b:c", "a", "b:c")])
+def test_an_entry_of_the_list_is_an_agent_and_perhaps_a_model(
+    entry: str, agent: str, model: str | None
+) -> None:
+    assert named(entry) == (agent, model)
+
+
+def test_tasks_and_parked_attempts_of_a_closed_envelope_wait_and_others_start() -> None:
+    other = task(agent="codex")
+    scene = decided(plan(), envelope(), ready=(task(), other), waiting=(parked(),))
+    assert scene == Decided(decisions=(StartAttempt(task_id=other.id),), look_again_at=LATER)
+
+
+def test_one_of_many_is_the_probe_and_it_is_a_parked_one() -> None:
+    waiting = (parked(), parked())
+    scene = decided(plan(), envelope(until=NOW), ready=(task(),), waiting=waiting)
+    probing = Choice(agent="claude", model=None, probes="claude/default")
+    assert scene.decisions == (WakeAttempt(attempt_id=waiting[0].id, instead=probing),)
+
+
+def test_what_waited_for_an_envelope_goes_on_as_soon_as_it_is_open() -> None:
+    waiting = parked()
+    opened = envelope(state=EnvelopeState.OPEN)
+    assert decided(plan(), opened, waiting=(waiting,)).decisions == (WakeAttempt(attempt_id=waiting.id),)
+    proven = envelope(until=NOW, probe="att_1", probed_at=NOW - PROVEN_AFTER)
+    assert decided(plan(), proven, waiting=(waiting,)).decisions == (
+        OpenEnvelope(envelope_id="claude/default"),
+        WakeAttempt(attempt_id=waiting.id),
+    )
+
+
+def test_another_agent_takes_over_what_is_parked_and_what_is_new() -> None:
+    waiting, ready = parked(), task()
+    scene = decided(plan(fallback=("codex",)), envelope(), waiting=(waiting,), ready=(ready,))
+    codex = Choice(
+        agent="codex", model=None, because="claude is closed: The subscription's window is used up."
+    )
+    assert scene.decisions == (
+        WakeAttempt(attempt_id=waiting.id, instead=codex),
+        StartAttempt(task_id=ready.id, instead=codex),
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ({"wait_for_limits": False}, "claude is closed until 2031-05-06"),
+        ({"longest_wait_s": 3599.0}, "longer than `longest_wait`"),
+    ],
+)
+def test_a_plan_that_does_not_wait_pauses_and_says_why(policy: dict[str, Any], words: str) -> None:
+    reluctant = plan(**policy)
+    [pause] = decided(reluctant, envelope(), ready=(task(),)).decisions
+    assert isinstance(pause, PauseLoop)
+    assert words in pause.reason
+    busy = decided(reluctant, envelope(), ready=(task(),), working=(task(),))
+    assert busy.decisions == (), "what works may finish first"
+    going = decided(reluctant, envelope(), ready=(task(), task(agent="codex")))
+    assert len(going.decisions) == 1, "what can be done is done first"
+
+
+def test_a_plan_waits_as_long_as_it_was_told() -> None:
+    assert unwilling(Policy(longest_wait_s=3600.0), envelope(), NOW) == ""
+    assert unwilling(Policy(longest_wait_s=None), envelope(until=NOW + timedelta(days=99)), NOW) == ""
+    since = envelope(until=None, closed_at=NOW - timedelta(days=8))
+    assert unwilling(Policy(), since, NOW), "for a week, and nobody came"
+    assert unwilling(Policy(), envelope(until=None, closed_at=None), NOW) == ""
+
+
+def test_how_an_envelope_stands_is_said_in_plain_words() -> None:
+    assert standing(envelope(state=EnvelopeState.OPEN)) == "open"
+    window = "The subscription's window is used up."
+    assert standing(envelope()) == f"closed until {LATER:%Y-%m-%d %H:%M:%S} UTC: {window}"
+    assert standing(envelope(until=None)) == f"closed: {window}"
+    locked = envelope(failure=Failure.AUTH)
+    assert "log in. Then `loopwright quota open claude`; it is tried again at" in standing(locked)
+    assert standing(envelope(failure=Failure.AUTH, until=None)).endswith("quota open claude`")
+    assert because(envelope(failure=None, reason="somebody said so")) == "somebody said so"

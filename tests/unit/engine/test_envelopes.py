@@ -1,0 +1,247 @@
+"""Accounts as rows: what closes them, who finds out whether they are open again, and what goes on then."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.doubles import Home, planned
+
+from loopwright.core.envelopes import PROVEN_AFTER, SPREAD
+from loopwright.core.failures import RULES, Failure
+from loopwright.core.model import Attempt, CommandState, Envelope, Leg, Policy, QuotaWindow, Run
+from loopwright.core.states import AttemptState, EnvelopeState, LoopState, RunState, TaskState
+from loopwright.engine import envelopes
+from loopwright.ports import AgentResult
+
+HOUR = timedelta(hours=1)
+
+
+async def working(tasks: str, *, slots: int = 2, **policy: Any) -> tuple[Home, list[Leg]]:
+    """Return a home in which as many tasks as possible have their leg."""
+    home = await Home(slots=slots).launch()
+    home.submit(*(planned(key) for key in tasks), policy=Policy(parallel=slots, **policy))
+    return home, await home.turn()
+
+
+async def limited(
+    tasks: str, failure: Failure = Failure.USAGE_LIMIT, *, after: timedelta | None = HOUR, **more: Any
+) -> tuple[Home, list[Leg]]:
+    """Return a home whose first agent found the account closed, with the legs that are left."""
+    home, [first, *others] = await working(tasks, **more)
+    home.hand.limit(first, failure, retry_at=home.clock.now() + after if after else None)
+    await home.ended(first)
+    return home, others
+
+
+def envelope(home: Home, id: str = "claude/default") -> Envelope:
+    return home.get(Envelope, id)
+
+
+async def test_a_usage_limit_parks_everyone_until_the_reset_with_one_alert() -> None:
+    home, others = await limited("abcdef")
+    until = home.clock.now() + HOUR + SPREAD * home.chance
+    for leg in others:
+        assert home.hand.work(leg).state is AttemptState.WAITING, "made ready, but not started"
+        await home.ended(leg)
+    parked = home.all(Attempt, state=AttemptState.WAITING)
+    assert len(parked) == len(others) + 1
+    assert {(one.wake_at, one.wait_reason) for one in parked} == {(until, "it said usage_limit")}
+    assert await home.turn() == [], "no other task starts either"
+    home.clock.advance((HOUR - timedelta(seconds=1)).total_seconds())
+    assert await home.turn() == []
+    assert home.told("envelope_closed") == ["envelope_closed"]
+    assert {task.status for task in map(home.task, "abcdef")} <= {TaskState.RUNNING, TaskState.QUEUED}
+    assert [home.task(key).call_failures for key in "abcdef"] == [0] * 6, "waiting is not counted"
+    assert home.loop().state is LoopState.RUNNING
+
+
+async def test_another_plan_draws_from_the_same_account_and_waits_too() -> None:
+    home, _ = await limited("a", slots=1)
+    home.submit(planned("z"), source_path="other.yaml", sha256="b" * 64)
+    assert await home.turn() == []
+    assert home.task("z").status is TaskState.QUEUED
+    home.clock.advance((HOUR + SPREAD).total_seconds())
+    assert len(await home.turn()) == 1, "one finds out for both"
+
+
+async def test_after_the_reset_one_finds_out_and_then_everyone_goes_on() -> None:
+    home, others = await limited("abcdef")
+    for leg in others:
+        home.hand.work(leg)
+        await home.ended(leg)
+    home.clock.advance((HOUR + SPREAD).total_seconds())
+    [probe] = await home.turn()
+    assert envelope(home).probe == probe.subject
+    assert home.told("envelope_probing") == ["envelope_probing"]
+    assert await home.turn() == []
+    assert home.hand.work(probe).state is AttemptState.WORKING
+    assert await home.turn() == [], "it has only just begun"
+    home.hand.land(probe)
+    await home.ended(probe)
+    opened = envelope(home)
+    assert (opened.state, opened.probe, opened.until, opened.closings) == (EnvelopeState.OPEN, None, None, 0)
+    assert home.told("envelope_opened") == ["envelope_opened"]
+    going = await home.turn()
+    assert len(going) > 1
+    for leg in (probe, *going):
+        assert home.get(Attempt, leg.subject).envelope_id is None
+    for leg in others:
+        assert len(home.all(Run, attempt_id=leg.subject)) == 1, "its only run was still to be done"
+
+
+async def test_a_probe_that_works_for_a_minute_was_let_in() -> None:
+    home, others = await limited("abc", slots=3)
+    for leg in others:
+        home.hand.work(leg)
+        await home.ended(leg)
+    home.clock.advance((HOUR + SPREAD).total_seconds())
+    [probe] = await home.turn()
+    home.hand.work(probe)
+    home.clock.advance(PROVEN_AFTER.total_seconds())
+    assert len(await home.turn()) == 2
+    assert envelope(home).state is EnvelopeState.OPEN
+
+
+async def test_a_probe_that_fails_closes_it_for_longer_without_another_alert() -> None:
+    home, _ = await limited("a", Failure.AUTH, after=None)
+    rule = RULES[Failure.AUTH]
+    expected = [rule.first_s, rule.first_s * 2, rule.first_s * 4, rule.first_s * 8, rule.longest_s]
+    pauses = []
+    for _ in range(len(expected)):
+        now, until = home.clock.now(), envelope(home).until
+        assert until is not None
+        pauses.append((until - now).total_seconds())
+        assert await home.turn() == []
+        home.clock.advance(pauses[-1])
+        [probe] = await home.turn()
+        home.hand.limit(probe, Failure.AUTH)
+        await home.ended(probe)
+    assert pauses == expected, "longer each time, up to an hour"
+    assert home.told("envelope_closed") == ["envelope_closed"], "one alert"
+    assert len(home.told("envelope_still_closed")) == len(expected)
+    assert home.task("a").status is TaskState.RUNNING, "it waits, it has not failed"
+
+
+@pytest.mark.parametrize("failure", [Failure.AUTH, Failure.BILLING])
+async def test_many_that_run_at_the_time_are_one_alert_and_no_failed_task(failure: Failure) -> None:
+    home, legs = await working("abcd", slots=4)
+    for leg in legs:
+        home.hand.work(leg)
+    for leg in legs:
+        home.hand.limit(leg, failure)
+        await home.ended(leg)
+    assert home.told("envelope_closed") == ["envelope_closed"]
+    assert home.told("envelope_still_closed") == [], "the others only say what is known"
+    assert home.told("task_failed") == []
+    closed = envelope(home)
+    assert (closed.failure, closed.closings, closed.runs) == (failure, 1, 4)
+    assert {one.wake_at for one in home.all(Attempt)} == {closed.until}
+    assert home.attempt("d").wait_reason.endswith("Then `loopwright quota open claude`")
+
+
+async def test_one_that_names_a_later_time_is_believed() -> None:
+    home, legs = await working("ab", slots=2)
+    for leg in legs:
+        home.hand.work(leg)
+    for leg, hours in zip(legs, (1, 3), strict=True):
+        home.hand.limit(leg, Failure.USAGE_LIMIT, retry_at=home.clock.now() + hours * HOUR)
+        await home.ended(leg)
+    until = home.clock.now() + 3 * HOUR + SPREAD * home.chance
+    assert envelope(home).until == until
+    assert [home.attempt(key).wake_at for key in "ab"] == [until, until]
+
+
+async def test_a_person_opens_it_and_everything_goes_on() -> None:
+    home, _ = await limited("ab", Failure.AUTH, after=None, slots=1)
+    done = await home.command("open", "claude")
+    assert (done.state, done.result) == (CommandState.APPLIED, "open; 1 task goes on")
+    assert (await home.command("open", "claude/default")).result == "already open"
+    [leg, *_] = await home.turn()
+    assert home.hand.land(leg).status is TaskState.COMPLETE
+    refused = await home.command("open", "goose")
+    assert refused.result == "there is no account named goose (one of claude)"
+
+
+async def test_nobody_opens_what_was_never_drawn_from() -> None:
+    home = await Home().launch()
+    refused = await home.command("open", "claude")
+    assert "no agent has drawn from any yet" in refused.result
+
+
+async def test_parked_survives_a_restart_and_a_probe_that_nobody_drives_is_none() -> None:
+    home, _ = await limited("ab", slots=1)
+    again = home.beside("host-b")
+    home.clock.advance((HOUR + SPREAD).total_seconds())
+    [probe] = await home.turn()
+    await home.ended(probe)
+    home.store.transact_sync("stop", lambda tx: tx.update(Attempt, probe.subject, wait_reason="stopped"))
+    seen = again.store.read_sync(envelopes.standing)["claude/default"]
+    assert (seen.state, seen.probe) == (EnvelopeState.CLOSED, None)
+    assert envelope(home).probe == probe.subject
+
+
+async def test_an_overload_of_the_probe_tells_nothing_and_a_failed_check_tells_enough() -> None:
+    home, _ = await limited("a", slots=1)
+    home.clock.advance((HOUR + SPREAD).total_seconds())
+    [probe] = await home.turn()
+    home.hand.work(probe)
+    run = home.get(Run, home.attempt("a").run_id)
+
+    def hear(state: RunState, failure: Failure | None) -> EnvelopeState:
+        result = AgentResult(claimed=False, failure=failure)
+        home.store.transact_sync("hear", lambda tx: envelopes.hear(tx, run, result, state, failure))
+        return envelope(home).state
+
+    assert hear(RunState.ERROR, Failure.OVERLOADED) is EnvelopeState.CLOSED
+    assert hear(RunState.CANCELLED, None) is EnvelopeState.CLOSED
+    assert hear(RunState.ERROR, Failure.REFUSAL) is EnvelopeState.OPEN
+
+
+async def test_the_newest_word_on_each_window_is_kept() -> None:
+    home, [leg] = await working("a", slots=1)
+    run = home.get(Run, home.hand.work(leg).run_id)
+    for used in (0.1, 0.9):
+        windows = (QuotaWindow(name="five_hour", used=used),)
+        result = AgentResult(claimed=True, windows=windows)
+        home.store.transact_sync(
+            "hear", lambda tx, said=result: envelopes.hear(tx, run, said, RunState.COMPLETE, None)
+        )
+    assert envelope(home).windows == (QuotaWindow(name="five_hour", used=0.9),)
+    assert (envelope(home).runs, envelope(home).last_run_id) == (1, run.id)
+
+
+async def test_one_that_was_cancelled_meanwhile_is_over() -> None:
+    home, [other] = await limited("ab")
+    home.store.transact_sync("cancel", lambda tx: tx.update(Attempt, other.subject, interrupt="cancel"))
+    attempt = home.get(Attempt, other.subject)
+    run = home.get(Run, attempt.run_id)
+    let = home.store.transact_sync("admit", lambda tx: envelopes.admit(tx, attempt, run, fence=other.fence))
+    assert not let
+    assert home.get(Attempt, other.subject).state is AttemptState.CANCELLED
+
+
+async def test_another_agent_takes_over_in_the_same_workspace_and_hands_back_after_the_reset() -> None:
+    home, _ = await limited("abc", slots=1, fallback=("other:small",))
+    legs = await home.turn()
+    first = home.attempt("a")
+    assert (first.agent, first.model) == ("other", "small")
+    assert first.stands_in == "claude is closed: The subscription's window is used up."
+    assert home.get(Run, first.run_id).agent == "other"
+    told = home.events("attempt_working")[-1].payload
+    assert (told["agent"], told["because"]) == ("other", first.stands_in)
+    assert len(home.all(Run, attempt_id=first.id)) == 2, "a leg of the same attempt"
+    home.hand.land(legs[0])
+    await home.ended(legs[0])
+    home.clock.advance((HOUR + SPREAD).total_seconds())
+    await home.turn()
+    started = {home.attempt(key).agent for key in "bc" if home.task(key).status is TaskState.RUNNING}
+    assert "claude" in started, "it is asked again after the reset, not before"
+
+
+async def test_a_loop_that_does_not_wait_pauses_with_the_reason() -> None:
+    home, _ = await limited("a", slots=1, wait_for_limits=False)
+    assert await home.turn() == []
+    loop = home.loop()
+    assert loop.state is LoopState.PAUSED
+    assert "claude is closed until" in loop.reason
+    assert home.attempt("a").state is AttemptState.WAITING, "its work is kept"
