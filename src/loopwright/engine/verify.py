@@ -94,7 +94,8 @@ class VerifyLeg:
         if verdict.status is VerdictStatus.BROKEN:
             await self.break_off(verdict.reason)
             return
-        if await repository.tip(plan.branch) != sha:
+        # A failed one stands, whatever became of the branch: only a person asks again.
+        if verdict.status is not VerdictStatus.FAILED and await repository.tip(plan.branch) != sha:
             # Someone committed to the branch meanwhile: this verdict is about another tree.
             await self.break_off("the plan branch moved while gate:all ran")
             return
