@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from loopwright.cli.surroundings import repository_around
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.resolve import Settings, load
 from loopwright.core.errors import NotFound
@@ -56,10 +57,8 @@ def project_text(folder: Path) -> str | None:
 def here() -> Place | None:
     """Return the repository around the current folder, without asking git: for commands that only look."""
     folder = Path.cwd()
-    for root in (folder, *folder.parents):
-        if (root / ".git").exists():
-            return Place(root=root, subfolder=_relative(folder, root))
-    return None
+    root = repository_around(folder)
+    return Place(root=root, subfolder=_relative(folder, root)) if root else None
 
 
 def _relative(folder: Path, root: Path) -> str:

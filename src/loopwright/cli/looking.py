@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from loopwright.adapters.membership import LockedMembership
 from loopwright.adapters.store.glimpse import Glimpse
+from loopwright.cli.surroundings import repository_around
 from loopwright.config.home import default_home, expand, user_file
 from loopwright.core.errors import Ambiguous, NotFound
 from loopwright.core.model import Plan, Run, Task
@@ -171,7 +172,8 @@ def project_here() -> str | None:
     """Return the path of the repository that the user stands in."""
     # Not by `context.here`: that module loads every setting.
     folder = Path.cwd()
-    return next((str(root) for root in (folder, *folder.parents) if (root / ".git").exists()), None)
+    root = repository_around(folder)
+    return str(root) if root else None
 
 
 def find_target(tx: Tx, text: str) -> Plan | Task | Run:

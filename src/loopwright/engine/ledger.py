@@ -1,6 +1,9 @@
 """What the agents that run in this process have cost so far: rows know it only when they have ended."""
 
-import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Ledger:
@@ -10,8 +13,10 @@ class Ledger:
         self._sums: dict[str, int] = {}
         self._watching: dict[str, asyncio.Event] = {}
 
-    def watch(self, run_id: str) -> asyncio.Event:
+    def watch(self, run_id: str) -> "asyncio.Event":
         """Return the event that is set when a sum has grown."""
+        import asyncio  # commands that only look have no use for it, and it takes a while to load
+
         return self._watching.setdefault(run_id, asyncio.Event())
 
     def note(self, run_id: str, micros: int) -> None:

@@ -94,6 +94,7 @@ class WorkerLoop:
         self._interrupts = Interrupts()
         self._locks = LandingLocks()
         self._slots = AgentSlots(me.slots)
+        self._legs: set[str] = set()
         self._files = files
         self._outbox = Outbox(self._world, files)
         self._patience_s = patience_s
@@ -250,6 +251,10 @@ class WorkerLoop:
 
     async def _execute(self, leg: Leg) -> None:
         """Carry a leg on. Whatever goes wrong in it is recorded on its task and never ends the worker."""
+        if leg.id in self._legs:
+            log.info("leg runs here already", extra={"leg": leg.id})
+            return
+        self._legs.add(leg.id)
         runner = (
             VerifyLeg(self._world, leg, interrupts=self._interrupts)
             if is_id(leg.subject, Kind.PLAN)
@@ -272,6 +277,7 @@ class WorkerLoop:
                 else:
                     await self._crashed(leg, detail)
         finally:
+            self._legs.discard(leg.id)
             self._reconcile_at = 0.0
 
     async def _crashed(self, leg: Leg, detail: str) -> None:

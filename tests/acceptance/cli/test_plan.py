@@ -91,7 +91,7 @@ def test_an_agent_that_nobody_knows_is_a_fault_of_the_plan(program: Program, sho
     (shop / "plan.yaml").write_text(plan)
     said = program("plan", "check", "plan.yaml", cwd=shop)
     assert said.code == 2
-    assert "task stock: there is no agent named 'clad' (known are: claude" in said.err
+    assert "task stock: there is no agent named 'clad' (known are: acp, claude" in said.err
 
 
 def test_tasks_that_nothing_would_check_make_the_plan_one_that_run_refuses(

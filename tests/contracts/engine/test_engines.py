@@ -163,6 +163,8 @@ async def test_recovering_touches_neither_own_legs_nor_those_of_unknown_workers(
 async def test_an_exception_ends_its_leg_is_reported_and_stops_no_other(
     engine: Engine, legs: Legs, caplog: pytest.LogCaptureFixture
 ) -> None:
+    gc.collect()  # what other tests left behind is no concern of this one
+    caplog.clear()
     await launch(engine, legs, slots=1)
     error = ValueError("broken in the middle")
     broken, after = legs.new(raises=error), legs.new()
