@@ -15,6 +15,7 @@ from loopwright.core.model import (
     Attempt,
     Command,
     CommandState,
+    Envelope,
     Loop,
     Plan,
     Role,
@@ -515,6 +516,12 @@ def every_run_has_an_end(watch: Watch) -> Problems:
                 yield f"{row.role.value} {row.id} is {row.state.value}, but runs on {machine.name}"
 
 
+def _an_account_opens_later(watch: Watch) -> bool:
+    """Say whether an account is closed until a moment that is still to come: a named time."""
+    now = watch.universe.database._clock.now()
+    return any(one.until is not None and one.until > now for one in watch.all(Envelope).values())
+
+
 @at_end
 def no_stall(watch: Watch) -> Problems:
     """When faults stop, every plan comes to an end or waits for a named person or a named time."""
@@ -522,7 +529,7 @@ def no_stall(watch: Watch) -> Problems:
         plan = watch.all(Plan)[loop.plan_id]
         if plan.status in ENDED_PLAN:
             continue
-        if loop.state is LoopState.RUNNING:
+        if loop.state is LoopState.RUNNING and not _an_account_opens_later(watch):
             yield f"{plan.id} is {plan.status.value} and nothing happens"
         elif not (loop.reason or plan.reason):
             yield f"{plan.id} waits, and nobody says what for"

@@ -251,7 +251,8 @@ class WorkerLoop:
 
     async def _execute(self, leg: Leg) -> None:
         """Carry a leg on. Whatever goes wrong in it is recorded on its task and never ends the worker."""
-        if leg.id in self._legs:
+        # On a shared home a worker that lost its lease starts over while what it dropped is still on its way out.
+        if self._world.membership.exclusive and leg.id in self._legs:
             log.info("leg runs here already", extra={"leg": leg.id})
             return
         self._legs.add(leg.id)

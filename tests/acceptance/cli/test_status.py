@@ -53,6 +53,7 @@ def test_another_repository_sees_only_its_own_plans_unless_asked_for_all(
     finished: Sandbox, tmp_path: Path
 ) -> None:
     (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/trunk\n")
     assert "no plan of this repository yet" in finished("status", cwd=tmp_path).out
     everything = finished("status", "--all", cwd=tmp_path).out
     assert f"good  ({finished.repository})" in everything
