@@ -529,8 +529,9 @@ def no_stall(watch: Watch) -> Problems:
         plan = watch.all(Plan)[loop.plan_id]
         if plan.status in ENDED_PLAN:
             continue
-        if loop.state is LoopState.RUNNING and not _an_account_opens_later(watch):
-            yield f"{plan.id} is {plan.status.value} and nothing happens"
+        if loop.state is LoopState.RUNNING:
+            if not _an_account_opens_later(watch):
+                yield f"{plan.id} is {plan.status.value} and nothing happens"
         elif not (loop.reason or plan.reason):
             yield f"{plan.id} waits, and nobody says what for"
     for attempt in watch.all(Attempt).values():
