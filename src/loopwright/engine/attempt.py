@@ -247,6 +247,9 @@ class AttemptLeg:
         return await self._repository(rows).tip(rows.plan.branch) != rows.attempt.base_sha
 
     async def _take_slot(self, rows: Rows, interrupt: asyncio.Event) -> bool:
+        """Wait for a slot, unless an earlier try at this stage has one; False when the leg is to stop."""
+        if self._slot is not None:
+            return not interrupt.is_set()
         plan = rows.plan
         self._slot = await self._slots.take(
             rows.attempt.id,
