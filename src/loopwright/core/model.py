@@ -349,7 +349,7 @@ class Run:
     role: Role
     state: RunState
     label: str = ""
-    """`verify_<plan id>` for the plan's own gate, else empty."""
+    """`verify_<plan id>` for the plan's own gate, `setup_<commit>` for setting up a workspace, else empty."""
     agent: str | None = None
     model: str | None = None
     agent_version: str | None = None

@@ -37,8 +37,8 @@ from loopwright.ports import AgentRequest, AgentResult, RunSpec, Spent, Tx
 PAUSED = "paused by a person"
 """Why an attempt is parked that nobody but a person wakes."""
 
-_WAIT_S = 0.5
-"""How often an agent looks again that waits for others to leave something of the budget."""
+_WAIT_S = 5.0
+"""The net under an agent that waits for others to leave something of the budget: the end of one wakes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ async def start_run(
         try:
             return await _start(world, rows, run, fence=fence)
         except _MustWait:
-            await world.clock.sleep(_WAIT_S)
+            await world.store.changed(_WAIT_S)
         if interrupt.is_set():
             raise Interrupted
 

@@ -294,15 +294,18 @@ class AttemptLeg:
     async def _setup_run(self, rows: Rows, *, again: bool) -> Run:
         """Return the run that sets the workspace up; `again` when the workspace was made since the last one."""
         world, me = self._world, self._world.me
+        label = f"setup_{rows.attempt.base_sha}"
 
         def create(tx: Tx) -> Run:
             change_attempt(tx, rows.attempt.id, self._leg.fence)
             made = tx.find(
                 Run, attempt_id=rows.attempt.id, role=Role.SETUP, order_by=("-created_at",), limit=1
             )
-            done = () if again else (RunState.COMPLETE,)
-            if made and made[0].state in (RunState.RUNNING, *done):
-                return made[0]
+            last = made[0] if made else None
+            # A kill may come between moving the workspace and setting it up: the run says which commit it was for.
+            done = last is not None and last.state is RunState.COMPLETE and last.label == label and not again
+            if last is not None and (last.state is RunState.RUNNING or done):
+                return last
             run = Run(
                 id=world.ids("run"),
                 plan_id=rows.plan.id,
@@ -310,6 +313,7 @@ class AttemptLeg:
                 attempt_id=rows.attempt.id,
                 role=Role.SETUP,
                 state=RunState.QUEUED,
+                label=label,
                 host_id=me.host_id,
                 boot_id=me.boot_id,
                 created_at=tx.now(),
