@@ -16,7 +16,9 @@ from loopwright.adapters.dispatch.local import LocalEngine
 from loopwright.adapters.host import SystemClock, new_id
 from loopwright.adapters.membership import LockedMembership
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.model import GateCommand, Leg, Policy, Verdict, VerdictStatus
+from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.model import Leg
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.engine.submit import Submission
 from loopwright.engine.world import HomePaths, Me, World
 from loopwright.ports import (

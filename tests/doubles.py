@@ -16,26 +16,22 @@ from uuid import UUID
 from loopwright.adapters.membership import LeasedMembership, LockedMembership
 from loopwright.core.errors import UserError
 from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
 from loopwright.core.ids import Kind, make
 from loopwright.core.model import (
     Attempt,
-    Check,
-    CheckStatus,
     Command,
-    GateCommand,
     Leg,
     Loop,
     Outcome,
     Plan,
-    Policy,
     Project,
     RecordedEvent,
     Role,
     Run,
     Task,
-    Verdict,
-    VerdictStatus,
 )
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed
 from loopwright.core.states import MACHINES, AttemptState, RunState, TaskState

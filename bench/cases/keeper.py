@@ -12,7 +12,7 @@ from pathlib import Path
 from bench.measure import Measurement, Setting, Target, taken_in_turn
 from bench.yard import Job, Yard
 from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.core.model import Limits
+from loopwright.core.policy import Limits
 from loopwright.ports import RunSpec
 
 CASE = "keeper"

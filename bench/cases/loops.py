@@ -15,7 +15,8 @@ from bench.measure import Measurement, Setting, Target
 from bench.yard import Job, Yard
 from loopwright.adapters.host import new_id
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.model import Attempt, Cursor, Policy
+from loopwright.core.model import Attempt, Cursor
+from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState
 from loopwright.engine import commands
 from loopwright.engine.submit import submit

@@ -13,7 +13,7 @@ from loopwright.adapters.host import new_id
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.main import COMMANDS
-from loopwright.core.model import Policy
+from loopwright.core.policy import Policy
 from loopwright.engine.submit import Submission, submit
 from loopwright.ports import Base, PlannedTask, PlannedWork
 

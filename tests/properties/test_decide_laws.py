@@ -22,7 +22,7 @@ from loopwright.core.decide import (
     decide,
 )
 from loopwright.core.graph import scopes_overlap
-from loopwright.core.model import Policy
+from loopwright.core.policy import Policy
 from loopwright.core.states import LoopState, PlanState
 
 NOW = rows.AT

@@ -24,7 +24,8 @@ from tests.doubles import BROKEN, FAILED, PASSED, Home, planned, recount
 from loopwright.core.decide import ahead
 from loopwright.core.errors import FenceLost
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, CommandState, Leg, Outcome, Plan, Policy, Role, Run, Task
+from loopwright.core.model import Attempt, CommandState, Leg, Outcome, Plan, Role, Run, Task
+from loopwright.core.policy import Policy
 from loopwright.core.states import (
     ENDED_PLAN,
     ENDED_RUN,

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.contracts.store import rows
 
 from loopwright.core.failures import RULES, Failure, Level
-from loopwright.core.model import Policy, Task
+from loopwright.core.model import Task
+from loopwright.core.policy import Policy
 from loopwright.core.retry import LONGEST_PAUSE, LONGEST_S, Again, Failed, GiveUp, after_failure, backoff
 
 LAW = settings(max_examples=40, deadline=None)

@@ -10,7 +10,8 @@ from tests.simulation import target as sim_target
 from tests.simulation.trouble import effect
 
 from loopwright.core import budget, decide
-from loopwright.core.model import Attempt, Plan, Run, Task, Verdict, VerdictRecord, VerdictStatus
+from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.model import Attempt, Plan, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, RunState
 from loopwright.engine import (

@@ -10,6 +10,7 @@ from tests.simulation.rows import Change
 from tests.simulation.scenario import Scenario
 
 from loopwright.core.decide import ahead
+from loopwright.core.findings import VerdictStatus
 from loopwright.core.gates import plan_commands, task_commands
 from loopwright.core.model import (
     Attempt,
@@ -22,7 +23,6 @@ from loopwright.core.model import (
     Run,
     Task,
     VerdictRecord,
-    VerdictStatus,
     Worker,
 )
 from loopwright.core.states import (

@@ -14,7 +14,9 @@ from tests.simulation.target import Target, Workspace
 from tests.simulation.trouble import Trouble, effect
 
 from loopwright.core.errors import CannotRun
-from loopwright.core.model import Check, CheckStatus, GateCommand, Task, Verdict, VerdictStatus
+from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
+from loopwright.core.model import Task
+from loopwright.core.policy import GateCommand
 from loopwright.ports import Exit, GateRequest, OutputLine, RunSpec, Sighting
 from loopwright.testing.virtual_loop import VirtualClock
 

@@ -18,7 +18,8 @@ from tests.simulation.trouble import History, Trouble
 from loopwright.adapters.membership import LeasedMembership
 from loopwright.core.errors import StoreUnavailable
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import Attempt, Leg, Limits, Loop, Plan, Policy, Run, Task
+from loopwright.core.model import Attempt, Leg, Loop, Plan, Run, Task
+from loopwright.core.policy import Limits, Policy
 from loopwright.core.states import ENDED_PLAN, AttemptState, LoopState, TaskState
 from loopwright.engine.submit import Submission, submit
 from loopwright.engine.worker import WorkerLoop

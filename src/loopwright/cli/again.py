@@ -8,7 +8,8 @@ from loopwright.cli.lines import counted, listed
 from loopwright.cli.output import money
 from loopwright.core.errors import Refused
 from loopwright.core.ids import short_id
-from loopwright.core.model import Plan, Policy
+from loopwright.core.model import Plan
+from loopwright.core.policy import Policy
 
 _STORED: Final[Mapping[str, str]] = {"max_cost": "max_cost_micros"}
 """Where a policy keeps the value of a flag under another name."""

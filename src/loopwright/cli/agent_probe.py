@@ -22,10 +22,10 @@ from loopwright.config.resolve import Settings
 from loopwright.core.errors import CannotRun, UserError
 from loopwright.core.failures import RULES
 from loopwright.core.ids import Kind
-from loopwright.core.model import Limits
 from loopwright.core.permissions import Access, Permissions
-from loopwright.engine.runs import Ended, drive_agent
-from loopwright.ports import AgentRequest, RunSpec, Spent
+from loopwright.core.policy import Limits
+from loopwright.engine.runs import Ended, agent_spec, drive_agent
+from loopwright.ports import AgentRequest, Spent
 
 PROMPT: Final = (
     "This is a test of the connection. Change nothing and use no tool. Answer with the one word: ready"
@@ -91,19 +91,13 @@ async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path) -
     invocation = agent.invocation(request)
     env = agent_environment(os.environ, invocation, policy.environment, dict(workspace_env(workspace)))
     env, view = home_view(settings, os.environ)(env, invocation, scratch / "user")
-    spec = RunSpec(
+    spec = agent_spec(
+        request,
+        invocation,
         run_id=run_id,
-        directory=directory,
-        argv=invocation.argv,
-        cwd=workspace,
         env=env,
-        stdin=invocation.stdin,
-        stdin_data=invocation.stdin_data,
         limits=replace(_LIMITS, term_grace_s=policy.limits.term_grace_s),
-        done_pattern=invocation.done_pattern,
-        interrupt=invocation.interrupt,
         secrets=secret_values(env),
-        files={"prompt.md": PROMPT, **invocation.files},
         home=view,
     )
     keepers = ProcessKeepers()

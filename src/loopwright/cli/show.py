@@ -18,8 +18,9 @@ from loopwright.cli.steps import Step, plan_steps, print_steps
 from loopwright.cli.table import screen
 from loopwright.cli.task_screen import Names, print_lines, task_screen
 from loopwright.core.errors import NotFound, UserError
+from loopwright.core.findings import VerdictStatus
 from loopwright.core.ids import short_id
-from loopwright.core.model import Loop, Plan, Project, Run, Task, VerdictStatus
+from loopwright.core.model import Loop, Plan, Project, Run, Task
 from loopwright.core.states import LoopState, TaskState
 from loopwright.engine.commands import check_retry, left_out
 from loopwright.engine.overview import RunView, run_view

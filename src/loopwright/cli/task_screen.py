@@ -15,8 +15,8 @@ from loopwright.cli.rows import Wrapped
 from loopwright.cli.steps import Step
 from loopwright.cli.table import mark, word
 from loopwright.core.failures import RULES, Failure
+from loopwright.core.findings import Check, CommandResult
 from loopwright.core.ids import short_id
-from loopwright.core.model import Check, CommandResult
 from loopwright.engine.views import AttemptView, TaskDetail
 
 _LEAST: Final = 3

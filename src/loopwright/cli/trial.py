@@ -20,8 +20,9 @@ from loopwright.cli.context import Place
 from loopwright.cli.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import UserError
+from loopwright.core.findings import Verdict
 from loopwright.core.ids import Kind
-from loopwright.core.model import GateCommand, Verdict
+from loopwright.core.policy import GateCommand
 from loopwright.core.verdicts import is_bad, passed
 from loopwright.engine.surroundings import CACHES, below
 from loopwright.engine.world import HomePaths

@@ -12,7 +12,7 @@ from loopwright.config.gates import WrongGates, gate_table
 from loopwright.config.nearest import did_you_mean, nearest, quoted
 from loopwright.config.settings import GROUPS, setting_of, settings
 from loopwright.config.toml_lines import key_lines
-from loopwright.core.model import GateCommand
+from loopwright.core.policy import GateCommand
 
 PREFIX: Final = "LOOPWRIGHT_"
 PROJECT_FILE: Final = "loopwright.toml"

@@ -11,7 +11,7 @@ from loopwright.config.layers import Layer, Level
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.settings import Setting, Values, setting_of, settings
 from loopwright.core.errors import BadConfig
-from loopwright.core.model import GateCommand, Policy
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.ports import PlannedWork
 
 DEFAULT_ORIGIN = "default"

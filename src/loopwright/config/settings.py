@@ -27,7 +27,7 @@ from loopwright.config.kinds import (
     items,
     text,
 )
-from loopwright.core.model import GateCommand, Limits, Policy
+from loopwright.core.policy import GateCommand, Limits, Policy
 from loopwright.core.prices import read_price
 
 AGENT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"

@@ -6,7 +6,8 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from loopwright.core.model import Plan, Policy, Project
+from loopwright.core.model import Plan, Project
+from loopwright.core.policy import Policy
 
 CAPS: Final[Mapping[str, str]] = MappingProxyType(
     {

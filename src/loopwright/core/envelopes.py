@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from loopwright.core.failures import RULES
-from loopwright.core.model import Envelope, Policy
+from loopwright.core.model import Envelope
+from loopwright.core.policy import Policy
 from loopwright.core.states import EnvelopeState
 
 ACCOUNT: Final = "default"

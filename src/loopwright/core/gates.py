@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from loopwright.core.model import GateCommand, Plan, Policy, Task
+from loopwright.core.model import Plan, Task
+from loopwright.core.policy import GateCommand, Policy
 
 Commands = tuple[GateCommand, ...]
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from loopwright.core.model import Attempt, GateCommand, Plan, Task
+from loopwright.core.model import Attempt, Plan, Task
+from loopwright.core.policy import GateCommand
 from loopwright.core.questions import FENCE
 
 EVIDENCE_LIMIT = 8_000

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from loopwright.core.failures import Failure
+from loopwright.core.findings import VerdictStatus
 from loopwright.core.gates import Commands, after_setup, each_once
-from loopwright.core.model import GateCommand, Usage, VerdictStatus
+from loopwright.core.model import Usage
+from loopwright.core.policy import GateCommand
 from loopwright.core.states import AttemptState, PlanState, TaskState
 from loopwright.core.verdicts import gate_key, plan_outcome, task_outcome
 

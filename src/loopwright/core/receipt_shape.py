@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from loopwright.core import ids
-from loopwright.core.model import CheckStatus, VerdictStatus
+from loopwright.core.findings import CheckStatus, VerdictStatus
 from loopwright.core.receipt_facts import USAGE
 from loopwright.core.states import PlanState, TaskState
 

@@ -12,17 +12,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from loopwright.core.failures import Failure
+from loopwright.core.findings import CheckStatus
 from loopwright.core.gates import setup_command
-from loopwright.core.model import (
-    Attempt,
-    CheckStatus,
-    GateCommand,
-    Plan,
-    Project,
-    Run,
-    Task,
-    VerdictRecord,
-)
+from loopwright.core.model import Attempt, Plan, Project, Run, Task, VerdictRecord
+from loopwright.core.policy import GateCommand
 from loopwright.core.receipt_facts import USAGE, Json, derive
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
 from loopwright.core.verdicts import is_bad

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from loopwright.core.failures import RULES, Failure, Level, Rule
-from loopwright.core.model import Policy, Task
+from loopwright.core.model import Task
+from loopwright.core.policy import Policy
 
 INSTANT: Final = timedelta(seconds=5)
 """A run that fails faster than this did no work: the same failure again would only burn money."""

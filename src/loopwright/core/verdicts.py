@@ -11,15 +11,9 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import Final
 
-from loopwright.core.model import (
-    Check,
-    CheckStatus,
-    CommandResult,
-    GateCommand,
-    Outcome,
-    Verdict,
-    VerdictStatus,
-)
+from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.model import Outcome
+from loopwright.core.policy import GateCommand
 from loopwright.core.states import TaskState
 
 MAX_CHECKS: Final = 5000

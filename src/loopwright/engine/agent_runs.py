@@ -29,7 +29,7 @@ from loopwright.engine.moves import (
     move_run,
     need,
 )
-from loopwright.engine.runs import Ended
+from loopwright.engine.runs import Ended, agent_spec
 from loopwright.engine.surroundings import attempt_values
 from loopwright.engine.world import World
 from loopwright.ports import AgentRequest, AgentResult, RunSpec, Spent, Tx
@@ -128,20 +128,13 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     env, view = world.home_view(
         world.environment(plan, invocation, values), invocation, world.paths.user(attempt.id)
     )
-    spec = RunSpec(
+    spec = agent_spec(
+        request,
+        invocation,
         run_id=run.id,
-        directory=directory,
-        argv=invocation.argv,
-        cwd=workspace / rows.project.subfolder,
         env=env,
-        stdin=invocation.stdin,
-        stdin_data=invocation.stdin_data,
         limits=plan.policy.limits,
-        done_pattern=invocation.done_pattern,
-        interrupt=invocation.interrupt,
-        activity_paths=(workspace,),
         secrets=world.secrets(env),
-        files={"prompt.md": prompt, **invocation.files},
         home=view,
     )
     if run.state is RunState.QUEUED:

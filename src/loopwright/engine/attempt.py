@@ -19,7 +19,7 @@ from loopwright.core.errors import (
     UserError,
 )
 from loopwright.core.failures import RULES, Failure, Level
-from loopwright.core.model import Attempt, GateCommand, Leg, Loop, Plan, Project, Role, Run, Task
+from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Run, Task
 from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed, backoff, pause_until
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
@@ -34,7 +34,7 @@ from loopwright.engine.agent_runs import (
     start_run,
     stop_over_budget,
 )
-from loopwright.engine.checks import Interrupted, exit_facts, gate_request
+from loopwright.engine.checks import Interrupted
 from loopwright.engine.land import Landing, LandingLocks, check_and_land
 from loopwright.engine.moves import (
     MACHINE,
@@ -43,12 +43,12 @@ from loopwright.engine.moves import (
     fail_attempt,
     move_attempt,
     move_loop,
-    move_run,
     need,
     new_run,
 )
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
-from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent, drive_command
+from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent
+from loopwright.engine.setting_up import set_up
 from loopwright.engine.slots import AgentSlots, Slot
 from loopwright.engine.spending import SpendingWatch
 from loopwright.engine.surroundings import files_to_copy, free_port_base
@@ -222,15 +222,18 @@ class AttemptLeg:
 
     async def _prepare(self, rows: Rows, interrupt: asyncio.Event) -> bool:
         """Make the workspace ready, beside the agents that work; then wait for room for one more, and start it."""
-        attempt, policy = rows.attempt, rows.plan.policy
+        attempt = rows.attempt
         path, base = Path(need(attempt.workspace, "a workspace")), need(attempt.base_sha, "a base")
         began = self._world.clock.monotonic()
         made = await self._repository(rows).make_workspace(
             path, base, copy_files=files_to_copy(rows.project, rows.plan), marker=attempt.id
         )
         self._ready_at = began if made else self._ready_at
-        if policy.setup and not await self._set_up(rows, path, interrupt, again=made):
-            return True
+        if rows.plan.policy.setup:
+            failed = await set_up(self._world, rows, interrupt, fence=self._leg.fence, again=made)
+            if failed is not None:
+                await self._fail(rows, failed, counts=False)
+                return True
         if not await self._take_slot(rows, interrupt):
             raise Interrupted
         if await self._is_behind(rows):
@@ -264,64 +267,6 @@ class AttemptLeg:
         if self._slot is not None:
             self._slot.release()
             self._slot = None
-
-    async def _set_up(self, rows: Rows, path: Path, interrupt: asyncio.Event, *, again: bool) -> bool:
-        world, policy = self._world, rows.plan.policy
-        run = await self._setup_run(rows, again=again)
-        if run.state is RunState.COMPLETE:
-            return True
-        gate = GateCommand(name="setup", command=policy.setup or "", timeout_s=policy.setup_timeout_s)
-        request = gate_request(world, rows.project, rows.plan, rows.attempt, run, path, (gate,))
-        ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt)
-        verdict = world.gate.verdict(request, ended.exit)
-        ok = verdict.status == "passed"
-
-        def over(tx: Tx) -> None:
-            change_attempt(tx, rows.attempt.id, self._leg.fence)
-            state = RunState.COMPLETE if ok else RunState.ERROR
-            move_run(tx, run, state, verdict=verdict, **exit_facts(ended.exit))
-
-        await world.store.transact("setup.over", over)
-        if ended.interrupted or (verdict.status == "broken" and ended.exit.ended_by == "asked"):
-            raise Interrupted
-        if verdict.status == "broken":
-            raise CannotRun(f"the setup command was not run to its end: {verdict.reason}")
-        if not ok:
-            shown = verdict.commands[-1].tail if verdict.commands else verdict.reason
-            await self._fail(rows, Failed(failure=Failure.SETUP, detail=shown[-2000:]), counts=False)
-        return ok
-
-    async def _setup_run(self, rows: Rows, *, again: bool) -> Run:
-        """Return the run that sets the workspace up; `again` when the workspace was made since the last one."""
-        world, me = self._world, self._world.me
-        label = f"setup_{rows.attempt.base_sha}"
-
-        def create(tx: Tx) -> Run:
-            change_attempt(tx, rows.attempt.id, self._leg.fence)
-            made = tx.find(
-                Run, attempt_id=rows.attempt.id, role=Role.SETUP, order_by=("-created_at",), limit=1
-            )
-            last = made[0] if made else None
-            # A kill may come between moving the workspace and setting it up: the run says which commit it was for.
-            done = last is not None and last.state is RunState.COMPLETE and last.label == label and not again
-            if last is not None and (last.state is RunState.RUNNING or done):
-                return last
-            run = Run(
-                id=world.ids("run"),
-                plan_id=rows.plan.id,
-                task_id=rows.task.id,
-                attempt_id=rows.attempt.id,
-                role=Role.SETUP,
-                state=RunState.QUEUED,
-                label=label,
-                host_id=me.host_id,
-                boot_id=me.boot_id,
-                created_at=tx.now(),
-            )
-            tx.insert(run)
-            return move_run(tx, run, RunState.RUNNING)
-
-        return await world.store.transact("setup.start", create)
 
     # --- WORKING -> CHECKING, WAITING or an end ----------------------------------------------------
 

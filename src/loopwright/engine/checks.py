@@ -9,19 +9,11 @@ from typing import Any
 
 from loopwright.core.errors import GitFailed, UserError
 from loopwright.core.events import happened
+from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gates import with_setup
 from loopwright.core.ids import Kind
-from loopwright.core.model import (
-    Attempt,
-    GateCommand,
-    Plan,
-    Project,
-    Role,
-    Run,
-    Verdict,
-    VerdictRecord,
-    VerdictStatus,
-)
+from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
+from loopwright.core.policy import GateCommand
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
 from loopwright.engine.moves import MACHINE, move_run

@@ -8,19 +8,9 @@ from typing import Any
 
 from loopwright.core.errors import CannotRun, FenceLost, LeaseLost, MergeConflict
 from loopwright.core.failures import Failure
+from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gates import task_commands
-from loopwright.core.model import (
-    Attempt,
-    Outcome,
-    Plan,
-    Project,
-    Role,
-    Run,
-    Task,
-    Verdict,
-    VerdictRecord,
-    VerdictStatus,
-)
+from loopwright.core.model import Attempt, Outcome, Plan, Project, Role, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.core.verdicts import evidence

@@ -5,7 +5,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from loopwright.core.model import Attempt, Loop, Plan, Project, Run, Task, Usage, Verdict
+from loopwright.core.findings import Verdict
+from loopwright.core.model import Attempt, Loop, Plan, Project, Run, Task, Usage
 from loopwright.core.states import ENDED_PLAN, RunState, TaskState
 from loopwright.engine.views import lasted_s, recent_plans
 from loopwright.engine.world import HomePaths

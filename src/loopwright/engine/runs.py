@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,8 +10,20 @@ from typing import Any
 
 from loopwright.core.errors import CannotRun
 from loopwright.core.failures import Failure
+from loopwright.core.homes import HomeView
+from loopwright.core.policy import Limits
 from loopwright.engine.spending import SpendingWatch
-from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, Keepers, RunSpec, Spent
+from loopwright.ports import (
+    Agent,
+    AgentEvent,
+    AgentRequest,
+    AgentResult,
+    Exit,
+    Invocation,
+    Keepers,
+    RunSpec,
+    Spent,
+)
 
 Listener = Callable[[AgentEvent], None]
 
@@ -60,6 +72,35 @@ class Interrupts:
         """Wake the leg, if it runs here."""
         if subject in self._events:
             self._events[subject].set()
+
+
+def agent_spec(
+    request: AgentRequest,
+    invocation: Invocation,
+    *,
+    run_id: str,
+    env: Mapping[str, str],
+    limits: Limits,
+    secrets: tuple[str, ...] = (),
+    home: HomeView | None = None,
+) -> RunSpec:
+    """Return how the process of an agent is to be kept."""
+    return RunSpec(
+        run_id=run_id,
+        directory=request.run_directory,
+        argv=invocation.argv,
+        cwd=request.workspace / request.subfolder,
+        env=env,
+        stdin=invocation.stdin,
+        stdin_data=invocation.stdin_data,
+        limits=limits,
+        done_pattern=invocation.done_pattern,
+        interrupt=invocation.interrupt,
+        activity_paths=(request.workspace,),
+        secrets=secrets,
+        files={"prompt.md": request.prompt, **invocation.files},
+        home=home,
+    )
 
 
 async def drive_agent(

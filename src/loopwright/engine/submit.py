@@ -8,7 +8,8 @@ from loopwright.core import graph
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind
-from loopwright.core.model import GateCommand, Loop, Plan, Policy, Project, Task
+from loopwright.core.model import Loop, Plan, Project, Task
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
 from loopwright.engine.moves import move_loop
 from loopwright.engine.naming import plan_branch

@@ -5,8 +5,9 @@ import logging
 from typing import Any
 
 from loopwright.core.errors import CannotRun, FenceLost, GitFailed, StaleVersion, UserError
+from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gates import plan_commands
-from loopwright.core.model import Leg, Loop, Outcome, Plan, Project, Role, Task, Verdict, VerdictStatus
+from loopwright.core.model import Leg, Loop, Outcome, Plan, Project, Role, Task
 from loopwright.core.retry import backoff
 from loopwright.core.states import LoopState, PlanState, TaskState
 from loopwright.core.verdicts import plan_outcome

@@ -8,24 +8,11 @@ from typing import Any
 
 from loopwright.core.errors import NotFound
 from loopwright.core.failures import RULES
+from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict
 from loopwright.core.gates import task_commands
 from loopwright.core.ids import short_id
-from loopwright.core.model import (
-    Attempt,
-    Check,
-    CheckStatus,
-    CommandResult,
-    GateCommand,
-    Loop,
-    Plan,
-    Project,
-    Role,
-    Run,
-    Task,
-    Verdict,
-    VerdictRecord,
-    Worker,
-)
+from loopwright.core.model import Attempt, Loop, Plan, Project, Role, Run, Task, VerdictRecord, Worker
+from loopwright.core.policy import GateCommand
 from loopwright.core.states import (
     ENDED_PLAN,
     ENDED_RUN,

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from loopwright.core.findings import Verdict
 from loopwright.core.homes import HomeView
-from loopwright.core.model import GateCommand, Verdict
+from loopwright.core.policy import GateCommand
 from loopwright.ports.processes import Exit, RunSpec
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from loopwright.core.homes import HomeView
-from loopwright.core.model import Limits
+from loopwright.core.policy import Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from loopwright.core.model import GateCommand
+from loopwright.core.policy import GateCommand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ from uuid import uuid4
 from hypothesis import strategies as st
 
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import Attempt, Event, Loop, Plan, Policy, Project, Task
+from loopwright.core.model import Attempt, Event, Loop, Plan, Project, Task
+from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 
 AT = datetime(2031, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)

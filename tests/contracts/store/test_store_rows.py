@@ -14,21 +14,9 @@ from tests.contracts.store.rows import AT, attempt, family, filled, loop, plan, 
 
 from loopwright.adapters.store.schema import table_of
 from loopwright.core.errors import StaleVersion
-from loopwright.core.model import (
-    ROW_TYPES,
-    Attempt,
-    Check,
-    CheckStatus,
-    Command,
-    Cursor,
-    GateCommand,
-    Loop,
-    Plan,
-    Project,
-    Task,
-    Verdict,
-    VerdictStatus,
-)
+from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
+from loopwright.core.model import ROW_TYPES, Attempt, Command, Cursor, Loop, Plan, Project, Task
+from loopwright.core.policy import GateCommand
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState, TaskState
 
 

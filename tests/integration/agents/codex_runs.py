@@ -15,8 +15,8 @@ from loopwright.adapters.agents.codex.agent import CodexAgent
 from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.user_folder import Views
-from loopwright.core.model import Limits
-from loopwright.engine.runs import Ended, drive_agent
+from loopwright.core.policy import Limits
+from loopwright.engine.runs import Ended, agent_spec, drive_agent
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, RunSpec, Spent
 from loopwright.testing.codex_binary import bundled_codex
 from loopwright.testing.model_server import ModelServer, Scenario
@@ -158,18 +158,4 @@ class Codex:
         }
         views = Views(real=self.user, own=(self.place / "runs",))
         env, view = views(agent_environment(host, invocation), invocation, self.place / "users" / "attempt")
-        return RunSpec(
-            run_id=f"run_{uuid4().hex}",
-            directory=asked.run_directory,
-            argv=invocation.argv,
-            cwd=self.workspace,
-            env=env,
-            stdin=invocation.stdin,
-            stdin_data=invocation.stdin_data,
-            limits=limits,
-            done_pattern=invocation.done_pattern,
-            interrupt=invocation.interrupt,
-            activity_paths=(self.workspace,),
-            files=invocation.files,
-            home=view,
-        )
+        return agent_spec(asked, invocation, run_id=f"run_{uuid4().hex}", env=env, limits=limits, home=view)

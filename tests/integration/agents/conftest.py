@@ -14,9 +14,9 @@ from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.adapters.agents.environment import agent_environment, secret_values
 from loopwright.adapters.asked import ask_tool
 from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.core.model import Limits
-from loopwright.engine.runs import drive_agent
-from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, RunSpec, Spent
+from loopwright.core.policy import Limits
+from loopwright.engine.runs import agent_spec, drive_agent
+from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, Spent
 from loopwright.testing.claude_binary import bundled_claude
 from loopwright.testing.model_server import ModelServer, Scenario
 
@@ -87,20 +87,14 @@ def run_agent(tmp_path: Path, workspace: Path, user_home: Path, keepers: Process
         asked = replace(asked, **{"tools": tools, **request})
         invocation = agent.invocation(asked)
         env = agent_environment({**os.environ, **(host_env or {})}, invocation, (), {"HOME": str(user_home)})
-        spec = RunSpec(
+        spec = agent_spec(
+            asked,
+            invocation,
             # A keeper ends whatever carries its run's id: two tests at once must not share one.
             run_id=f"run_{uuid4().hex}",
-            directory=directory,
-            argv=invocation.argv,
-            cwd=asked.workspace,
             env=env,
-            stdin=invocation.stdin,
-            stdin_data=invocation.stdin_data,
             limits=Limits(hard_s=60.0),
-            done_pattern=invocation.done_pattern,
-            interrupt=invocation.interrupt,
             secrets=secret_values(env),
-            files=invocation.files,
         )
         events: list[AgentEvent] = []
         stop = asyncio.Event()

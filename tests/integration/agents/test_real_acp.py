@@ -24,10 +24,10 @@ from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.core.failures import Failure
-from loopwright.core.model import Limits
 from loopwright.core.permissions import OWN_TOOL, Access, Permissions
-from loopwright.engine.runs import Ended, drive_agent
-from loopwright.ports import AgentEvent, AgentRequest, AgentResult, OutputLine, RunSpec, Spent, ToolServer
+from loopwright.core.policy import Limits
+from loopwright.engine.runs import Ended, agent_spec, drive_agent
+from loopwright.ports import AgentEvent, AgentRequest, AgentResult, OutputLine, Spent, ToolServer
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Asked, ModelServer, Reply, Scenario, ToolCall, Trouble
 
@@ -151,20 +151,8 @@ def run(name: str, tmp_path: Path, workspace: Path) -> Run:
 
         with ModelServer(replace(scenario, aside=ASIDE)) as server:
             host = {**os.environ, **SETTINGS[name](home, server.url), "NO_PROXY": "127.0.0.1", **(env or {})}
-            spec = RunSpec(
-                run_id=f"run_{uuid4().hex}",
-                directory=directory,
-                argv=invocation.argv,
-                cwd=workspace,
-                env=agent_environment(host, invocation, (), {"HOME": str(home)}),
-                stdin=invocation.stdin,
-                stdin_data=invocation.stdin_data,
-                limits=LIMITS,
-                done_pattern=invocation.done_pattern,
-                interrupt=invocation.interrupt,
-                activity_paths=(workspace,),
-                files=invocation.files,
-            )
+            given_env = agent_environment(host, invocation, (), {"HOME": str(home)})
+            spec = agent_spec(asked, invocation, run_id=f"run_{uuid4().hex}", env=given_env, limits=LIMITS)
             try:
                 ended = await drive_agent(
                     keepers,

@@ -15,8 +15,9 @@ import pytest
 from tests.integration.agents.codex_runs import AGENT, PROGRAM, Codex
 
 from loopwright.core.failures import Failure
-from loopwright.core.model import Limits, Usage
+from loopwright.core.model import Usage
 from loopwright.core.permissions import Access, Permissions
+from loopwright.core.policy import Limits
 from loopwright.ports import AgentRequest, OutputLine, ToolServer
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Reply, Scenario, ToolCall, Trouble

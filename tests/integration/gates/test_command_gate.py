@@ -12,7 +12,7 @@ from tests.waiting import eventually
 
 from loopwright.adapters.gates.commands import CommandGate, OutputLimits
 from loopwright.adapters.gates.records import output_file
-from loopwright.core.model import CheckStatus, VerdictStatus
+from loopwright.core.findings import CheckStatus, VerdictStatus
 
 FAILED, PASSED, BROKEN = VerdictStatus.FAILED, VerdictStatus.PASSED, VerdictStatus.BROKEN
 

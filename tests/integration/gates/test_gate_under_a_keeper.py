@@ -13,7 +13,7 @@ from tests.waiting import eventually_async
 
 from loopwright.adapters.gates.commands import RUNNER, CommandGate
 from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.core.model import VerdictStatus
+from loopwright.core.findings import VerdictStatus
 from loopwright.ports import GateRequest
 
 

@@ -15,7 +15,8 @@ from loopwright.adapters.gates.records import output_file
 from loopwright.adapters.git.repository import GitRepository
 from loopwright.adapters.receipts import gather_facts
 from loopwright.core.errors import UserError
-from loopwright.core.model import Attempt, Plan, Policy, Project, Task, VerdictRecord
+from loopwright.core.model import Attempt, Plan, Project, Task, VerdictRecord
+from loopwright.core.policy import Policy
 from loopwright.core.receipts import GitFacts, build_receipt, fingerprint, render, verify_receipt
 from loopwright.core.states import AttemptState, PlanState, TaskState
 from loopwright.core.verdicts import gate_key

@@ -12,7 +12,7 @@ import pytest
 
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.keeping_files import read_status
-from loopwright.core.model import Limits
+from loopwright.core.policy import Limits
 from loopwright.ports import OutputLine, RunSpec
 
 PATH = "/usr/local/bin:/usr/bin:/bin"

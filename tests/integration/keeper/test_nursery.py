@@ -210,7 +210,7 @@ FORKING = """
 import json, os, sys
 from pathlib import Path
 from loopwright.adapters.nursery import Nursery
-from loopwright.core.model import Limits
+from loopwright.core.policy import (Limits)
 from dataclasses import asdict
 from loopwright.ports import RunSpec
 nursery = Nursery()

@@ -7,7 +7,8 @@ from tests.doubles import Home, planned
 
 from loopwright.cli.again import for_finished, idle_flags, refuse_idle
 from loopwright.core.errors import Refused
-from loopwright.core.model import Plan, Policy
+from loopwright.core.model import Plan
+from loopwright.core.policy import Policy
 
 NONE = dict.fromkeys(("agent", "model", "parallel", "max_attempts", "max_cost", "permission_mode"))
 

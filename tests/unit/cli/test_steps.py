@@ -7,7 +7,8 @@ from loopwright.cli.steps import plan_steps
 from loopwright.cli.task_screen import Names, task_screen, task_steps
 from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind, short_id
-from loopwright.core.model import Attempt, Policy, Run, VerdictRecord
+from loopwright.core.model import Attempt, Run, VerdictRecord
+from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState
 from loopwright.engine.moves import change_attempt
 from loopwright.engine.views import plan_view, task_detail

@@ -10,7 +10,7 @@ from loopwright.config.publish import toml_value
 from loopwright.config.resolve import load, resolve
 from loopwright.config.settings import setting_of, settings
 from loopwright.core.errors import BadConfig
-from loopwright.core.model import GateCommand, Limits, Policy
+from loopwright.core.policy import GateCommand, Limits, Policy
 from loopwright.ports import PlannedTask, PlannedWork
 
 # Seven different values for each setting: one for each level that may set it, in order.

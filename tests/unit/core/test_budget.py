@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from loopwright.core.budget import Cap, allowance, caps, has_caps, near, over_budget, spent_today, used_up
-from loopwright.core.model import Plan, Policy, Project
+from loopwright.core.model import Plan, Project
+from loopwright.core.policy import Policy
 from loopwright.core.states import PlanState
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -19,7 +19,8 @@ from loopwright.core.decide import (
     WakeAttempt,
     decide,
 )
-from loopwright.core.model import Attempt, Policy, Task
+from loopwright.core.model import Attempt, Task
+from loopwright.core.policy import Policy
 from loopwright.core.retry import LONGEST_PAUSE
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.contracts.store import rows
 
 from loopwright.core.documents import document, plain
-from loopwright.core.model import ROW_TYPES, GateCommand, Plan
+from loopwright.core.model import ROW_TYPES, Plan
+from loopwright.core.policy import GateCommand
 
 
 def test_a_row_keeps_its_field_names_and_gives_up_its_types() -> None:

@@ -28,7 +28,8 @@ from loopwright.core.envelopes import (
     unwilling,
 )
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Envelope, Plan, Policy, Task
+from loopwright.core.model import Attempt, Envelope, Plan, Task
+from loopwright.core.policy import Policy
 from loopwright.core.states import EnvelopeState, LoopState, PlanState
 
 NOW = rows.AT

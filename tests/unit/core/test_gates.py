@@ -5,7 +5,8 @@ from typing import Any
 from tests.contracts.store import rows
 
 from loopwright.core.gates import plan_commands, task_commands, with_setup
-from loopwright.core.model import GateCommand, Plan, Policy
+from loopwright.core.model import Plan
+from loopwright.core.policy import GateCommand, Policy
 
 LINT = GateCommand(name="lint", command="ruff check .")
 TESTS = GateCommand(name="tests", command="pytest")

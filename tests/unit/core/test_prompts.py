@@ -4,7 +4,8 @@ from typing import Any
 
 from tests.contracts.store import rows
 
-from loopwright.core.model import Attempt, GateCommand, Plan, Task
+from loopwright.core.model import Attempt, Plan, Task
+from loopwright.core.policy import GateCommand
 from loopwright.core.prompts import EVIDENCE_LIMIT, implementer
 
 GATES = (GateCommand(name="tests", command="pytest -q"), GateCommand(name="lint", command="ruff check ."))

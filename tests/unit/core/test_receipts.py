@@ -11,23 +11,9 @@ from uuid import UUID
 import pytest
 
 from loopwright.core.failures import Failure
-from loopwright.core.model import (
-    Attempt,
-    Check,
-    CheckStatus,
-    CommandResult,
-    GateCommand,
-    Plan,
-    Policy,
-    Project,
-    Role,
-    Run,
-    Task,
-    Usage,
-    Verdict,
-    VerdictRecord,
-    VerdictStatus,
-)
+from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, Usage, VerdictRecord
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.receipts import (
     EventFacts,
     Facts,

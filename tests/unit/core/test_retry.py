@@ -7,7 +7,8 @@ import pytest
 from tests.contracts.store import rows
 
 from loopwright.core.failures import RULES, Failure, Level
-from loopwright.core.model import Policy, Task
+from loopwright.core.model import Task
+from loopwright.core.policy import Policy
 from loopwright.core.retry import INSTANT, Again, Failed, GiveUp, after_failure, backoff, pause_until
 
 POLICY = Policy(max_call_retries=2)

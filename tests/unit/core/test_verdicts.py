@@ -5,15 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from loopwright.core.model import (
-    Check,
-    CheckStatus,
-    CommandResult,
-    GateCommand,
-    Outcome,
-    Verdict,
-    VerdictStatus,
-)
+from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.model import Outcome
+from loopwright.core.policy import GateCommand
 from loopwright.core.states import TaskState
 from loopwright.core.verdicts import (
     MAX_CHECKS,

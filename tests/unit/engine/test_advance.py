@@ -9,7 +9,8 @@ from tests.doubles import BROKEN, FAILED, GATE, Home, planned, recount
 
 from loopwright.core.errors import GitFailed
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, GateCommand, Outcome, Plan, Policy, Role, Run, Task, Worker
+from loopwright.core.model import Attempt, Outcome, Plan, Role, Run, Task, Worker
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
 
 UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"

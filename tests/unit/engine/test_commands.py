@@ -10,18 +10,8 @@ from tests.waiting import eventually_async
 
 from loopwright.core.errors import NotFound
 from loopwright.core.failures import Failure
-from loopwright.core.model import (
-    Attempt,
-    Command,
-    CommandState,
-    GateCommand,
-    Leg,
-    Outcome,
-    Policy,
-    Role,
-    Run,
-    Task,
-)
+from loopwright.core.model import Attempt, Command, CommandState, Leg, Outcome, Role, Run, Task
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine import commands
 from loopwright.engine.moves import move_task

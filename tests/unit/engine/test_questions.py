@@ -8,8 +8,9 @@ import pytest
 from tests.doubles import Home, planned
 
 from loopwright.core.failures import Failure
-from loopwright.core.model import CommandState, GateCommand, Leg, Outcome, Policy, Question, Run
+from loopwright.core.model import CommandState, Leg, Outcome, Question, Run
 from loopwright.core.permissions import Permissions, Wish
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, LoopState, QuestionState, RunState, TaskState
 from loopwright.engine import questions

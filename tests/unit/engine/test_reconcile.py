@@ -9,7 +9,8 @@ from tests.doubles import FAILED, Home, planned, recount
 
 from loopwright.core.errors import FenceLost, StaleVersion
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Leg, Policy, Run, Task, Worker
+from loopwright.core.model import Attempt, Leg, Run, Task, Worker
+from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine.advance import advance
 from loopwright.engine.leases import Lease

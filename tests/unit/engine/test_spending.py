@@ -6,7 +6,8 @@ import pytest
 from tests.doubles import Home, planned
 
 from loopwright.core import budget
-from loopwright.core.model import Attempt, Leg, Policy, Run
+from loopwright.core.model import Attempt, Leg, Run
+from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, LoopState, RunState
 from loopwright.engine import agent_runs, spending
 from loopwright.engine.moves import move_run

@@ -9,7 +9,8 @@ from tests.doubles import FAILED, Home, planned
 
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, GateCommand, Loop, Plan, Policy, Project, Run, Task
+from loopwright.core.model import Attempt, Loop, Plan, Project, Run, Task
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.naming import attempt_ref, commit_subject, plan_branch, trailers
 from loopwright.engine.submit import submit

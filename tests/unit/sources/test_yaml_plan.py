@@ -11,7 +11,7 @@ import pytest
 from loopwright.adapters.sources.plan_format import plan_schema
 from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.core.errors import BadPlan
-from loopwright.core.model import GateCommand
+from loopwright.core.policy import GateCommand
 from loopwright.ports import PlannedTask, PlannedWork
 
 DOCS = Path(__file__).parents[3] / "docs" / "plan-format.md"

@@ -11,7 +11,8 @@ from typing import Final
 from loopwright.adapters.gates import runner
 from loopwright.adapters.gates.records import NoRecords, Record, folder_of, read_records
 from loopwright.adapters.gates.text import STATUS, clean, line_checks
-from loopwright.core.model import Check, CheckStatus, CommandResult, Limits, Verdict, VerdictStatus
+from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.policy import Limits
 from loopwright.core.verdicts import command_checks, command_id, gate_key, judge
 from loopwright.keeper import redact
 from loopwright.ports import Exit, GateRequest, RunSpec

@@ -6,7 +6,7 @@ from typing import Final
 from xml.parsers import expat  # document types, and with them entities, are refused below
 
 from loopwright.adapters.gates.text import clean, clean_name, seconds
-from loopwright.core.model import Check, CheckStatus
+from loopwright.core.findings import Check, CheckStatus
 from loopwright.core.verdicts import MAX_MESSAGE, is_bad, keep_ends
 
 _MAX_DEPTH: Final = 64

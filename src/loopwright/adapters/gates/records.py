@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.core.model import GateCommand
+from loopwright.core.policy import GateCommand
 
 SCHEMA: Final = "loopwright.gate/1"
 _MAX_RESULTS: Final = 64 * 1024 * 1024

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from loopwright.core.model import Check, CheckStatus
+from loopwright.core.findings import Check, CheckStatus
 from loopwright.core.verdicts import MAX_MESSAGE, command_id, keep_start
 
 MAX_NAME: Final = 300

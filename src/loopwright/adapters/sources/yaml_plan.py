@@ -23,7 +23,7 @@ from loopwright.config.nearest import did_you_mean, nearest, quoted
 from loopwright.config.settings import AGENT_NAME
 from loopwright.core.errors import BadPlan
 from loopwright.core.graph import find_cycle
-from loopwright.core.model import GateCommand
+from loopwright.core.policy import GateCommand
 from loopwright.ports import PlannedTask, PlannedWork
 
 MAX_PROBLEMS: Final = 50

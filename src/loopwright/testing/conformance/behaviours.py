@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from loopwright.core.failures import Failure
-from loopwright.core.model import Limits
 from loopwright.core.permissions import Permissions
+from loopwright.core.policy import Limits
 from loopwright.ports import AgentEventKind
 
 HOUR: Final = (3400.0, 3700.0)

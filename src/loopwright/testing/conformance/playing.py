@@ -18,7 +18,7 @@ from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.keeping_files import read_status
 from loopwright.core.model import Usage
-from loopwright.engine.runs import Ended, drive_agent
+from loopwright.engine.runs import Ended, agent_spec, drive_agent
 from loopwright.keeper import places
 from loopwright.ports import AgentEvent, AgentRequest, OutputLine, RunSpec, Spent
 from loopwright.testing.conformance.behaviours import BEHAVIOURS, NO_STAND_IN, Behaviour
@@ -134,20 +134,8 @@ async def _run(
 
 def _spec(subject: Subject, behaviour: Behaviour, request: AgentRequest, place: Path) -> RunSpec:
     invocation = subject.agent.invocation(request)
-    return RunSpec(
-        run_id=f"run_{uuid4().hex}",
-        directory=request.run_directory,
-        argv=invocation.argv,
-        cwd=request.workspace,
-        env=agent_environment(os.environ, invocation, (), {"HOME": str(place / "home")}),
-        stdin=invocation.stdin,
-        stdin_data=invocation.stdin_data,
-        limits=behaviour.limits,
-        done_pattern=invocation.done_pattern,
-        interrupt=invocation.interrupt,
-        activity_paths=(request.workspace,),
-        files=invocation.files,
-    )
+    env = agent_environment(os.environ, invocation, (), {"HOME": str(place / "home")})
+    return agent_spec(request, invocation, run_id=f"run_{uuid4().hex}", env=env, limits=behaviour.limits)
 
 
 def _stop_if_due(behaviour: Behaviour, event: AgentEvent, interrupt: asyncio.Event, spec: RunSpec) -> None:

@@ -1,0 +1,57 @@
+"""What a gate found on one tree, as values."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class CheckStatus(StrEnum):
+    """The result of one check."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    ERROR = "error"
+
+
+class VerdictStatus(StrEnum):
+    """What a gate says about one tree."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    BROKEN = "broken"  # the gate could not run: nothing was learned about the tree
+    UNVERIFIED = "unverified"  # there was nothing to check
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing that was checked."""
+
+    id: str
+    name: str
+    status: CheckStatus
+    message: str = ""
+    duration_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResult:
+    """What one gate command did: the facts that a receipt carries."""
+
+    name: str
+    command: str
+    exit_code: int | None
+    duration_s: float
+    output_sha256: str
+    output_bytes: int
+    tail: str = ""
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A gate's finding on one tree."""
+
+    status: VerdictStatus
+    checks: tuple[Check, ...] = ()
+    commands: tuple[CommandResult, ...] = ()
+    reason: str = ""

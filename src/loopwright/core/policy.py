@@ -1,0 +1,66 @@
+"""What a plan is run with: the settings that are fixed when it is dispatched, as values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateCommand:
+    """One command that a gate runs, in order."""
+
+    name: str
+    command: str
+    timeout_s: float = 600.0
+    junit: str | None = None
+    """Path of a JUnit XML report that the command writes, relative to the tree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When a run is ended by the keeper even if nobody watches. None switches a limit off."""
+
+    hard_s: float | None = 3600.0
+    idle_s: float | None = 1800.0
+    done_grace_s: float | None = 60.0
+    output_bytes: int = 64 * 1024 * 1024
+    term_grace_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The settings that a plan was dispatched with. Fixed then, so a later edit changes nothing."""
+
+    agent: str = "claude"
+    model: str | None = None
+    permission_mode: str = "edit"
+    allowed_commands: tuple[str, ...] = ()
+    """Commands that agents may run without asking."""
+    answer_within_s: float | None = 86400.0
+    """How long a question waits for its answer."""
+    parallel: int = 2
+    max_attempts: int = 3
+    max_call_retries: int = 5
+    allow_unverified: bool = False
+    on_task_error: str = "hold"
+    setup: str | None = None
+    setup_timeout_s: float = 900.0
+    copy_files: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    """Names of variables that agents and gates inherit beyond the allow-list."""
+    limits: Limits = field(default_factory=Limits)
+    max_cost_micros: int | None = None
+    """What the plan may cost."""
+    max_run_cost_micros: int | None = None
+    max_task_cost_micros: int | None = None
+    max_day_cost_micros: int | None = None
+    """What all plans of the project may cost on one day, by UTC."""
+    prices: tuple[str, ...] = ()
+    """More prices of models, as `core.prices.read_price` takes them."""
+    host_lost_after_s: float = 120.0
+    agent_options: Mapping[str, Any] = field(default_factory=dict)
+    wait_for_limits: bool = True
+    """Off: the loop pauses where it would have to wait for an account."""
+    longest_wait_s: float | None = 604800.0
+    fallback: tuple[str, ...] = ()
+    """Agents, each perhaps with a model behind a colon, that take over from one whose account is closed."""
