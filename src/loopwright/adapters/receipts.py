@@ -2,18 +2,23 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.adapters.gates.commands import OutputLimits
 from loopwright.adapters.gates.records import output_file
 from loopwright.adapters.store.chain import verify_chain
 from loopwright.core.errors import GitFailed, NotFound, UserError
 from loopwright.core.model import RecordedEvent
-from loopwright.core.receipts import EventFacts, Facts, shape_problems
+from loopwright.core.receipts import EventFacts, Facts, Recorded, recorded, shape_problems
+from loopwright.keeper import places
 from loopwright.ports import Repository, Tx
 
 _NOT_THERE: Final = (GitFailed, NotFound)
+_GONE: Final = "its file is gone"
+_IN_PART: Final = "only parts of it were kept"
+PROMPT: Final = "prompt.md"
 _CUT: Final = re.compile(rb"^\[\.\.\. \d+ bytes left out \.\.\.\]$", re.MULTILINE)
 
 
@@ -24,19 +29,27 @@ def plan_events(tx: Tx, plan_id: str) -> EventFacts | None:
         stored += page
     if not stored:
         return None
-    return EventFacts(hashes=frozenset(event.hash for event in stored), broken_at=verify_chain(stored))
+    return EventFacts(
+        hashes=frozenset(event.hash for event in stored),
+        head=stored[-1].hash,
+        broken_at=verify_chain(stored),
+    )
+
+
+def check_shape(receipt: Any) -> None:
+    """Refuse what is no receipt: nothing of a file from outside reaches git, a path or a shell before this."""
+    problems = shape_problems(receipt)
+    if problems:
+        raise UserError(
+            f"this is not a receipt: {problems[0]}", hint="give the JSON file that loopwright wrote"
+        )
 
 
 async def gather_facts(
     repository: Repository, receipt: Any, home_runs_dir: Path | None, events: EventFacts | None = None
 ) -> Facts:
     """Recompute everything that a receipt can be compared with; `unchecked` names what could not be looked at."""
-    problems = shape_problems(receipt)
-    if problems:
-        # Nothing of a file that came from outside reaches git or a path before its shape was checked.
-        raise UserError(
-            f"this is not a receipt: {problems[0]}", hint="give the JSON file that loopwright wrote"
-        )
+    check_shape(receipt)
     plan, tasks = receipt["plan"], receipt["tasks"]
     base, result = plan["base_sha"], plan["result_sha"]
     history = _History(repository)
@@ -62,7 +75,8 @@ async def gather_facts(
             if parent is not None:
                 parents[sha] = parent
                 compared[task["id"]] = (parent, sha)
-    hashes = await repository.diff_hashes(list(compared.values()))
+    damage = await repository.damaged(since=base, tip=result) if whole else None
+    hashes = await _diff_hashes(repository, list(compared.values()))
     outputs, missing = _outputs(receipt, home_runs_dir)
     return Facts(
         trees=trees,
@@ -70,10 +84,18 @@ async def gather_facts(
         parents=parents,
         landings=landings,
         diffs=dict(zip(compared, hashes, strict=True)),
+        damage=damage,
         outputs=outputs,
         events=events,
         unchecked=(*unchecked, *missing),
     )
+
+
+async def _diff_hashes(repository: Repository, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    try:
+        return await repository.diff_hashes(pairs)
+    except GitFailed:
+        return [""] * len(pairs)  # an object is damaged: no hash agrees then
 
 
 class _History:
@@ -113,22 +135,41 @@ class _History:
         return (*older, found, *newer)
 
 
-def _outputs(receipt: Mapping[str, Any], home_runs_dir: Path | None) -> tuple[dict[str, str], list[str]]:
-    """Hash the recorded outputs of gate commands again, where a whole one was kept."""
-    if home_runs_dir is None:
-        return {}, ["the recorded outputs of the gates (they are in the home where the plan ran)"]
-    outputs: dict[str, str] = {}
+def _outputs(receipt: Mapping[str, Any], evidence: Path | None) -> tuple[dict[str, str], list[str]]:
+    """Hash again what was recorded while the plan ran, where the whole of it was kept."""
+    if evidence is None:
+        return {}, ["the recorded outputs of the gates and agents (they are in the home where the plan ran)"]
+    found: dict[str, str] = {}
     missing: list[str] = []
-    for verdict in receipt["verdicts"]:
-        for n, command in enumerate(verdict["commands"], 1):
-            key = f"{verdict['run_id']}/{n}"
-            path = output_file(home_runs_dir / verdict["run_id"], n)
-            if not path.is_file():
-                missing.append(f"the output of {command['name']!r} ({key}): its file is gone")
-                continue
-            data = path.read_bytes()
-            if len(data) < command["output_bytes"] and _CUT.search(data):
-                missing.append(f"the output of {command['name']!r} ({key}): only its start and end were kept")
-            else:
-                outputs[key] = hashlib.sha256(data).hexdigest()
-    return outputs, missing
+    for one in recorded(receipt):
+        kept = read_evidence(evidence, one)
+        if isinstance(kept, str):
+            missing.append(f"{one.what} ({one.key}): {kept}")
+        else:
+            found[one.key] = hashlib.sha256(kept).hexdigest()
+    return found, missing
+
+
+def read_evidence(evidence: Path, wanted: Recorded) -> bytes | str:
+    """Return what was recorded; a text says why the whole of it cannot be had."""
+    run_id, _, part = wanted.key.partition("/")
+    directory = evidence / run_id
+    if part == "output":
+        pieces = sorted((directory / places.OUTPUT).glob("*"))
+        if not (directory / places.OUTPUT).is_dir():
+            return _GONE
+        data = b"".join(piece.read_bytes() for piece in pieces)
+        # Each piece is named after where it begins: when one is missing, the next ones begin later.
+        at = 0
+        for piece in pieces:
+            if int(piece.name) != at:
+                return _IN_PART
+            at += piece.stat().st_size
+        return data
+    path = directory / PROMPT if part == "prompt" else output_file(directory, int(part))
+    if not path.is_file():
+        return _GONE
+    data, size = path.read_bytes(), wanted.size or 0
+    # Nothing small is ever cut: a mark in a small file is what the command printed, or what someone put there.
+    cut = size > max(len(data), OutputLimits().head_bytes) and _CUT.search(data)
+    return _IN_PART if cut else data

@@ -8,12 +8,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from loopwright.core.documents import document
+from loopwright.core.documents import document, readable
 from loopwright.core.errors import BadId
 from loopwright.core.model import RecordedEvent
 
 FOLDER = ".loopwright"
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_SUFFIX = re.compile(r"\.[a-z]{1,5}")
 
 
 class ProjectStateFiles:
@@ -23,12 +24,16 @@ class ProjectStateFiles:
         self, project: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True
     ) -> Path:
         """Write one document atomically; an id that could leave the folder is refused."""
-        for part in (kind, id):
-            if not _SAFE.fullmatch(part):
-                raise BadId(f"{part!r} cannot be a file name")
-        path = _folder(project) / kind / f"{id}.json"
+        return self.put_text(project, kind, f"{id}.json", readable(document), durably=durably)
+
+    def put_text(self, project: Path, kind: str, name: str, text: str, *, durably: bool = True) -> Path:
+        """Write one file atomically; a name that could leave the folder is refused."""
+        stem, suffix = name[: name.rfind(".")], name[name.rfind(".") :]
+        if not (_SAFE.fullmatch(kind) and _SAFE.fullmatch(stem) and _SUFFIX.fullmatch(suffix)):
+            raise BadId(f"{kind}/{name} cannot be the name of a file")
+        path = _folder(project) / kind / name
         path.parent.mkdir(exist_ok=True)
-        _replace(path, _readable(document), durably=durably)
+        _replace(path, text, durably=durably)
         return path
 
     def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
@@ -48,25 +53,6 @@ class ProjectStateFiles:
                     file.write("".join(lines))
                     file.flush()
                     os.fsync(file.fileno())
-
-
-def _readable(document: Mapping[str, Any]) -> str:
-    """Return a document as JSON with a line per fact, and per item of a list.
-
-    Deeper than that it is left to the encoder that is written in C: the one that indents takes ten times as long.
-    """
-
-    def value(one: Any) -> str:
-        if isinstance(one, list) and one:
-            return "[\n" + ",\n".join(f"    {_compact(item)}" for item in one) + "\n  ]"
-        return _compact(one)
-
-    facts = (f"  {_compact(name)}: {value(document[name])}" for name in sorted(document))
-    return "{\n" + ",\n".join(facts) + "\n}\n"
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def _folder(project: Path) -> Path:

@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "cancel": ("loopwright.cli.control:cancel", "Give up a task or a plan for good; all work stays pinned."),
     "quota": ("loopwright.cli.quota:app", "Show what is left of the agents' accounts, or reopen one."),
     "reverify": ("loopwright.cli.control:reverify", "Run the complete gate of a failed plan once more."),
-    "receipt": ("loopwright.cli.receipts:app", "Show or verify the record of a plan."),
+    "receipt": ("loopwright.cli.receipts:app", "Show, verify, replay or hand on the record of a plan."),
     "clean": ("loopwright.cli.clean:clean", "Delete what ended plans left in git and you have elsewhere."),
     "doctor": ("loopwright.cli.doctor:doctor", "Check this machine: git, agents, disk, database."),
     "config": ("loopwright.cli.config:app", "Show or check every setting, with its origin."),

@@ -1,35 +1,35 @@
 """`receipt`: the record of a plan, shown from the rows or verified against the repository."""
 
 import asyncio
-import json as jsonlib
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from rich.markup import escape
 from rich.table import Table
 
-from loopwright.adapters.git import GitRepository
-from loopwright.adapters.receipts import gather_facts, plan_events
-from loopwright.cli.context import look_settings, open_existing
+from loopwright.adapters.receipts import check_shape
+from loopwright.cli.context import look_settings
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import counted
 from loopwright.cli.looking import find_plan, looking, whereabouts
 from loopwright.cli.output import console, money, print_json
+from loopwright.cli.receipt_check import look_again, present_receipt
+from loopwright.cli.receipt_files import export, read_receipt, write_whole
 from loopwright.cli.rows import Roomy, one_line
-from loopwright.core.errors import LoopwrightError, NotARepository, NotFound, UserError
+from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan, Project
-from loopwright.core.receipts import EventFacts, Facts, render, verify_receipt
+from loopwright.core.receipts import Facts, render, verify_receipt
 from loopwright.ports import Tx
 
-app = App(name="receipt", help="Show or verify the record of a plan.", help_format="plaintext")
+app = App(
+    name="receipt", help="Show, verify, replay or hand on the record of a plan.", help_format="plaintext"
+)
 
-_LARGEST: Final = 256 * 1024 * 1024
 _STYLES: Final = {"verified": "green", "no_change_proven": "green", "verified_with_gaps": "yellow"}
 
 
@@ -46,9 +46,9 @@ def show(plan: str | None = None, /, *, output: Path | None = None, json: bool =
     json
         Print the receipt itself.
     """
-    receipt = asyncio.run(_receipt(plan))
+    receipt = asyncio.run(present_receipt(plan))
     if output is not None:
-        _write(output, render(receipt))
+        write_whole(output, render(receipt))
         if json:
             print_json({"written": str(output), "sha256": receipt["sha256"]})
         else:
@@ -58,33 +58,6 @@ def show(plan: str | None = None, /, *, output: Path | None = None, json: bool =
     else:
         _print_receipt(receipt)
     return ExitCode.VERIFIED
-
-
-async def _receipt(plan: str | None) -> dict[str, Any]:
-    from loopwright.app import make_world
-    from loopwright.engine.receipt import plan_receipt
-
-    settings = look_settings()
-    home = open_existing(settings)
-    try:
-        row = await home.store.read(lambda tx: find_plan(tx, plan))
-        world = make_world(home, settings, os.environ, slots=1)
-        return await plan_receipt(world, row.id)
-    finally:
-        await home.store.close()
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise UserError(
-            f"{path} cannot be written: {error.strerror}", hint="give another --output"
-        ) from error
 
 
 def _print_receipt(receipt: Mapping[str, Any]) -> None:
@@ -136,6 +109,37 @@ def _words(outcome: str) -> str:
     return outcome.replace("_", " ")
 
 
+# --- export --------------------------------------------------------------------------------------------
+
+
+@app.command(name="export")
+def export_(folder: Path, plan: str | None = None, /, *, json: bool = False) -> int:
+    """Put a receipt into a new folder for somebody else, with a script that checks it and the outputs of the gates.
+
+    `sh FOLDER/receipt.sh REPOSITORY` needs git and sha256sum, and nothing of Loopwright.
+
+    Parameters
+    ----------
+    folder
+        Where to put it; made here.
+    plan
+        Which plan (default: the newest of this repository).
+    json
+        Print what was written as JSON.
+    """
+    receipt = asyncio.run(present_receipt(plan))
+    missing = export(receipt, folder, whereabouts(os.environ, sys.platform)[0] / "runs")
+    if json:
+        print_json({"written": str(folder), "sha256": receipt["sha256"], "missing": missing})
+        return ExitCode.VERIFIED
+    out = console()
+    out.print(f"written: {escape(str(folder))}  sha256 {receipt['sha256']}")
+    for gap in missing:
+        out.print(f"[dim]· not included: {escape(gap)}[/]")
+    out.print(f"anyone with the repository checks it: sh {escape(str(folder / 'receipt.sh'))} REPOSITORY")
+    return ExitCode.VERIFIED
+
+
 # --- verify ----------------------------------------------------------------------------------------
 
 
@@ -158,9 +162,9 @@ def verify(receipt: str, /, *, repository: Path | None = None, json: bool = Fals
         Print the findings as JSON.
     """
     file, project = _located(receipt)
-    found = _read(file)
+    found = read_receipt(file)
     where = (repository or project or Path.cwd()).absolute()
-    facts = asyncio.run(_facts(found, where))
+    facts = asyncio.run(look_again(found, where, file))
     differences = verify_receipt(found, facts)
     code = ExitCode.NOT_VERIFIED if differences else ExitCode.VERIFIED
     if json:
@@ -210,61 +214,14 @@ def _checked(facts: Facts) -> list[str]:
     """Say in plain words what was looked at here."""
     done = ["every commit, tree and diff that it names, in git"]
     if facts.outputs:
-        done.append(f"{counted(len(facts.outputs), 'recorded output')} of gates, in this home")
+        done.append(f"{counted(len(facts.outputs), 'recording')} of what gates and agents said")
     if facts.events is not None:
         done.append(f"the chain of {counted(len(facts.events.hashes), 'event')}, in this home's database")
+    if facts.rows is not None:
+        done.append("every row of the plan, in this home's database")
+    if facts.script is not None:
+        done.append("the script beside it")
     return done
-
-
-def _read(path: Path) -> Any:
-    hint = "give the JSON file that loopwright wrote, such as .loopwright/receipts/plan_….json"
-    try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}", hint=hint) from error
-    if len(data) > _LARGEST:
-        raise UserError(f"{path} is too large for a receipt", hint=hint)
-    try:
-        return jsonlib.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not JSON: {error}", hint=hint) from error
-
-
-async def _facts(receipt: Any, where: Path) -> Facts:
-    # The repository's reader keeps notes in a home: a passing one, so that nothing is left behind.
-    with tempfile.TemporaryDirectory(prefix="loopwright-verify-") as scratch:
-        repository = GitRepository(where, project_id="verify", home=Path(scratch))
-        try:
-            return await gather_facts(repository, receipt, _run_files(receipt), _events(receipt))
-        except NotARepository as outside:
-            hint = "say where the result is: --repository PATH"
-            raise NotARepository(str(outside), hint=hint) from outside
-
-
-def _events(receipt: Any) -> EventFacts | None:
-    """Look at the chain of events, when the home at hand is the one where the plan ran."""
-    plan = receipt.get("plan") if isinstance(receipt, dict) else None
-    plan_id = plan.get("id") if isinstance(plan, dict) else None
-    if not isinstance(plan_id, str):
-        return None
-    try:
-        with looking() as look:
-            return look.store.read_sync(lambda tx: plan_events(tx, plan_id))
-    except LoopwrightError:
-        return None  # then it is named among what was not checked
-
-
-def _run_files(receipt: Any) -> Path | None:
-    """Return the folder with the run files, when this is the machine where the plan ran."""
-    try:
-        folder = whereabouts(os.environ, sys.platform)[0] / "runs"
-    except LoopwrightError:
-        return None
-    runs = receipt.get("runs") if isinstance(receipt, dict) else None
-    named = [one.get("id") for one in runs if isinstance(one, dict)] if isinstance(runs, list) else []
-    known = any(isinstance(one, str) and "/" not in one and (folder / one).is_dir() for one in named)
-    return folder if known else None
 
 
 def _print_findings(receipt: Mapping[str, Any], facts: Facts, differences: list[str], where: Path) -> None:
@@ -283,3 +240,88 @@ def _print_findings(receipt: Mapping[str, Any], facts: Facts, differences: list[
         return
     style = _STYLES.get(receipt["outcome"], "yellow")
     out.print(f"[bold green]AGREES[/]  it says: [{style}]{_words(receipt['outcome'])}[/]")
+
+
+# --- replay ----------------------------------------------------------------------------------------
+
+
+@app.command(name="replay")
+def replay_(
+    receipt: str,
+    /,
+    *,
+    task: list[str] | None = None,
+    repository: Path | None = None,
+    yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative="")] = False,
+    json: bool = False,
+) -> int:
+    """Run the recorded gates again on the recorded tree, in a clean workspace, and compare what they say.
+
+    The commands come from the receipt and run on this machine: they are shown first, and run when you agree.
+    The exit code is 0 when every verdict is the same as then, and 1 when one differs.
+
+    Parameters
+    ----------
+    receipt
+        The file, or a plan, as for `receipt verify`.
+    task
+        Run what this task had to pass, on the tree with which it landed (may be given again; default: the result).
+    repository
+        The git repository with the result (default: the current folder, or the plan's project).
+    yes
+        Run the commands without asking.
+    json
+        Print the findings as JSON; needs `--yes`.
+    """
+    from loopwright.cli.receipt_replay import differences, judged_trees, replay
+
+    file, project = _located(receipt)
+    found = read_receipt(file)
+    check_shape(found)
+    where = (repository or project or Path.cwd()).absolute()
+    judged = judged_trees(found, task or ())
+    if not yes:
+        _agree(sorted({command.command for one in judged for command in one.commands}), json=json)
+    entries, out = [], console()
+    subfolder = found["project"]["subfolder"]
+    for one, verdict in replay(judged, repository=where, subfolder=subfolder, settings=look_settings()):
+        differing = differences(one.recorded, verdict)
+        entries.append(
+            {
+                "what": one.what,
+                "sha": one.sha,
+                "then": one.recorded["status"],
+                "now": verdict.status.value,
+                "differences": differing,
+                "commands": [
+                    {"command": c.command, "exit_code": c.exit_code, "duration_s": c.duration_s}
+                    for c in verdict.commands
+                ],
+            }
+        )
+        if not json:
+            word = "[red]✘ differs[/]" if differing else "[green]✔ the same[/]"
+            out.print(f"{word}  {escape(one.what)}  {one.sha[:10]}  {verdict.status.value}")
+            for line in differing:
+                out.print(f"    {escape(line[:300])}")
+    code = ExitCode.NOT_VERIFIED if any(one["differences"] for one in entries) else ExitCode.VERIFIED
+    if json:
+        print_json(
+            {"plan": found["plan"]["id"], "agrees": code == 0, "replayed": entries, "exit_code": int(code)}
+        )
+    return code
+
+
+def _agree(commands: list[str], *, json: bool) -> None:
+    """Let a person see what would run here, and say yes to it."""
+    if json or not sys.stdin.isatty():
+        raise UserError(
+            f"the receipt's commands would run on this machine: {'; '.join(commands)}"[:500],
+            hint="look at them, then say --yes",
+        )
+    out = console()
+    out.print("These commands, from the receipt, will run on this machine:")
+    for command in commands:
+        out.print(f"  {escape(command)}")
+    if input("Run them? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise UserError("nothing was run", hint="answer y, or say --yes")

@@ -1,5 +1,6 @@
 """Rows as plain documents: what `--json`, the state files and the API show of them."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
@@ -36,3 +37,22 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(one) for one in value]
     return value
+
+
+def readable(document: Mapping[str, Any]) -> str:
+    """Return a document as JSON with a line per fact, and per item of a list.
+
+    Deeper than that it is left to the encoder that is written in C: the one that indents takes ten times as long.
+    """
+
+    def value(one: Any) -> str:
+        if isinstance(one, list) and one:
+            return "[\n" + ",\n".join(f"    {_compact(item)}" for item in one) + "\n  ]"
+        return _compact(one)
+
+    facts = (f"  {_compact(name)}: {value(document[name])}" for name in sorted(document))
+    return "{\n" + ",\n".join(facts) + "\n}\n"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -18,6 +18,7 @@ LoopwrightError
 ├── GitFailed            git refused, with its own words
 ├── MergeConflict        the candidate cannot be built
 ├── StoreUnavailable     the database cannot be reached or written
+├── DamagedRow           something in the database is not what was written there
 └── NewerDatabase        the database was written by a newer Loopwright
 """
 
@@ -180,6 +181,12 @@ class StoreUnavailable(LoopwrightError):
     """The database cannot be reached or written."""
 
     code = "store_unavailable"
+
+
+class DamagedRow(LoopwrightError):
+    """Something in the database is not what Loopwright wrote there."""
+
+    code = "damaged_row"
 
 
 class NewerDatabase(LoopwrightError):

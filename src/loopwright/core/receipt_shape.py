@@ -77,6 +77,7 @@ _RECEIPT: Final[dict[str, Any]] = {
     "sha256": _text,
     "outcome": _text,
     "not_checked": [_text],
+    "project": {"subfolder": _text},
     "plan": {
         "id": _id(ids.Kind.PLAN),
         "status": _one_of([*PlanState]),
@@ -105,6 +106,7 @@ _RECEIPT: Final[dict[str, Any]] = {
     ],
     "verdicts": [
         {
+            "id": _id(ids.Kind.VERDICT),
             "tree": _sha,
             "gate_key": _text,
             "run_id": _id(ids.Kind.RUN),
@@ -115,6 +117,10 @@ _RECEIPT: Final[dict[str, Any]] = {
     ],
     "runs": [
         {
+            "id": _id(ids.Kind.RUN),
+            "role": _text,
+            "output_sha256": _maybe(_text),
+            "prompt_sha256": _maybe(_text),
             "agent": _maybe(_text),
             "agent_version": _maybe(_text),
             "permission_mode": _maybe(_text),

@@ -6,11 +6,12 @@ same function when it is written and when it is verified. Unknown stays null and
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from loopwright.core.documents import plain, readable
 from loopwright.core.failures import Failure
 from loopwright.core.findings import CheckStatus
 from loopwright.core.gates import setup_command
@@ -26,12 +27,14 @@ __all__ = [
     "GitFacts",
     "build_receipt",
     "fingerprint",
+    "recorded",
     "render",
     "shape_problems",
     "verify_receipt",
 ]
 
 _MAX_BAD: Final = 100
+_FROM_GIT: Final = ("result_tree", "diff_sha256")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ class EventFacts:
     """What a home's database still says of a plan's events."""
 
     hashes: frozenset[str]
+    head: str
+    """The hash of the last one."""
     broken_at: int | None = None
     """The number of the first event that was changed, moved or torn out; None when the chain is whole."""
 
@@ -68,8 +73,17 @@ class Facts:
     """Per task id, the commits on the first-parent line from base to result that carry its trailer."""
     diffs: Mapping[str, str]
     """Hashes of the diffs, by task id, and by plan id for the whole."""
+    damage: str | None = None
+    """What is wrong with an object of git between base and result."""
     outputs: Mapping[str, str] = field(default_factory=dict)
-    """Hashes of recorded outputs that could be read whole, by `<run id>/<position of the command>`."""
+    """Hashes of what was recorded and could be read whole: by `<run id>/<position>` the output of a gate's command,
+    by `<run id>/output` all that a run said, by `<run id>/prompt` what its agent was told."""
+    script: str | None = None
+    """The script beside the receipt; None when there is none."""
+    expected_script: str | None = None
+    """What that script should be."""
+    rows: Mapping[str, Any] | None = None
+    """The receipt that the home's rows give now, when nothing has happened to the plan since; None otherwise."""
     events: EventFacts | None = None
     """None when the home in which the plan ran is not at hand."""
     unchecked: Sequence[str] = ()
@@ -111,14 +125,18 @@ def build_receipt(
 
 def fingerprint(receipt: Mapping[str, Any]) -> str:
     """Return the hash of everything in a receipt but its own hash."""
-    rest = {key: value for key, value in receipt.items() if key != "sha256"}
-    text = json.dumps(rest, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return _hash_of({key: value for key, value in receipt.items() if key != "sha256"})
+
+
+def _hash_of(value: Any) -> str:
+    """Return the hash of a JSON value, however it is written down."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def render(receipt: Mapping[str, Any]) -> str:
     """Return the text of a receipt's file."""
-    return json.dumps(receipt, sort_keys=True, ensure_ascii=True, indent=2) + "\n"
+    return readable(receipt)
 
 
 def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
@@ -133,14 +151,45 @@ def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
     found += _git_differences(receipt, facts)
     for task in receipt["tasks"]:
         found += _landing_differences(task, facts, has_result=receipt["plan"]["result_sha"] is not None)
+    for one in recorded(receipt):
+        if facts.outputs.get(one.key, one.sha256) != one.sha256:
+            found.append(f"{one.what} ({one.key}) is not the one in the receipt")
+    if facts.script != facts.expected_script:
+        found.append("the script beside the receipt is not the one that belongs to it")
+    if facts.rows is not None:
+        found += _row_differences(receipt, facts.rows)
+    return found + _event_differences(receipt["events"]["head"], facts.events)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """Something that was recorded while the plan ran, and is in the home's run files."""
+
+    key: str
+    """`<run id>/<position>` for the output of a gate's command, `<run id>/output` or `<run id>/prompt`."""
+    what: str
+    """In plain words."""
+    sha256: str
+    size: int | None = None
+    """Of the whole, of which perhaps only parts were kept."""
+
+
+def recorded(receipt: Mapping[str, Any]) -> Iterator[Recorded]:
+    """Yield what the receipt knows of the recordings of its runs."""
     for verdict in receipt["verdicts"]:
         for n, command in enumerate(verdict["commands"], 1):
-            key = f"{verdict['run_id']}/{n}"
-            if key in facts.outputs and facts.outputs[key] != command["output_sha256"]:
-                found.append(
-                    f"the recorded output of {command['name']!r} ({key}) is not the one in the receipt"
+            yield Recorded(
+                key=f"{verdict['run_id']}/{n}",
+                what=f"the recorded output of {command['name']!r}",
+                sha256=command["output_sha256"],
+                size=command["output_bytes"],
+            )
+    for run in receipt["runs"]:
+        for part, said in (("output", "said"), ("prompt", "was told")):
+            if sha256 := run[f"{part}_sha256"]:
+                yield Recorded(
+                    key=f"{run['id']}/{part}", what=f"what the {run['role']} {said}", sha256=sha256
                 )
-    return found + _event_differences(receipt["events"]["head"], facts.events)
 
 
 # --- rows to entries -------------------------------------------------------------------------------
@@ -162,6 +211,7 @@ def _plan(plan: Plan, git: GitFacts) -> Json:
         "diff_sha256": git.diff_sha256,
         "setup": _command(setup) if (setup := setup_command(policy)) else None,
         "gates": [_command(gate) for gate in plan.gates],
+        "policy_sha256": _hash_of(plain(policy)),
         "policy": {
             "agent": policy.agent,
             "model": policy.model,
@@ -187,6 +237,7 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
         "failure": _value(task.failure),
         "reason": task.reason,
         "depends_on": list(task.depends_on),
+        "described_sha256": _hash_of([task.description, *task.criteria]),
         "criteria": len(task.criteria),
         "acceptance": [_command(one) for one in task.acceptance],
         "landed_sha": task.landed_sha,
@@ -225,6 +276,7 @@ def _verdict(record: VerdictRecord) -> Json:
         "run_id": record.run_id,
         "status": verdict.status.value,
         "reason": verdict.reason,
+        "sha256": _hash_of(plain(verdict)),
         "checks": {s.value: sum(c.status is s for c in verdict.checks) for s in CheckStatus},
         "bad": [
             {"name": c.name, "status": c.status.value, "message": c.message.partition("\n")[0][:200]}
@@ -283,6 +335,29 @@ def _derived_differences(receipt: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def _row_differences(receipt: Mapping[str, Any], rows: Mapping[str, Any]) -> list[str]:
+    """Say where the home's rows differ from a receipt; what git tells is compared with git."""
+    found = []
+    for part in ("project", "plan"):
+        mine, theirs = ({**one[part], **dict.fromkeys(_FROM_GIT)} for one in (receipt, rows))
+        if mine != theirs:
+            found.append(f"the home's rows say otherwise of the {part}: {_named(mine, theirs)}")
+    for part in ("tasks", "verdicts", "runs"):
+        mine, theirs = (
+            {one["id"]: {**one, **dict.fromkeys(_FROM_GIT)} for one in whole[part]}
+            for whole in (receipt, rows)
+        )
+        for row in dict.fromkeys((*mine, *theirs)):
+            if mine.get(row) != theirs.get(row):
+                differing = _named(mine.get(row, {}), theirs.get(row, {}))
+                found.append(f"the home's rows say otherwise of {row}: {differing}")
+    return found
+
+
+def _named(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
+    return ", ".join(sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name)))
+
+
 def _event_differences(head: str | None, events: EventFacts | None) -> list[str]:
     if events is None:
         return []
@@ -305,6 +380,8 @@ def _git_differences(receipt: Mapping[str, Any], facts: Facts) -> list[str]:
         return found
     if facts.trees.get(result) not in (None, plan["result_tree"]):
         found.append(f"the result's tree is {facts.trees[result]}, not {plan['result_tree']}")
+    if facts.damage is not None:
+        found.append(f"the repository is damaged: {facts.damage}")
     if not facts.contains_base:
         found.append("the result does not contain the base commit")
     if plan["diff_sha256"] is not None and facts.diffs.get(plan["id"]) != plan["diff_sha256"]:

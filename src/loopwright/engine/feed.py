@@ -8,6 +8,8 @@ from pathlib import Path
 from loopwright.core.documents import document
 from loopwright.core.errors import LoopwrightError, StoreUnavailable
 from loopwright.core.model import Attempt, Cursor, Loop, Plan, Project, RecordedEvent, Run, Task
+from loopwright.core.receipt_script import check_script
+from loopwright.core.receipts import render
 from loopwright.core.states import ENDED_PLAN
 from loopwright.engine.receipt import plan_receipt
 from loopwright.engine.world import World
@@ -106,7 +108,9 @@ class Outbox:
         self._files.put(where, "plans", plan.id, whole)
         if plan.status in ENDED_PLAN:
             receipt = await plan_receipt(self._world, plan.id)
-            self._files.put(where, "receipts", plan.id, receipt)
+            text, script = render(receipt), f"{plan.id}.sh"
+            self._files.put_text(where, "receipts", f"{plan.id}.json", text)
+            self._files.put_text(where, "receipts", script, check_script(receipt, text, name=script))
 
 
 def _after(tx: Tx, *, since: int) -> list[RecordedEvent]:

@@ -105,6 +105,9 @@ class Repository(Protocol):
     async def advance(self, branch: str, *, new: str, old: str) -> bool:
         """Compare-and-swap the branch; False when it had moved."""
 
+    async def damaged(self, *, since: str, tip: str) -> str | None:
+        """Say what is wrong with an object that came after `since` and is part of `tip`; None when all are whole."""
+
     async def is_ancestor(self, sha: str, of: str) -> bool:
         """Say whether `sha` is contained in `of`."""
 

@@ -31,5 +31,8 @@ class StateFiles(Protocol):
     ) -> Path:
         """Write one document atomically; an unsafe id is refused. What is only of the moment need not be durable."""
 
+    def put_text(self, project: Path, kind: str, name: str, text: str, *, durably: bool = True) -> Path:
+        """Write one file of text atomically; an unsafe name is refused."""
+
     def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
         """Append events to the day's file; those that are there already are not written again."""

@@ -1,8 +1,10 @@
 """`loopwright receipt`: made from the rows, and verified by someone who has only the repository."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -150,4 +152,150 @@ def test_a_plan_is_verified_by_its_name_from_anywhere(
     assert found["agrees"] is True
     assert found["repository"] == str(finished.repository)
     assert found["file"].endswith(f".loopwright/receipts/{good_plan}.json")
-    assert len(found["checked"]) == 3
+    assert len(found["checked"]) == 5
+
+
+# --- handing it on ---------------------------------------------------------------------------------
+
+
+def check(script: Path, *where: Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the script as somebody who has never heard of Loopwright."""
+    env = {"PATH": str(path) if path else os.environ["PATH"]}
+    return subprocess.run(
+        ["/bin/sh", str(script), *map(str, where)],
+        cwd=script.parent,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def handed_on(finished: Sandbox, good_plan: str, tmp_path: Path) -> Path:
+    """The receipt in a folder for somebody else."""
+    folder = tmp_path / "handed on"
+    said = finished("receipt", "export", str(folder), good_plan)
+    assert said.code == 0, said.out + said.err
+    assert f"sh {folder}/receipt.sh REPOSITORY" in said.out
+    return folder
+
+
+@pytest.fixture
+def bare_path(tmp_path: Path) -> Path:
+    """A PATH with git and the plainest tools, and no Loopwright and no Python."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ["git", "sha256sum", "dirname", "basename", "mktemp", "rm", "sort", "cat"]:
+        (folder / name).symlink_to(shutil.which(name) or name)
+    return folder
+
+
+def test_a_stranger_checks_it_with_git_and_a_shell_alone(
+    finished: Sandbox, handed_on: Path, bare_path: Path, tmp_path: Path
+) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--bare", str(finished.repository), str(clone))
+    done = check(handed_on / "receipt.sh", clone, path=bare_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    assert "The receipt says: verified" in done.stdout
+    assert "exit 0 on the tree that landed: grep -q right two.txt" in done.stdout
+    assert "no independent reviewer looked at the work" in done.stdout
+    assert done.stdout.endswith("AGREES: every commit, tree and change that it names is as it says\n")
+
+
+def test_what_the_repository_is_configured_to_say_does_not_move_the_script(
+    finished: Sandbox, handed_on: Path, tmp_path: Path
+) -> None:
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", str(finished.repository), str(clone))
+    git(clone, "config", "diff.external", "false")
+    git(clone, "config", "core.fsmonitor", "touch planted; false")
+    (clone / ".git" / "info" / "attributes").write_text("* binary\n")
+    done = check(handed_on / "receipt.sh", clone)
+    assert done.returncode == 0, done.stdout
+    assert not (clone / "planted").exists()
+
+
+def test_the_script_finds_what_was_changed(finished: Sandbox, handed_on: Path, tmp_path: Path) -> None:
+    script, receipt = handed_on / "receipt.sh", handed_on / "receipt.json"
+    output = next(handed_on.glob("evidence/*/gate/1.out"))
+    before = output.read_bytes()
+    output.write_bytes(before + b"more\n")
+    assert "differs: the recorded output" in check(script, finished.repository).stdout
+    output.write_bytes(before)
+    receipt.write_text(receipt.read_text().replace('"title": "good"', '"title": "goof"'))
+    done = check(script, finished.repository)
+    assert done.returncode == 1
+    assert "differs: the receipt itself" in done.stdout
+    assert "DIFFERS: 1 of its statements do not hold" in done.stdout
+    other = tmp_path / "other"
+    git(tmp_path, "init", "-q", str(other))
+    assert check(script, other).returncode == 1
+    assert check(script, tmp_path / "none").returncode == 2
+
+
+def test_a_forged_script_is_found(finished: Sandbox, handed_on: Path) -> None:
+    script = handed_on / "receipt.sh"
+    script.write_text(script.read_text().replace("exit 1", "exit 0"))
+    said = finished("receipt", "verify", str(handed_on / "receipt.json"))
+    assert said.code == 1
+    assert "the script beside the receipt is not the one that belongs to it" in said.out
+
+
+def test_evidence_that_was_handed_on_is_verified_without_the_home(
+    finished: Sandbox, handed_on: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "stranger").mkdir()
+    stranger = Program(tmp_path / "stranger")
+    where = ("--repository", str(finished.repository))
+    said = stranger("receipt", "verify", str(handed_on / "receipt.json"), *where, cwd=tmp_path)
+    assert said.code == 0, said.out
+    assert "recordings of what gates and agents said" in said.out
+    next(handed_on.glob("evidence/*/gate/1.out")).write_text("forged\n")
+    again = stranger("receipt", "verify", str(handed_on / "receipt.json"), *where, cwd=tmp_path)
+    assert again.code == 1
+
+
+def test_nothing_is_overwritten_by_an_export(finished: Sandbox, good_plan: str, handed_on: Path) -> None:
+    said = finished("receipt", "export", str(handed_on), good_plan)
+    assert said.code == 2
+    assert "is there already" in said.err
+
+
+def test_the_project_has_the_script_beside_the_receipt(finished: Sandbox, good_plan: str) -> None:
+    script = finished.repository / ".loopwright" / "receipts" / f"{good_plan}.sh"
+    assert check(script, finished.repository).returncode == 0
+
+
+# --- replay ----------------------------------------------------------------------------------------
+
+
+def test_the_recorded_gates_are_run_again_on_the_recorded_tree(finished: Sandbox, receipt: Path) -> None:
+    said = finished("receipt", "replay", str(receipt), "--yes", "--json")
+    assert said.code == 0, said.out
+    (whole,) = said.document["replayed"]
+    assert (whole["then"], whole["now"], whole["differences"]) == ("passed", "passed", [])
+    assert {one["command"] for one in whole["commands"]} >= {
+        "grep -q right two.txt",
+        "grep -q hello greet.txt",
+    }
+    assert finished("receipt", "replay", str(receipt), "--yes", "--task", "one").code == 0
+    assert not list((finished.home / "replays").iterdir()), "it leaves nothing behind"
+
+
+def test_a_verdict_that_does_not_come_again_differs(finished: Sandbox, receipt: Path) -> None:
+    receipt.write_text(receipt.read_text().replace("grep -q right two.txt", "grep -q wrong two.txt"))
+    said = finished("receipt", "replay", str(receipt), "--yes")
+    assert said.code == 1 or "there is nothing to run again" in said.err
+
+
+def test_foreign_commands_run_only_after_a_yes(finished: Sandbox, receipt: Path) -> None:
+    said = finished("receipt", "replay", str(receipt))
+    assert said.code == 2
+    assert "grep -q right two.txt" in said.err
+    assert "--yes" in said.err
+    unknown = finished("receipt", "replay", str(receipt), "--yes", "--task", "none")
+    assert unknown.code == 2
+    assert "it has: one, two" in unknown.err

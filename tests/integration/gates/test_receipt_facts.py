@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from tests.integration.gates.desks import command, ended
 
-from loopwright.adapters.gates.commands import CommandGate, OutputLimits
+from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.gates.records import output_file
 from loopwright.adapters.git.repository import GitRepository
 from loopwright.adapters.receipts import gather_facts
@@ -242,19 +242,27 @@ async def test_a_changed_output_is_found_and_a_lost_one_is_named(world):
     kept.unlink()
     differences, unchecked = await world.differences(receipt, runs=world.runs)
     assert differences == []
-    assert unchecked[1] == f"the output of 'all' ({verdict.run_id}/1): its file is gone"
+    assert unchecked[1] == f"the recorded output of 'all' ({verdict.run_id}/1): its file is gone"
 
 
 async def test_an_output_of_which_only_parts_were_kept_is_not_called_wrong(world):
     attempt = await world.land(1)
-    noisy = (command("seq 5000", "noisy"),)
-    gate = CommandGate(limits=OutputLimits(head_bytes=100, tail_bytes=100))
-    verdict = await world.judge(attempt, noisy, gate=gate)
+    noisy = (command("seq 900000", "noisy"),)
+    verdict = await world.judge(attempt, noisy)
     receipt = await world.receipt([attempt], [verdict], noisy)
     assert receipt["outcome"] == "verified"
     differences, unchecked = await world.differences(receipt, runs=world.runs)
     assert differences == []
-    assert unchecked[1].endswith("only its start and end were kept")
+    assert unchecked[1].endswith("only parts of it were kept")
+
+
+async def test_a_mark_of_something_left_out_excuses_no_small_output(world):
+    attempt = await world.land(1)
+    verdict = await world.judge(attempt)
+    receipt = await world.receipt([attempt], [verdict])
+    output_file(world.runs / verdict.run_id, 1).write_text("[... 5 bytes left out ...]\n")
+    differences, _ = await world.differences(receipt, runs=world.runs)
+    assert differences == [f"the recorded output of 'all' ({verdict.run_id}/1) is not the one in the receipt"]
 
 
 @pytest.mark.parametrize("value", [None, {}, {"schema": "loopwright.receipt/1"}])

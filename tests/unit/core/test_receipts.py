@@ -542,11 +542,11 @@ def test_every_single_changed_byte_of_a_receipt_is_noticed():
 
 def test_the_chain_of_events_is_compared_where_it_is_at_hand():
     receipt = build()
-    whole = EventFacts(hashes=frozenset({"e" * 64, "f" * 64}))
+    whole = EventFacts(hashes=frozenset({"e" * 64, "f" * 64}), head="f" * 64)
     assert verify_receipt(receipt, replace(FACTS, events=whole)) == []
     broken = replace(FACTS, events=replace(whole, broken_at=7))
     assert verify_receipt(receipt, broken) == ["the chain of events is broken at event 7"]
-    other = replace(FACTS, events=EventFacts(hashes=frozenset({"f" * 64})))
+    other = replace(FACTS, events=EventFacts(hashes=frozenset({"f" * 64}), head="f" * 64))
     assert verify_receipt(receipt, other) == [
         "the event that was the last one is not in the home's chain of events"
     ]

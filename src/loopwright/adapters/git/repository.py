@@ -13,6 +13,7 @@ from loopwright.adapters.git.capture import Capture, Label
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.environment import own_env, user_env
 from loopwright.adapters.git.files import delete
+from loopwright.adapters.git.intact import damaged
 from loopwright.adapters.git.leftovers import Leftover, Leftovers
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.place import Place, check_writable, find
@@ -192,6 +193,11 @@ class GitRepository:
         """Find the landing commit of a task on the first-parent line since `since`."""
         merging = (await self._ready()).merging
         return await merging.landed(names.sha(branch_tip), since=names.sha(since), task_id=task_id)
+
+    async def damaged(self, *, since: str, tip: str) -> str | None:
+        """Say what is wrong with an object that came after `since` and is part of `tip`; None when all are whole."""
+        depot = (await self._ready()).depot
+        return await damaged(self.git, depot, since=names.sha(since), tip=names.sha(tip))
 
     async def is_ancestor(self, sha: str, of: str) -> bool:
         """Say whether `sha` is contained in `of`."""

@@ -16,6 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from loopwright.adapters.store.chain import moment_text
+from loopwright.core.errors import DamagedRow
 
 R = TypeVar("R")
 Convert = Callable[[Any], Any]
@@ -87,10 +88,15 @@ def decode(kind: type[R], columns: Mapping[Any, Any]) -> R:
     row_type: Any = kind
     names, converted = _decoding(row_type)
     values = {name: columns[name] for name in names}
-    for name, convert in converted:
-        if values[name] is not None:
-            values[name] = convert(values[name])
-    return kind(**values)
+    name = ""
+    try:
+        for name, convert in converted:
+            if values[name] is not None:
+                values[name] = convert(values[name])
+        return kind(**values)
+    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+        told = f"{values.get('id', 'a row')} of {kind.__name__}: {name}"
+        raise DamagedRow(f"the database has something else than Loopwright wrote there ({told})") from wrong
 
 
 @cache

@@ -1,0 +1,77 @@
+"""A receipt as files: read with distrust, written whole, and exported with its script and its evidence."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.adapters.receipts import read_evidence
+from loopwright.core.errors import UserError
+from loopwright.core.receipt_script import check_script
+from loopwright.core.receipts import recorded, render
+
+EVIDENCE: Final = "evidence"
+_LARGEST: Final = 256 * 1024 * 1024
+
+
+def read_receipt(path: Path) -> Any:
+    """Return the JSON in a file that somebody gave us."""
+    hint = "give the JSON file that loopwright wrote, such as .loopwright/receipts/plan_….json"
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}", hint=hint) from error
+    if len(data) > _LARGEST:
+        raise UserError(f"{path} is too large for a receipt", hint=hint)
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is not JSON: {error}", hint=hint) from error
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise UserError(
+            f"{path} cannot be written: {error.strerror}", hint="give another --output"
+        ) from error
+
+
+def export(receipt: dict[str, Any], folder: Path, runs: Path) -> list[str]:
+    """Write a receipt with its script and the outputs of its gates into a new folder; say what could not be had."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError as error:
+        raise UserError(
+            f"{folder} is there already", hint="give a folder that does not exist yet: nothing is overwritten"
+        ) from error
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made: {error.strerror}", hint="give another folder") from error
+    missing = []
+    for one in recorded(receipt):
+        if one.size is None:
+            continue  # what agents were told and said stays at home
+        run_id, _, position = one.key.partition("/")
+        kept = read_evidence(runs, one)
+        if isinstance(kept, str):
+            missing.append(f"{one.what} ({one.key}): {kept}")
+            continue
+        target = folder / EVIDENCE / run_id / "gate" / f"{position}.out"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(kept)
+    text = render(receipt)
+    write_whole(folder / "receipt.sh", check_script(receipt, text, name="receipt.sh"))
+    write_whole(folder / "receipt.json", text)
+    return missing
+
+
+def script_beside(path: Path) -> str | None:
+    """Return the script that lies beside a receipt; None when there is none."""
+    script = path.with_suffix(".sh")
+    return script.read_text(encoding="utf-8", errors="replace") if script.is_file() else None
