@@ -45,6 +45,8 @@ class Frontier:
     """How many verifications may start; None on a shared home, where they take the room of attempts."""
     envelopes: Mapping[str, Envelope] = field(default_factory=dict)
     """What agents draw from, by id."""
+    accounts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The accounts of each agent for which the settings name any, in their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +128,7 @@ class Decided:
 def decide(frontier: Frontier, now: datetime) -> Decided:
     """Return everything that may happen now, most urgent loop first."""
     left, verify_left = frontier.room, frontier.verify_room
-    admission = Admission(frontier.envelopes, now)
+    admission = Admission(frontier.envelopes, now, frontier.accounts)
     decisions: list[Decision] = [OpenEnvelope(envelope_id=one.id) for one in admission.proven]
     due: list[datetime] = []
     for front in sorted(frontier.fronts, key=_urgency):
@@ -179,8 +181,8 @@ def _start_tasks(
     due: list[datetime] = []
     held: list[Held] = []
 
-    def admit(agent: str, model: str | None) -> Choice | None:
-        choice = admission.choose(agent, model, policy.fallback)
+    def admit(agent: str, model: str | None, stays: str | None = None) -> Choice | None:
+        choice = admission.choose(agent, model, policy.fallback, stays=stays)
         if isinstance(choice, Choice):
             return choice
         held.append(choice)
@@ -194,7 +196,7 @@ def _start_tasks(
         # What waits for an envelope goes on when that opens, or when another agent may take over.
         if attempt.envelope_id is None and _waits(attempt.wake_at, attempt.updated_at, now):
             due.append(attempt.wake_at)
-        elif len(decisions) < room and (choice := admit(attempt.agent, attempt.model)):
+        elif len(decisions) < room and (choice := admit(attempt.agent, attempt.model, attempt.account)):
             decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
     for task in front.ready:
         if task.not_before is not None and _waits(task.not_before, task.updated_at, now):

@@ -151,7 +151,7 @@ def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
         times = {"ended_at": max(now, run.started_at or now)}
     moved = tx.update(Run, run.id, expect={"state": run.state}, state=target, **times, **changes)
     if target is RunState.RUNNING:
-        told: dict[str, Any] = {"role": run.role.value, "agent": run.agent}
+        told: dict[str, Any] = {"role": run.role.value, "agent": run.agent, "account": moved.account}
         tx.append(happened("run_started", MACHINE, plan=_plan(tx, moved), run=moved, **told))
     elif target in ENDED_RUN:
         tx.append(
