@@ -13,8 +13,8 @@ from loopwright.cli.lines import listed
 from loopwright.cli.probes import FoundAgent, find_agent
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
-from loopwright.core.envelopes import named
 from loopwright.core.errors import BadConfig, Refused, UserError
+from loopwright.core.fallback import named
 from loopwright.ports import Base, PlannedWork
 
 

@@ -270,7 +270,7 @@ class Values:
             schema={"pattern": _FALLBACK},
         ),
         (),
-        "Agents, with a model if you like, that take over while an account is closed; the first open one does.",
+        "Agents, with a model if you like, that take over while an account is closed, or where a model cannot do it.",
     )
     host_lost_after: float = _setting(
         duration(), 120.0, "How long a machine may be silent before others take its work over."

@@ -14,6 +14,7 @@ from typing import Final
 
 from loopwright.core.accounts import ACCOUNT, called
 from loopwright.core.failures import RULES
+from loopwright.core.fallback import named
 from loopwright.core.model import Envelope, QuotaWindow
 from loopwright.core.policy import Policy
 from loopwright.core.states import EnvelopeState
@@ -174,12 +175,6 @@ def _is_proven(envelope: Envelope, now: datetime) -> bool:
         and envelope.probed_at is not None
         and envelope.probed_at + PROVEN_AFTER <= now
     )
-
-
-def named(entry: str) -> tuple[str, str | None]:
-    """Return agent and model of an entry of `fallback`."""
-    agent, _, model = entry.partition(":")
-    return agent, model or None
 
 
 def label(envelope: Envelope) -> str:

@@ -160,6 +160,8 @@ class Task:
     """Attempts that count against the limit."""
     call_failures: int = 0
     """Failures of transport or machine since the last judged attempt."""
+    passed_over: int = 0
+    """How many agents of its chain have handed it on for good (see `core.fallback`)."""
     max_attempts: int = 3
     agent: str | None = None
     model: str | None = None

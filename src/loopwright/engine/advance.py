@@ -127,6 +127,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
         working=working,
         judged=tuple(task for task in running if task.id in checked),
         waiting=waiting,
+        handed_on={task.attempt_id: task for task in running if task.passed_over and task.attempt_id},
     )
 
 

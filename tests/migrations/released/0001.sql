@@ -45,7 +45,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_fd547d9d-f04b-4226-887b-9c32cbe8d65d','9cb92c4c5aa26e1e49ca421cb6048af8fd19833195f9c8bcb7848c1a048cacd8');
+INSERT INTO "chains" VALUES('plan_7c73a2c2-305f-4552-bca9-32b8ee9f1734','5044f5ed8093ac6db0f5e35e94a22c392054357ba26da6e255c568b4c66bb513');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -107,9 +107,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_15019702-2074-467f-a50f-936a4fa73afc',NULL,NULL,'plan_fd547d9d-f04b-4226-887b-9c32cbe8d65d',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T06:29:28.768056Z','test','normal','{}','','657df9374e4dc8c8ca946bb692db69ea58b6b21e428c3e0f8b03dabe7f10fb4d');
-INSERT INTO "events" VALUES(2,'evt_9bd45c16-6d40-4a91-83b0-dca31656bd8f',NULL,NULL,'plan_fd547d9d-f04b-4226-887b-9c32cbe8d65d',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T06:29:28.768056Z','test','normal','{}','657df9374e4dc8c8ca946bb692db69ea58b6b21e428c3e0f8b03dabe7f10fb4d','8319f70cbdf41dc2d5bea86c257ad37e967252f91405856478ba94d61c29d830');
-INSERT INTO "events" VALUES(3,'evt_bf251618-f7e8-4f01-a7bd-84ecdd28d297',NULL,NULL,'plan_fd547d9d-f04b-4226-887b-9c32cbe8d65d',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T06:29:28.768056Z','test','normal','{}','8319f70cbdf41dc2d5bea86c257ad37e967252f91405856478ba94d61c29d830','9cb92c4c5aa26e1e49ca421cb6048af8fd19833195f9c8bcb7848c1a048cacd8');
+INSERT INTO "events" VALUES(1,'evt_5db541ef-70a1-410a-b1da-e69f1615debd',NULL,NULL,'plan_7c73a2c2-305f-4552-bca9-32b8ee9f1734',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T06:45:44.643107Z','test','normal','{}','','39ee6bce5c7823fd8726ad3ba40e2de6d6239aed7d214a79e81379a9aedf7a67');
+INSERT INTO "events" VALUES(2,'evt_eb594b0d-da07-4985-8a4c-975d4e843c51',NULL,NULL,'plan_7c73a2c2-305f-4552-bca9-32b8ee9f1734',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T06:45:44.643107Z','test','normal','{}','39ee6bce5c7823fd8726ad3ba40e2de6d6239aed7d214a79e81379a9aedf7a67','c1508c7681b0cb7400386ed05b3c4f1fc779cafe05814074914db22e9ddb56a4');
+INSERT INTO "events" VALUES(3,'evt_f15dccf3-8551-4b10-96fc-e4a79208e0f6',NULL,NULL,'plan_7c73a2c2-305f-4552-bca9-32b8ee9f1734',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T06:45:44.643107Z','test','normal','{}','c1508c7681b0cb7400386ed05b3c4f1fc779cafe05814074914db22e9ddb56a4','5044f5ed8093ac6db0f5e35e94a22c392054357ba26da6e255c568b4c66bb513');
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -125,7 +125,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_e48ef80d-b72d-4fe9-be77-4770781e19fa','proj_fc056262-e607-4586-a30c-32d87f4a1ff2','plan.md','markdown','8fd7c629-770c-4e78-ba09-3da587174d56.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_6b55e5fe-5441-4a83-9193-5bc6b6c69465','proj_d1626565-c966-4f1f-8fa7-9403a53b5196','plan.md','markdown','34235b8c-17d4-440c-b949-7ff91f24f039.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -163,7 +163,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_fd547d9d-f04b-4226-887b-9c32cbe8d65d','proj_fc056262-e607-4586-a30c-32d87f4a1ff2','loop_e48ef80d-b72d-4fe9-be77-4770781e19fa','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_7c73a2c2-305f-4552-bca9-32b8ee9f1734','proj_d1626565-c966-4f1f-8fa7-9403a53b5196','loop_6b55e5fe-5441-4a83-9193-5bc6b6c69465','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -175,7 +175,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_fc056262-e607-4586-a30c-32d87f4a1ff2','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_d1626565-c966-4f1f-8fa7-9403a53b5196','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -257,6 +257,7 @@ CREATE TABLE tasks (
 	unmet BIGINT NOT NULL, 
 	attempts BIGINT NOT NULL, 
 	call_failures BIGINT NOT NULL, 
+	passed_over BIGINT NOT NULL, 
 	max_attempts BIGINT NOT NULL, 
 	agent TEXT, 
 	model TEXT, 
@@ -275,7 +276,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_572e7fab-f355-4661-92ee-33586e85c970','plan_fd547d9d-f04b-4226-887b-9c32cbe8d65d','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_def39e20-5247-446f-856f-2705e43bb0d2','plan_7c73a2c2-305f-4552-bca9-32b8ee9f1734','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -302,25 +303,25 @@ CREATE TABLE workers (
 );
 CREATE INDEX ix_commands_state ON commands (state);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
-CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
+CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
-CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_status ON plans (status);
+CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
-CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
+CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
-CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE INDEX ix_questions_state ON questions (state);
-CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
-CREATE INDEX ix_attempts_state ON attempts (state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
+CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 COMMIT;

@@ -183,6 +183,7 @@ tasks: Final = Table(
     _integer("unmet"),
     _integer("attempts"),
     _integer("call_failures"),
+    _integer("passed_over"),
     _integer("max_attempts"),
     _text("agent", null=True),
     _text("model", null=True),
