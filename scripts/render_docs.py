@@ -138,8 +138,11 @@ def _follows(rule: Rule) -> str:
         said += ["or until you reopen it"]
     if rule.hopeless:
         said += ["given up when it fails at once twice in the same way"]
-    if rule.fallback:
-        said += ["an agent of `fallback` takes over"]
+    if rule.fallback and rule.closes:
+        said += ["an agent of `fallback` takes over meanwhile"]
+    elif rule.fallback:
+        tried = "when it was retried in vain, " if rule.level is Level.CALL else ""
+        said += [f"{tried}the next agent of `fallback` takes over for good"]
     return "; ".join(said) or {Level.ATTEMPT: "the next attempt", Level.NONE: "the task fails"}[rule.level]
 
 

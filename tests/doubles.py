@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 from uuid import UUID
 
 from loopwright.adapters.membership import LeasedMembership, LockedMembership
+from loopwright.core.accounts import Accounts, usual
 from loopwright.core.errors import UserError
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
@@ -318,6 +319,7 @@ class Home:
     repository: OneBranch = field(default_factory=OneBranch)
     gate: Oracle = field(default_factory=Oracle)
     agent: Callable[[str], Any] = field(default_factory=lambda: agents("claude", "other"))
+    accounts: Accounts = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.store is None:
@@ -348,6 +350,7 @@ class Home:
             secrets=lambda _env: (),
             workspace_values=lambda _path: {},
             may_act=lambda: True,
+            accounts=self.accounts,
         )
 
     async def launch(self) -> "Home":
@@ -372,6 +375,7 @@ class Home:
             repository=self.repository,
             gate=self.gate,
             agent=self.agent,
+            accounts=self.accounts,
         )
 
     # --- taking work in ---
@@ -667,8 +671,14 @@ class Hand:
         run = tx.get(Run, attempt.run_id or "")
         assert run is not None
         if run.state is RunState.QUEUED:
-            if envelopes.admit(tx, attempt, run, fence=leg.fence):
-                move_run(tx, run, RunState.RUNNING, host_id=self._home.world.me.host_id)
+            accounts = self._home.world.accounts
+            account = envelopes.account_of(tx, accounts, attempt, run) or usual(accounts, attempt.agent)
+            if envelopes.admit(tx, attempt, run, fence=leg.fence, account=account):
+                plan = tx.get(Plan, attempt.plan_id)
+                assert plan is not None
+                envelopes.note_account(tx, attempt, plan, run, account)
+                change_attempt(tx, attempt.id, leg.fence, account=account)
+                move_run(tx, run, RunState.RUNNING, host_id=self._home.world.me.host_id, account=account)
             return
         envelopes.hear(tx, run, AgentResult(claimed=True), RunState.COMPLETE, None)
         move_run(tx, run, RunState.COMPLETE, cost_micros=10)

@@ -22,8 +22,10 @@ from loopwright.adapters.membership import LeasedMembership, LockedMembership
 from loopwright.adapters.statefiles import ProjectStateFiles
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.adapters.user_folder import Views, user_folder
+from loopwright.config.accounts import accounts as named_accounts
 from loopwright.config.home import user_file
 from loopwright.config.resolve import Settings
+from loopwright.core.accounts import Accounts
 from loopwright.core.model import Leg, Plan, Project
 from loopwright.engine.feed import Outbox
 from loopwright.engine.worker import WorkerLoop
@@ -88,10 +90,16 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         asked=asked_by_tool,
         tools=ask_tool,
         home_view=home_view(settings, env),
+        accounts=accounts(settings, env),
         caches=settings.values.caches,
         port_first=settings.values.ports.first,
         port_count=settings.values.ports.size,
     )
+
+
+def accounts(settings: Settings, env: Mapping[str, str]) -> Accounts:
+    """Return the accounts that the settings name, with their paths made whole."""
+    return named_accounts(settings.values.accounts, env, settings.origins)
 
 
 def home_view(settings: Settings, env: Mapping[str, str]) -> MakeView:
@@ -101,7 +109,10 @@ def home_view(settings: Settings, env: Mapping[str, str]) -> MakeView:
         return the_users_own
     own_file = user_file(env)
     own = (settings.home, *((own_file.parent,) if own_file is not None else ()))
-    return Views(real=user_folder(env), own=own, show=wanted.show, hide=wanted.hide)
+    homes = tuple(
+        Path(one.home) for several in accounts(settings, env).values() for one in several if one.home
+    )
+    return Views(real=user_folder(env), own=own, show=wanted.show, hide=wanted.hide, accounts=homes)
 
 
 def make_worker(world: World, *, only_end: bool = False) -> WorkerLoop:

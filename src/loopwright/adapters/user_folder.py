@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from loopwright.core.homes import HomeView
+from loopwright.core.homes import HomePath, HomeView
 from loopwright.ports import Invocation
 
 HIDDEN: Final = (
@@ -62,21 +62,24 @@ class Views:
     """Folders of Loopwright itself."""
     show: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
+    accounts: tuple[Path, ...] = ()
+    """The config homes of all accounts of agents: a run sees that of its own account only."""
 
     def __call__(
         self, env: Mapping[str, str], invocation: Invocation | None, place: Path
     ) -> tuple[dict[str, str], HomeView]:
         """Return the environment of a run whose HOME is at `place`, and what is to be seen there."""
-        needed = [
-            one
-            for one in (invocation.home if invocation else ())
-            if not (one.moved_by and env.get(one.moved_by))
-        ]
+        declared = invocation.home if invocation else ()
+        elsewhere = [one for one in declared if one.moved_by and env.get(one.moved_by)]
+        needed = [one for one in declared if one not in elsewhere]
         show = [*map(_plain, self.show), *(_plain(one.path) for one in needed if not one.writable)]
-        kept = [one.path for one in needed if one.writable]
-        hide = {*map(_plain, self.hide), *self._own()}
+        kept = [path for one in needed if one.writable and (path := self._inside(one.path))]
+        hide = {*map(_plain, self.hide), *self._within_home(self.own)}
         moved = dict(self._moved(env))
-        usual = {path for path in (*HIDDEN, *_at_moved(moved)) if not _is_within(path, [*show, *kept])}
+        others = [*self._within_home(self.accounts), *self._left(elsewhere, env)]
+        usual = {
+            path for path in (*HIDDEN, *_at_moved(moved), *others) if not _is_within(path, [*show, *kept])
+        }
         view = HomeView(
             place=str(place),
             real=str(self.real),
@@ -89,8 +92,24 @@ class Views:
         given["XDG_CACHE_HOME"] = env.get("XDG_CACHE_HOME") or str(self.real / ".cache")
         return {**env, "HOME": str(place), **given}, view
 
-    def _own(self) -> Iterator[str]:
-        for folder in self.own:
+    def _inside(self, path: str) -> str | None:
+        """Return a path relative to HOME; None for one that lies elsewhere, which needs no showing."""
+        if not path.startswith("/"):
+            return path
+        whole = Path(path)
+        if whole == self.real or not whole.is_relative_to(self.real):
+            return None
+        return whole.relative_to(self.real).as_posix() + "/" * path.endswith("/")
+
+    def _left(self, elsewhere: Sequence[HomePath], env: Mapping[str, str]) -> Iterator[str]:
+        """Yield what an agent has in HOME of its usual account, when it works on another one."""
+        for one in elsewhere:
+            named = Path(env[one.moved_by or ""])
+            if named in self.accounts and not (self.real / one.path).is_relative_to(named):
+                yield _plain(one.path)
+
+    def _within_home(self, folders: Sequence[Path]) -> Iterator[str]:
+        for folder in folders:
             for inner, outer in ((folder, self.real), (folder.resolve(), self.real.resolve())):
                 if inner != outer and inner.is_relative_to(outer):
                     yield inner.relative_to(outer).as_posix()

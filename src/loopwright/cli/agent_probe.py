@@ -14,16 +14,18 @@ from loopwright.adapters.agents.environment import agent_environment, secret_val
 from loopwright.adapters.git import workspace_env
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.app import home_view
+from loopwright.app import accounts, home_view
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.lines import one_line
 from loopwright.cli.output import duration, money
 from loopwright.config.resolve import Settings
+from loopwright.core.accounts import called, usual
 from loopwright.core.errors import CannotRun, UserError
 from loopwright.core.failures import RULES
 from loopwright.core.ids import Kind
 from loopwright.core.permissions import Access, Permissions
 from loopwright.core.policy import Limits
+from loopwright.engine import accounts as accounts_of_runs
 from loopwright.engine.runs import Ended, agent_spec, drive_agent
 from loopwright.ports import AgentRequest, Spent
 
@@ -34,14 +36,14 @@ _NO_GIT: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _LIMITS: Final = Limits(hard_s=120.0, idle_s=60.0, done_grace_s=10.0)
 
 
-def probe(name: str, settings: Settings) -> Finding:
+def probe(name: str, settings: Settings, account: str | None = None) -> Finding:
     """Let an agent make one turn in an empty repository, and say what came of it."""
-    title = f"probe of {name}"
+    title = f"probe of {called(name, account)}"
     began = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="loopwright-probe-", dir=_place(settings)) as scratch:
             workspace = _repository(Path(scratch) / "workspace")
-            ended = asyncio.run(_turn(name, settings, Path(scratch), workspace))
+            ended = asyncio.run(_turn(name, settings, Path(scratch), workspace, account))
     except (CannotRun, UserError, OSError, subprocess.CalledProcessError) as problem:
         hint = getattr(problem, "hint", None)
         return Finding(name=title, status=Status.FAIL, text=one_line(str(problem), 300), fix=hint or "")
@@ -75,7 +77,7 @@ def _repository(workspace: Path) -> Path:
     return workspace
 
 
-async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path) -> Ended:
+async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path, account: str | None) -> Ended:
     policy = settings.policy()
     agent = registry.agent(name)
     run_id = new_id(Kind.RUN)
@@ -88,7 +90,9 @@ async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path) -
         permissions=Permissions(access=Access.READ_ONLY),
         options=policy.agent_options.get(name, {}),
     )
-    invocation = agent.invocation(request)
+    known = accounts(settings, os.environ)
+    drawn = accounts_of_runs.account(known, name, account or usual(known, name))
+    invocation = accounts_of_runs.drawing(agent.invocation(request), name, drawn)
     env = agent_environment(os.environ, invocation, policy.environment, dict(workspace_env(workspace)))
     env, view = home_view(settings, os.environ)(env, invocation, scratch / "user")
     spec = agent_spec(
@@ -97,7 +101,7 @@ async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path) -
         run_id=run_id,
         env=env,
         limits=replace(_LIMITS, term_grace_s=policy.limits.term_grace_s),
-        secrets=secret_values(env),
+        secrets=(*secret_values(env), *(env[name] for name in drawn.variables)),
         home=view,
     )
     keepers = ProcessKeepers()

@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from loopwright.cli import checkup_home, checkup_machine
+from loopwright.cli import checkup_accounts, checkup_home, checkup_machine
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.context import look_settings
 from loopwright.cli.exits import ExitCode
@@ -26,32 +26,38 @@ _OF_MACHINE: Final[tuple[Callable[[], list[Finding]], ...]] = (
 )
 _OF_HOME: Final[tuple[Callable[[Settings], list[Finding]], ...]] = (
     checkup_machine.agents,
+    checkup_accounts.accounts,
     checkup_home.home,
     checkup_home.disk,
     checkup_home.database,
 )
 
 
-def doctor(*, agent: str | None = None, probe: bool = False, json: bool = False) -> int:
+def doctor(
+    *, agent: str | None = None, account: str | None = None, probe: bool = False, json: bool = False
+) -> int:
     """Check this machine: git, Python, agents, disk, database, and what keeps agents contained.
 
     Parameters
     ----------
     agent
         Which agent to probe (default: the one that the settings name).
+    account
+        Which of the agent's accounts to probe (default: its first).
     probe
         Let the agent make one short turn with your own login, as a run would: it costs what one answer costs.
     json
         Print one JSON document.
     """
-    if agent is not None and not probe:
-        raise BadConfig("--agent is only for --probe", hint="every agent is looked at anyway")
+    if (agent is not None or account is not None) and not probe:
+        flag = "--agent" if agent is not None else "--account"
+        raise BadConfig(f"{flag} is only for --probe", hint="every agent and account is looked at anyway")
     findings = _findings()
     if probe:
         from loopwright.cli.agent_probe import probe as one_turn
 
         settings = look_settings()
-        findings.append(one_turn(agent or settings.values.agent, settings))
+        findings.append(one_turn(agent or settings.values.agent, settings, account))
     counts = Counter(finding.status for finding in findings)
     code = ExitCode.ENVIRONMENT if counts[Status.FAIL] else ExitCode.VERIFIED
     if json:

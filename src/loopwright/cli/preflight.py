@@ -1,17 +1,20 @@
 """What is looked at before any money is spent: the agents that a plan will really use, its folder and its checks."""
 
+import os
 from pathlib import Path
 
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.environment import user_env
+from loopwright.app import accounts
+from loopwright.cli.checkup_accounts import check
 from loopwright.cli.context import Place
 from loopwright.cli.lines import listed
 from loopwright.cli.probes import FoundAgent, find_agent
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
-from loopwright.core.envelopes import named
 from loopwright.core.errors import BadConfig, Refused, UserError
+from loopwright.core.fallback import named
 from loopwright.ports import Base, PlannedWork
 
 
@@ -66,8 +69,22 @@ def _unknown_fallback(settings: Settings) -> list[str]:
     ]
 
 
+def check_accounts(settings: Settings) -> None:
+    """Refuse an account that no agent could be started with, before anything is spent."""
+    known = registry.known_agents()
+    for agent, several in accounts(settings, os.environ).items():
+        if agent not in known:
+            raise BadConfig(
+                f"agents.{agent}.accounts: there is no agent named {agent!r}{did_you_mean(agent, known)}",
+                hint=f"the agents are: {', '.join(known)}",
+            )
+        for one in several:
+            check(agent, one, settings)
+
+
 def check_options(settings: Settings) -> None:
     """Refuse options of agents that do not exist, or that the agent does not know: each with its place."""
+    check_accounts(settings)
     known = registry.known_agents()
     problems: list[str] = []
     for name, options in settings.values.agents.items():

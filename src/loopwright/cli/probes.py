@@ -17,7 +17,7 @@ from loopwright.cli.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import BadConfig, UserError
 from loopwright.core.permissions import Access, Permissions
-from loopwright.ports import Agent, AgentRequest
+from loopwright.ports import Agent, AgentRequest, Invocation
 
 PROBE_S: Final = 5.0
 """How long a program may take to say its version."""
@@ -92,9 +92,21 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
 
 def _wrong_options(agent: Agent, settings: Settings, models: Iterable[str | None]) -> tuple[str, str] | None:
     """Ask an agent how it would be started, and return what is wrong with its options, with their place."""
-    policy = settings.policy()
     for model in models:
-        request = AgentRequest(
+        try:
+            invocation_of(agent, settings, model)
+        except BadConfig as bad:
+            keys = [f"agents.{agent.name}.{option}" for option in bad.options]
+            places = [f"{settings.origins[key]}: {key}" for key in keys if key in settings.origins]
+            return ": ".join(filter(None, (", ".join(places), str(bad)))), bad.hint or "mend the option"
+    return None
+
+
+def invocation_of(agent: Agent, settings: Settings, model: str | None = None) -> Invocation:
+    """Return how an agent would be started with the settings in force; raise where its options are wrong."""
+    policy = settings.policy()
+    return agent.invocation(
+        AgentRequest(
             prompt="",
             workspace=Path("/workspace"),
             run_directory=Path("/run"),
@@ -102,13 +114,7 @@ def _wrong_options(agent: Agent, settings: Settings, models: Iterable[str | None
             permissions=Permissions(access=Access(policy.permission_mode)),
             options=policy.agent_options.get(agent.name, {}),
         )
-        try:
-            agent.invocation(request)
-        except BadConfig as bad:
-            keys = [f"agents.{agent.name}.{option}" for option in bad.options]
-            places = [f"{settings.origins[key]}: {key}" for key in keys if key in settings.origins]
-            return ": ".join(filter(None, (", ".join(places), str(bad)))), bad.hint or "mend the option"
-    return None
+    )
 
 
 def _install(name: str) -> str:

@@ -13,7 +13,7 @@ from loopwright.cli.lines import counted
 from loopwright.cli.looking import glancing
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
-from loopwright.core.envelopes import standing
+from loopwright.core.envelopes import envelope_id, label, standing
 from loopwright.core.model import Envelope, QuotaWindow
 from loopwright.core.states import EnvelopeState
 
@@ -32,16 +32,29 @@ def quota(*, json: bool = False) -> int:
         Print them as JSON.
     """
     with glancing() as look:
-        found = look.store.read_sync(lambda tx: tx.find(Envelope, order_by=("agent",)))
+        found = look.store.read_sync(lambda tx: tx.find(Envelope, order_by=("agent", "account")))
+    named = _named()
+    unused = [one for one in named if one not in {envelope.id for envelope in found}]
     if json:
-        print_json({"envelopes": found})
+        print_json({"envelopes": found, "unused": unused})
         return ExitCode.VERIFIED
     out = console()
-    if not found:
+    if not found and not unused:
         out.print("no agent has drawn from any account yet")
+    several = {one.partition("/")[0] for one in named}
     for one in found:
-        _print(out, one)
+        _print(out, one, "" if one.agent not in several or one.id in named else "  not in your settings")
+    for name in unused:
+        out.print(Text(name, style="bold").append("  not used yet", style="dim"))
     return ExitCode.VERIFIED
+
+
+def _named() -> list[str]:
+    """Return the accounts that the settings name, in their order."""
+    from loopwright.cli.context import look_settings
+
+    accounts = look_settings().values.accounts
+    return [envelope_id(agent, name) for agent, several in accounts.items() for name in several]
 
 
 @app.command(name="open")
@@ -51,7 +64,7 @@ def open_(name: str, /, *, json: bool = False) -> int:
     Parameters
     ----------
     name
-        The agent whose account it is.
+        The agent whose account it is; `AGENT/ACCOUNT` where it has several.
     json
         Print the result as JSON.
     """
@@ -78,12 +91,12 @@ async def _open(name: str, *, as_json: bool) -> int:
     return ExitCode.VERIFIED
 
 
-def _print(out: Console, envelope: Envelope) -> None:
+def _print(out: Console, envelope: Envelope, more: str) -> None:
     closed = envelope.state is EnvelopeState.CLOSED
-    head = Text(envelope.agent, style="bold").append(
+    head = Text(label(envelope), style="bold").append(
         f"  {standing(envelope)}", style="yellow" if closed else "green"
     )
-    out.print(Wrapped(head.append(f"  ({counted(envelope.runs, 'run')})", style="dim"), indent="  "))
+    out.print(Wrapped(head.append(f"  ({counted(envelope.runs, 'run')}){more}", style="dim"), indent="  "))
     if closed and envelope.reason:
         out.print(Wrapped(Text(f"  it said: {envelope.reason}"), indent="  "))
     for window in envelope.windows:

@@ -24,6 +24,7 @@ from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.lines import counted
 from loopwright.cli.output import console, print_json
 from loopwright.cli.preflight import (
+    check_accounts,
     check_agents,
     check_fallback,
     check_folder,
@@ -147,6 +148,7 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
     settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
     missing = check_agents(settings, work)
     check_fallback(settings)
+    check_accounts(settings)
     check_gates(settings, work)
     plan_name = relative(path, place.root)
     notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)

@@ -17,6 +17,7 @@ from loopwright.cli.rows import Roomy, one_line
 from loopwright.cli.steps import Step, plan_steps, print_steps
 from loopwright.cli.table import screen
 from loopwright.cli.task_screen import Names, print_lines, task_screen
+from loopwright.core.accounts import ACCOUNT
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.ids import short_id
@@ -184,11 +185,13 @@ def _run_facts(view: RunView) -> list[tuple[str, str]]:
     usage = view.usage
     tokens = f"{usage.input_tokens or '?'} in, {usage.output_tokens or '?'} out" if usage else ""
     agent = " ".join(filter(None, (view.agent, view.agent_version, view.model)))
+    account = view.account or ""
     ended = f"exit code {view.exit_code}" if view.exit_code is not None else ""
     return [
         ("task", f"{view.task_key} attempt {view.attempt}" if view.task_key else ""),
         ("plan", short_id(view.plan_id)),
         ("agent", agent),
+        ("account", account if account != ACCOUNT else ""),
         ("permission", view.permission_mode or ""),
         ("started", f"{view.started_at:%Y-%m-%d %H:%M:%S} UTC" if view.started_at else "not yet"),
         ("lasted", duration(view.lasted_s)),

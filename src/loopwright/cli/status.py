@@ -19,6 +19,7 @@ from loopwright.cli.steps import plan_steps, print_steps
 from loopwright.cli.table import exit_code as code_of
 from loopwright.cli.table import screen, standing
 from loopwright.core.documents import document, plain
+from loopwright.core.envelopes import label
 from loopwright.core.envelopes import standing as standing_of
 from loopwright.core.ids import short_id
 from loopwright.core.model import Envelope, RecordedEvent
@@ -94,7 +95,7 @@ def status(
     out = console()
     out.print(_workers_line(workers, look))
     if closed:
-        said = "; ".join(f"{one.agent} is {standing_of(one)}" for one in closed)
+        said = "; ".join(f"{label(one)} is {standing_of(one)}" for one in closed)
         out.print(f"[yellow]note[/]: {escape(said)}")
     if plan is None:
         _print_plans(out, plans, total, everywhere=all or project_here() is None)

@@ -234,6 +234,18 @@ def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: in
             told = change.in_words() if change else "its commits are not in this repository"
             lines[-1].append(f"  {told}")
             lines.append(Text(f"     {diff_command(one.base_sha, one.tip_sha)}", style="dim"))
+        lines += _who_worked(one)
+    return lines
+
+
+def _who_worked(attempt: AttemptView) -> Lines:
+    """Say who stood in for whom: never does another agent, model or account take over unseen."""
+    lines = []
+    if len(attempt.drew) > 1:
+        lines.append(Text(f"     worked on by {', then '.join(attempt.drew)}", style="yellow"))
+    if attempt.stands_in:
+        who = " ".join(filter(None, (attempt.agent, attempt.model)))
+        lines.append(Text(f"     {who} stands in: {_flat(attempt.stands_in)}", style="yellow"))
     return lines
 
 

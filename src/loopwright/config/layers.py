@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
+from loopwright.config.accounts import ACCOUNT_SETTINGS
 from loopwright.config.gates import WrongGates, gate_table
 from loopwright.config.nearest import did_you_mean, nearest, quoted
 from loopwright.config.settings import GROUPS, setting_of, settings
@@ -75,11 +76,23 @@ def _flatten(tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         elif isinstance(value, Mapping) and name == "agents":
             for agent, options in value.items():
                 if isinstance(options, Mapping):
-                    yield from ((f"agents.{agent}.{key}", inner) for key, inner in options.items())
+                    yield from _flatten_agent(f"agents.{agent}", options)
                 else:
                     yield f"agents.{agent}", options
         else:
             yield str(name), value
+
+
+def _flatten_agent(agent: str, options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in options.items():
+        if key != "accounts" or not isinstance(value, Mapping):
+            yield f"{agent}.{key}", value
+            continue
+        for name, account in value.items():
+            if isinstance(account, Mapping) and account:
+                yield from ((f"{agent}.accounts.{name}.{inner}", given) for inner, given in account.items())
+            else:
+                yield f"{agent}.accounts.{name}", account
 
 
 def _problems(key: str, value: object, level: Level) -> list[Problem]:
@@ -105,6 +118,11 @@ def _unknown(key: str, value: object) -> str:
     if key in GROUPS:
         inner = ", ".join(each for each in settings() if each.startswith(f"{key}."))
         return f"expected a table with {inner}, got {quoted(value)}"
+    if key.startswith("agents.") and ".accounts" in key:
+        return (
+            'expected a table for each account, such as [agents.claude.accounts.work] with home = "~/.claude-work" '
+            f"(its keys are {', '.join(ACCOUNT_SETTINGS)})"
+        )
     if key == "agents" or key.startswith("agents."):
         return 'expected a table for each agent, such as [agents.claude] with binary = "…"'
     # Someone who writes `hard` means `limits.hard`.

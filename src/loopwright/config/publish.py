@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
+from loopwright.config.accounts import ACCOUNT_NAME, ACCOUNT_SETTINGS
 from loopwright.config.settings import AGENT_NAME, OPTION, Setting, description_of, settings
 
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -28,6 +29,11 @@ def render_settings_table() -> str:
         f"| `agents.NAME.OPTION` | {OPTION.name} | empty | `LOOPWRIGHT_AGENTS__NAME__OPTION` "
         f"| {description_of('agents')} |"
     )
+    for name, one in ACCOUNT_SETTINGS.items():
+        rows.append(
+            f"| `agents.NAME.accounts.ACCOUNT.{name}` ¹ | {one.kind.name} | empty "
+            f"| `LOOPWRIGHT_AGENTS__NAME__ACCOUNTS__ACCOUNT__{name.upper()}` | {one.description} |"
+        )
     return "\n".join(rows) + "\n"
 
 
@@ -60,9 +66,30 @@ def settings_properties(*, machine: bool, leave_out: Collection[str] = ()) -> di
         "type": "object",
         "description": description_of("agents"),
         "propertyNames": {"pattern": f"^{AGENT_NAME}$"},
-        "additionalProperties": {"type": "object", "additionalProperties": dict(OPTION.schema)},
+        "additionalProperties": {
+            "type": "object",
+            "additionalProperties": dict(OPTION.schema),
+            "properties": {"accounts": _accounts_schema() if machine else False},
+        },
     }
     return properties
+
+
+def _accounts_schema() -> dict[str, Any]:
+    keys = {
+        name: {"description": one.description, **one.kind.schema} for name, one in ACCOUNT_SETTINGS.items()
+    }
+    return {
+        "type": "object",
+        "description": "Accounts of the agent, each with a config home or variables of its own.",
+        "propertyNames": {"pattern": f"^{ACCOUNT_NAME}$"},
+        "additionalProperties": {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": False,
+            "properties": keys,
+        },
+    }
 
 
 def configuration_schema(*, machine: bool) -> dict[str, Any]:

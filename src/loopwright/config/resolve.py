@@ -78,7 +78,11 @@ class Settings:
         if setting_of(key) is None:
             raise BadConfig(f"{key}: unknown setting{did_you_mean(key, settings())}")
         value: Any = self.values
-        for part in key.split("."):
+        parts = key.split(".")
+        if len(parts) == 5:
+            # An account's are kept apart from the options that its agent is given.
+            value, parts = self.values.accounts, [parts[1], *parts[3:]]
+        for part in parts:
             value = value.get(part) if isinstance(value, Mapping) else getattr(value, part)
         return value
 

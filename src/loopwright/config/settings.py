@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from loopwright.config.accounts import ACCOUNT_NAME, ACCOUNT_SETTINGS
 from loopwright.config.gates import GATES
 from loopwright.config.kinds import (
     DOLLARS,
@@ -269,7 +270,7 @@ class Values:
             schema={"pattern": _FALLBACK},
         ),
         (),
-        "Agents, with a model if you like, that take over while an account is closed; the first open one does.",
+        "Agents, with a model if you like, that take over while an account is closed, or where a model cannot do it.",
     )
     host_lost_after: float = _setting(
         duration(), 120.0, "How long a machine may be silent before others take its work over."
@@ -323,6 +324,8 @@ class Values:
         default_factory=dict,
         metadata={"description": "Options of single agents, such as binary or max_turns."},
     )
+    accounts: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    """What the settings name as accounts of agents, by agent and name; see `config.accounts`."""
     gates: tuple[GateCommand, ...] = _setting(
         GATES, (), "The project's own checks, run in order; all of them decide."
     )
@@ -331,14 +334,19 @@ class Values:
     def read(cls, written: Mapping[str, Any]) -> "Values":
         """Return the settings for values by dotted key as they were written, which were checked before."""
         tree: dict[str, dict[str, Any]] = {"": {}, "agents": {}, **{name: {} for name in GROUPS}}
+        accounts: dict[str, dict[str, dict[str, Any]]] = {}
         for key, value in written.items():
             setting = setting_of(key)
             assert setting is not None, key
             group, _, name = key.rpartition(".")
+            if account := _account(key):
+                agent, account_name, _ = account
+                accounts.setdefault(agent, {}).setdefault(account_name, {})[name] = setting.kind.read(value)
+                continue
             branch = tree[group] if group in tree else tree["agents"].setdefault(group.partition(".")[2], {})
             branch[name] = setting.kind.read(value)
         groups: dict[str, Any] = {name: made(**tree[name]) for name, made in GROUPS.items()}
-        return cls(**tree[""], **groups, agents=tree["agents"])
+        return cls(**tree[""], **groups, agents=tree["agents"], accounts=accounts)
 
     def policy(self) -> Policy:
         """Return what a plan is dispatched with."""
@@ -432,13 +440,31 @@ def setting_of(key: str) -> Setting | None:
     known = settings().get(key)
     if known is not None:
         return known
+    if account := _account(key):
+        agent, name, option = account
+        made = ACCOUNT_SETTINGS[option]
+        description = f"{made.description} (Account {name} of {agent}.)"
+        return Setting(key=key, kind=made.kind, default=None, description=description, machine=True)
     parts = key.split(".")
     if (
         len(parts) == 3
+        and parts[2] != "accounts"
         and parts[0] == "agents"
         and re.fullmatch(AGENT_NAME, parts[1])
         and _OPTION_NAME.fullmatch(parts[2])
     ):
         description = f"Option {parts[2]} of the agent {parts[1]}."
         return Setting(key=key, kind=OPTION, default=None, description=description, machine=False)
+    return None
+
+
+def _account(key: str) -> tuple[str, str, str] | None:
+    """Return agent, account and option of the key of an account's setting; None for any other."""
+    match key.split("."):
+        case ["agents", agent, "accounts", name, option] if (
+            option in ACCOUNT_SETTINGS
+            and re.fullmatch(AGENT_NAME, agent)
+            and re.fullmatch(ACCOUNT_NAME, name)
+        ):
+            return agent, name, option
     return None

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from loopwright.core import fallback
 from loopwright.core.budget import over_budget
 from loopwright.core.envelopes import Admission, Choice, Held, unwilling
 from loopwright.core.graph import scopes_overlap
@@ -32,6 +33,8 @@ class Front:
     """Tasks whose attempt is being checked or landed: it keeps others off its scope, but needs no agent."""
     waiting: tuple[Attempt, ...] = ()
     """Attempts parked until a time or until a person resumes them."""
+    handed_on: Mapping[str, Task] = field(default_factory=dict)
+    """By the id of the attempt, the tasks of those in `waiting` that an agent has handed on for good."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +48,8 @@ class Frontier:
     """How many verifications may start; None on a shared home, where they take the room of attempts."""
     envelopes: Mapping[str, Envelope] = field(default_factory=dict)
     """What agents draw from, by id."""
+    accounts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The accounts of each agent for which the settings name any, in their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +131,7 @@ class Decided:
 def decide(frontier: Frontier, now: datetime) -> Decided:
     """Return everything that may happen now, most urgent loop first."""
     left, verify_left = frontier.room, frontier.verify_room
-    admission = Admission(frontier.envelopes, now)
+    admission = Admission(frontier.envelopes, now, frontier.accounts)
     decisions: list[Decision] = [OpenEnvelope(envelope_id=one.id) for one in admission.proven]
     due: list[datetime] = []
     for front in sorted(frontier.fronts, key=_urgency):
@@ -179,8 +184,10 @@ def _start_tasks(
     due: list[datetime] = []
     held: list[Held] = []
 
-    def admit(agent: str, model: str | None) -> Choice | None:
-        choice = admission.choose(agent, model, policy.fallback)
+    def admit(
+        agent: str, model: str | None, others: Sequence[str], stays: str | None = None
+    ) -> Choice | None:
+        choice = admission.choose(agent, model, others, stays=stays)
         if isinstance(choice, Choice):
             return choice
         held.append(choice)
@@ -194,15 +201,18 @@ def _start_tasks(
         # What waits for an envelope goes on when that opens, or when another agent may take over.
         if attempt.envelope_id is None and _waits(attempt.wake_at, attempt.updated_at, now):
             due.append(attempt.wake_at)
-        elif len(decisions) < room and (choice := admit(attempt.agent, attempt.model)):
-            decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
+        elif len(decisions) < room:
+            task = front.handed_on.get(attempt.id)
+            others = fallback.after(task, policy) if task is not None else policy.fallback
+            if choice := admit(attempt.agent, attempt.model, others, attempt.account):
+                decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
     for task in front.ready:
         if task.not_before is not None and _waits(task.not_before, task.updated_at, now):
             due.append(task.not_before)
         elif (
             len(decisions) < room
             and not any(scopes_overlap(task.scope, scope) for scope in busy_scopes)
-            and (choice := admit(task.agent or policy.agent, task.model or policy.model))
+            and (choice := admit(*fallback.meant(task, policy), fallback.after(task, policy)))
         ):
             decisions.append(StartAttempt(task_id=task.id, instead=_special(choice)))
             busy_scopes.append(task.scope)

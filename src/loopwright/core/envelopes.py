@@ -2,20 +2,26 @@
 
 An envelope that was closed is half open once its time is over: one attempt is let through to find out. When the
 service answers it, everybody may draw again; when not, the envelope stays closed for longer.
+
+An agent may have several accounts, each with an envelope of its own. It is closed only when all of them are.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
+from loopwright.core.accounts import ACCOUNT, called
 from loopwright.core.failures import RULES
-from loopwright.core.model import Envelope
+from loopwright.core.fallback import named
+from loopwright.core.model import Envelope, QuotaWindow
 from loopwright.core.policy import Policy
 from loopwright.core.states import EnvelopeState
 
-ACCOUNT: Final = "default"
-"""The only account that an agent has today: the one that its own program is logged in with."""
+UNKNOWN: Final = 0.5
+"""What is left of an account of which nothing is known: neither full nor empty. One that is known to be less than half
+used goes before it, and one that is known to be more than half used after it."""
 
 SPREAD: Final = timedelta(seconds=5)
 """Up to so much is waited beyond a reset: clocks differ, and many may wait for the same moment."""
@@ -52,9 +58,16 @@ class Held:
 class Admission:
     """Lets attempts through in one pass of policy: one probe for each envelope, and nobody else while it is closed."""
 
-    def __init__(self, envelopes: Mapping[str, Envelope], now: datetime) -> None:
+    def __init__(
+        self,
+        envelopes: Mapping[str, Envelope],
+        now: datetime,
+        accounts: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
+        """Take the envelopes as they stand, and the accounts of each agent that has several, in order."""
         self._envelopes = envelopes
         self._now = now
+        self._accounts = accounts
         self._probing = {one.id for one in envelopes.values() if one.probe is not None}
 
     @property
@@ -62,40 +75,97 @@ class Admission:
         """Return the closed envelopes whose probe works long enough to know that they are open."""
         return (one for one in self._envelopes.values() if _is_proven(one, self._now))
 
-    def choose(self, agent: str, model: str | None, fallback: Sequence[str] = ()) -> Choice | Held:
-        """Return who works: the agent itself, or the first open one of those that may take over."""
-        if not self._is_closed(agent):
+    def choose(
+        self, agent: str, model: str | None, fallback: Sequence[str] = (), *, stays: str | None = None
+    ) -> Choice | Held:
+        """Return who works: the agent itself, or the first open one of those that may take over.
+
+        `stays` is the account that its conversation lives with.
+        """
+        if probed := self._probe(agent, stays):
+            self._probing.add(probed.id)
+            return Choice(agent=agent, model=model, probes=probed.id)
+        if self._open(agent):
             return Choice(agent=agent, model=model)
-        envelope = self._envelopes[envelope_id(agent)]
-        if self._may_probe(envelope):
-            self._probing.add(envelope.id)
-            return Choice(agent=agent, model=model, probes=envelope.id)
+        envelope = self._first_to_open(agent)
         if envelope.failure is not None and RULES[envelope.failure].fallback:
             for other, its_model in map(named, fallback):
-                if not self._is_closed(other):
+                if self._open(other):
                     return Choice(
                         agent=other, model=its_model, because=f"{agent} is closed: {because(envelope)}"
                     )
-        return Held(envelope=envelope, look_again_at=self._look_again_at(envelope))
+        due = [at for one in self._closed(agent) if (at := self._look_again_at(one))]
+        return Held(envelope=envelope, look_again_at=min(due, default=None))
 
-    def _is_closed(self, agent: str) -> bool:
-        envelope = self._envelopes.get(envelope_id(agent))
-        return (
-            envelope is not None
-            and envelope.state is EnvelopeState.CLOSED
-            and not _is_proven(envelope, self._now)
-        )
+    def account(self, agent: str, attempt: str, stays: str | None = None) -> str | None:
+        """Return the account that an attempt draws from now; None when all are closed to it.
+
+        The one that it finds out about; else the one that its conversation lives with; else, of those that are open,
+        the one with most left, in the order of the settings where they are alike.
+        """
+        for name in self._names(agent):
+            envelope = self._envelopes.get(envelope_id(agent, name))
+            if envelope is not None and envelope.state is EnvelopeState.CLOSED and envelope.probe == attempt:
+                return name
+        opened = self._open(agent)
+        if stays in opened:
+            return stays
+        # The first of several that are alike: `max` keeps the order.
+        return max(opened, key=lambda name: remaining(self._of(agent, name), self._now), default=None)
+
+    def _names(self, agent: str) -> Sequence[str]:
+        return self._accounts.get(agent) or (ACCOUNT,)
+
+    def _of(self, agent: str, account: str) -> Envelope | None:
+        return self._envelopes.get(envelope_id(agent, account))
+
+    def _open(self, agent: str) -> list[str]:
+        closed = {one.account for one in self._closed(agent)}
+        return [name for name in self._names(agent) if name not in closed]
+
+    def _closed(self, agent: str) -> list[Envelope]:
+        found = [one for name in self._names(agent) if (one := self._of(agent, name))]
+        return [one for one in found if one.state is EnvelopeState.CLOSED and not _is_proven(one, self._now)]
+
+    def _probe(self, agent: str, stays: str | None) -> Envelope | None:
+        """Return the envelope to find out about: of the account that it stays with, else of the first that is due.
+
+        What only a person can mend is not tried while another account is open: it would fail again for nothing.
+        """
+        opened = self._open(agent)
+        if stays in opened:
+            return None
+        due = [one for one in self._closed(agent) if self._may_probe(one)]
+        hopeful = [one for one in due if not (opened and needs_person(one))]
+        return min(hopeful, key=lambda one: one.account != stays, default=None)
 
     def _may_probe(self, envelope: Envelope) -> bool:
         # Now before the last change: the clock was set back, and how long it still is nobody knows but who finds out.
         over = envelope.until is None or envelope.until <= self._now or self._now < envelope.updated_at
         return over and envelope.id not in self._probing
 
+    def _first_to_open(self, agent: str) -> Envelope:
+        return min(self._closed(agent), key=lambda one: one.until or self._now)
+
     def _look_again_at(self, envelope: Envelope) -> datetime | None:
         if envelope.probe is None:
             return envelope.until if envelope.until and envelope.until > self._now else None
         # Until its agent works, and when it ends, there is an event to wait for.
         return envelope.probed_at + PROVEN_AFTER if envelope.probed_at else None
+
+
+def remaining(envelope: Envelope | None, now: datetime) -> float:
+    """Return how much of an account is left, from 0 to 1: as much as in the window that has least."""
+    windows = envelope.windows if envelope is not None else ()
+    return min((_left(window, now) for window in windows), default=UNKNOWN)
+
+
+def _left(window: QuotaWindow, now: datetime) -> float:
+    if window.resets_at is not None and window.resets_at <= now:
+        return 1.0
+    if window.rejected:
+        return 0.0
+    return UNKNOWN if window.used is None else 1.0 - min(window.used, 1.0)
 
 
 def _is_proven(envelope: Envelope, now: datetime) -> bool:
@@ -107,10 +177,9 @@ def _is_proven(envelope: Envelope, now: datetime) -> bool:
     )
 
 
-def named(entry: str) -> tuple[str, str | None]:
-    """Return agent and model of an entry of `fallback`."""
-    agent, _, model = entry.partition(":")
-    return agent, model or None
+def label(envelope: Envelope) -> str:
+    """Return what people call it: the agent alone where it is its usual account."""
+    return called(envelope.agent, envelope.account)
 
 
 def because(envelope: Envelope) -> str:
@@ -137,12 +206,12 @@ def needs_person(envelope: Envelope) -> bool:
 
 def to_do(envelope: Envelope) -> str:
     """Say what a person has to do about it."""
-    return f"{because(envelope)} Then `loopwright quota open {envelope.agent}`"
+    return f"{because(envelope)} Then `loopwright quota open {label(envelope)}`"
 
 
 def unwilling(policy: Policy, envelope: Envelope, now: datetime) -> str:
     """Say why a plan does not wait for an envelope; empty when it does."""
-    name = f"{envelope.agent} is {standing(envelope)}"
+    name = f"{label(envelope)} is {standing(envelope)}"
     if not policy.wait_for_limits:
         return name
     if policy.longest_wait_s is None:

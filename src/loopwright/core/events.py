@@ -67,6 +67,12 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "question_answered": EventType(_NORMAL, "A person answered a question."),
         "question_expired": EventType(_HIGH, "Nobody answered a question in time."),
         "question_withdrawn": EventType(_LOW, "Nobody needs the answer any more."),
+        "task_handed_on": EventType(
+            _HIGH, "An agent or model could not do the task; the next of `fallback` takes it over for good."
+        ),
+        "account_changed": EventType(
+            _NORMAL, "An attempt goes on with another account of its agent, in a conversation of its own."
+        ),
         "envelope_closed": EventType(_HIGH, "An account lets no more runs through; what needs it waits."),
         "envelope_probing": EventType(_LOW, "One attempt finds out whether a closed account is open again."),
         "envelope_still_closed": EventType(_LOW, "The account was found closed once more."),

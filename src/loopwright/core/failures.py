@@ -66,7 +66,8 @@ class Rule:
     hopeless: bool = False
     """The same failure twice, both times at once, is not tried a third time."""
     fallback: bool = False
-    """The next agent of the list `fallback` takes over, if there is one."""
+    """The next agent of the list `fallback` takes over, if there is one: where an account is closed, until it is open
+    again, else for good."""
 
 
 RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
@@ -75,10 +76,10 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.GATE: Rule(Level.ATTEMPT, "A check failed on the result; read its last lines."),
         Failure.CONFLICT: Rule(Level.ATTEMPT, "The work collides with what landed meanwhile."),
         Failure.AGENT_ERROR: Rule(Level.ATTEMPT, "The agent itself reported an error.", hopeless=True),
-        Failure.REFUSAL: Rule(Level.ATTEMPT, "The model refused the task; reword it."),
+        Failure.REFUSAL: Rule(Level.ATTEMPT, "The model refused the task; reword it.", fallback=True),
         Failure.TOOL: Rule(Level.ATTEMPT, "A tool that the agent needs does not work."),
         Failure.TURNS: Rule(Level.ATTEMPT, "The agent used up its turns; raise them or split the task."),
-        Failure.CONTEXT: Rule(Level.ATTEMPT, "The task did not fit the model; split it."),
+        Failure.CONTEXT: Rule(Level.ATTEMPT, "The task did not fit the model; split it.", fallback=True),
         Failure.TIMEOUT: Rule(Level.ATTEMPT, "The run hit its time limit; raise it or split."),
         Failure.HANG: Rule(Level.ATTEMPT, "The run showed no sign of life and was ended."),
         Failure.STRAY_WRITE: Rule(Level.ATTEMPT, "The agent wrote into your own checkout."),
@@ -103,7 +104,13 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
             fallback=True,
         ),
         Failure.OVERLOADED: Rule(
-            Level.CALL, "The service is overloaded.", parks=True, first_s=5.0, longest_s=300.0, honours=True
+            Level.CALL,
+            "The service is overloaded.",
+            parks=True,
+            first_s=5.0,
+            longest_s=300.0,
+            honours=True,
+            fallback=True,
         ),
         Failure.AUTH: Rule(
             Level.NONE,
@@ -126,7 +133,9 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
             fallback=True,
         ),
         Failure.BUDGET: Rule(Level.NONE, "The budget is used up."),
-        Failure.MODEL: Rule(Level.NONE, "The service does not have that model; choose another."),
+        Failure.MODEL: Rule(
+            Level.NONE, "The service does not have that model; choose another.", fallback=True
+        ),
         Failure.CANNOT_START: Rule(Level.NONE, "The agent could not be started."),
         Failure.SETUP: Rule(Level.NONE, "The setup command failed in a clean workspace."),
         Failure.HOST_LOST: Rule(Level.CALL, "The machine that ran it went away."),

@@ -160,6 +160,8 @@ class Task:
     """Attempts that count against the limit."""
     call_failures: int = 0
     """Failures of transport or machine since the last judged attempt."""
+    passed_over: int = 0
+    """How many agents of its chain have handed it on for good (see `core.fallback`)."""
     max_attempts: int = 3
     agent: str | None = None
     model: str | None = None
@@ -214,6 +216,8 @@ class Attempt:
     wait_reason: str = ""
     questions: tuple[str, ...] = ()
     """What it waits for a person to answer."""
+    account: str | None = None
+    """The account that its last run drew from: its conversation lives there."""
     envelope_id: str | None = None
     """The envelope that is closed and that it waits for; it goes on when that opens, whatever `wake_at` says."""
     stands_in: str = ""
@@ -239,6 +243,8 @@ class Run:
     label: str = ""
     """`verify_<plan id>` for the plan's own gate, `setup_<commit>` for setting up a workspace, else empty."""
     agent: str | None = None
+    account: str | None = None
+    """Which of the agent's accounts it draws from; None before it starts."""
     model: str | None = None
     agent_version: str | None = None
     permission_mode: str | None = None
@@ -340,7 +346,7 @@ class QuotaWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What the runs of one agent draw from together: an account with its limits."""
+    """What the runs on one account of an agent draw from together, with its limits."""
 
     id: str
     """The agent's name and the account's: `claude/default`."""

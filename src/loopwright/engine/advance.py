@@ -68,15 +68,21 @@ async def advance(world: World) -> Advanced:
 
 def _frontier(tx: Tx, world: World) -> policy.Frontier:
     room, verify_room = _room(tx, world)
-    accounts = envelopes.standing(tx)
-    closed = any(one.state is EnvelopeState.CLOSED for one in accounts.values())
+    standing = envelopes.standing(tx)
+    closed = any(one.state is EnvelopeState.CLOSED for one in standing.values())
     fronts = []
     for loop in tx.find(Loop, state=LoopState.RUNNING, order_by=("priority",)):
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
         if plan is None:
             continue
         fronts.append(_front(tx, world, loop, plan, room=room, closed=closed))
-    return policy.Frontier(fronts=tuple(fronts), room=room, verify_room=verify_room, envelopes=accounts)
+    return policy.Frontier(
+        fronts=tuple(fronts),
+        room=room,
+        verify_room=verify_room,
+        envelopes=standing,
+        accounts=envelopes.names(world.accounts),
+    )
 
 
 def _room(tx: Tx, world: World) -> tuple[int, int | None]:
@@ -121,6 +127,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
         working=working,
         judged=tuple(task for task in running if task.id in checked),
         waiting=waiting,
+        handed_on={task.attempt_id: task for task in running if task.passed_over and task.attempt_id},
     )
 
 
@@ -196,7 +203,14 @@ def _given_to(tx: Tx, attempt: Attempt, instead: Choice | None) -> Attempt:
     run = tx.get(Run, attempt.run_id) if attempt.run_id else None
     if run is not None and run.state is RunState.QUEUED:
         tx.update(Run, run.id, agent=instead.agent, model=instead.model)
-    return tx.update(Attempt, attempt.id, agent=instead.agent, model=instead.model, stands_in=instead.because)
+    return tx.update(
+        Attempt,
+        attempt.id,
+        agent=instead.agent,
+        account=None,
+        model=instead.model,
+        stands_in=instead.because,
+    )
 
 
 def _go_on(tx: Tx, world: World, attempt: Attempt, instead: Choice | None) -> Leg | None:

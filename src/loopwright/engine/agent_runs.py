@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core import budget, prompts
+from loopwright.core.accounts import usual
 from loopwright.core.budget import over_budget
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
@@ -18,7 +19,7 @@ from loopwright.core.prices import estimate
 from loopwright.core.questions import Asking, asked_in
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, RunState
-from loopwright.engine import envelopes, questions, spending
+from loopwright.engine import accounts, envelopes, questions, spending
 from loopwright.engine.checks import Interrupted, exit_facts
 from loopwright.engine.moves import (
     MACHINE,
@@ -75,6 +76,8 @@ async def start_run(
             return await _start(world, rows, run, fence=fence)
         except _MustWait:
             await world.store.changed(_WAIT_S)
+        except _ClosedMeanwhile:
+            continue
         if interrupt.is_set():
             raise Interrupted
 
@@ -83,24 +86,32 @@ class _MustWait(Exception):
     """What running agents may cost leaves nothing for another one now."""
 
 
+class _ClosedMeanwhile(Exception):
+    """The account that the run was to draw from has closed, and another one is open."""
+
+
 async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
     attempt, plan = rows.attempt, rows.plan
     workspace = Path(need(attempt.workspace, "a workspace"))
 
-    def load(tx: Tx) -> tuple[list[Run], Permissions, list[Question], int | None]:
+    def load(tx: Tx) -> tuple[list[Run], Permissions, list[Question], int | None, str]:
         runs = tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",))
         # As they were when it began: whoever takes up a running agent must answer it as it was answered before.
         allowed = run.permissions or questions.permissions(tx, plan, rows.task, attempt)
         # The same for what it may cost.
         most = run.max_cost_micros if run.state is not RunState.QUEUED else _allowance(tx, world, run)
-        return runs, allowed, questions.of_attempt(tx, attempt), most
+        # And for the account; where all are closed, it does not matter which: the attempt is parked below.
+        chosen = run.account or envelopes.account_of(tx, world.accounts, attempt, run)
+        return runs, allowed, questions.of_attempt(tx, attempt), most, chosen or usual(world.accounts, name)
 
-    runs, permissions, asked, most = await world.store.read(load)
+    name = run.agent or attempt.agent
+    runs, permissions, asked, most, drawn = await world.store.read(load)
     earlier = [one for one in runs if one.id != run.id and one.started_at]
     before = earlier[0] if earlier else None
     agent = world.agent(run.agent or attempt.agent)
-    # Another agent's conversation is none that this one could go on with.
-    resumes = before is not None and before.agent == run.agent and "resume" in agent.capabilities
+    # Another agent's conversation is none that this one could go on with, nor one that another account's home has.
+    same = before is not None and (before.agent, before.account) == (run.agent, drawn)
+    resumes = same and "resume" in agent.capabilities
     prompt = prompts.implementer(
         plan,
         rows.task,
@@ -123,7 +134,8 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         max_cost_micros=most if "budget" in agent.capabilities else None,
         options=plan.policy.agent_options.get(agent.name, {}),
     )
-    invocation = agent.invocation(request)
+    account = accounts.account(world.accounts, agent.name, drawn)
+    invocation = accounts.drawing(agent.invocation(request), agent.name, account)
     values = {**world.workspace_values(workspace), **attempt_values(world, plan, attempt)}
     env, view = world.home_view(
         world.environment(plan, invocation, values), invocation, world.paths.user(attempt.id)
@@ -134,7 +146,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         run_id=run.id,
         env=env,
         limits=plan.policy.limits,
-        secrets=world.secrets(env),
+        secrets=(*world.secrets(env), *(env[name] for name in account.variables)),
         home=view,
     )
     if run.state is RunState.QUEUED:
@@ -147,8 +159,14 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
             now = _allowance(tx, world, run)
             if now is not None and (most is None or not 0 < most <= now):
                 raise _MustWait
-            if not envelopes.admit(tx, current, run, fence=fence):
+            if not envelopes.may_draw(tx, current, run, drawn) and envelopes.account_of(
+                tx, world.accounts, current, run
+            ):
+                raise _ClosedMeanwhile
+            if not envelopes.admit(tx, current, run, fence=fence, account=drawn):
                 return None
+            envelopes.note_account(tx, current, plan, run, drawn)
+            change_attempt(tx, attempt.id, fence, account=drawn)
             if current.state is AttemptState.PREPARING:
                 move_attempt(tx, current, AttemptState.WORKING, fence=fence)
             return move_run(
@@ -156,6 +174,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 run,
                 RunState.RUNNING,
                 argv=invocation.argv,
+                account=drawn,
                 host_id=world.me.host_id,
                 boot_id=world.me.boot_id,
                 prompt_sha256=hashlib.sha256(prompt.encode()).hexdigest(),
@@ -168,8 +187,8 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         if begun is None:
             return None
         run = begun
-    same = [one for one in earlier if one.session_ref and one.session_ref == run.session_ref]
-    return Started(run=run, spec=spec, request=request, before=_spent(same))
+    conversation = [one for one in earlier if one.session_ref and one.session_ref == run.session_ref]
+    return Started(run=run, spec=spec, request=request, before=_spent(conversation))
 
 
 def _allowance(tx: Tx, world: World, run: Run) -> int | None:

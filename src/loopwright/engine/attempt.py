@@ -19,6 +19,7 @@ from loopwright.core.errors import (
     UserError,
 )
 from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.fallback import handed_on, meant
 from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Run, Task
 from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed, backoff, pause_until
@@ -41,6 +42,7 @@ from loopwright.engine.moves import (
     cancel_attempt,
     change_attempt,
     fail_attempt,
+    hand_on,
     move_attempt,
     move_loop,
     need,
@@ -376,6 +378,10 @@ class AttemptLeg:
             goes_on = await self._park(rows, run, ended, failed, saved)
             if goes_on is not None:
                 return goes_on
+        if RULES[failed.failure].level is not Level.ATTEMPT and handed_on(
+            rows.task, failed.failure, rows.plan.policy
+        ):
+            return await self._hand_on(rows, run, ended, failed, saved)
         counts = RULES[failed.failure].level is Level.ATTEMPT
         await self._fail(rows, failed, counts=counts, run=run, ended=ended, **saved)
         return True
@@ -458,6 +464,37 @@ class AttemptLeg:
             return False
 
         return await self._world.store.transact("attempt.waiting", park)
+
+    async def _hand_on(
+        self, rows: Rows, run: Run, ended: Ended, failed: Failed, saved: dict[str, Any]
+    ) -> bool:
+        """Let the next agent of the chain go on in the same workspace; say whether there is more to do now."""
+
+        def hand(tx: Tx) -> bool:
+            end_run(tx, run, RunState.ERROR, ended, failure=failed.failure, retry_at=failed.retry_at)
+            current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
+            if current.interrupt == "cancel":
+                cancel_attempt(tx, rows.attempt, fence=self._leg.fence, **saved)
+                return True
+            task, because = hand_on(tx, rows.plan, rows.task, current, failed.failure)
+            agent, model = meant(task, rows.plan.policy)
+            move_attempt(
+                tx,
+                current,
+                AttemptState.WAITING,
+                fence=self._leg.fence,
+                about={"agent": agent, "model": model, "because": because},
+                agent=agent,
+                model=model,
+                account=None,
+                stands_in=because,
+                wake_at=tx.now(),
+                wait_reason=because,
+                **saved,
+            )
+            return False
+
+        return await self._world.store.transact("attempt.handed_on", hand)
 
     async def _stopped_between_stages(self) -> None:
         """A person stopped us while no agent ran: give the attempt back, or end it."""

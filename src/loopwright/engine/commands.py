@@ -304,6 +304,7 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
         # As many more as it had to begin with: what was used up before is not given twice.
         max_attempts=max(task.max_attempts, task.attempts + min(task.max_attempts, plan.policy.max_attempts)),
         call_failures=0,
+        passed_over=0,
         failure_mark="",
         failure=None,
         reason="",

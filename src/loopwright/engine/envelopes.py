@@ -1,14 +1,15 @@
 """Accounts as rows: which runs draw from them, what closes them, and what opens them again."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from loopwright.core.envelopes import ACCOUNT, SPREAD, because, envelope_id, needs_person, to_do
-from loopwright.core.errors import NotFound
+from loopwright.core.accounts import ACCOUNT, Accounts
+from loopwright.core.envelopes import SPREAD, Admission, because, envelope_id, label, needs_person, to_do
+from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
-from loopwright.core.model import Attempt, Command, Envelope, QuotaWindow, Run
+from loopwright.core.model import Attempt, Command, Envelope, Plan, QuotaWindow, Run
 from loopwright.core.retry import Failed, pause_until
 from loopwright.core.states import ENVELOPE, AttemptState, EnvelopeState, RunState, step
 from loopwright.engine.moves import MACHINE, cancel_attempt, move_attempt, need
@@ -27,17 +28,38 @@ def standing(tx: Tx) -> Mapping[str, Envelope]:
     return found
 
 
+def names(accounts: Accounts) -> dict[str, Sequence[str]]:
+    """Return the names of the accounts that the settings have, in their order, by agent."""
+    return {agent: [one.name for one in several] for agent, several in accounts.items()}
+
+
+def account_of(tx: Tx, accounts: Accounts, attempt: Attempt, run: Run) -> str | None:
+    """Return the account that a run is to draw from now; None when all of its agent's are closed to it."""
+    admission = Admission(standing(tx), tx.now(), names(accounts))
+    return admission.account(run.agent or attempt.agent, attempt.id, _stays(attempt, run))
+
+
+def _stays(attempt: Attempt, run: Run) -> str | None:
+    # The conversation of another agent is none that this one could go on with.
+    return attempt.account if attempt.agent == run.agent else None
+
+
 def begin_probe(tx: Tx, id: str, attempt: Attempt) -> None:
     """Let one attempt find out whether a closed envelope is open again."""
     tx.update(Envelope, id, probe=attempt.id, probed_at=None, updated_at=tx.now())
     tx.append(happened("envelope_probing", MACHINE, envelope=id, by=attempt.id))
 
 
-def admit(tx: Tx, attempt: Attempt, run: Run, *, fence: int) -> bool:
+def may_draw(tx: Tx, attempt: Attempt, run: Run, account: str) -> bool:
+    """Say whether an account is open to a run that is about to start."""
+    envelope = tx.get(Envelope, envelope_id(run.agent or attempt.agent, account))
+    return envelope is None or envelope.state is EnvelopeState.OPEN or envelope.probe == attempt.id
+
+
+def admit(tx: Tx, attempt: Attempt, run: Run, *, fence: int, account: str = ACCOUNT) -> bool:
     """Let a run draw from its envelope, or park its attempt: it may have closed while that waited for its turn."""
-    agent = run.agent or attempt.agent
-    envelope = _of(tx, agent)
-    if envelope.state is EnvelopeState.CLOSED and envelope.probe != attempt.id:
+    envelope = _of(tx, run.agent or attempt.agent, account)
+    if not may_draw(tx, attempt, run, account):
         if attempt.interrupt == "cancel":
             cancel_attempt(tx, attempt, fence=fence)
         else:
@@ -50,9 +72,20 @@ def admit(tx: Tx, attempt: Attempt, run: Run, *, fence: int) -> bool:
     return True
 
 
+def note_account(tx: Tx, attempt: Attempt, plan: Plan, run: Run, account: str) -> None:
+    """Say when an attempt leaves the account that its conversation lives with, and why."""
+    before = _stays(attempt, run)
+    if before is None or before == account:
+        return
+    left = tx.get(Envelope, envelope_id(attempt.agent, before))
+    why = because(left) if left is not None and left.state is EnvelopeState.CLOSED else ""
+    told: dict[str, Any] = {"agent": attempt.agent, "was": before, "account": account, "because": why}
+    tx.append(happened("account_changed", MACHINE, plan=plan, attempt=attempt, run=run, **told))
+
+
 def close(tx: Tx, attempt: Attempt, run: Run, failed: Failed, *, chance: float) -> None:
     """Close the envelope that a run drew from; another one that says the same changes nothing."""
-    envelope, now, rule = _of(tx, run.agent or attempt.agent), tx.now(), RULES[failed.failure]
+    envelope, now, rule = _drawn(tx, attempt, run), tx.now(), RULES[failed.failure]
     opened = envelope.state is EnvelopeState.OPEN
     probed = envelope.probe == attempt.id
     closings = envelope.closings + (opened or probed)
@@ -91,12 +124,12 @@ def close(tx: Tx, attempt: Attempt, run: Run, failed: Failed, *, chance: float) 
 
 def parked(tx: Tx, attempt: Attempt, run: Run) -> dict[str, Any]:
     """Return what to write on an attempt that waits for the envelope that its run drew from."""
-    return _parked(_of(tx, run.agent or attempt.agent))
+    return _parked(_drawn(tx, attempt, run))
 
 
 def hear(tx: Tx, run: Run, result: AgentResult, state: RunState, failure: Failure | None) -> None:
     """Take in what the end of a run tells of its envelope: its windows, and whether the service answered the probe."""
-    envelope = tx.get(Envelope, envelope_id(run.agent or ""))
+    envelope = tx.get(Envelope, envelope_id(run.agent or "", run.account or ACCOUNT))
     if envelope is None:
         return
     if result.windows:
@@ -130,28 +163,35 @@ def open_again(tx: Tx, id: str, actor: str = MACHINE) -> None:
 
 def reopen(tx: Tx, _ids: Ids, command: Command) -> str:
     """Take a person's word that an account is in order again."""
-    known = {name: one for one in tx.find(Envelope) for name in (one.id, one.agent)}
-    envelope = known.get(command.target)
-    if envelope is None:
-        names = ", ".join(sorted(one.agent for one in tx.find(Envelope)))
+    known = tx.find(Envelope)
+    meant = [one for one in known if command.target in (one.id, one.agent)]
+    if not meant:
+        listed = ", ".join(sorted(map(label, known)))
         raise NotFound(
             f"there is no account named {command.target}",
-            hint=f"one of {names}" if names else "no agent has drawn from any yet",
+            hint=f"one of {listed}" if listed else "no agent has drawn from any yet",
         )
-    if envelope.state is EnvelopeState.OPEN:
+    closed = [one for one in meant if one.state is EnvelopeState.CLOSED]
+    if not closed:
         return "already open"
-    waiting = tx.count(Attempt, envelope_id=envelope.id, state=AttemptState.WAITING)
-    open_again(tx, envelope.id, command.actor)
+    if len(closed) > 1:
+        listed = ", ".join(sorted(one.id for one in closed))
+        raise Refused(f"{command.target} has several closed accounts", hint=f"name one of {listed}")
+    ids = [one.id for one in known if one.agent == closed[0].agent]
+    waiting = tx.count(Attempt, envelope_id=ids, state=AttemptState.WAITING)
+    open_again(tx, closed[0].id, command.actor)
     return "open; 1 task goes on" if waiting == 1 else f"open; {waiting} tasks go on"
 
 
-def _of(tx: Tx, agent: str) -> Envelope:
-    envelope = tx.get(Envelope, envelope_id(agent))
+def _drawn(tx: Tx, attempt: Attempt, run: Run) -> Envelope:
+    return _of(tx, run.agent or attempt.agent, run.account or ACCOUNT)
+
+
+def _of(tx: Tx, agent: str, account: str) -> Envelope:
+    name, now = envelope_id(agent, account), tx.now()
+    envelope = tx.get(Envelope, name)
     if envelope is None:
-        now = tx.now()
-        envelope = Envelope(
-            id=envelope_id(agent), agent=agent, account=ACCOUNT, created_at=now, updated_at=now
-        )
+        envelope = Envelope(id=name, agent=agent, account=account, created_at=now, updated_at=now)
         tx.insert(envelope)
     return envelope
 

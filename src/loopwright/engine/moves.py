@@ -3,9 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
+from loopwright.core import fallback
 from loopwright.core.budget import spent_today
 from loopwright.core.errors import FenceLost, IllegalTransition, StaleVersion
 from loopwright.core.events import happened
+from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Question, Role, Run, Task
 from loopwright.core.retry import Again, Failed, GiveUp, after_failure
@@ -151,7 +153,7 @@ def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
         times = {"ended_at": max(now, run.started_at or now)}
     moved = tx.update(Run, run.id, expect={"state": run.state}, state=target, **times, **changes)
     if target is RunState.RUNNING:
-        told: dict[str, Any] = {"role": run.role.value, "agent": run.agent}
+        told: dict[str, Any] = {"role": run.role.value, "agent": run.agent, "account": moved.account}
         tx.append(happened("run_started", MACHINE, plan=_plan(tx, moved), run=moved, **told))
     elif target in ENDED_RUN:
         tx.append(
@@ -215,19 +217,23 @@ def new_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan) -> Run:
     return run
 
 
-def new_attempt(tx: Tx, ids: Ids, plan: Plan, task: Task, *, n: int, evidence: str = "") -> Attempt:
+def new_attempt(
+    tx: Tx, ids: Ids, plan: Plan, task: Task, *, n: int, evidence: str = "", stands_in: str = ""
+) -> Attempt:
     """Create a queued attempt with its queued run."""
     now = tx.now()
+    agent, model = fallback.meant(task, plan.policy)
     attempt = Attempt(
         id=ids(Kind.ATTEMPT),
         plan_id=plan.id,
         task_id=task.id,
         n=n,
         state=AttemptState.QUEUED,
-        agent=task.agent or plan.policy.agent,
-        model=task.model or plan.policy.model,
+        agent=agent,
+        model=model,
         note=task.note,
         evidence=evidence,
+        stands_in=stands_in,
         created_at=now,
         updated_at=now,
     )
@@ -345,7 +351,9 @@ def fail_attempt(
         case Again(at=at):
             # What a machine fault left behind teaches nothing: the earlier evidence still holds.
             told = evidence if counts else ended.evidence
-            following = new_attempt(tx, ids, plan, task, n=ended.n + 1, evidence=told)
+            task, because = hand_on(tx, plan, task, ended, failed.failure)
+            n = ended.n + 1
+            following = new_attempt(tx, ids, plan, task, n=n, evidence=told, stands_in=because)
             about = {"failure": failed.failure.value, "n": following.n, "at": at.isoformat()}
             return move_task(
                 tx,
@@ -357,6 +365,22 @@ def fail_attempt(
                 not_before=at,
                 **facts,
             )
+
+
+def hand_on(tx: Tx, plan: Plan, task: Task, attempt: Attempt, failure: Failure) -> tuple[Task, str]:
+    """Pass a task to the next of its chain, if the failure is such a one; return it, and why somebody stands in."""
+    following = fallback.handed_on(task, failure, plan.policy)
+    if following is None:
+        return task, attempt.stands_in if task.passed_over else ""
+    because = fallback.why(attempt.agent, attempt.model, failure)
+    told: dict[str, Any] = {
+        "was": fallback.entry(attempt.agent, attempt.model),
+        "agent": following[0],
+        "model": following[1],
+        "because": because,
+    }
+    tx.append(happened("task_handed_on", MACHINE, plan=plan, task=task, attempt=attempt, **told))
+    return tx.update(Task, task.id, passed_over=task.passed_over + 1, call_failures=0), because
 
 
 def cancel_attempt(

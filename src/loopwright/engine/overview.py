@@ -47,6 +47,7 @@ class RunView:
     task_key: str | None
     attempt: int | None
     agent: str | None
+    account: str | None
     agent_version: str | None
     model: str | None
     permission_mode: str | None
@@ -141,6 +142,7 @@ def run_view(tx: Tx, run: Run, paths: HomePaths) -> RunView:
         task_key=task.key if task else None,
         attempt=attempt.n if attempt else None,
         agent=run.agent,
+        account=run.account,
         agent_version=run.agent_version,
         model=run.model,
         permission_mode=run.permission_mode,

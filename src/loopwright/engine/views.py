@@ -3,9 +3,11 @@
 import json
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from loopwright.core.accounts import called
 from loopwright.core.errors import NotFound
 from loopwright.core.failures import RULES
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict
@@ -104,6 +106,10 @@ class AttemptView:
     state: str
     agent: str
     model: str | None
+    drew: tuple[str, ...]
+    """Who worked on it, run by run: agent, account and model, each change once."""
+    stands_in: str
+    """Why its agent works instead of the one that was meant to; empty when it is that one."""
     failure: str | None
     advice: str
     detail: str
@@ -376,6 +382,13 @@ def _judged(runs: list[Run]) -> Verdict | None:
     return found[-1] if found else None
 
 
+def _who(run: Run, among: list[Run]) -> str:
+    name = called(run.agent or "", run.account)
+    # The model is told only at a run's end: where one did not get that far, it sets none apart.
+    known = [one.model for one in among if (one.agent, one.account) == (run.agent, run.account)]
+    return f"{name} {run.model}" if all(known) else name
+
+
 def _attempt_view(
     attempt: Attempt, runs: list[Run], verdict: Verdict | None, now: datetime, paths: HomePaths
 ) -> AttemptView:
@@ -388,6 +401,8 @@ def _attempt_view(
         state=attempt.state.value,
         agent=attempt.agent,
         model=attempt.model,
+        drew=tuple(name for name, _ in groupby(_who(run, agents) for run in agents)),
+        stands_in=attempt.stands_in,
         failure=attempt.failure.value if attempt.failure else None,
         advice=RULES[attempt.failure].advice if attempt.failure else "",
         detail=attempt.detail,

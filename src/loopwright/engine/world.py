@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loopwright.core.accounts import Accounts
 from loopwright.core.homes import HomeView
 from loopwright.core.model import Plan, Project
 from loopwright.core.questions import Asking
@@ -111,6 +112,8 @@ class World:
     tools: Callable[[Path], Mapping[str, ToolServer]] = lambda _directory: {}
     """Returns the tools that a run is given, for its directory."""
     home_view: MakeView = the_users_own
+    accounts: Accounts = field(default_factory=dict)
+    """The accounts of each agent that has more than its usual one, in the order of the settings."""
     ledger: Ledger = field(default_factory=Ledger)
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""

@@ -60,6 +60,10 @@ class Invocation:
     """Names of variables that the agent needs from the user's environment."""
     home: tuple[HomePath, ...] = ()
     """What the agent needs of the user's HOME, so that it is never hidden from it."""
+    credentials: tuple[str, ...] = ()
+    """Those of `inherit` that say whose account it is: a named account does not get the user's own."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Variables that it is given, each with the name that the user's environment has it under."""
     stdin: Literal["null", "pipe"] = "null"
     stdin_data: str = ""
     files: Mapping[str, str] = field(default_factory=dict)

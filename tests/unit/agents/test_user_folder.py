@@ -9,7 +9,9 @@ import pytest
 
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.adapters.user_folder import HIDDEN, Views, user_folder
+from loopwright.core.accounts import Account
 from loopwright.core.homes import HomePath, HomeView
+from loopwright.engine.accounts import drawing
 from loopwright.ports import AgentRequest, Invocation
 
 USER = Path("/nowhere/user")
@@ -117,3 +119,40 @@ def test_without_home_the_systems_entry_of_the_user_counts() -> None:
     assert user_folder({"HOME": "/h"}) == Path("/h")
     entry = Path(pwd.getpwuid(os.getuid()).pw_dir)
     assert user_folder({"HOME": "relative"}) == user_folder({}) == entry
+
+
+def on_account(home: str) -> tuple[dict[str, str], HomeView]:
+    """Return what a run on an account with this home sees."""
+    drawn = drawing(CLAUDE, "claude", Account(name="work", home=home))
+    accounts = (USER / ".claude-work", USER / "more/claude", Path("/srv/claude"), USER / ".claude")
+    return seen(dict(drawn.env), drawn, accounts=accounts)
+
+
+def test_a_run_sees_the_home_of_its_own_account_and_of_no_other() -> None:
+    _, view = on_account(str(USER / ".claude-work"))
+    assert view.kept == (".claude-work/",)
+    assert {".claude", ".claude.json", "more/claude"} <= set(view.hidden)
+    assert ".claude-work" not in view.hidden
+
+
+def test_an_account_elsewhere_needs_no_showing_and_the_usual_one_is_hidden_from_it() -> None:
+    _, view = on_account("/srv/claude")
+    assert view.kept == ()
+    assert {".claude", ".claude.json", ".claude-work", "more/claude"} <= set(view.hidden)
+
+
+def test_the_usual_home_named_as_an_account_is_shown_to_it() -> None:
+    _, view = on_account(str(USER / ".claude"))
+    assert view.kept == (".claude/",)
+    assert ".claude" not in view.hidden
+    assert {".claude-work", ".claude.json"} <= set(view.hidden)
+
+
+def test_gates_see_the_home_of_no_account() -> None:
+    _, view = seen(accounts=(USER / ".claude-work",))
+    assert ".claude-work" in view.hidden
+
+
+def test_a_home_that_the_user_moved_hides_nothing_more() -> None:
+    _, view = seen({"CLAUDE_CONFIG_DIR": str(USER / ".other")}, CLAUDE)
+    assert set(view.hidden) == set(HIDDEN)

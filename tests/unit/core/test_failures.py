@@ -40,7 +40,10 @@ def test_what_only_a_person_can_mend_is_never_tried_again_by_the_machine(failure
 
 KNOWN: dict[Failure, set[str]] = {
     Failure.RATE_LIMIT: {"parks", "honours"},
-    Failure.OVERLOADED: {"parks", "honours"},
+    Failure.OVERLOADED: {"parks", "honours", "fallback"},
+    Failure.MODEL: {"fallback"},
+    Failure.REFUSAL: {"fallback"},
+    Failure.CONTEXT: {"fallback"},
     Failure.USAGE_LIMIT: {"parks", "honours", "closes", "fallback"},
     Failure.AUTH: {"parks", "closes", "person", "fallback"},
     Failure.BILLING: {"parks", "closes", "person", "fallback"},

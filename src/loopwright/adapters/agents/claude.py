@@ -54,6 +54,8 @@ _INHERITED: Final = (
     "CLAUDE_CONFIG_DIR",
 )
 
+_CREDENTIALS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+
 _HOME: Final = (
     # Login, settings, and the conversations that a later leg goes on with.
     HomePath(path=".claude/", writable=True, moved_by="CLAUDE_CONFIG_DIR"),
@@ -117,6 +119,7 @@ class ClaudeAgent:
             argv=argv,
             env=_environment(request),
             inherit=_INHERITED,
+            credentials=_CREDENTIALS,
             home=_HOME,
             stdin="pipe",
             stdin_data=claude_control.opening(),

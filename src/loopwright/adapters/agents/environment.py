@@ -40,6 +40,7 @@ def agent_environment(
     From the host come the allow-list, the names that the adapter needs and the names that the user listed;
     then what the adapter sets, and last what the harness sets itself.
     """
+    renamed = invocation.renamed if invocation else {}
     for name in extra_names:
         if _FORBIDDEN.fullmatch(name):
             raise BadConfig(
@@ -51,6 +52,13 @@ def agent_environment(
         for name, value in host_env.items()
         if (name in wanted or _ALLOWED_SHAPE.fullmatch(name)) and not _FORBIDDEN.fullmatch(name)
     }
+    for name, source in renamed.items():
+        if not host_env.get(source):
+            raise BadConfig(
+                f"the variable {source}, which an account takes its {name} from, is not set",
+                hint=f"set {source} where Loopwright is started, or take it out of the account's `variables`",
+            )
+        env[name] = host_env[source]
     return {**env, "TERM": "dumb", **(invocation.env if invocation else {}), **(set_values or {})}
 
 

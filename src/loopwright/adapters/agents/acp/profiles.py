@@ -163,16 +163,16 @@ GOOSE: Final = Profile(
     tested=("1.52.0", "1.52.0"),
     install="see https://block.github.io/goose",
     inherit=(
-        "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_DISABLE_KEYRING", "OPENAI_API_KEY", "OPENAI_HOST",
+        "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_DISABLE_KEYRING", "GOOSE_PATH_ROOT", "OPENAI_API_KEY", "OPENAI_HOST",
         "OPENAI_BASE_PATH", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_HOST", "GOOGLE_API_KEY",
         "OPENROUTER_API_KEY", "GROQ_API_KEY", "XAI_API_KEY", "OLLAMA_HOST", "DATABRICKS_HOST", "DATABRICKS_TOKEN",
         "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_DEPLOYMENT_NAME", "LITELLM_HOST",
         "LITELLM_API_KEY",
     ),
     home=(
-        HomePath(path=".config/goose/", writable=True),
-        HomePath(path=".local/share/goose/", writable=True),
-        HomePath(path=".local/state/goose/", writable=True),
+        HomePath(path=".config/goose/", writable=True, moved_by="GOOSE_PATH_ROOT"),
+        HomePath(path=".local/share/goose/", writable=True, moved_by="GOOSE_PATH_ROOT"),
+        HomePath(path=".local/state/goose/", writable=True, moved_by="GOOSE_PATH_ROOT"),
     ),
     env={"GOOSE_TELEMETRY_ENABLED": "false"},
     access_env={

@@ -1,6 +1,7 @@
 """How an agent is started, from its profile and what it is asked for."""
 
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,6 +16,8 @@ from loopwright.core.permissions import OWN_TOOL, Access
 from loopwright.ports import AgentRequest, Invocation, ToolServer
 
 TOOLS_FILE: Final = "tools.json"
+_CREDENTIAL: Final = re.compile(r"_(API_KEY|TOKEN|CREDENTIALS)$")
+"""How the names of variables end that say whose account it is."""
 _OWN_SERVER: Final = OWN_TOOL.split("__")[1]
 
 
@@ -35,6 +38,7 @@ def invocation(profile: Profile, request: AgentRequest) -> Invocation:
             **env,
         },
         inherit=profile.inherit,
+        credentials=tuple(name for name in profile.inherit if _CREDENTIAL.search(name)),
         home=profile.home,
         stdin="pipe",
         stdin_data=hello(),

@@ -24,6 +24,8 @@ INHERITED: Final = (
     "CODEX_CA_CERTIFICATE",
     "OPENAI_API_KEY",
 )
+CREDENTIALS: Final = ("CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "CODEX_SQLITE_HOME")
+"""Whose account it is. The last one because conversations are noted there: another account has its own."""
 HOME: Final = (
     # Login, settings, and the conversations that a later leg goes on with. Never below the run's own TMPDIR: there
     # Codex makes no helper programs, and then its sandbox silently lets nothing be written.
@@ -107,6 +109,7 @@ def invocation(binary: str, request: AgentRequest) -> Invocation:
     return Invocation(
         argv=(program, "app-server", *overrides),
         inherit=INHERITED,
+        credentials=CREDENTIALS,
         home=HOME,
         stdin="pipe",
         stdin_data=hello(),
@@ -175,6 +178,7 @@ def _exec(program: str, overrides: list[str], request: AgentRequest) -> Invocati
         argv=prompt_file.on_stdin(request.run_directory, argv),
         env=_exec_environment(request),
         inherit=INHERITED,
+        credentials=CREDENTIALS,
         home=HOME,
         files=files,
         done_pattern=_EXEC_DONE,
