@@ -163,7 +163,7 @@ async def drive_agent(
         # What had ended by itself before it was asked to is finished work, however late we hear of it.
         interrupted = cancelled
     # Asked again, because whoever stopped it over its cost may have died since, and this is another worker.
-    if result and cancelled and not interrupted and spending and await spending.is_over():
+    if result and cancelled and not interrupted and spending and await spending.was_over():
         result = replace(result, failure=Failure.BUDGET, detail=spending.reason)
         return Ended(exit=end, interrupted=False, result=result, over_budget=True)
     return Ended(exit=end, interrupted=interrupted, result=result)

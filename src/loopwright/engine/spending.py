@@ -69,6 +69,8 @@ class SpendingWatch:
         self._prices = prices
         self._model = run.model
         self._cost: int | None = None
+        self._highest: int | None = None
+        """The most that it was thought to have cost: an estimate may be above what it is told in the end."""
         self._warned = False
         self.reason = ""
         """Why it has to stop; empty while it may go on."""
@@ -81,6 +83,7 @@ class SpendingWatch:
             cost = cost_so_far(event.data, self._model, self._prices)
             if cost is not None:
                 self._cost = cost
+                self._highest = max(cost, self._highest or 0)
                 self._world.ledger.note(self._run.id, cost)
 
     async def until_over(self) -> None:
@@ -96,7 +99,8 @@ class SpendingWatch:
         """Say whether the run has cost as much as it may; warn once when it soon will have."""
         if self._cost is None:
             return False
-        found = await self._world.store.read(self._look)
+        own = self._cost
+        found = await self._world.store.read(lambda tx: self._look(tx, own))
         self.reason = budget.used_up(found)
         near = budget.near(found)
         if not self.reason and near is not None and not self._warned:
@@ -104,13 +108,21 @@ class SpendingWatch:
             await self._world.store.transact("budget.near", lambda tx: self._warn(tx, near))
         return bool(self.reason)
 
+    async def was_over(self) -> bool:
+        """Say whether there was a moment at which the run had to be stopped, as it was told then."""
+        if self._highest is None:
+            return False
+        most = self._highest
+        self.reason = budget.used_up(await self._world.store.read(lambda tx: self._look(tx, most)))
+        return bool(self.reason)
+
     def forget(self) -> None:
         """Count the run no longer as one that is going on."""
         self._world.ledger.forget(self._run.id)
 
-    def _look(self, tx: Tx) -> budget.Caps:
+    def _look(self, tx: Tx, own: int) -> budget.Caps:
         plan = need(tx.get(Plan, self._run.plan_id), "the plan")
-        return caps(tx, self._world, plan, self._run, own=self._cost or 0)
+        return caps(tx, self._world, plan, self._run, own=own)
 
     def _warn(self, tx: Tx, cap: budget.Cap) -> None:
         # Whoever adopts the run hears all of it once more.
@@ -122,11 +134,20 @@ class SpendingWatch:
 
 
 def cost_so_far(data: Mapping[str, Any], model: str | None, prices: tuple[str, ...]) -> int | None:
-    """Return what a run has cost by its own word, or by the tokens that it has used in all; None when nobody knows."""
+    """Return what a run has cost by its own word, or by the tokens that it has used in all; None when nobody knows.
+
+    Of several models, those without a price are left out: while it runs, too little is better than nothing.
+    """
     told = data.get("run")
     if told is None:
         return None
     cost: int | None = told.get("cost_micros")
     if cost is not None:
         return cost
-    return estimate(model, Usage(**{one.name: told.get(one.name) for one in fields(Usage)}), prices)
+    used = data.get("models") or {model: told}
+    known = [sum_ for name, one in used.items() if (sum_ := estimate(name, _usage(one), prices)) is not None]
+    return sum(known) if known else None
+
+
+def _usage(told: Mapping[str, Any]) -> Usage:
+    return Usage(**{one.name: told.get(one.name) for one in fields(Usage)})

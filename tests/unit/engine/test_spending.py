@@ -142,6 +142,18 @@ async def test_a_run_is_over_at_what_all_of_them_have_cost() -> None:
     assert not await first.is_over()
 
 
+async def test_what_was_stopped_over_an_estimate_was_over_although_it_cost_less_in_the_end() -> None:
+    home, runs = await at_work("a", running="a", max_cost_micros=100)
+    watch = spending.SpendingWatch(home.world, runs["a"], ())
+    assert not await watch.was_over()
+    watch.hear(usage(100))
+    assert await watch.is_over()
+    watch.hear(usage(90))
+    assert not await watch.is_over()
+    assert await watch.was_over()
+    assert watch.reason.startswith("the budget is used up: $0.0001 of $0.0001")
+
+
 @pytest.mark.parametrize(
     ("data", "cost"),
     [
@@ -150,6 +162,8 @@ async def test_a_run_is_over_at_what_all_of_them_have_cost() -> None:
         ({"run": {"cost_micros": 0, "input_tokens": 5, "output_tokens": 5}}, 0),
         ({"run": {"input_tokens": 4, "output_tokens": 1}}, 15),
         ({"run": {"input_tokens": 4}}, None),
+        ({"run": {}, "models": {"o3": {"input_tokens": 4, "output_tokens": 1}, "gpt-5": {}}}, 16),
+        ({"run": {}, "models": {"nobody-knows": {"input_tokens": 4, "output_tokens": 1}}}, None),
     ],
 )
 def test_a_cost_so_far_is_the_agents_own_word_or_an_estimate(data: dict[str, Any], cost: int | None) -> None:
