@@ -44,7 +44,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c','dc0db50d7ff5f2f4451564173287af855f191b316110348abe48b804f52b73cb');
+INSERT INTO "chains" VALUES('plan_29f230a3-b412-40fc-9b81-46a643cda0f5','85d45bba925cf06e62179d32d1904979791d9f4c148a005f38d26cfa438ca867');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -106,9 +106,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_1e25e725-e4fb-430c-9f61-1f2ba4313468',NULL,NULL,'plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T05:09:47.335984Z','test','normal','{}','','b5435901220b8b48e5868761ce2a2a6e576824d6cd6a2902c657cdea6369edcc');
-INSERT INTO "events" VALUES(2,'evt_b2e15808-eefd-4925-994e-d9f896438044',NULL,NULL,'plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T05:09:47.335984Z','test','normal','{}','b5435901220b8b48e5868761ce2a2a6e576824d6cd6a2902c657cdea6369edcc','bc49b9c4f4254ec6e1f1e338dc7676aaca625082dbecd3d98d1fd3b835943b99');
-INSERT INTO "events" VALUES(3,'evt_2265c90c-522d-4805-9dde-9769f2e62865',NULL,NULL,'plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T05:09:47.335984Z','test','normal','{}','bc49b9c4f4254ec6e1f1e338dc7676aaca625082dbecd3d98d1fd3b835943b99','dc0db50d7ff5f2f4451564173287af855f191b316110348abe48b804f52b73cb');
+INSERT INTO "events" VALUES(1,'evt_2ecfc28c-7385-4739-969f-9bacb250871f',NULL,NULL,'plan_29f230a3-b412-40fc-9b81-46a643cda0f5',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T06:21:45.998586Z','test','normal','{}','','5308a25c4d50da8e2a6f374c21621edf096d137bb3333e1bc068d96405fed29a');
+INSERT INTO "events" VALUES(2,'evt_7ef9e000-25dc-462e-bb13-9c48018de294',NULL,NULL,'plan_29f230a3-b412-40fc-9b81-46a643cda0f5',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T06:21:45.998586Z','test','normal','{}','5308a25c4d50da8e2a6f374c21621edf096d137bb3333e1bc068d96405fed29a','894ac14e5af3c21694ce5236f7cbc080780af373f42e07b580bcc11314e80dbc');
+INSERT INTO "events" VALUES(3,'evt_d0452e91-21a9-4e7c-a183-cd089f6a1743',NULL,NULL,'plan_29f230a3-b412-40fc-9b81-46a643cda0f5',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T06:21:45.998586Z','test','normal','{}','894ac14e5af3c21694ce5236f7cbc080780af373f42e07b580bcc11314e80dbc','85d45bba925cf06e62179d32d1904979791d9f4c148a005f38d26cfa438ca867');
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -119,12 +119,13 @@ CREATE TABLE loops (
 	plan_id TEXT, 
 	priority BIGINT NOT NULL, 
 	reason TEXT NOT NULL, 
+	resume_at VARCHAR(27), 
 	created_at VARCHAR(27) NOT NULL, 
 	updated_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_d06a3841-2b61-4619-8ba0-064c6b725701','proj_287a4344-17bb-48fc-a463-a0997731ec31','plan.md','markdown','54f4866f-2071-46bc-b026-4b53db61bb07.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_dbc1c8cc-ec38-4044-9fc9-2286bd78001e','proj_87607738-da14-4e66-98e9-6a3f0f581a89','plan.md','markdown','e6b3e232-44f2-4842-8762-dc6faa16853b.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -162,7 +163,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c','proj_287a4344-17bb-48fc-a463-a0997731ec31','loop_d06a3841-2b61-4619-8ba0-064c6b725701','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_29f230a3-b412-40fc-9b81-46a643cda0f5','proj_87607738-da14-4e66-98e9-6a3f0f581a89','loop_dbc1c8cc-ec38-4044-9fc9-2286bd78001e','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -174,7 +175,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_287a4344-17bb-48fc-a463-a0997731ec31','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_87607738-da14-4e66-98e9-6a3f0f581a89','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -273,7 +274,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_df0e54bd-10e4-4a28-b261-fee404ffd664','plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_cea6b7fd-839f-4379-807d-acbd737ea3f2','plan_29f230a3-b412-40fc-9b81-46a643cda0f5','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -299,14 +300,14 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
-CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_loops_state ON loops (state);
+CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
+CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
@@ -319,6 +320,6 @@ CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 COMMIT;

@@ -92,7 +92,8 @@ async def test_the_runs_of_a_task_count_together() -> None:
     again = home.store.transact_sync(
         "again", lambda tx: budget.used_up(spending.caps(tx, home.world, home.plan(), runs["a"]))
     )
-    assert again.startswith("the budget of a task is used up")
+    assert again is not None
+    assert again.why.startswith("the budget of a task is used up")
     assert allowance(home, runs["b"]) == 50, "another task has a budget of its own"
 
 
@@ -135,7 +136,8 @@ async def test_a_run_is_over_at_what_all_of_them_have_cost() -> None:
     assert [event.run for event in home.events("budget_near")] == [runs["b"].id]
     second.hear(usage(50))
     assert await first.is_over()
-    assert first.reason.startswith("the budget is used up: $0.0001 of $0.0001")
+    assert first.over is not None
+    assert first.over.why == "the budget is used up: $0.0001 of $0.0001"
     end(home, runs["b"], 20)
     assert not await first.is_over(), "what it cost in the end is what counts"
     second.forget()
@@ -151,7 +153,8 @@ async def test_what_was_stopped_over_an_estimate_was_over_although_it_cost_less_
     watch.hear(usage(90))
     assert not await watch.is_over()
     assert await watch.was_over()
-    assert watch.reason.startswith("the budget is used up: $0.0001 of $0.0001")
+    assert watch.over is not None
+    assert watch.over.why == "the budget is used up: ~$0.0001 of $0.0001", "marked as what it was"
 
 
 @pytest.mark.parametrize(
