@@ -222,9 +222,9 @@ def pause_not_looked_at_again() -> Patches:
 @bug("the budget is looked at by nobody")
 def budget_ignored() -> Patches:
     return (
-        (decide, "over_budget", lambda _plan: ""),
-        (agent_runs, "over_budget", lambda _plan: ""),
-        (budget, "caps", lambda *_: ()),
+        (decide, "over_budget", lambda _plan: None),
+        (agent_runs, "over_budget", lambda _plan: None),
+        (budget, "caps", lambda *_, **_more: ()),
     )
 
 

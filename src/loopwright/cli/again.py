@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from loopwright.cli.lines import counted, listed
 from loopwright.cli.output import money
+from loopwright.core.budget import CAPS
 from loopwright.core.errors import Refused
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan
 from loopwright.core.policy import Policy
 
-_STORED: Final[Mapping[str, str]] = {"max_cost": "max_cost_micros"}
+_STORED: Final[Mapping[str, str]] = CAPS
 """Where a policy keeps the value of a flag under another name."""
 
 _TYPED: Final[Mapping[str, str]] = {"wait_for_limits": "--no-wait"}
@@ -52,7 +53,7 @@ def idle_flags(
 
 
 def _words(key: str, kept: Any) -> str:
-    if key == "max_cost":
+    if key in CAPS:
         return "no limit" if kept is None else money(kept)
     return "none" if kept is None else str(kept).lower() if isinstance(kept, bool) else str(kept)
 
@@ -63,8 +64,9 @@ def refuse_idle(idle: Sequence[Idle], plan: Plan) -> tuple[str, ...]:
     if wrong:
         kept = ", ".join(f"{one.flag} (it began with {one.kept})" for one in wrong)
         ways = [f"leave {'it' if len(wrong) == 1 else 'them'} out to carry the plan on"]
-        if any(one.flag == "--max-cost" for one in wrong):
-            ways.append(f"`loopwright resume {short_id(plan.id)} --max-cost …` sets another limit")
+        limits = [one.flag for one in wrong if one.flag in map(flag_of, CAPS)]
+        if limits:
+            ways.append(f"`loopwright resume {short_id(plan.id)} {limits[0]} …` sets another limit")
         ways.append(f"`loopwright cancel {short_id(plan.id)}`, then run it with --new")
         raise Refused(
             f"this plan is unfinished and keeps its settings, so {counted(len(wrong), 'flag')} would change "

@@ -11,6 +11,7 @@ from rich.markup import escape
 from loopwright.adapters.host import host_id, new_id
 from loopwright.app import Home
 from loopwright.cli.context import actor, here, look_settings, open_existing, settings_for
+from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.drive import Foreground, log_to
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
@@ -101,40 +102,17 @@ def retry(
     return asyncio.run(_control("retry", task, arguments, as_json=json, carry_on=True))
 
 
-def resume(
-    plan: str | None = None,
-    /,
-    *,
-    max_cost: str | None = None,
-    max_cost_per_run: str | None = None,
-    max_cost_per_task: str | None = None,
-    max_cost_per_day: str | None = None,
-    json: bool = False,
-) -> int:
+def resume(plan: str | None = None, /, *, costs: CostFlags = NO_COST_FLAGS, json: bool = False) -> int:
     """Go on with a paused or stopped plan, here in the foreground unless a worker is there.
 
     Parameters
     ----------
     plan
         Which plan (default: the newest of this repository).
-    max_cost
-        Let the plan cost up to this many dollars in all, or "off" for no limit; for one that used its budget up.
-    max_cost_per_run
-        Let each run of an agent cost up to this many dollars, or "off".
-    max_cost_per_task
-        Let each task cost up to this many dollars in all, or "off".
-    max_cost_per_day
-        Let all plans of the repository cost up to this many dollars on one day, or "off".
     json
         Print the answer as JSON.
     """
-    given = {
-        "max_cost": max_cost,
-        "max_cost_per_run": max_cost_per_run,
-        "max_cost_per_task": max_cost_per_task,
-        "max_cost_per_day": max_cost_per_day,
-    }
-    flags = {key: value for key, value in given.items() if value is not None}
+    flags = costs.given()
     policy = settings_for(flags=flags).policy() if flags else None
     arguments = {CAPS[key]: getattr(policy, CAPS[key]) for key in flags}
     return asyncio.run(_control("resume", plan, arguments, as_json=json, carry_on=True))

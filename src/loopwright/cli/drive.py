@@ -123,7 +123,8 @@ class Foreground:
 
         def load(tx: Tx) -> bool:
             plan = need(tx.get(Plan, self._plan_id), "the plan")
-            return need(tx.get(Loop, plan.loop_id), "the loop").state in _RESTING
+            loop = need(tx.get(Loop, plan.loop_id), "the loop")
+            return loop.state in _RESTING and loop.resume_at is None
 
         return await self._home.store.read(load)
 

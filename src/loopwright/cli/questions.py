@@ -13,6 +13,7 @@ from loopwright.cli.lines import counted
 from loopwright.cli.looking import glancing, project_here
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
+from loopwright.core import overspent
 from loopwright.core.ids import short_id
 from loopwright.engine.question_views import QuestionView, list_questions
 
@@ -94,5 +95,8 @@ def command(view: QuestionView) -> str:
 def _asker(view: QuestionView) -> str:
     named = ", ".join(view.tasks[:_NAMED])
     more = f" and {counted(len(view.tasks) - _NAMED, 'more task')}" if len(view.tasks) > _NAMED else ""
+    if view.kind == overspent.ASKED:
+        end = f"; it goes on by itself at {view.deadline:%Y-%m-%d %H:%M} UTC" if view.deadline else ""
+        return f"budget of {short_id(view.plan_id)}{end if view.state == 'OPEN' else ''}"
     until = f", until {view.deadline:%Y-%m-%d %H:%M} UTC" if view.deadline and view.state == "OPEN" else ""
     return f"{view.kind} asked by {named or 'a task that is gone'}{more}{until}"

@@ -17,6 +17,8 @@ from loopwright.adapters.host import new_id
 from loopwright.app import Home, catch_up_state_files, make_worker, make_world, open_home
 from loopwright.cli.again import for_finished, idle_flags, refuse_idle
 from loopwright.cli.context import Place, actor, look_settings, settings_for
+from loopwright.cli.cost_check import check_costs
+from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.drive import Foreground, log_to
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
@@ -35,11 +37,12 @@ from loopwright.cli.preflight import (
 from loopwright.cli.starting import project_settings, read_plan
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
+from loopwright.core import overspent
 from loopwright.core.errors import Held
 from loopwright.core.ids import short_id
 from loopwright.core.states import ENDED_PLAN, LoopState
 from loopwright.engine.submit import Submission, Submitted, evaluate, submit
-from loopwright.engine.views import PlanView, live_workers, plan_view
+from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
 
 
@@ -62,12 +65,12 @@ def run(
     model: str | None = None,
     parallel: Annotated[int | None, Parameter(alias="-j")] = None,
     max_attempts: int | None = None,
-    max_cost: str | None = None,
     permission_mode: str | None = None,
     base: str | None = None,
     allow_unverified: bool | None = None,
     new: bool = False,
     no_wait: Annotated[bool, Parameter(negative="")] = False,
+    costs: CostFlags = NO_COST_FLAGS,
     json: bool = False,
 ) -> int:
     """Do a plan: run agents over its tasks until the project's own checks pass.
@@ -84,8 +87,6 @@ def run(
         How many tasks are worked on at once.
     max_attempts
         How often a task is tried before a person is asked.
-    max_cost
-        Pause once this many dollars are spent: nothing new starts, running agents may finish.
     permission_mode
         What the agent may do by itself: read-only, edit or full.
     base
@@ -95,7 +96,7 @@ def run(
     new
         Start over, even if this plan was already done.
     no_wait
-        Pause, and say why, where the plan would have to wait for an account that is used up or locked.
+        Pause, and say why, rather than wait for an account that is used up or locked, or for the next day.
     json
         Print the result as JSON, and nothing else.
     """
@@ -104,10 +105,10 @@ def run(
         "model": model,
         "parallel": parallel,
         "max_attempts": max_attempts,
-        "max_cost": max_cost,
         "permission_mode": permission_mode,
         "allow_unverified": allow_unverified,
         "wait_for_limits": False if no_wait else None,
+        **costs.given(),
     }
     return asyncio.run(_run(plan, flags, base=base, new=new, as_json=json))
 
@@ -149,6 +150,7 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
     missing = check_agents(settings, work)
     check_fallback(settings)
     check_accounts(settings)
+    check_costs(settings, work)
     check_gates(settings, work)
     plan_name = relative(path, place.root)
     notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
@@ -237,7 +239,9 @@ def closing(view: PlanView, *, as_json: bool) -> None:
     for task in view.tasks:
         if task.status in ("ERROR", "CANCELLED"):
             out.print(f"look at it:  loopwright show {escape(shlex.quote(view.prefix + task.key))}")
-    if view.loop_state in ("PAUSED", "STOPPED"):
+    # What to type about a budget was said with the reason.
+    asked = any(one.kind == overspent.ASKED for one in view.questions)
+    if view.loop_state in ("PAUSED", "STOPPED") and not asked:
         out.print(f"go on:  loopwright resume {view.id}")
 
 
@@ -274,8 +278,6 @@ class _Told:
 async def _worker(slots: int | None, *, until_idle: bool, tell: _Told) -> int:
     import signal
 
-    from loopwright.core.model import Loop
-
     settings = look_settings()
     home = open_home(settings, os.environ)
     log_to(home.root)
@@ -307,7 +309,7 @@ async def _worker(slots: int | None, *, until_idle: bool, tell: _Told) -> int:
                 return True
             if not until_idle or await world.engine.in_flight():
                 return False
-            return not await home.store.read(lambda tx: tx.count(Loop, state=LoopState.RUNNING))
+            return not await home.store.read(goes_on)
 
         running = asyncio.create_task(make_worker(world).run(finished))
         stopping = asyncio.create_task(stop.wait())

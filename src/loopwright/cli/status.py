@@ -52,7 +52,7 @@ class _Seen:
         """Nothing will change by itself."""
         if not self.current:
             return True
-        if self.view.loop_state not in _RESTING:
+        if self.view.loop_state not in _RESTING or self.view.resume_at is not None:
             return False
         # After a pause, running agents may finish: that is still news, if somebody is there to take it in.
         busy = any(task.status == "RUNNING" and task.stage != "WAITING" for task in self.view.tasks)

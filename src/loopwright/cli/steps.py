@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
+from loopwright.core import overspent
 from loopwright.core.ids import short_id
 from loopwright.engine.views import PlanView
 
@@ -60,7 +61,12 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
         steps.append(Step(command=f"loopwright reverify {plan}", why="run the complete gate once more"))
     if view.status in ("FAILED", "CANCELLED") or view.loop_state in ("FAILED", ""):
         return steps
-    if view.loop_state in ("PAUSED", "STOPPED"):
+    budget = next((one for one in view.questions if one.kind == overspent.ASKED), None)
+    if budget is not None and view.loop_state == "PAUSED":
+        raised = next((one for one in budget.options if one.startswith("raise")), budget.options[0])
+        said = f"loopwright answer {short_id(budget.id)} {shlex.quote(raised)}"
+        steps.append(Step(command=said, why="spend more, and go on"))
+    elif view.loop_state in ("PAUSED", "STOPPED"):
         steps.append(Step(command=f"loopwright resume {plan}", why="go on"))
     elif worked:
         steps.append(Step(command=f"loopwright watch {plan}", why="follow it live"))

@@ -10,6 +10,7 @@ from loopwright.cli.output import duration, money
 from loopwright.cli.rows import Rows, Wrapped
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.ids import short_id
+from loopwright.core.overspent import dollars
 from loopwright.engine.overview import PlanSummary
 from loopwright.engine.views import PlanView, TaskView
 
@@ -22,8 +23,14 @@ _MARKS = {
     "CREATED": ("◌", "dim"),
     "AWAITING_RESPONSE": ("?", "yellow"),
 }
-
-
+_LIMITED = {
+    "max_cost_per_run": "a run",
+    "max_cost_per_task": "a task",
+    "max_cost": "for the plan",
+    "max_cost_per_loop": "for the loop",
+    "max_cost_per_project": "for the project",
+    "max_cost_per_day": "for today (UTC)",
+}
 _ASKED = 5
 
 
@@ -120,8 +127,19 @@ def summary(view: PlanView) -> str:
         cost = f"at least {cost}"
     return (
         f"[bold {style}]{state}[/]  {view.done}/{view.total} tasks  {gate}{duration(view.elapsed_s)}  {cost}\n"
-        f"[dim]branch {view.branch}[/]"
+        f"[dim]branch {view.branch}[/]" + limits(view)
     )
+
+
+def limits(view: PlanView) -> str:
+    """Return a line with what may be spent, and how much of it was; nothing where nothing is limited."""
+    parts = [
+        f"{dollars(one.limit_micros)} {_LIMITED[one.setting]}"
+        if one.spent_micros is None
+        else f"{dollars(one.spent_micros)} of {dollars(one.limit_micros)} {_LIMITED[one.setting]}"
+        for one in view.limits
+    ]
+    return f"\n[dim]limits: {', '.join(parts)}[/]" if parts else ""
 
 
 def standing(view: PlanView | PlanSummary) -> tuple[str, str]:

@@ -73,6 +73,8 @@ def readable_lines(shown: Shown) -> Iterator[tuple[str, str]]:
         case "FileChange":
             change = str(shown.data.get("change") or "changed")
             yield f"{_SIGNS.get(change, '±')} {change} {lines[0]}", "green"
+        case "Usage" if "input_tokens" not in shown.data:
+            return  # only a sum so far
         case "Usage":
             tokens = (shown.data.get("input_tokens"), shown.data.get("output_tokens"))
             counts = ["?" if count is None else f"{count:,}" for count in tokens]

@@ -239,8 +239,16 @@ class Values:
         DOLLARS, None, "The same for a single run of an agent; this much is kept free for each that runs."
     )
     max_cost_per_task: int | None = _setting(DOLLARS, None, "The same for all runs of a task together.")
+    max_cost_per_loop: int | None = _setting(
+        DOLLARS, None, "The same for all plans of a loop together: those that one plan file ever had."
+    )
+    max_cost_per_project: int | None = _setting(
+        DOLLARS, None, "The same for all plans of the project together."
+    )
     max_cost_per_day: int | None = _setting(
-        DOLLARS, None, "The same for all plans of the project together, on one day by UTC."
+        DOLLARS,
+        None,
+        "The same for all plans of the project together on one day by UTC; the next day it goes on by itself.",
     )
     prices: tuple[str, ...] = _setting(
         items(
@@ -376,6 +384,8 @@ class Values:
             max_cost_micros=self.max_cost,
             max_run_cost_micros=self.max_cost_per_run,
             max_task_cost_micros=self.max_cost_per_task,
+            max_loop_cost_micros=self.max_cost_per_loop,
+            max_project_cost_micros=self.max_cost_per_project,
             max_day_cost_micros=self.max_cost_per_day,
             prices=self.prices,
             host_lost_after_s=self.host_lost_after,

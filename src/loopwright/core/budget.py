@@ -1,12 +1,13 @@
-"""What may be spent: by a run, by a task, by a plan, and by a project on one day."""
+"""What may be spent: by a run, a task, a plan, a loop, a project, and by a project on one day."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.model import Plan, Project
+from loopwright.core.overspent import Over, dollars, nobody_knows
 from loopwright.core.policy import Policy
 
 CAPS: Final[Mapping[str, str]] = MappingProxyType(
@@ -14,19 +15,24 @@ CAPS: Final[Mapping[str, str]] = MappingProxyType(
         "max_cost_per_run": "max_run_cost_micros",
         "max_cost_per_task": "max_task_cost_micros",
         "max_cost": "max_cost_micros",
+        "max_cost_per_loop": "max_loop_cost_micros",
+        "max_cost_per_project": "max_project_cost_micros",
         "max_cost_per_day": "max_day_cost_micros",
     }
 )
-"""Each setting with the name that a policy has for it."""
+"""Each setting with the name that a policy has for it. The first one that is reached is named: a day ends by itself."""
 
-_WORDS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+_WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "max_cost_per_run": ("a run has cost what one may", "`resume` goes on with another run, "),
-        "max_cost_per_task": ("the budget of a task is used up", ""),
-        "max_cost": ("the budget is used up", ""),
-        "max_cost_per_day": ("the budget of the day is used up", "`resume` goes on tomorrow (by UTC), "),
+        "max_cost_per_run": "a run has cost what one may",
+        "max_cost_per_task": "the budget of a task is used up",
+        "max_cost": "the budget is used up",
+        "max_cost_per_loop": "the budget of the loop is used up",
+        "max_cost_per_project": "the budget of the project is used up",
+        "max_cost_per_day": "the budget of the day is used up",
     }
 )
+_CENT: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +44,10 @@ class Cap:
     spent: int
     reserved: int = 0
     """What agents that run now may still cost beyond that."""
+    estimated: bool = False
+    """Some of what was spent is only estimated."""
+    ends_at: datetime | None = None
+    """When what was spent no longer counts."""
 
     @property
     def left(self) -> int:
@@ -50,19 +60,23 @@ class Cap:
         return self.spent * 5 >= self.limit * 4
 
     @property
-    def reason(self) -> str:
-        """Say that it is used up, and what to type to go on."""
-        what, way = _WORDS[self.setting]
-        flag = "--" + self.setting.replace("_", "-")
-        return f"{what}: {dollars(self.spent)} of {dollars(self.limit)}; {way}`resume {flag}` sets another"
+    def over(self) -> Over:
+        """Say that it is used up."""
+        sign = "~" if self.estimated else ""
+        return Over(
+            setting=self.setting,
+            why=f"{_WORDS[self.setting]}: {sign}{dollars(self.spent)} of {dollars(self.limit)}",
+            raise_to=self._raised(),
+            until=self.ends_at,
+        )
+
+    def _raised(self) -> int:
+        """Return a limit under which as much can be spent again: what is proposed to a person."""
+        enough = self.limit + max(self.limit, self.spent)
+        return enough if enough < _CENT else -(-enough // _CENT) * _CENT
 
 
 Caps = tuple[Cap, ...]
-
-
-def dollars(micros: int) -> str:
-    """Return a sum in dollars, to the cent unless that would hide a small one."""
-    return f"${micros / 1e6:.2f}" if micros % 10_000 == 0 else f"${micros / 1e6:.6f}".rstrip("0")
 
 
 def has_caps(policy: Policy) -> bool:
@@ -71,19 +85,31 @@ def has_caps(policy: Policy) -> bool:
 
 
 def caps(
-    policy: Policy, spent: Mapping[str, int], reserved: Mapping[str, int] = MappingProxyType({})
+    policy: Policy,
+    spent: Mapping[str, int],
+    reserved: Mapping[str, int] = MappingProxyType({}),
+    *,
+    estimated: bool = False,
+    now: datetime | None = None,
 ) -> Caps:
     """Return the caps that are set, with what was spent and reserved under each setting's name."""
     return tuple(
-        Cap(setting=name, limit=limit, spent=spent.get(name, 0), reserved=reserved.get(name, 0))
+        Cap(
+            setting=name,
+            limit=limit,
+            spent=spent.get(name, 0),
+            reserved=reserved.get(name, 0),
+            estimated=estimated,
+            ends_at=next_day(now) if now and name == "max_cost_per_day" else None,
+        )
         for name, field in CAPS.items()
         if (limit := getattr(policy, field)) is not None
     )
 
 
-def used_up(these: Caps) -> str:
-    """Say which cap is reached, and what to do; empty when none is."""
-    return next((cap.reason for cap in these if cap.spent >= cap.limit), "")
+def used_up(these: Caps) -> Over | None:
+    """Say which cap is reached, if one is."""
+    return next((cap.over for cap in these if cap.spent >= cap.limit), None)
 
 
 def near(these: Caps) -> Cap | None:
@@ -105,26 +131,22 @@ def allowance(these: Caps) -> int | None:
     return 0 if crowded else min(cap.left for cap in these)
 
 
-def over_budget(plan: Plan) -> str:
-    """Say why a plan may spend no more; empty when it may."""
+def over_budget(plan: Plan) -> Over | None:
+    """Say why a plan may spend no more, as far as the plan alone tells."""
     limit = plan.policy.max_cost_micros
     if limit is not None and plan.spent_micros >= limit:
-        return Cap(setting="max_cost", limit=limit, spent=plan.spent_micros).reason
+        return Cap(setting="max_cost", limit=limit, spent=plan.spent_micros).over
     if has_caps(plan.policy) and plan.unknown_costs:
         return nobody_knows(next(name for name, field in CAPS.items() if getattr(plan.policy, field)))
-    return ""
-
-
-def nobody_knows(setting: str) -> str:
-    """Say that a limit cannot be kept."""
-    flag = "--" + setting.replace("_", "-")
-    return (
-        "a cost limit is set, but nobody knows what a run has cost; "
-        f"the setting `prices` can tell what its model costs, and `resume {flag}` sets another limit, or off"
-    )
+    return None
 
 
 def spent_today(project: Project, now: datetime) -> tuple[int, int]:
     """Return what a project has spent on this day, and of how many runs nobody knows the cost."""
     same = project.spent_on == now.date().isoformat()
     return (project.spent_micros, project.unknown_costs) if same else (0, 0)
+
+
+def next_day(now: datetime) -> datetime:
+    """Return when the next day begins, by UTC."""
+    return now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)

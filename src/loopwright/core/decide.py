@@ -13,6 +13,7 @@ from loopwright.core.budget import over_budget
 from loopwright.core.envelopes import Admission, Choice, Held, unwilling
 from loopwright.core.graph import scopes_overlap
 from loopwright.core.model import Attempt, Envelope, Loop, Plan, Task
+from loopwright.core.overspent import Over
 from loopwright.core.retry import LONGEST_PAUSE
 from loopwright.core.states import LoopState, PlanState
 
@@ -113,10 +114,27 @@ class PauseLoop:
 
     loop_id: str
     reason: str
+    over: Over | None = None
+    """Set when too much was spent: then a person is asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeLoop:
+    """Go on with a loop whose pause had an end from the beginning."""
+
+    loop_id: str
 
 
 Decision = (
-    Dispatch | StartAttempt | WakeAttempt | OpenEnvelope | BeginVerify | HoldPlan | FailPlan | PauseLoop
+    Dispatch
+    | StartAttempt
+    | WakeAttempt
+    | OpenEnvelope
+    | BeginVerify
+    | HoldPlan
+    | FailPlan
+    | PauseLoop
+    | ResumeLoop
 )
 
 
@@ -135,6 +153,12 @@ def decide(frontier: Frontier, now: datetime) -> Decided:
     decisions: list[Decision] = [OpenEnvelope(envelope_id=one.id) for one in admission.proven]
     due: list[datetime] = []
     for front in sorted(frontier.fronts, key=_urgency):
+        resume_at = front.loop.resume_at
+        if front.loop.state is LoopState.PAUSED and resume_at is not None:
+            if resume_at <= now:
+                decisions.append(ResumeLoop(loop_id=front.loop.id))
+            else:
+                due.append(resume_at)
         if front.loop.state is not LoopState.RUNNING:
             continue
         own = plan_room(front.plan, len(front.working), len(front.judged), alone=verify_left is not None)
@@ -165,7 +189,7 @@ def _decide_plan(
         return [], []
     over = over_budget(plan)
     if over and (front.ready or front.waiting):
-        return [PauseLoop(loop_id=front.loop.id, reason=over)], []
+        return [PauseLoop(loop_id=front.loop.id, reason=over.reason(plan.id), over=over)], []
     decisions, due, held = _start_tasks(front, now, room, admission)
     reason = next(filter(None, (unwilling(plan.policy, one.envelope, now) for one in held)), "")
     if reason and not (decisions or front.working or front.judged):

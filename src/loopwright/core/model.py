@@ -90,6 +90,8 @@ class Loop:
     plan_id: str | None = None
     priority: int = 5
     reason: str = ""
+    resume_at: datetime | None = None
+    """When it goes on by itself, while it is paused; None: when a person says so."""
     created_at: datetime
     updated_at: datetime
 
@@ -123,7 +125,9 @@ class Plan:
     not_before: datetime | None = None
     spent_micros: int = 0
     unknown_costs: int = 0
-    """Runs whose cost nobody knows: they make a cost limit unenforceable, and that is said."""
+    """Runs whose cost nobody knows: they make a cost limit unenforceable, and that is said.
+
+    Counted anew when a person names a limit all the same."""
     verdict: Verdict | None = None
     result_sha: str | None = None
     outcome: Outcome | None = None

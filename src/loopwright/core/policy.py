@@ -53,6 +53,10 @@ class Policy:
     """What the plan may cost."""
     max_run_cost_micros: int | None = None
     max_task_cost_micros: int | None = None
+    max_loop_cost_micros: int | None = None
+    """What all plans of the loop may cost together."""
+    max_project_cost_micros: int | None = None
+    """What all plans of the project may cost together."""
     max_day_cost_micros: int | None = None
     """What all plans of the project may cost on one day, by UTC."""
     prices: tuple[str, ...] = ()

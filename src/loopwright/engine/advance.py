@@ -12,7 +12,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Run, Task, Worker
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, PlanState, RunState, TaskState
-from loopwright.engine import envelopes, questions
+from loopwright.engine import envelopes, pauses, questions
 from loopwright.engine.moves import (
     MACHINE,
     begin_verify,
@@ -71,7 +71,8 @@ def _frontier(tx: Tx, world: World) -> policy.Frontier:
     standing = envelopes.standing(tx)
     closed = any(one.state is EnvelopeState.CLOSED for one in standing.values())
     fronts = []
-    for loop in tx.find(Loop, state=LoopState.RUNNING, order_by=("priority",)):
+    driven = tx.find(Loop, state=(LoopState.RUNNING, LoopState.PAUSED), order_by=("priority",))
+    for loop in (one for one in driven if one.state is LoopState.RUNNING or one.resume_at is not None):
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
         if plan is None:
             continue
@@ -109,7 +110,7 @@ def _slots(tx: Tx, world: World) -> int:
 
 
 def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: bool) -> policy.Front:
-    if plan.status is not PlanState.RUNNING:
+    if plan.status is not PlanState.RUNNING or loop.state is not LoopState.RUNNING:
         return policy.Front(loop=loop, plan=plan)
     running = tx.find(Task, plan_id=plan.id, status=(TaskState.RUNNING, TaskState.AWAITING_RESPONSE))
     attempts = tx.find(Attempt, id=[task.attempt_id for task in running]) if running else []
@@ -165,9 +166,15 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
         case policy.FailPlan(plan_id=plan_id, reason=reason):
             plan = need(tx.get(Plan, plan_id), "the plan")
             fail_plan(tx, plan, reason)
-        case policy.PauseLoop(loop_id=loop_id, reason=reason):
+        case policy.PauseLoop(loop_id=loop_id, reason=reason, over=over):
             loop = need(tx.get(Loop, loop_id), "the loop")
-            move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
+            if over is None:
+                move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
+            else:
+                plan = need(tx.get(Plan, loop.plan_id), "the plan")
+                pauses.pause_and_ask(tx, world.ids, plan, over)
+        case policy.ResumeLoop(loop_id=loop_id):
+            pauses.go_on_by_itself(tx, need(tx.get(Loop, loop_id), "the loop"))
         case _:
             assert_never(decision)
     return None

@@ -19,14 +19,12 @@ from loopwright.core.prices import estimate
 from loopwright.core.questions import Asking, asked_in
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, RunState
-from loopwright.engine import accounts, envelopes, questions, spending
+from loopwright.engine import accounts, envelopes, pauses, questions, spending
 from loopwright.engine.checks import Interrupted, exit_facts
 from loopwright.engine.moves import (
-    MACHINE,
     cancel_attempt,
     change_attempt,
     move_attempt,
-    move_loop,
     move_run,
     need,
 )
@@ -64,30 +62,42 @@ class Started:
     """What its conversation had used before it."""
 
 
-async def start_run(
-    world: World, rows: Rows, run: Run, *, fence: int, interrupt: asyncio.Event
-) -> Started | None:
-    """Start the run, or find it; None when it may not start any more, which the rows then say.
+class MustWait(Exception):
+    """What running agents may cost leaves nothing for another one now."""
 
-    It waits while agents that run may need the rest of the budget.
-    """
-    while True:
-        try:
-            return await _start(world, rows, run, fence=fence)
-        except _MustWait:
-            await world.store.changed(_WAIT_S)
-        except _ClosedMeanwhile:
-            continue
+
+async def until_affordable(world: World, run: Run, interrupt: asyncio.Event) -> None:
+    """Wait until running agents have left enough of the budget, or there is another reason to look again."""
+    while await world.store.read(lambda tx: _has_to_wait(tx, world, run)):
+        await world.store.changed(_WAIT_S)
         if interrupt.is_set():
             raise Interrupted
 
 
-class _MustWait(Exception):
-    """What running agents may cost leaves nothing for another one now."""
+def _has_to_wait(tx: Tx, world: World, run: Run) -> bool:
+    plan = need(tx.get(Plan, run.plan_id), "the plan")
+    if need(tx.get(Loop, plan.loop_id), "the loop").state is not LoopState.RUNNING:
+        return False
+    if over_budget(plan) or spending.may_not_start(tx, world, plan, run):
+        return False
+    left = _allowance(tx, world, run)
+    return left is not None and left <= 0
 
 
 class _ClosedMeanwhile(Exception):
     """The account that the run was to draw from has closed, and another one is open."""
+
+
+async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
+    """Start the run, or find it; None when it may not start any more, which the rows then say.
+
+    Raise `MustWait` while agents that run may need the rest of the budget.
+    """
+    while True:
+        try:
+            return await _start(world, rows, run, fence=fence)
+        except _ClosedMeanwhile:
+            continue
 
 
 async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
@@ -158,7 +168,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 return None
             now = _allowance(tx, world, run)
             if now is not None and (most is None or not 0 < most <= now):
-                raise _MustWait
+                raise MustWait
             if not envelopes.may_draw(tx, current, run, drawn) and envelopes.account_of(
                 tx, world.accounts, current, run
             ):
@@ -202,8 +212,8 @@ def _is_held_back(tx: Tx, world: World, attempt: Attempt, run: Run) -> bool:
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
     loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
     over = over_budget(plan) or spending.may_not_start(tx, world, plan, run)
-    if over and loop.state is LoopState.RUNNING:
-        loop = move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, over)
+    if over is not None:
+        loop = pauses.pause_and_ask(tx, world.ids, plan, over, run)
     return loop.state is not LoopState.RUNNING
 
 
@@ -255,7 +265,7 @@ def is_over_budget(run: Run, ended: Ended) -> bool:
     """Say whether a run was ended, by us or by itself, because it has cost as much as it may."""
     by_itself = ended.result is not None and ended.result.failure is Failure.BUDGET
     # A budget that we did not give it is its user's own affair.
-    return ended.over_budget or (by_itself and run.max_cost_micros is not None)
+    return ended.over is not None or (by_itself and run.max_cost_micros is not None)
 
 
 def stop_over_budget(
@@ -271,7 +281,7 @@ def stop_over_budget(
     own = need(tx.get(Run, run.id), "the run").cost_micros or 0
     # Charged by now, so nothing but the cap of a run has to be told what it cost; there it counts at least as reached.
     most = budget.Cap(setting="max_cost_per_run", limit=run.max_cost_micros or 0, spent=own)
-    reason = budget.used_up(spending.caps(tx, world, plan, run)) or most.reason
+    over = budget.used_up(spending.caps(tx, world, plan, run)) or ended.over or most.over
     move_attempt(
         tx,
         current,
@@ -279,12 +289,10 @@ def stop_over_budget(
         fence=fence,
         interrupt="",
         wake_at=None,
-        wait_reason=reason,
+        wait_reason=over.why,
         **saved,
     )
-    loop = need(tx.get(Loop, plan.loop_id), "the loop")
-    if loop.state is LoopState.RUNNING:
-        move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
+    pauses.pause_and_ask(tx, world.ids, plan, over, run)
     return False
 
 

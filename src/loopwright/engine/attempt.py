@@ -27,6 +27,7 @@ from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopSt
 from loopwright.engine import envelopes, questions
 from loopwright.engine.agent_runs import (
     PAUSED,
+    MustWait,
     Rows,
     asked_of,
     end_run,
@@ -34,6 +35,7 @@ from loopwright.engine.agent_runs import (
     is_over_budget,
     start_run,
     stop_over_budget,
+    until_affordable,
 )
 from loopwright.engine.checks import Interrupted
 from loopwright.engine.land import Landing, LandingLocks, check_and_land
@@ -284,7 +286,13 @@ class AttemptLeg:
         elif interrupt.is_set() or not (self._slot or await self._take_slot(rows, interrupt)):
             raise Interrupted
         agent = world.agent(run.agent or attempt.agent)
-        started = await start_run(world, rows, run, fence=self._leg.fence, interrupt=interrupt)
+        try:
+            started = await start_run(world, rows, run, fence=self._leg.fence)
+        except MustWait:
+            # Whoever may spend can have the slot meanwhile. Then the stage is done again: much may have landed.
+            self._release_slot()
+            await until_affordable(world, run, interrupt)
+            return True
         if started is None:
             return False
         run = started.run

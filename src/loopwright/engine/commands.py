@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from loopwright.core import overspent
 from loopwright.core.budget import CAPS
 from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserError
 from loopwright.core.events import happened
@@ -16,7 +17,6 @@ from loopwright.core.model import (
     Loop,
     Outcome,
     Plan,
-    Project,
     Question,
     Role,
     Run,
@@ -28,11 +28,12 @@ from loopwright.core.states import (
     AttemptState,
     LoopState,
     PlanState,
+    QuestionState,
     RunState,
     TaskState,
 )
 from loopwright.core.verdicts import evidence
-from loopwright.engine import envelopes, questions
+from loopwright.engine import envelopes, pauses, questions
 from loopwright.engine.moves import (
     begin_verify,
     cancel_attempt,
@@ -121,16 +122,9 @@ def _refuse_at_rest(plan: Plan, loop: Loop) -> None:
         raise Refused(f"nothing is running in this plan: it {words}", hint="`loopwright status` shows more")
 
 
-def _live(tx: Tx, plan: Plan) -> list[Attempt]:
-    """Return the attempts that a leg carries on; a cancelled one is past pausing and resuming."""
-    states = LIVE_ATTEMPT - {AttemptState.QUEUED, AttemptState.WAITING}
-    found = tx.find(Attempt, plan_id=plan.id, state=states)
-    return [attempt for attempt in found if attempt.interrupt != "cancel"]
-
-
 def _interrupt(tx: Tx, plan: Plan, how: str) -> int:
     """Ask the legs of a plan to stop; their worker sees it at once."""
-    live = _live(tx, plan)
+    live = pauses.live(tx, plan)
     for attempt in live:
         tx.update(Attempt, attempt.id, interrupt=how)
     return len(live)
@@ -139,14 +133,16 @@ def _interrupt(tx: Tx, plan: Plan, how: str) -> int:
 def _pause(tx: Tx, _ids: Ids, command: Command) -> str:
     plan, loop = _current(tx, command)
     _refuse_at_rest(plan, loop)
-    if loop.state is LoopState.PAUSED and not command.arguments.get("now"):
+    if loop.state is LoopState.PAUSED and loop.resume_at is not None:
+        tx.update(Loop, loop.id, resume_at=None, reason="paused by a person", updated_at=tx.now())
+    elif loop.state is LoopState.PAUSED and not command.arguments.get("now"):
         return "already paused"
     if loop.state is not LoopState.PAUSED:
         reason = str(command.arguments.get("reason") or "paused by a person")
         move_loop(tx, loop, LoopState.PAUSED, "loop_paused", command.actor, reason)
     if command.arguments.get("now"):
         return f"paused; {_asked_to_stop(_interrupt(tx, plan, 'pause'))}"
-    match len(_live(tx, plan)):
+    match len(pauses.live(tx, plan)):
         case 0:
             return "paused; nothing was running"
         case 1:
@@ -176,17 +172,8 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
         raise Refused(f"the plan is {plan.status.value}", hint=hint)
     limits = {name: command.arguments[name] for name in CAPS.values() if name in command.arguments}
     if limits:
-        # Whoever names a new limit knows what was spent, and that some of it nobody knows.
-        tx.update(Plan, plan.id, policy=replace(plan.policy, **limits), unknown_costs=0)
-        tx.update(Project, plan.project_id, unknown_costs=0)
-    if loop.state is not LoopState.RUNNING:
-        move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
-    parked = tx.find(Attempt, plan_id=plan.id, state=AttemptState.WAITING, wake_at=None)
-    # What waits for an answer goes on when it has one.
-    for attempt in (one for one in parked if not questions.open_of(tx, one)):
-        tx.update(Attempt, attempt.id, wake_at=tx.now(), updated_at=tx.now())
-    for attempt in _live(tx, plan):
-        tx.update(Attempt, attempt.id, interrupt="", wait_reason="")
+        pauses.set_limits(tx, plan, limits)
+    pauses.go_on(tx, plan, loop, command.actor)
     return "resumed"
 
 
@@ -386,6 +373,16 @@ def _verify_without(tx: Tx, plan: Plan, loop: Loop, given_up: list[Task], actor:
     return f"gate:all will run on what landed, without {names}"
 
 
+def _answered(tx: Tx, ids: Ids, command: Command) -> str:
+    """Take an answer; one about a budget is a command itself."""
+    question = tx.get(Question, command.target)
+    if question is None or question.kind != overspent.ASKED or question.state is not QuestionState.OPEN:
+        return questions.answer(tx, ids, command)
+    text = str(command.arguments.get("answer") or "")
+    verb, arguments = pauses.meant(tx, question, text, command.actor)
+    return VERBS[verb](tx, ids, replace(command, verb=verb, target=question.plan_id, arguments=arguments))
+
+
 VERBS: Final[Mapping[str, Apply]] = {
     "pause": _pause,
     "resume": _resume,
@@ -393,6 +390,6 @@ VERBS: Final[Mapping[str, Apply]] = {
     "cancel": _cancel,
     "retry": _retry,
     "reverify": _reverify,
-    "answer": questions.answer,
+    "answer": _answered,
     "open": envelopes.reopen,
 }

@@ -1,9 +1,10 @@
 """Every change of state, each in one place: the row moves by its table and the event is written with it."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
-from loopwright.core import fallback
+from loopwright.core import fallback, overspent
 from loopwright.core.budget import spent_today
 from loopwright.core.errors import FenceLost, IllegalTransition, StaleVersion
 from loopwright.core.events import happened
@@ -49,12 +50,32 @@ def _plan(tx: Tx, row: Task | Attempt | Run) -> Plan:
     return plan
 
 
-def move_loop(tx: Tx, loop: Loop, target: LoopState, event: str, actor: str, reason: str = "") -> Loop:
-    """Move a loop and say so."""
+def move_loop(
+    tx: Tx,
+    loop: Loop,
+    target: LoopState,
+    event: str,
+    actor: str,
+    reason: str = "",
+    *,
+    resume_at: datetime | None = None,
+) -> Loop:
+    """Move a loop and say so; what was asked because it was paused is settled when it no longer is."""
     step("loop", LOOP, loop.id, loop.state, target)
-    expect = {"state": loop.state}
-    moved = tx.update(Loop, loop.id, expect=expect, state=target, reason=reason, updated_at=tx.now())
-    tx.append(happened(event, actor, loop=moved, reason=reason))
+    moved = tx.update(
+        Loop,
+        loop.id,
+        expect={"state": loop.state},
+        state=target,
+        reason=reason,
+        resume_at=resume_at,
+        updated_at=tx.now(),
+    )
+    told: dict[str, Any] = {"until": resume_at.isoformat()} if resume_at else {}
+    tx.append(happened(event, actor, loop=moved, reason=reason, **told))
+    if loop.state is LoopState.PAUSED:
+        for question in tx.find(Question, loop_id=loop.id, kind=overspent.ASKED, state=QuestionState.OPEN):
+            move_question(tx, question, QuestionState.WITHDRAWN, actor)
     return moved
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core.findings import Verdict
-from loopwright.core.model import Attempt, Loop, Plan, Project, Run, Task, Usage
-from loopwright.core.states import ENDED_PLAN, RunState, TaskState
+from loopwright.core.model import Attempt, Loop, Plan, Project, Role, Run, Task, Usage
+from loopwright.core.states import ENDED_PLAN, ENDED_RUN, RunState, TaskState
 from loopwright.engine.views import lasted_s, recent_plans
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
@@ -94,13 +94,19 @@ def _summary(tx: Tx, plan: Plan, now: datetime) -> PlanSummary:
         path=project.path if project else "",
         done=tx.count(Task, plan_id=plan.id, status=TaskState.COMPLETE),
         total=total,
-        cost_micros=plan.spent_micros if plan.spent_micros or not plan.unknown_costs else None,
-        cost_complete=not plan.unknown_costs,
+        cost_micros=plan.spent_micros if plan.spent_micros or _is_known(tx, plan) else None,
+        cost_complete=_is_known(tx, plan),
         cost_estimated=tx.count(Run, plan_id=plan.id, cost_estimated=True) > 0,
         created_at=plan.created_at,
         # By the time of day, which may have been set back since.
         changed_s=max(0.0, (now - _changed_at(tx, plan, loop)).total_seconds()),
     )
+
+
+def _is_known(tx: Tx, plan: Plan) -> bool:
+    """Say whether the cost of every run is known: asked of the runs, as a new limit begins the plan's count anew."""
+    ended = {"plan_id": plan.id, "role": Role.IMPLEMENTER, "state": ENDED_RUN, "cost_micros": None}
+    return tx.count(Run, **ended) == tx.count(Run, **ended, started_at=None)
 
 
 def _changed_at(tx: Tx, plan: Plan, loop: Loop | None) -> datetime:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from loopwright.core import overspent
 from loopwright.core.errors import NotFound
 from loopwright.core.ids import short_id
-from loopwright.core.model import Attempt, Project, Question, Task
+from loopwright.core.model import Attempt, Plan, Project, Question, Task
 from loopwright.core.states import QuestionState
 from loopwright.ports import Tx
 
@@ -56,11 +57,15 @@ def question_view(tx: Tx, question: Question) -> QuestionView:
     )
 
 
-def asked_in_plan(tx: Tx, attempts: Sequence[Attempt]) -> tuple[QuestionView, ...]:
-    """Return the open questions that attempts of a plan wait for."""
+def asked_in_plan(tx: Tx, plan: Plan, attempts: Sequence[Attempt]) -> tuple[QuestionView, ...]:
+    """Return the open questions that a plan or its attempts wait for."""
     ids = dict.fromkeys(asked for attempt in attempts for asked in attempt.questions)
-    found = tx.find(Question, id=list(ids), state=QuestionState.OPEN, order_by=("created_at",)) if ids else []
-    return tuple(question_view(tx, one) for one in found)
+    order = ("created_at",)
+    found = tx.find(Question, id=list(ids), state=QuestionState.OPEN, order_by=order) if ids else []
+    budget = tx.find(
+        Question, plan_id=plan.id, kind=overspent.ASKED, state=QuestionState.OPEN, order_by=order
+    )
+    return tuple(question_view(tx, one) for one in (*budget, *found))
 
 
 def list_questions(tx: Tx, *, project_path: str | None = None, closed: bool = False) -> list[QuestionView]:

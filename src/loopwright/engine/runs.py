@@ -11,6 +11,7 @@ from typing import Any
 from loopwright.core.errors import CannotRun
 from loopwright.core.failures import Failure
 from loopwright.core.homes import HomeView
+from loopwright.core.overspent import Over
 from loopwright.core.policy import Limits
 from loopwright.engine.spending import SpendingWatch
 from loopwright.ports import (
@@ -42,8 +43,8 @@ class Ended:
     interrupted: bool
     """It was ended because a person asked for it, not by itself."""
     result: AgentResult | None = None
-    over_budget: bool = False
-    """It was ended because it has cost as much as it may."""
+    over: Over | None = None
+    """Why it was ended, if that was because it has cost as much as it may."""
 
 
 class Interrupts:
@@ -163,9 +164,9 @@ async def drive_agent(
         # What had ended by itself before it was asked to is finished work, however late we hear of it.
         interrupted = cancelled
     # Asked again, because whoever stopped it over its cost may have died since, and this is another worker.
-    if result and cancelled and not interrupted and spending and await spending.is_over():
-        result = replace(result, failure=Failure.BUDGET, detail=spending.reason)
-        return Ended(exit=end, interrupted=False, result=result, over_budget=True)
+    if result and cancelled and not interrupted and spending and await spending.was_over():
+        result = replace(result, failure=Failure.BUDGET, detail=spending.over.why if spending.over else "")
+        return Ended(exit=end, interrupted=False, result=result, over=spending.over)
     return Ended(exit=end, interrupted=interrupted, result=result)
 
 

@@ -1,5 +1,6 @@
 """What may still be spent, asked before an agent starts and again whenever it tells what it has used."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from loopwright.core import budget
 from loopwright.core.events import happened
 from loopwright.core.model import Plan, Project, Role, Run, Usage
+from loopwright.core.overspent import Over, nobody_knows
 from loopwright.core.prices import estimate
 from loopwright.core.states import RunState
 from loopwright.engine.moves import MACHINE, need
@@ -16,7 +18,16 @@ from loopwright.ports import AgentEvent, Tx
 _LAST_WORDS_S = 1.0
 
 
-def caps(tx: Tx, world: World, plan: Plan, run: Run, *, own: int = 0, reserve: bool = False) -> budget.Caps:
+def caps(
+    tx: Tx,
+    world: World,
+    plan: Plan,
+    run: Run,
+    *,
+    own: int = 0,
+    estimated: bool = False,
+    reserve: bool = False,
+) -> budget.Caps:
     """Return the caps that a run is under, `own` being what it has cost itself.
 
     What other agents have cost so far counts. With `reserve`, what each of them may cost at most is kept free for it,
@@ -25,18 +36,11 @@ def caps(tx: Tx, world: World, plan: Plan, run: Run, *, own: int = 0, reserve: b
     policy = plan.policy
     if not budget.has_caps(policy):
         return ()
-    project = need(tx.get(Project, plan.project_id), "the project")
-    today, _ = budget.spent_today(project, tx.now())
-    spent = {
-        "max_cost_per_run": own,
-        "max_cost_per_task": own,
-        "max_cost": plan.spent_micros + own,
-        "max_cost_per_day": today + own,
-    }
+    spent = spent_before(tx, plan) + Counter(dict.fromkeys(budget.CAPS, own))
     if policy.max_task_cost_micros is not None and run.task_id is not None:
         ended = tx.find(Run, task_id=run.task_id, role=Role.IMPLEMENTER)
         spent["max_cost_per_task"] += sum(one.cost_micros or 0 for one in ended)
-    reserved = {"max_cost": 0, "max_cost_per_day": 0}
+    reserved: Counter[str] = Counter()
     for other in tx.find(Run, state=RunState.RUNNING, role=Role.IMPLEMENTER):
         theirs = need(tx.get(Plan, other.plan_id), "the plan")
         if other.id == run.id or theirs.project_id != plan.project_id:
@@ -46,17 +50,42 @@ def caps(tx: Tx, world: World, plan: Plan, run: Run, *, own: int = 0, reserve: b
         held = max((other.max_cost_micros or 0) if reserve and limited else 0, so_far)
         counted = reserved if reserve else spent
         counted["max_cost_per_day"] += held
-        if theirs.id == plan.id:
-            counted["max_cost"] += held
-    return budget.caps(policy, spent, reserved)
+        counted["max_cost_per_project"] += held
+        counted["max_cost_per_loop"] += held if theirs.loop_id == plan.loop_id else 0
+        counted["max_cost"] += held if theirs.id == plan.id else 0
+    estimated = estimated or tx.count(Run, plan_id=plan.id, cost_estimated=True) > 0
+    return budget.caps(policy, spent, reserved, estimated=estimated, now=tx.now())
 
 
-def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> str:
-    """Say which cap of a task or of a day keeps an agent from starting; empty when none does."""
+def spent_before(tx: Tx, plan: Plan) -> Counter[str]:
+    """Return what runs that have ended count for each cap that is not of a single run or task."""
+    project = need(tx.get(Project, plan.project_id), "the project")
+    today, _ = budget.spent_today(project, tx.now())
+    spent = Counter({"max_cost": plan.spent_micros, "max_cost_per_day": today})
+    for setting, plans in _together(tx, plan).items():
+        spent[setting] = sum(one.spent_micros for one in plans)
+    return spent
+
+
+def _together(tx: Tx, plan: Plan) -> dict[str, list[Plan]]:
+    """Return the plans whose costs count together, for the caps that are set."""
+    found: dict[str, list[Plan]] = {}
+    if plan.policy.max_loop_cost_micros is not None:
+        found["max_cost_per_loop"] = tx.find(Plan, loop_id=plan.loop_id)
+    if plan.policy.max_project_cost_micros is not None:
+        found["max_cost_per_project"] = tx.find(Plan, project_id=plan.project_id)
+    return found
+
+
+def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> Over | None:
+    """Say which cap keeps an agent from starting, if one does; that of a plan, `over_budget` knows alone."""
+    for setting, plans in _together(tx, plan).items():
+        if any(one.unknown_costs for one in plans):
+            return nobody_knows(setting)
     if plan.policy.max_day_cost_micros is not None:
         project = need(tx.get(Project, plan.project_id), "the project")
         if budget.spent_today(project, tx.now())[1]:
-            return budget.nobody_knows("max_cost_per_day")
+            return nobody_knows("max_cost_per_day", until=budget.next_day(tx.now()))
     return budget.used_up(caps(tx, world, plan, run, reserve=True))
 
 
@@ -69,9 +98,12 @@ class SpendingWatch:
         self._prices = prices
         self._model = run.model
         self._cost: int | None = None
+        self._highest: int | None = None
+        """The most that it was thought to have cost: an estimate may be above what it is told in the end."""
+        self._estimated = False
         self._warned = False
-        self.reason = ""
-        """Why it has to stop; empty while it may go on."""
+        self.over: Over | None = None
+        """Why it has to stop; None while it may go on."""
 
     def hear(self, event: AgentEvent) -> None:
         """Take in what the run says about itself."""
@@ -81,6 +113,8 @@ class SpendingWatch:
             cost = cost_so_far(event.data, self._model, self._prices)
             if cost is not None:
                 self._cost = cost
+                self._estimated = event.data["run"].get("cost_micros") is None
+                self._highest = max(cost, self._highest or 0)
                 self._world.ledger.note(self._run.id, cost)
 
     async def until_over(self) -> None:
@@ -96,21 +130,30 @@ class SpendingWatch:
         """Say whether the run has cost as much as it may; warn once when it soon will have."""
         if self._cost is None:
             return False
-        found = await self._world.store.read(self._look)
-        self.reason = budget.used_up(found)
+        own = self._cost
+        found = await self._world.store.read(lambda tx: self._look(tx, own))
+        self.over = budget.used_up(found)
         near = budget.near(found)
-        if not self.reason and near is not None and not self._warned:
+        if self.over is None and near is not None and not self._warned:
             self._warned = True
             await self._world.store.transact("budget.near", lambda tx: self._warn(tx, near))
-        return bool(self.reason)
+        return self.over is not None
+
+    async def was_over(self) -> bool:
+        """Say whether there was a moment at which the run had to be stopped, as it was told then."""
+        if self._highest is None:
+            return False
+        most = self._highest
+        self.over = budget.used_up(await self._world.store.read(lambda tx: self._look(tx, most)))
+        return self.over is not None
 
     def forget(self) -> None:
         """Count the run no longer as one that is going on."""
         self._world.ledger.forget(self._run.id)
 
-    def _look(self, tx: Tx) -> budget.Caps:
+    def _look(self, tx: Tx, own: int) -> budget.Caps:
         plan = need(tx.get(Plan, self._run.plan_id), "the plan")
-        return caps(tx, self._world, plan, self._run, own=self._cost or 0)
+        return caps(tx, self._world, plan, self._run, own=own, estimated=self._estimated or own != self._cost)
 
     def _warn(self, tx: Tx, cap: budget.Cap) -> None:
         # Whoever adopts the run hears all of it once more.
@@ -122,11 +165,20 @@ class SpendingWatch:
 
 
 def cost_so_far(data: Mapping[str, Any], model: str | None, prices: tuple[str, ...]) -> int | None:
-    """Return what a run has cost by its own word, or by the tokens that it has used in all; None when nobody knows."""
+    """Return what a run has cost by its own word, or by the tokens that it has used in all; None when nobody knows.
+
+    Of several models, those without a price are left out: while it runs, too little is better than nothing.
+    """
     told = data.get("run")
     if told is None:
         return None
     cost: int | None = told.get("cost_micros")
     if cost is not None:
         return cost
-    return estimate(model, Usage(**{one.name: told.get(one.name) for one in fields(Usage)}), prices)
+    used = data.get("models") or {model: told}
+    known = [sum_ for name, one in used.items() if (sum_ := estimate(name, _usage(one), prices)) is not None]
+    return sum(known) if known else None
+
+
+def _usage(told: Mapping[str, Any]) -> Usage:
+    return Usage(**{one.name: told.get(one.name) for one in fields(Usage)})

@@ -25,6 +25,7 @@ from loopwright.core.states import (
     RunState,
     TaskState,
 )
+from loopwright.engine.cap_views import CapView, cap_views
 from loopwright.engine.naming import attempt_ref
 from loopwright.engine.question_views import QuestionView, asked_in_plan
 from loopwright.engine.world import HomePaths
@@ -93,6 +94,10 @@ class PlanView:
     evaluation: dict[str, Any] = field(default_factory=dict)
     questions: tuple[QuestionView, ...] = ()
     """What waits for a person's answer."""
+    limits: tuple[CapView, ...] = ()
+    """What may be spent, and how much of that was."""
+    resume_at: datetime | None = None
+    """When it goes on by itself, while it is paused."""
     prefix: str = ""
     """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
@@ -207,9 +212,18 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         elapsed_s=_worked(runs, now) if plan.executed_at else None,
         created_at=plan.created_at,
         evaluation=dict(plan.evaluation),
-        questions=asked_in_plan(tx, list(attempts.values())),
+        questions=asked_in_plan(tx, plan, list(attempts.values())),
+        limits=cap_views(tx, plan),
+        resume_at=loop.resume_at if loop and loop.plan_id == plan.id else None,
         prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )
+
+
+def goes_on(tx: Tx) -> bool:
+    """Say whether anything in the home is going on, or will by itself."""
+    if tx.count(Loop, state=LoopState.RUNNING):
+        return True
+    return any(loop.resume_at is not None for loop in tx.find(Loop, state=LoopState.PAUSED))
 
 
 def _names_suffice(tx: Tx, plan: Plan, loop: Loop | None) -> bool:

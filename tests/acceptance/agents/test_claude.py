@@ -2,50 +2,26 @@
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.acceptance.agents.programs import CLAUDE
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
-from tests.waiting import eventually
 
-from loopwright.core.model import Envelope, Plan, Question, Role, Run, Usage
+from loopwright.core.model import Envelope, Plan, Role, Run, Usage
 from loopwright.testing import scenarios
-from loopwright.testing.claude_binary import bundled_claude
-from loopwright.testing.model_server import ModelServer, Reply, Scenario
+from loopwright.testing.model_server import Reply, Scenario
 
-PROGRAM = bundled_claude()
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the claude-agent-sdk wheel is not installed")
-
-KEY = "sk-ant-no-real-key-0123456789"
-
-
-@contextmanager
-def _model(shop: Workshop, scenario: Scenario) -> Iterator[ModelServer]:
-    """Let the program talk to a model that follows a script, and to nobody else."""
-    with ModelServer(scenario) as server:
-        shop.program.env |= {
-            "LOOPWRIGHT_AGENT": "claude",
-            "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(PROGRAM),
-            "LOOPWRIGHT_AGENTS__CLAUDE__MAX_RETRIES": "0",
-            "ANTHROPIC_BASE_URL": server.url,
-            "ANTHROPIC_API_KEY": KEY,
-            "NO_PROXY": "127.0.0.1",
-            # As if an agent had started us: its markers must not reach the agents that we start.
-            "CLAUDECODE": "1",
-            "CLAUDE_CODE_ENTRYPOINT": "cli",
-        }
-        yield server
+pytestmark = pytest.mark.skipif(CLAUDE.binary is None, reason="the claude-agent-sdk wheel is not installed")
 
 
 def _wrapper(shop: Workshop) -> Path:
     """Put a program in front that notes the environment that the agent really gets."""
     noted = shop.place / "environment.txt"
     wrapper = shop.place / "claude"
-    wrapper.write_text(f'#!/bin/sh\nenv > {noted}\nexec {PROGRAM} "$@"\n')
+    wrapper.write_text(f'#!/bin/sh\nenv > {noted}\nexec {CLAUDE.binary} "$@"\n')
     wrapper.chmod(0o755)
     shop.program.env["LOOPWRIGHT_AGENTS__CLAUDE__BINARY"] = str(wrapper)
     return noted
@@ -54,7 +30,7 @@ def _wrapper(shop: Workshop) -> Path:
 @pytest.mark.capability("C025", "C034")
 def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(shop: Workshop) -> None:
     scenario = scenarios.edit_file("greet.txt", old="hello", new="hello, loop", summary="Greeted.")
-    with _model(shop, scenario) as server:
+    with CLAUDE.model(shop, scenario) as server:
         noted = _wrapper(shop)
         said = shop.run(shop.plan("greeting", [task("greet", "grep -qx 'hello, loop' greet.txt")]))
         asked = server.asked
@@ -95,7 +71,7 @@ def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(shop:
         path.read_text(errors="replace") for path in shop.home.rglob("output/*") if path.is_file()
     )
     assert stored, "what it printed is kept"
-    assert KEY not in stored
+    assert CLAUDE.key not in stored
     assert '"tool_use"' in stored
     receipt = shop("receipt", "verify", f".loopwright/receipts/{plan.id}.json")
     assert receipt.code == 0, receipt.out + receipt.err
@@ -107,27 +83,15 @@ def test_a_gate_that_the_real_program_does_not_pass_sends_it_back_with_what_fail
     right = scenarios.edit_file("greet.txt", old="hello", new="hello world").turns
     scenario = Scenario(turns=wrong, by_prompt={"the greeting is misspelt": right})
     check = "grep -q world greet.txt || { printf 'the greeting is %s' misspelt; exit 1; }"
-    with _model(shop, scenario):
+    with CLAUDE.model(shop, scenario):
         said = shop.run(shop.plan("spelling", [task("greet", check)]))
     assert said.code == 0, said.out + said.err
     assert [attempt.state for attempt in shop.attempts("greet")] == ["REJECTED", "LANDED"]
     assert shop.git("show", f"{shop.row(Plan).branch}:greet.txt") == "hello world\n"
 
 
-def test_a_wrong_key_is_the_users_to_mend_and_fails_no_task(shop: Workshop) -> None:
-    with _model(shop, scenarios.bad_key()) as server:
-        said = shop.run(shop.plan("locked out", [task("greet", "true")]), "--no-wait")
-        assert len(server.asked) >= 1
-    assert said.code == 3, said.out + said.err
-    assert "The agent is not logged in; log in. Then `loopwright quota open claude`" in said.out
-    (attempt,) = shop.attempts("greet")
-    assert (attempt.state, attempt.failure) == ("WAITING", None)
-    assert shop.row(Envelope).failure == "auth"
-    assert shop.task("greet").attempts == 0
-
-
 def test_a_program_that_is_not_there_is_said_before_anything_starts(shop: Workshop) -> None:
-    with _model(shop, scenarios.answer()):
+    with CLAUDE.model(shop, scenarios.answer()):
         shop.program.env["LOOPWRIGHT_AGENTS__CLAUDE__BINARY"] = "/nowhere/claude"
         said = shop.run(shop.plan("missing", [task("greet", "true")]))
     assert said.code == 2
@@ -136,45 +100,8 @@ def test_a_program_that_is_not_there_is_said_before_anything_starts(shop: Worksh
     assert shop.rows(Run) == []
 
 
-@pytest.mark.capability("C090", "C108")
-def test_the_real_program_asks_for_leave_and_goes_on_with_the_answer(shop: Workshop) -> None:
-    scenario = scenarios.run_command("touch made.txt && echo made > made.txt", summary="Made.")
-    with _model(shop, scenario):
-        going = shop.start("run", str(shop.plan("making", [task("make", "grep -qx made made.txt")])))
-        eventually(lambda: shop.rows(Question), timeout=60)
-        question = shop.row(Question)
-        assert "touch made.txt" in question.text
-        eventually(lambda: shop.task("make").status == "AWAITING_RESPONSE")
-        assert shop("answer", question.id, "yes").code == 0
-        assert going.end(60) == 0, going.out
-    first, second = shop.rows(Run, role=Role.IMPLEMENTER)
-    assert first.session_ref == second.session_ref, "its own conversation goes on"
-    assert second.permissions is not None
-    assert second.permissions.granted == (question.key,)
-    assert shop.row(Plan).status == "VERIFIED"
-
-
-def test_the_real_program_waits_for_the_reset_and_then_finishes(shop: Workshop) -> None:
-    resets_at = int(time.time()) + 3
-    done = scenarios.edit_file("greet.txt", old="hello", new="hello, loop").turns
-    limited = scenarios.window_used_up(resets_at=resets_at).turns
-    scenario = Scenario(turns=limited, by_prompt={"You were interrupted": done})
-    with _model(shop, scenario):
-        shop.program.env |= {"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat-no-real-token"}
-        del shop.program.env["ANTHROPIC_API_KEY"]
-        said = shop.run(shop.plan("limited", [task("greet", "grep -qx 'hello, loop' greet.txt")]))
-    assert said.code == 0, said.out + said.err
-    (waited,) = shop.events("attempt_waiting")
-    assert waited.payload["failure"] == "usage_limit"
-    first, second = shop.rows(Run, role=Role.IMPLEMENTER)
-    assert first.retry_at is not None
-    assert second.started_at is not None
-    assert second.started_at.timestamp() >= resets_at, "not a moment before the service said so"
-    assert (shop.task("greet").attempts, len(shop.attempts("greet"))) == (0, 1), "waiting is no attempt"
-
-
 @pytest.mark.capability("C075")
-def test_the_real_program_is_stopped_at_a_budget_and_a_higher_one_finishes_its_work(shop: Workshop) -> None:
+def test_the_real_program_keeps_to_a_budget_itself_and_a_higher_one_finishes_its_work(shop: Workshop) -> None:
     """It becomes dear after its work is in a file, but before it says so."""
     read, edit, last = scenarios.edit_file("greet.txt", old="hello", new="hello, loop").turns
     assert isinstance(read, Reply)
@@ -182,11 +109,10 @@ def test_the_real_program_is_stopped_at_a_budget_and_a_higher_one_finishes_its_w
     done = scenarios.answer("Greeted.").turns
     scenario = Scenario(turns=(read, edit, dear, last), by_prompt={"You were interrupted": done})
     check = "grep -qx 'hello, loop' greet.txt"
-    with _model(shop, scenario) as server:
+    with CLAUDE.model(shop, scenario) as server:
         said = shop.run(shop.plan("dear", [task("greet", check)], settings={"max_cost": 0.05}))
         assert said.code == 3, said.out + said.err
         assert "the budget is used up" in said.out
-        assert "`resume --max-cost` sets another" in " ".join(said.out.split())
         (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
         assert (run.state, run.failure) == ("ERROR", "budget")
         assert run.max_cost_micros == 50_000
@@ -214,9 +140,7 @@ def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) 
     done = {f"Task: {key}": scenarios.write_file(f"{key}.txt", text="made\n").turns for key in keys[1:]}
     again = {"You were interrupted": scenarios.write_file("one.txt", text="made\n").turns}
     shop.program.env["LOOPWRIGHT_PARALLEL"] = "1"
-    with _model(shop, Scenario(turns=limited, by_prompt={**done, **again})):
-        shop.program.env |= {"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat-no-real-token"}
-        del shop.program.env["ANTHROPIC_API_KEY"]
+    with CLAUDE.model(shop, Scenario(turns=limited, by_prompt={**done, **again}), subscribed=True):
         said = shop.run(shop.plan("limited", [task(key, f"test -s {key}.txt") for key in keys]))
     assert said.code == 0, said.out + said.err
     runs = shop.rows(Run, role=Role.IMPLEMENTER)
@@ -235,32 +159,16 @@ def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) 
     assert any(window.rejected for window in envelope.windows), "what the service said of its windows"
 
 
-@pytest.mark.capability("C027")
-def test_the_real_program_outlives_its_orchestrator_and_its_work_is_taken_up(shop: Workshop) -> None:
-    slow = scenarios.edit_file("greet.txt", old="hello", new="hello, loop").turns
-    first = replace(slow[0], delay_s=3.0)
-    with _model(shop, Scenario(turns=(first, *slow[1:]))):
-        going = shop.start(
-            "run", str(shop.plan("killed", [task("greet", "grep -qx 'hello, loop' greet.txt")]))
-        )
-        eventually(lambda: shop.rows(Run, state="RUNNING", role=Role.IMPLEMENTER), timeout=60)
-        going.kill()
-        said = shop("resume", timeout=60)
-    assert said.code == 0, said.out + said.err
-    (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
-    assert run.state == "COMPLETE", "the very run that was going on"
-
-
 @pytest.mark.capability("C007")
 def test_doctor_lets_the_real_program_make_one_turn(shop: Workshop) -> None:
-    with _model(shop, scenarios.answer("ready")) as server:
+    with CLAUDE.model(shop, scenarios.answer("ready")) as server:
         said = shop("doctor", "--agent", "claude", "--probe", "--json", timeout=60)
         assert len(server.asked) == 1
     found = said.document["findings"][-1]
     assert (found["name"], found["status"]) == ("probe of claude", "ok")
     assert "it answered 'ready'" in found["text"]
     assert list((shop.home / "probes").iterdir()) == [], "nothing is left of it"
-    with _model(shop, scenarios.bad_key()):
+    with CLAUDE.model(shop, scenarios.bad_key()):
         refused = shop("doctor", "--agent", "claude", "--probe", timeout=60)
     assert refused.code == 6
     assert "auth" in refused.out

@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.control.workshop import Workshop, kill
+from tests.acceptance.control.workshop import Workshop, kill, refused
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Loop, Plan, Project, Role, Run
+from loopwright.core.ids import short_id
+from loopwright.core.model import Loop, Plan, Project, Question, Role, Run
 
 
 def spent(dollars: float) -> dict[str, Any]:
@@ -37,6 +38,8 @@ def agents(shop: Workshop) -> list[Run]:
     [
         ("max_cost", "the budget is used up: $1.20 of $1.00"),
         ("max_cost_per_task", "the budget of a task is used up: $1.20 of $1.00"),
+        ("max_cost_per_loop", "the budget of the loop is used up: $1.20 of $1.00"),
+        ("max_cost_per_project", "the budget of the project is used up: $1.20 of $1.00"),
         ("max_cost_per_day", "the budget of the day is used up: $1.20 of $1.00"),
         ("max_cost_per_run", "a run has cost what one may: $1.20 of $1.00"),
     ],
@@ -45,17 +48,18 @@ def test_an_agent_is_stopped_at_a_cap_its_work_is_kept_and_a_higher_one_finishes
     shop: Workshop, cap: str, reason: str
 ) -> None:
     gate = shop.gate("warned")
-    going = shop.start(
-        "run", str(dear(shop, spent(0.5), spent(0.85), gate.step, spent(0.9), spent(1.2), **{cap: 1}))
-    )
+    flag = "--" + cap.replace("_", "-")
+    plan = dear(shop, spent(0.5), spent(0.85), gate.step, spent(0.9), spent(1.2))
+    going = shop.start("run", str(plan), flag, "1", "--no-wait")
     shop.until_half()
     (warned,) = eventually(lambda: shop.events("budget_near"), timeout=60)
     assert warned.payload == {"cap": cap, "spent_micros": 850_000, "limit_micros": 1_000_000}
     gate.let_go()
     assert going.end() == 3, going.out
-    flag = "--" + cap.replace("_", "-")
+    plan_id = short_id(shop.row(Plan).id)
+    raising = f"loopwright resume {plan_id} {flag} 2.20"
     assert reason in going.out
-    assert f"`resume {flag}` sets another" in " ".join(going.out.split())
+    assert f"`{raising}` raises it and goes on" in " ".join(going.out.split())
     (run,) = agents(shop)
     assert (run.state, run.failure, run.cost_micros) == ("ERROR", "budget", 1_200_000)
     (attempt,) = shop.attempts("dear")
@@ -66,11 +70,56 @@ def test_an_agent_is_stopped_at_a_cap_its_work_is_kept_and_a_higher_one_finishes
     assert len(shop.events("budget_near")) == 1, "said once"
     assert not shop.processes()
 
-    said = shop("resume", flag, "5", timeout=90)
+    said = shop(*raising.split()[1:], timeout=90)
     assert said.code == 0, said.out + said.err
     assert shop.row(Plan).outcome == "verified"
+    assert shop.row(Question).state == "WITHDRAWN"
     assert len(shop.attempts("dear")) == 1
     assert shop.row(Plan).spent_micros == shop.row(Project).spent_micros == 1_300_000
+
+
+@pytest.mark.capability("C075", "C090")
+def test_a_used_up_budget_is_a_question_and_its_answer_goes_on(shop: Workshop) -> None:
+    assert shop.run(dear(shop, spent(1.2), max_cost=1, max_cost_per_run=5)).code == 3
+    question = shop.row(Question)
+    shown = shop("show", shop.row(Plan).id).out
+    for told in (shop("status").out, shop("questions").out, shown):
+        assert "the budget is used up: $1.20 of $1.00" in told
+        assert f"loopwright answer {short_id(question.id)} 'raise it to $2.20'" in told
+    for told in (shop("status").out, shown):
+        assert "limits: $5.00 a run, $1.20 of $1.00 for the plan" in told
+    document = shop("status", "--json").document["plan"]
+    assert document["limits"] == [
+        {"setting": "max_cost_per_run", "limit_micros": 5_000_000, "spent_micros": None},
+        {"setting": "max_cost", "limit_micros": 1_000_000, "spent_micros": 1_200_000},
+    ]
+    assert [one["kind"] for one in document["questions"]] == ["budget"]
+    refused(shop("answer", question.id, "yes"), 2, "is no answer to this question", "raise it to $2.20")
+    shop.start("worker").until("working in")
+    said = shop("answer", question.id, "raise it to $2.20")
+    assert said.code == 0, said.out + said.err
+    eventually(lambda: shop.row(Plan).outcome == "verified", timeout=60)
+    assert shop("questions").out == "nothing waits for an answer\n"
+
+
+def test_a_used_up_budget_can_be_answered_with_stop(shop: Workshop) -> None:
+    assert shop.run(dear(shop, spent(1.2), max_cost=1)).code == 3
+    said = shop("answer", shop.row(Question).id, "stop")
+    assert said.code == 0, said.out + said.err
+    assert shop.row(Loop).state == "STOPPED"
+    assert shop("resume", "--max-cost", "off", timeout=90).code == 0
+
+
+def test_what_earlier_plans_of_the_loop_cost_counts_for_the_next_one(shop: Workshop) -> None:
+    shop.play({"a": [[{"write": "a", "text": "x"}, spent(0.6)]]})
+    plan = shop.plan("again", [task("a", "test -s a")])
+    for number, code in ((1, 0), (2, 0), (3, 3)):
+        said = shop.run(plan, "--new", "--max-cost-per-loop", "1")
+        assert said.code == code, said.out + said.err
+        assert len(shop.rows(Plan)) == number
+    assert "the budget of the loop is used up: $1.20 of $1.00" in said.out
+    assert len(shop.started()) == 2
+    assert "$1.20 of $1.00 for the loop" in shop("status").out
 
 
 def test_after_a_run_that_cost_what_one_may_a_plain_resume_goes_on(shop: Workshop) -> None:
@@ -121,6 +170,24 @@ def test_agents_side_by_side_cannot_spend_more_together_than_there_is(shop: Work
     assert (first.max_cost_micros, second.max_cost_micros) == (1_000_000, 1_000_000)
 
 
+def test_an_agent_that_waits_for_budget_leaves_its_slot_to_another_plan(shop: Workshop) -> None:
+    """Of two slots one is taken by an agent that works, and the other one would be by the one that waits for it."""
+    hold = shop.gate("hold")
+    steps = {key: [[{"write": key, "text": "x"}, hold.step, spent(0.2)]] for key in "ab"}
+    shop.play({**steps, "other": [[{"write": "other", "text": "x"}]]})
+    settings = {"max_cost": 1.5, "max_cost_per_run": 1, "parallel": 2}
+    tasks = [task("a", "test -s a"), task("b", "test -s b")]
+    going = shop.start("run", str(shop.plan("two", tasks, settings=settings)))
+    eventually(lambda: len(shop.started()) == 1, timeout=60)
+    eventually(lambda: len(list((shop.home / "workspaces").glob("*/greet.txt"))) == 2, timeout=60)
+    other = shop.start("run", str(shop.plan("other", [task("other", "test -s other")])))
+    assert other.end() == 0, other.out
+    assert [key for key, _ in shop.started()][1:] == ["other"], "the second of the first plan still waits"
+    hold.let_go()
+    assert going.end() == 0, going.out
+    assert len(shop.started()) == 3
+
+
 def test_agents_side_by_side_are_stopped_at_what_they_cost_together(shop: Workshop) -> None:
     gate = shop.gate("both")
     steps = [spent(0.6), {"say": "so far"}, gate.step, spent(0.65), {"hang": 90}]
@@ -163,7 +230,7 @@ def test_tokens_stop_an_agent_that_tells_no_cost(shop: Workshop) -> None:
     used = {"usage": {"input_tokens": 0, "output_tokens": 120_000}}
     said = shop.run(dear(shop, used, max_cost=1, model="my-own", prices=["my-* 1 10"]))
     assert said.code == 3, said.out + said.err
-    assert "the budget is used up: $1.20 of $1.00" in said.out
+    assert "the budget is used up: ~$1.20 of $1.00" in said.out, "an estimate, and marked as one"
     assert shop("resume", "--max-cost", "2", timeout=90).code == 0
 
 
@@ -173,7 +240,7 @@ def test_a_cap_is_refused_when_nobody_knows_what_a_run_has_cost(shop: Workshop) 
         for key in "ab"
     }
     path = shop.chain("a", "b", steps=steps, settings={"max_cost_per_day": 1, "model": "nobody-knows"})
-    said = shop.run(path)
+    said = shop.run(path, "--no-wait")
     assert said.code == 3, said.out + said.err
     assert "nobody knows what a run has cost" in said.out
     (run,) = [run for run in agents(shop) if run.started_at]
@@ -185,7 +252,8 @@ def test_what_one_plan_spent_today_counts_for_the_next_plan_of_the_project(shop:
     shop.play({key: [[{"write": key, "text": "x"}, spent(0.6)]] for key in "abc"})
     settings = {"max_cost_per_day": 1}
     for key, code in (("a", 0), ("b", 0), ("c", 3)):
-        said = shop.run(shop.plan(f"plan-{key}", [task(key, f"test -s {key}")], settings=settings))
+        path = shop.plan(f"plan-{key}", [task(key, f"test -s {key}")], settings=settings)
+        said = shop.run(path, "--no-wait")
         assert said.code == code, said.out + said.err
     assert "the budget of the day is used up: $1.20 of $1.00" in said.out
     assert len(shop.started()) == 2

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from loopwright.cli.cost_check import check_costs
 from loopwright.cli.preflight import agents_of, check_agents, check_options, uncommitted
 from loopwright.config.resolve import Settings, load
-from loopwright.core.errors import BadConfig, UserError
+from loopwright.core.errors import BadConfig, Refused, UserError
 from loopwright.ports import Base, PlannedTask, PlannedWork
 
 
@@ -157,3 +158,51 @@ def test_paths_are_named_as_git_names_them(tmp_path: Path) -> None:
 
     assert relative(tmp_path / "sub" / "p.yaml", tmp_path.resolve()) == "sub/p.yaml"
     assert relative(Path("/else/p.yaml"), tmp_path) == "/else/p.yaml"
+
+
+@pytest.mark.capability("C075")
+@pytest.mark.parametrize(
+    ("project", "agents", "told", "hint"),
+    [
+        (
+            'agent = "codex"\nmodel = "new-model"\nmax_cost = 1\n',
+            (None,),
+            "loopwright.toml:3: max_cost cannot be kept: codex tells only its tokens",
+            'set prices = ["new-model INPUT OUTPUT CACHE_READ"]',
+        ),
+        (
+            'max_cost_per_day = 1\n[agents.command]\ncommand = "true"\n',
+            (None, "command"),
+            "loopwright.toml:1: max_cost_per_day cannot be kept: the agent command tells neither",
+            "switch max_cost_per_day off, or choose another agent",
+        ),
+        (
+            'max_cost_per_loop = 1\nfallback = ["codex:new-model"]\n',
+            (None,),
+            "nobody knows what those of the model new-model cost",
+            "or switch max_cost_per_loop off",
+        ),
+    ],
+)
+def test_a_limit_that_nobody_could_keep_is_refused_before_anything_starts(
+    project: str, agents: tuple[str | None, ...], told: str, hint: str
+) -> None:
+    with pytest.raises(Refused) as refused:
+        check_costs(_settings(project), _work(*agents))
+    assert told in str(refused.value)
+    assert hint in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "project",
+    [
+        'agent = "codex"\nmodel = "new-model"\n',
+        'agent = "codex"\nmodel = "gpt-5"\nmax_cost = 1\n',
+        'agent = "codex"\nmodel = "new-model"\nmax_cost = 1\nprices = ["new-* 1 2"]\n',
+        # Which model it uses is told when it starts.
+        'agent = "codex"\nmax_cost = 1\n',
+        'agent = "claude"\nmodel = "new-model"\nmax_cost = 1\n',
+    ],
+)
+def test_a_limit_that_can_be_kept_is_fine(project: str) -> None:
+    check_costs(_settings(project), _work(None))

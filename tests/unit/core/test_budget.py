@@ -5,13 +5,30 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from loopwright.core.budget import Cap, allowance, caps, has_caps, near, over_budget, spent_today, used_up
+from loopwright.core.budget import (
+    Cap,
+    allowance,
+    caps,
+    has_caps,
+    near,
+    next_day,
+    over_budget,
+    spent_today,
+    used_up,
+)
 from loopwright.core.model import Plan, Project
 from loopwright.core.policy import Policy
 from loopwright.core.states import PlanState
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-ALL = Policy(max_run_cost_micros=10, max_task_cost_micros=20, max_cost_micros=30, max_day_cost_micros=40)
+ALL = Policy(
+    max_run_cost_micros=10,
+    max_task_cost_micros=20,
+    max_cost_micros=30,
+    max_loop_cost_micros=33,
+    max_project_cost_micros=36,
+    max_day_cost_micros=40,
+)
 
 
 def plan(policy: Policy, **facts: int) -> Plan:
@@ -36,7 +53,7 @@ def test_only_caps_that_are_set_are_caps() -> None:
     assert not has_caps(Policy())
     assert caps(Policy(), {"max_cost": 5}) == ()
     assert has_caps(Policy(max_day_cost_micros=1))
-    assert [cap.limit for cap in caps(ALL, {})] == [10, 20, 30, 40]
+    assert [cap.limit for cap in caps(ALL, {})] == [10, 20, 30, 33, 36, 40]
 
 
 @pytest.mark.parametrize(
@@ -46,29 +63,71 @@ def test_only_caps_that_are_set_are_caps() -> None:
             "max_cost_per_run",
             10,
             (
-                "a run has cost what one may: $0.00001 of $0.00001; `resume` goes on with another run, "
-                "`resume --max-cost-per-run` sets another"
+                "a run has cost what one may: $0.00001 of $0.00001; `loopwright resume plan_1` goes on with another "
+                "run; `loopwright resume plan_1 --max-cost-per-run 0.00002` raises it and goes on"
             ),
         ),
         (
             "max_cost_per_task",
             21,
-            "the budget of a task is used up: $0.000021 of $0.00002; `resume --max-cost-per-task` sets another",
+            (
+                "the budget of a task is used up: $0.000021 of $0.00002; "
+                "`loopwright resume plan_1 --max-cost-per-task 0.000041` raises it and goes on"
+            ),
         ),
-        ("max_cost", 30, "the budget is used up: $0.00003 of $0.00003; `resume --max-cost` sets another"),
+        (
+            "max_cost",
+            30,
+            (
+                "the budget is used up: $0.00003 of $0.00003; "
+                "`loopwright resume plan_1 --max-cost 0.00006` raises it and goes on"
+            ),
+        ),
+        (
+            "max_cost_per_loop",
+            33,
+            (
+                "the budget of the loop is used up: $0.000033 of $0.000033; "
+                "`loopwright resume plan_1 --max-cost-per-loop 0.000066` raises it and goes on"
+            ),
+        ),
+        (
+            "max_cost_per_project",
+            36,
+            (
+                "the budget of the project is used up: $0.000036 of $0.000036; "
+                "`loopwright resume plan_1 --max-cost-per-project 0.000072` raises it and goes on"
+            ),
+        ),
         (
             "max_cost_per_day",
             40,
             (
-                "the budget of the day is used up: $0.00004 of $0.00004; `resume` goes on tomorrow (by UTC), "
-                "`resume --max-cost-per-day` sets another"
+                "the budget of the day is used up: $0.00004 of $0.00004; it goes on by itself at 2026-03-02 00:00 UTC; "
+                "`loopwright resume plan_1 --max-cost-per-day 0.00008` raises it and goes on"
             ),
         ),
     ],
 )
 def test_a_cap_that_is_reached_says_so_and_what_to_type(setting: str, spent: int, reason: str) -> None:
-    assert used_up(caps(ALL, {setting: spent})) == reason
-    assert used_up(caps(ALL, {setting: 9})) == ""
+    over = used_up(caps(ALL, {setting: spent}, now=NOW))
+    assert over is not None
+    assert over.reason("plan_1") == reason
+    assert used_up(caps(ALL, {setting: 9})) is None
+
+
+def test_what_is_only_estimated_is_marked() -> None:
+    over = used_up(caps(ALL, {"max_cost": 30}, estimated=True))
+    assert over is not None
+    assert over.why == "the budget is used up: ~$0.00003 of $0.00003"
+
+
+@pytest.mark.parametrize(
+    ("limit", "spent", "proposed"),
+    [(1_000_000, 1_200_000, 2_200_000), (50_000, 50_001, 110_000), (30, 31, 61)],
+)
+def test_as_much_again_is_proposed_to_the_cent(limit: int, spent: int, proposed: int) -> None:
+    assert Cap(setting="max_cost", limit=limit, spent=spent).over.raise_to == proposed
 
 
 def test_four_fifths_of_the_fullest_cap_are_near() -> None:
@@ -97,12 +156,15 @@ def test_while_others_run_there_must_be_enough_for_a_whole_run() -> None:
 
 
 def test_a_plan_is_over_its_budget_when_that_is_spent_or_cannot_be_counted() -> None:
-    assert over_budget(plan(ALL, spent_micros=29)) == ""
-    assert "$0.00003 of $0.00003" in over_budget(plan(ALL, spent_micros=30))
+    assert over_budget(plan(ALL, spent_micros=29)) is None
+    over = over_budget(plan(ALL, spent_micros=30))
+    assert over is not None
+    assert "$0.00003 of $0.00003" in over.why
     unknown = over_budget(plan(Policy(max_task_cost_micros=1), unknown_costs=1))
-    assert "nobody knows what a run has cost" in unknown
-    assert "`resume --max-cost-per-task`" in unknown
-    assert over_budget(plan(Policy(), spent_micros=10**9, unknown_costs=3)) == ""
+    assert unknown is not None
+    assert "nobody knows what a run has cost" in unknown.why
+    assert "`loopwright resume plan_1 --max-cost-per-task …`" in unknown.reason("plan_1")
+    assert over_budget(plan(Policy(), spent_micros=10**9, unknown_costs=3)) is None
 
 
 def test_a_day_ends_at_midnight_by_utc() -> None:
@@ -111,3 +173,4 @@ def test_a_day_ends_at_midnight_by_utc() -> None:
     )
     assert spent_today(project, NOW) == (7, 1)
     assert spent_today(project, NOW + timedelta(hours=12)) == (0, 0)
+    assert next_day(NOW) == next_day(NOW - timedelta(hours=12)) == NOW + timedelta(hours=12)

@@ -1,6 +1,7 @@
 """The whole policy in small scenes: what starts, what waits, what is held, and when to look again."""
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from loopwright.core.decide import (
     Frontier,
     HoldPlan,
     PauseLoop,
+    ResumeLoop,
     StartAttempt,
     WakeAttempt,
     decide,
@@ -210,16 +212,27 @@ def test_nothing_happens_in_a_loop_that_does_not_run(state: LoopState) -> None:
     assert decided(busy, front(status=PlanState.DRAFT, state=state)) == Decided(decisions=())
 
 
+@pytest.mark.parametrize("state", sorted(set(LoopState) - {LoopState.RUNNING}))
+def test_a_pause_with_an_end_is_over_then_and_not_before(state: LoopState) -> None:
+    def at(moment: datetime) -> Decided:
+        paused = front(ready=(task(),), state=state)
+        return decided(replace(paused, loop=replace(paused.loop, resume_at=moment)))
+
+    is_paused = state is LoopState.PAUSED
+    assert at(LATER) == Decided(decisions=(), look_again_at=LATER if is_paused else None)
+    assert [type(one) for one in at(NOW).decisions] == [ResumeLoop] * is_paused
+
+
 @pytest.mark.capability("C075")
 def test_a_loop_whose_budget_is_used_up_is_paused_before_the_next_start() -> None:
     policy = Policy(max_cost_micros=2 * MICROS)
     spent = front(ready=(task(),), policy=policy, spent_micros=2 * MICROS)
-    assert decided(spent).decisions == (
-        PauseLoop(
-            loop_id=spent.loop.id,
-            reason="the budget is used up: $2.00 of $2.00; `resume --max-cost` sets another",
-        ),
-    )
+    (pause,) = decided(spent).decisions
+    assert isinstance(pause, PauseLoop)
+    assert pause.loop_id == spent.loop.id
+    assert pause.over is not None
+    assert pause.over.why == "the budget is used up: $2.00 of $2.00"
+    assert pause.reason == pause.over.reason(spent.plan.id)
     parked_only = front(waiting=(parked(wake_at=NOW),), policy=policy, spent_micros=3 * MICROS)
     assert isinstance(decided(parked_only).decisions[0], PauseLoop)
 

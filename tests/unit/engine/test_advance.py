@@ -9,7 +9,7 @@ from tests.doubles import BROKEN, FAILED, GATE, Home, planned, recount
 
 from loopwright.core.errors import GitFailed
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Outcome, Plan, Role, Run, Task, Worker
+from loopwright.core.model import Attempt, Outcome, Plan, Question, Role, Run, Task, Worker
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
 
@@ -328,10 +328,11 @@ async def test_a_plan_that_has_spent_its_budget_pauses_its_loop_and_says_why() -
     home.hand.land(leg)
     assert home.plan().spent_micros == 10
     assert await home.turn() == []
-    assert (home.loop().state, home.loop().reason) == (
-        LoopState.PAUSED,
-        "the budget is used up: $0.00001 of $0.00001; `resume --max-cost` sets another",
+    assert home.loop().state is LoopState.PAUSED
+    assert home.loop().reason.startswith(
+        "the budget is used up: $0.00001 of $0.00001; `loopwright resume plan_"
     )
+    assert [one.text for one in home.all(Question)] == ["the budget is used up: $0.00001 of $0.00001"]
 
 
 # --- the end of a plan -------------------------------------------------------------------------------

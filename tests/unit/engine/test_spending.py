@@ -92,7 +92,8 @@ async def test_the_runs_of_a_task_count_together() -> None:
     again = home.store.transact_sync(
         "again", lambda tx: budget.used_up(spending.caps(tx, home.world, home.plan(), runs["a"]))
     )
-    assert again.startswith("the budget of a task is used up")
+    assert again is not None
+    assert again.why.startswith("the budget of a task is used up")
     assert allowance(home, runs["b"]) == 50, "another task has a budget of its own"
 
 
@@ -135,11 +136,25 @@ async def test_a_run_is_over_at_what_all_of_them_have_cost() -> None:
     assert [event.run for event in home.events("budget_near")] == [runs["b"].id]
     second.hear(usage(50))
     assert await first.is_over()
-    assert first.reason.startswith("the budget is used up: $0.0001 of $0.0001")
+    assert first.over is not None
+    assert first.over.why == "the budget is used up: $0.0001 of $0.0001"
     end(home, runs["b"], 20)
     assert not await first.is_over(), "what it cost in the end is what counts"
     second.forget()
     assert not await first.is_over()
+
+
+async def test_what_was_stopped_over_an_estimate_was_over_although_it_cost_less_in_the_end() -> None:
+    home, runs = await at_work("a", running="a", max_cost_micros=100)
+    watch = spending.SpendingWatch(home.world, runs["a"], ())
+    assert not await watch.was_over()
+    watch.hear(usage(100))
+    assert await watch.is_over()
+    watch.hear(usage(90))
+    assert not await watch.is_over()
+    assert await watch.was_over()
+    assert watch.over is not None
+    assert watch.over.why == "the budget is used up: ~$0.0001 of $0.0001", "marked as what it was"
 
 
 @pytest.mark.parametrize(
@@ -150,6 +165,8 @@ async def test_a_run_is_over_at_what_all_of_them_have_cost() -> None:
         ({"run": {"cost_micros": 0, "input_tokens": 5, "output_tokens": 5}}, 0),
         ({"run": {"input_tokens": 4, "output_tokens": 1}}, 15),
         ({"run": {"input_tokens": 4}}, None),
+        ({"run": {}, "models": {"o3": {"input_tokens": 4, "output_tokens": 1}, "gpt-5": {}}}, 16),
+        ({"run": {}, "models": {"nobody-knows": {"input_tokens": 4, "output_tokens": 1}}}, None),
     ],
 )
 def test_a_cost_so_far_is_the_agents_own_word_or_an_estimate(data: dict[str, Any], cost: int | None) -> None:

@@ -7,9 +7,10 @@ answered as policy says, and after the last turn's result stdin is closed, which
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final, Literal
 
-from loopwright.adapters.agents import claude_control, claude_stream
+from loopwright.adapters.agents import claude_control, claude_meters, claude_stream
 from loopwright.adapters.agents.claude_stream import Seen
 from loopwright.adapters.agents.output import Object, json_object, object_in, readable, remembered
+from loopwright.core.model import Usage
 from loopwright.core.permissions import Settled, settle
 from loopwright.core.questions import Asking, asking_leave
 from loopwright.ports import AgentEvent, AgentRequest, Folded, OutputLine, Spent
@@ -140,6 +141,7 @@ def _ask(state: ClaudeState, id: str, askings: tuple[Asking, ...]) -> Folded:
 
 def _turn_ended(state: ClaudeState, events: tuple[AgentEvent, ...]) -> Folded:
     """Close, unless the result should fit a schema and is missing although all went well: say so once."""
+    events = _told_in_the_end(state, events)
     ending = state.seen.ending
     fits = ending is None or ending.is_error or ending.structured is not None
     wanted = state.request is not None and state.request.schema is not None
@@ -149,6 +151,29 @@ def _turn_ended(state: ClaudeState, events: tuple[AgentEvent, ...]) -> Folded:
     # What was said is no longer its last word.
     state = replace(state, seen=replace(state.seen, ending=None), asked_to_fit=True)
     return _say(state, events, claude_control.words(_NO_FIT))
+
+
+def _told_in_the_end(state: ClaudeState, events: tuple[AgentEvent, ...]) -> tuple[AgentEvent, ...]:
+    """Say with the tokens of a turn what the whole run has used: the program's own word on that is the last one."""
+    cost, usage = spent(state)
+    if cost is None and usage is None:
+        return events
+    run = {**asdict(usage or Usage()), "cost_micros": cost}
+    return tuple(
+        replace(one, data={**one.data, "run": run}) if one.kind == "Usage" else one for one in events
+    )
+
+
+def spent(state: ClaudeState) -> tuple[int | None, Usage | None]:
+    """Return what this run cost, and its tokens."""
+    seen, before = state.seen, state.before
+    if not claude_meters.counts_on(seen.total_usage, seen.turns_usage, before.usage):
+        before = Spent()
+    cost, usage = seen.total_cost_micros, seen.total_usage
+    return (
+        None if cost is None else claude_meters.since(cost, before.cost_micros),
+        seen.turns_usage if usage is None else claude_meters.usage_since(usage, before.usage),
+    )
 
 
 def _say(state: ClaudeState, events: tuple[AgentEvent, ...], text: str) -> Folded:

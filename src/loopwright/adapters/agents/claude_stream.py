@@ -1,11 +1,12 @@
 """What Claude Code's stream-json output tells, line by line: facts to judge by, and normalised events."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 from loopwright.adapters.agents import claude_meters
+from loopwright.adapters.agents.claude_calls import Calls
 from loopwright.adapters.agents.output import Object, micros, object_in, readable, remembered, whole_number
 from loopwright.core.model import Usage
 from loopwright.ports import AgentEvent, OutputLine, QuotaWindow
@@ -54,6 +55,8 @@ class Seen:
     """As above, and with what its own helpers used."""
     turns_usage: Usage | None = None
     """Of this run's turns, without its helpers: for output that has no totals."""
+    calls: Calls = field(default_factory=Calls)
+    """What its models have answered so far."""
     limit_rejected: bool = False
     resets_at: datetime | None = None
     windows: tuple[QuotaWindow, ...] = ()
@@ -159,7 +162,10 @@ def _assistant(seen: Seen, event: Object) -> Read:
                 events.append(_tool_start(call, name, object_in(block.get("input"))))
             case other:
                 events.append(AgentEvent(kind="Raw", data={"block": readable(other, 100)}))
-    return new, tuple(events)
+    calls = seen.calls.heard(object_in(event.get("message")))
+    if calls != seen.calls:
+        events.append(AgentEvent(kind="Usage", data=calls.told()))
+    return replace(new, calls=calls), tuple(events)
 
 
 def _tool_start(call: str, name: str, given: Object) -> AgentEvent:

@@ -7,12 +7,12 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final
 
-from loopwright.adapters.agents import claude_meters, endings
-from loopwright.adapters.agents.claude_dialogue import ClaudeState
+from loopwright.adapters.agents import endings
+from loopwright.adapters.agents.claude_dialogue import ClaudeState, spent
 from loopwright.adapters.agents.claude_stream import Ending, Seen
+from loopwright.adapters.agents.statuses import by_status
 from loopwright.core.failures import Failure
-from loopwright.core.model import Usage
-from loopwright.ports import AgentResult, Exit, Spent
+from loopwright.ports import AgentResult, Exit
 
 _BY_REASON: Final[Mapping[str, Failure]] = MappingProxyType(
     {
@@ -39,16 +39,6 @@ _BY_ERROR: Final[Mapping[str, Failure]] = MappingProxyType(
         "model_not_found": Failure.MODEL,
     }
 )
-_BY_STATUS: Final[Mapping[int, Failure]] = MappingProxyType(
-    {
-        401: Failure.AUTH,
-        402: Failure.BILLING,
-        403: Failure.AUTH,
-        404: Failure.MODEL,
-        413: Failure.CONTEXT,
-        429: Failure.RATE_LIMIT,
-    }
-)
 _BY_WORDS: Final = (
     # The conversation to go on with is gone, or taken: a fresh attempt has one of its own.
     (re.compile(r"No conversation found|Session ID \S+ is already in use"), Failure.CRASH),
@@ -69,7 +59,7 @@ def judge(state: ClaudeState, exit: Exit) -> AgentResult:
     asked = () if exit.ended_by == "asked" else state.asked
     failure, detail, retry_at = (None, "", None) if asked else _judge(state, exit)
     ending, claimed = seen.ending, failure is None and not asked
-    cost_micros, usage = _spent(state)
+    cost_micros, usage = spent(state)
     return AgentResult(
         claimed=claimed,
         summary=ending.text if ending and not ending.is_error else "",
@@ -136,31 +126,14 @@ def _classify(seen: Seen, ending: Ending) -> Failure:
     for failure in named:
         if failure is not None:
             return failure
-    if ending.api_status is not None:
-        if ending.api_status in _BY_STATUS:
-            return _BY_STATUS[ending.api_status]
-        if ending.api_status >= 500:
-            return Failure.OVERLOADED
-    by_words = _by_words(ending.text)
-    if by_words is not None:
-        return by_words
+    told = by_status(ending.api_status) or _by_words(ending.text)
+    if told is not None:
+        return told
     return Failure.AGENT_ERROR if seen.started or ending.turns else Failure.CANNOT_START
 
 
 def _by_words(text: str) -> Failure | None:
     return next((failure for pattern, failure in _BY_WORDS if pattern.search(text)), None)
-
-
-def _spent(state: ClaudeState) -> tuple[int | None, Usage | None]:
-    """Return what this run cost, and its tokens."""
-    seen, before = state.seen, state.before
-    if not claude_meters.counts_on(seen.total_usage, seen.turns_usage, before.usage):
-        before = Spent()
-    cost, usage = seen.total_cost_micros, seen.total_usage
-    return (
-        None if cost is None else claude_meters.since(cost, before.cost_micros),
-        seen.turns_usage if usage is None else claude_meters.usage_since(usage, before.usage),
-    )
 
 
 def _denials(ending: Ending | None) -> str:

@@ -118,6 +118,7 @@ loops: Final = Table(
     _text("plan_id", null=True),
     _integer("priority"),
     _text("reason"),
+    _moment("resume_at", null=True),
     _moment("created_at"),
     _moment("updated_at"),
     Index(None, "project_id", "source_path", unique=True),

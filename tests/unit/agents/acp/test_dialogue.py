@@ -22,9 +22,10 @@ from tests.unit.agents.acp.talk import (
 
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.agent import AcpAgent
-from loopwright.adapters.agents.acp.profiles import ACP, COPILOT, GEMINI, GOOSE, OPENCODE
+from loopwright.adapters.agents.acp.profiles import ACP, COPILOT, GEMINI, GOOSE, OPENCODE, QWEN
 from loopwright.core.failures import Failure
 from loopwright.core.permissions import Access, Permissions
+from loopwright.ports import Spent
 
 AGENT = AcpAgent(profile=ACP)
 COMMAND = {"command": ["agent"]}
@@ -445,6 +446,21 @@ class TestTelling:
         used = told("usage_update", used=10, size=100, cost={"amount": 0.5, "currency": "USD"})
         (event,) = AGENT.fold(begun(AGENT), used).events
         assert event.data == {"context_used": 10, "context_size": 100, "conversation_cost_micros": 500_000}
+
+    def test_an_agent_that_tells_its_cost_tells_what_this_run_has_cost_so_far(self) -> None:
+        agent = AcpAgent(profile=OPENCODE)
+        used = told("usage_update", used=10, size=100, cost={"amount": 0.5, "currency": "USD"})
+        run = fold(agent, [*start(agent), used], request(), before=Spent(cost_micros=200_000))
+        (event,) = (event for event in run.events if event.kind == "Usage")
+        assert event.data["run"]["cost_micros"] == 300_000
+
+    def test_tokens_that_come_with_words_are_told_as_a_sum(self) -> None:
+        agent = AcpAgent(profile=QWEN)
+        some = {"usage": {"inputTokens": 100, "outputTokens": 10, "totalTokens": 110}}
+        lines = [*start(agent), says("a", _meta=some), says("b"), says("c", _meta=some)]
+        events = [event for event in fold(agent, lines, request()).events if event.kind == "Usage"]
+        sums = [(event.data["run"]["input_tokens"], event.data["run"]["output_tokens"]) for event in events]
+        assert sums == [(100, 10), (200, 20)]
 
     def test_another_currency_is_no_dollars(self) -> None:
         used = told("usage_update", used=10, size=100, cost={"amount": 0.5, "currency": "EUR"})

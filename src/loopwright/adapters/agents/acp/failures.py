@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.state import Problem
 from loopwright.adapters.agents.output import json_object, object_in, readable
+from loopwright.adapters.agents.statuses import by_status
 from loopwright.core.failures import Failure
 
 _BY_KIND: Final[Mapping[str, Failure]] = MappingProxyType(
@@ -33,16 +34,6 @@ _BY_KIND: Final[Mapping[str, Failure]] = MappingProxyType(
         "context_window_exceeded": Failure.CONTEXT,
         "unauthorized": Failure.AUTH,
         "server_overloaded": Failure.OVERLOADED,
-    }
-)
-_BY_STATUS: Final[Mapping[int, Failure]] = MappingProxyType(
-    {
-        401: Failure.AUTH,
-        402: Failure.BILLING,
-        403: Failure.AUTH,
-        404: Failure.MODEL,
-        413: Failure.CONTEXT,
-        429: Failure.RATE_LIMIT,
     }
 )
 _FIRST_WORDS: Final = (
@@ -118,12 +109,8 @@ def failure(of: Problem) -> Failure:
         return Failure.AUTH
     told = _STATUS_IN_WORDS.search(of.message)
     # Some put the status of the service into the place of the code.
-    for status in (of.code, int(told[1]) if told else None):
-        if status is not None and status in _BY_STATUS:
-            return _BY_STATUS[status]
-        if status is not None and 500 <= status < 600:
-            return Failure.OVERLOADED
-    return by_words(of.message, _LAST_WORDS) or Failure.AGENT_ERROR
+    known = by_status(of.code) or by_status(int(told[1]) if told else None)
+    return known or by_words(of.message, _LAST_WORDS) or Failure.AGENT_ERROR
 
 
 def by_words(

@@ -48,6 +48,15 @@ def own_cost(state: AcpState) -> int | None:
     return total - state.before_micros if total >= state.before_micros else total
 
 
+def so_far(state: AcpState, profile: Profile) -> dict[str, Any]:
+    """Return what the run has used so far as an event tells it, where the agent's own word on it counts."""
+    cost = own_cost(state) if "cost" in profile.capabilities else None
+    usage = state.usage if "usage" in profile.capabilities else None
+    if cost is None and usage is None:
+        return {}
+    return {"run": {**tokens(usage or Usage()), "cost_micros": cost}}
+
+
 def tokens(usage: Usage) -> dict[str, Any]:
     """Return counts as an event tells them."""
     return {

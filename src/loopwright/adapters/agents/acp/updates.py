@@ -32,7 +32,7 @@ def fold(state: AcpState, profile: Profile, update: Object) -> Folded:
         case "tool_call" | "tool_call_update":
             return _call(state, profile, update)
         case "usage_update":
-            return _usage(state, update)
+            return _usage(state, profile, update)
         case "plan":
             return _plan(state, update)
         case kind:
@@ -70,7 +70,11 @@ def flushed(state: AcpState) -> tuple[AcpState, tuple[AgentEvent, ...]]:
 
 def _words(state: AcpState, profile: Profile, update: Object) -> Folded:
     text = _text(update.get("content"))
-    state = meters.with_chunk(state, profile, object_in(update.get("_meta")))
+    counted = meters.with_chunk(state, profile, object_in(update.get("_meta")))
+    if counted.usage != state.usage:
+        told = AgentEvent(kind="Usage", data=meters.so_far(counted, profile))
+        rest = _words(counted, profile, {**update, "_meta": None})
+        return replace(rest, events=(told, *rest.events))
     if not text:
         return Folded(state=state)
     remark = next((meaning for pattern, meaning in profile.remarks if pattern.match(text)), None)
@@ -176,13 +180,14 @@ def _outcome(update: Object) -> str:
     return readable("\n".join(filter(None, texts)) or update.get("rawOutput"), 1_000)
 
 
-def _usage(state: AcpState, update: Object) -> Folded:
+def _usage(state: AcpState, profile: Profile, update: Object) -> Folded:
     cost = object_in(update.get("cost"))
     amount = micros(cost.get("amount")) if cost.get("currency") == "USD" else None
     if amount:
         # Nothing at all is what it says as well when it does not know: without prices, and of a call that was stopped.
         state = replace(state, cost_micros=amount)
-    return Folded(state=state, events=(AgentEvent(kind="Usage", data=meters.context(update, amount)),))
+    data = {**meters.context(update, amount), **meters.so_far(state, profile)}
+    return Folded(state=state, events=(AgentEvent(kind="Usage", data=data),))
 
 
 def _plan(state: AcpState, update: Object) -> Folded:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from loopwright.adapters.agents.output import readable, whole_number
+from loopwright.adapters.agents.statuses import by_status
 from loopwright.core.failures import Failure
 
 _BY_NAME: Final[Mapping[str, Failure]] = MappingProxyType(
@@ -33,16 +34,6 @@ _CONNECTION: Final = frozenset(
     }
 )
 """Errors that carry the status of the service, if there was an answer at all."""
-_BY_STATUS: Final[Mapping[int, Failure]] = MappingProxyType(
-    {
-        401: Failure.AUTH,
-        402: Failure.BILLING,
-        403: Failure.AUTH,
-        404: Failure.MODEL,
-        413: Failure.CONTEXT,
-        429: Failure.RATE_LIMIT,
-    }
-)
 _UNPAID: Final = re.compile(
     r"quota exceeded|billing details|insufficient_quota|upgrade to plus", re.IGNORECASE
 )
@@ -113,13 +104,9 @@ def failure(of: Problem) -> Failure:
         return _BY_NAME[of.name]
     told = _STATUS_IN_WORDS.search(of.message)
     status = of.status or (int(told[1]) if told else None)
-    if status is not None and status in _BY_STATUS:
-        return _BY_STATUS[status]
-    if status is not None and status >= 500:
-        return Failure.OVERLOADED
-    worded = by_words(of.message)
-    if worded is not None:
-        return worded
+    known = by_status(status) or by_words(of.message)
+    if known is not None:
+        return known
     return Failure.ENVIRONMENT if of.name in _CONNECTION else Failure.AGENT_ERROR
 
 

@@ -123,6 +123,7 @@ def upgrade() -> None:
         sa.Column("plan_id", TEXT, nullable=True),
         sa.Column("priority", sa.BigInteger(), nullable=False),
         sa.Column("reason", TEXT, nullable=False),
+        sa.Column("resume_at", MOMENT, nullable=True),
         sa.Column("created_at", MOMENT, nullable=False),
         sa.Column("updated_at", MOMENT, nullable=False),
         sa.ForeignKeyConstraint(

@@ -1,0 +1,36 @@
+"""Caps as people see them: what each one allows, and what was spent of it."""
+
+from dataclasses import dataclass
+
+from loopwright.core import budget
+from loopwright.core.model import Plan
+from loopwright.engine import spending
+from loopwright.ports import Tx
+
+_EACH = frozenset({"max_cost_per_run", "max_cost_per_task"})
+"""Caps that each run or task has to itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapView:
+    """One limit of a plan."""
+
+    setting: str
+    limit_micros: int
+    spent_micros: int | None
+    """By runs that have ended; None where each run or task has the limit to itself."""
+
+
+def cap_views(tx: Tx, plan: Plan) -> tuple[CapView, ...]:
+    """Return the limits of a plan."""
+    if not budget.has_caps(plan.policy):
+        return ()
+    found = budget.caps(plan.policy, spending.spent_before(tx, plan))
+    return tuple(
+        CapView(
+            setting=one.setting,
+            limit_micros=one.limit,
+            spent_micros=None if one.setting in _EACH else one.spent,
+        )
+        for one in found
+    )
