@@ -1,10 +1,12 @@
 """What is looked at before any money is spent: the agents that a plan will really use, its folder and its checks."""
 
+import os
 from pathlib import Path
 
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.environment import user_env
+from loopwright.app import chosen_sandbox
 from loopwright.cli.context import Place
 from loopwright.cli.lines import listed
 from loopwright.cli.probes import FoundAgent, find_agent
@@ -95,6 +97,13 @@ def check_gates(settings: Settings, work: PlannedWork) -> None:
             hint="`loopwright init` finds your project's checks; or give the tasks acceptance commands; "
             "or --allow-unverified to land unchecked work",
         )
+
+
+def check_sandbox(settings: Settings) -> None:
+    """Refuse to start without the sandbox that was asked for by name."""
+    wanted = settings.values.sandbox
+    if wanted.level == "bubblewrap" or (wanted.level == "auto" and wanted.network != "on"):
+        chosen_sandbox(settings, os.environ, refuse=True)
 
 
 async def check_folder(repository: GitRepository, start: Base, place: Place) -> None:

@@ -190,6 +190,7 @@ def _run_facts(view: RunView) -> list[tuple[str, str]]:
         ("plan", short_id(view.plan_id)),
         ("agent", agent),
         ("permission", view.permission_mode or ""),
+        ("sandbox", view.sandbox or ""),
         ("started", f"{view.started_at:%Y-%m-%d %H:%M:%S} UTC" if view.started_at else "not yet"),
         ("lasted", duration(view.lasted_s)),
         ("ended", "  ".join(filter(None, (ended, f"by {view.ended_by}" if view.ended_by else "")))),

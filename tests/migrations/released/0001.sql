@@ -44,7 +44,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c','dc0db50d7ff5f2f4451564173287af855f191b316110348abe48b804f52b73cb');
+INSERT INTO "chains" VALUES('plan_efca5a74-f78f-4ece-b0da-fd84b1bd4ae7','5968105d0d85d73d71d2128474092389404eecfc03daccd81fcd51c05c08b108');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -106,9 +106,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_1e25e725-e4fb-430c-9f61-1f2ba4313468',NULL,NULL,'plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T05:09:47.335984Z','test','normal','{}','','b5435901220b8b48e5868761ce2a2a6e576824d6cd6a2902c657cdea6369edcc');
-INSERT INTO "events" VALUES(2,'evt_b2e15808-eefd-4925-994e-d9f896438044',NULL,NULL,'plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T05:09:47.335984Z','test','normal','{}','b5435901220b8b48e5868761ce2a2a6e576824d6cd6a2902c657cdea6369edcc','bc49b9c4f4254ec6e1f1e338dc7676aaca625082dbecd3d98d1fd3b835943b99');
-INSERT INTO "events" VALUES(3,'evt_2265c90c-522d-4805-9dde-9769f2e62865',NULL,NULL,'plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T05:09:47.335984Z','test','normal','{}','bc49b9c4f4254ec6e1f1e338dc7676aaca625082dbecd3d98d1fd3b835943b99','dc0db50d7ff5f2f4451564173287af855f191b316110348abe48b804f52b73cb');
+INSERT INTO "events" VALUES(1,'evt_9285c04a-d2da-47d1-b386-4cf7c4c952c6',NULL,NULL,'plan_efca5a74-f78f-4ece-b0da-fd84b1bd4ae7',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T06:29:58.253777Z','test','normal','{}','','bb03e7d69f9b56782dde47bb57131588a0779a68090e0003a3e920513a7227b5');
+INSERT INTO "events" VALUES(2,'evt_19ffac71-40b9-45f2-ab27-eac4e97e7d5f',NULL,NULL,'plan_efca5a74-f78f-4ece-b0da-fd84b1bd4ae7',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T06:29:58.253777Z','test','normal','{}','bb03e7d69f9b56782dde47bb57131588a0779a68090e0003a3e920513a7227b5','9f84444289d1872d66d515caf046b795bb3add35c7a51066c5dda0086e829ce6');
+INSERT INTO "events" VALUES(3,'evt_5496e25d-a7e0-493d-9dde-8b88332bce6a',NULL,NULL,'plan_efca5a74-f78f-4ece-b0da-fd84b1bd4ae7',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T06:29:58.253777Z','test','normal','{}','9f84444289d1872d66d515caf046b795bb3add35c7a51066c5dda0086e829ce6','5968105d0d85d73d71d2128474092389404eecfc03daccd81fcd51c05c08b108');
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -124,7 +124,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_d06a3841-2b61-4619-8ba0-064c6b725701','proj_287a4344-17bb-48fc-a463-a0997731ec31','plan.md','markdown','54f4866f-2071-46bc-b026-4b53db61bb07.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_1d5df7ce-0785-4b9e-8071-16382620d19b','proj_49cc8c3f-a55b-4bc0-9721-7b700e0504c6','plan.md','markdown','adc480bb-acc5-497c-aca7-82dbf551066b.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -162,7 +162,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c','proj_287a4344-17bb-48fc-a463-a0997731ec31','loop_d06a3841-2b61-4619-8ba0-064c6b725701','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_efca5a74-f78f-4ece-b0da-fd84b1bd4ae7','proj_49cc8c3f-a55b-4bc0-9721-7b700e0504c6','loop_1d5df7ce-0785-4b9e-8071-16382620d19b','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -174,7 +174,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_287a4344-17bb-48fc-a463-a0997731ec31','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_49cc8c3f-a55b-4bc0-9721-7b700e0504c6','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -213,6 +213,7 @@ CREATE TABLE runs (
 	agent_version TEXT, 
 	permission_mode TEXT, 
 	permissions TEXT, 
+	sandbox TEXT, 
 	argv TEXT NOT NULL, 
 	prompt_sha256 TEXT, 
 	host_id TEXT, 
@@ -273,7 +274,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_df0e54bd-10e4-4a28-b261-fee404ffd664','plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_54a5c7d1-5068-4e9d-a7e0-80b436887815','plan_efca5a74-f78f-4ece-b0da-fd84b1bd4ae7','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -299,8 +300,8 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
@@ -309,16 +310,16 @@ CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
-CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
-CREATE INDEX ix_questions_state ON questions (state);
-CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
+CREATE INDEX ix_questions_plan_id ON questions (plan_id);
+CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 COMMIT;

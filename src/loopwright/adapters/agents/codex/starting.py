@@ -49,6 +49,19 @@ _MODES: Final[Mapping[tuple[Access, str], tuple[str, str]]] = MappingProxyType(
 )
 """Approval policy and sandbox."""
 
+_CONTAINED: Final[Mapping[tuple[Access, str], tuple[str, str]]] = MappingProxyType(
+    {
+        # A sandbox of ours is around it, in which its own cannot be made. In this mode ours lets nothing be written.
+        (Access.READ_ONLY, "commands"): ("on-request", "danger-full-access"),
+        (Access.READ_ONLY, "escalations"): ("on-request", "danger-full-access"),
+        (Access.EDIT, "commands"): ("untrusted", "danger-full-access"),
+        (Access.EDIT, "escalations"): ("on-request", "danger-full-access"),
+        (Access.SANDBOXED_ALL, "commands"): ("on-request", "danger-full-access"),
+        (Access.SANDBOXED_ALL, "escalations"): ("on-request", "danger-full-access"),
+    }
+)
+"""The same, where a run is contained already."""
+
 _EXEC_MODES: Final[Mapping[Access, tuple[str, ...]]] = MappingProxyType(
     {
         Access.READ_ONLY: ("--sandbox", "read-only"),
@@ -129,7 +142,8 @@ def thread(request: AgentRequest) -> tuple[str, dict[str, Any]]:
     No `cwd`: the process is there already, and Codex would note a folder that is named here as one that the user
     trusts, and from then on take settings from files that an agent can write.
     """
-    policy, sandbox = _MODES[request.permissions.access, _choice(request.options, "ask", _ASKS)]
+    modes = _CONTAINED if request.contained else _MODES
+    policy, sandbox = modes[request.permissions.access, _choice(request.options, "ask", _ASKS)]
     config: dict[str, Any] = {"sandbox_workspace_write.writable_roots": [str(request.workspace)]}
     if request.tools:
         config["mcp_servers"] = {name: _tool_server(tool) for name, tool in request.tools.items()}
@@ -160,7 +174,7 @@ def _exec(program: str, overrides: list[str], request: AgentRequest) -> Invocati
     own = [word for entry in _exec_config(request) for word in ("-c", entry)]
     argv = (
         *(program, "exec", "--json", "--skip-git-repo-check"),
-        *_EXEC_MODES[request.permissions.access],
+        *_EXEC_MODES[Access.SANDBOXED_ALL if request.contained else request.permissions.access],
         *(("--model", request.model) if request.model else ()),
         *(("--output-schema", str(schema)) if request.schema is not None else ()),
         *overrides,
