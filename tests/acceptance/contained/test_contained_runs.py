@@ -1,7 +1,10 @@
 """Agents, setup commands and gates of the real program, each in a real sandbox."""
 
-from tests.acceptance.control.workshop import Workshop
+from pathlib import Path
+
+from tests.acceptance.control.workshop import Workshop, kill
 from tests.acceptance.sandbox import task
+from tests.waiting import eventually
 
 from loopwright.core.model import Plan, Role, Run
 
@@ -37,3 +40,54 @@ def test_agent_setup_and_gate_are_contained_and_the_rows_the_receipt_and_show_sa
     shown = shop("show", agent.id).out
     assert "bubblewrap" in shown
     assert "sandboxed-all" in shown
+    assert "bubblewrap (4 runs)" in shop("receipt", "show", shop.newest_plan()).out
+    assert "no sandbox" not in shop("receipt", "show", shop.newest_plan()).out
+
+
+def test_a_contained_agent_outlives_a_killed_worker_and_is_taken_over(shop: Workshop) -> None:
+    # It goes on by itself once its workspace has a file, which only someone outside can put there.
+    wait = "touch up; until test -e go; do sleep 0.05; done; rm go; echo done > one"
+    shop.play({"one": [[{"run": wait}]]})
+    going = shop.start("run", str(shop.plan("killed", [task("one", "grep -q done one")])))
+
+    def up() -> list[Path]:
+        return list((shop.home / "workspaces").glob("*/up")) if shop.home.exists() else []
+
+    workspace = eventually(up, timeout=60)[0].parent
+    kill(going)
+    assert any("bwrap" in words for words in shop.processes()), "its agent lives on in its sandbox"
+    (workspace / "go").touch()
+    said = shop("resume", timeout=100)
+    assert said.code == 0, said.out + said.err
+    (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert (run.state, run.ended_by, run.sandbox) == ("COMPLETE", "itself", "bubblewrap")
+    shop.until_quiet()
+
+
+def test_what_a_gate_records_is_out_of_its_reach(shop: Workshop) -> None:
+    shop.play({"one": [[{"write": "one", "text": "1\n"}]]})
+    bend = (
+        f"find {shop.home} -name results.json -o -name job.json -o -name exit.json -o -name socket | grep . && exit 1;"
+        f" mkdir -p {shop.home}/runs; echo '{{}}' > {shop.home}/runs/results.json; kill -9 -1; test -s missing"
+    )
+    said = shop.run(shop.plan("bent", [task("one", bend)]), "--max-attempts", "1")
+    assert said.code != 0
+    (gate,) = shop.rows(Run, role=Role.GATE)
+    assert gate.verdict is not None
+    assert gate.verdict.status == "failed"
+    assert not (shop.home / "runs" / "results.json").exists()
+
+
+def test_without_a_sandbox_the_receipt_names_the_gap_and_the_agent_has_to_ask(shop: Workshop) -> None:
+    shop.program.env["LOOPWRIGHT_SANDBOX__PROGRAM"] = "/nowhere/bwrap"
+    shop.play({"one": [[{"write": "one", "text": "1\n"}]]})
+    assert shop.run(shop.plan("open", [task("one", "test -s one")])).code == 0
+    runs = shop.rows(Run)
+    assert {run.sandbox for run in runs} == {"none"}
+    (agent,) = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert agent.permission_mode == "edit"
+    gaps = shop("receipt", "show", shop.newest_plan(), "--json").document["not_checked"]
+    assert (
+        f"{len(runs)} of {len(runs)} runs had no sandbox around them: they could act on the whole machine"
+        in gaps
+    )

@@ -43,7 +43,7 @@ def main(told: str) -> None:
         "link": lambda: through_a_link(where["workspace"] + "/link", outside),
         "secret": lambda: Path(where["secret"]).read_text(),
         "signal": lambda: os.kill(where["pid"], signal.SIGKILL),
-        "root": lambda: list(Path(f"/proc/{where['pid']}/root").iterdir()),
+        "root": lambda: list(Path("/proc", str(where["pid"]), "root").iterdir()),
         "network": lambda: connect(where["port"]),
     }
     done = {}
