@@ -105,3 +105,13 @@ def test_a_command_of_the_model_writes_its_workspace_and_nothing_else(
     assert said.code == 0, said.out + said.err
     assert not outside.exists()
     shop.untouched()
+
+
+@pytest.mark.skipif(CLAUDE is None, reason="the claude-agent-sdk wheel is not installed")
+def test_the_probe_of_an_agent_has_the_sandbox_that_a_run_would_have(shop: Workshop) -> None:
+    with model(shop, "claude", scenarios.answer("ready")):
+        said = shop("doctor", "--probe", "--json", timeout=100)
+    (found,) = [one for one in said.document["findings"] if one["name"] == "probe of claude"]
+    assert found["status"] == "ok", found
+    # Nothing else writes there: its conversation went where the sandbox lets it.
+    assert list((shop.program.user / ".claude" / "projects").rglob("*.jsonl"))

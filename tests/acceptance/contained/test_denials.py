@@ -10,8 +10,8 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 
 from loopwright.core.failures import Failure
-from loopwright.core.model import Loop, Role, Run
-from loopwright.core.states import AttemptState, LoopState, TaskState
+from loopwright.core.model import Loop, Plan, Role, Run
+from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 
 
 @pytest.fixture
@@ -102,3 +102,32 @@ def test_a_sandbox_that_is_asked_for_by_name_and_does_not_hold_is_refused(shop: 
     assert "sandbox.level is bubblewrap, but that does not hold here" in said.err
     assert "install the package bubblewrap" in said.err
     assert shop.rows(Run) == []
+
+
+def test_gate_all_that_is_refused_something_pauses_the_plan_and_is_asked_again(
+    shop: Workshop, machine: Path
+) -> None:
+    shop.play({"one": [[{"write": "one", "text": "1\n"}]]})
+    # Only the check of the whole plan is about no task.
+    gates = [{"name": "whole", "run": f'test -n "$LOOPWRIGHT_TASK" || touch {machine}/made'}]
+    said = shop.run(shop.plan("whole", [task("one", "test -s one")], gates=gates))
+    assert said.code != 0
+    assert (shop.row(Plan).status, shop.row(Loop).state) == (PlanState.RUNNING, LoopState.PAUSED)
+    assert f"the sandbox kept it from writing {machine}/made" in " ".join(said.out.split())
+    (run,) = shop.rows(Run, role=Role.VERIFY)
+    assert run.failure is Failure.ENVIRONMENT
+    shop.program.env["LOOPWRIGHT_SANDBOX__WRITE"] = str(machine)
+    again = shop("resume", timeout=100)
+    assert again.code == 0, again.out + again.err
+    assert shop.row(Plan).status is PlanState.VERIFIED
+
+
+def test_init_tries_the_checks_where_runs_will_have_them(shop: Workshop, machine: Path) -> None:
+    (shop.repository / "Makefile").write_text(
+        f"test:\n\ttouch {machine}/made\n\ncheck:\n\tgrep -q hello greet.txt\n"
+    )
+    shop.git("add", "-A")
+    shop.git("commit", "-qm", "Checks")
+    said = shop("init", "--dry-run", timeout=100)
+    assert f"the sandbox kept it from writing {machine}/made" in " ".join(said.out.split())
+    assert not (machine / "made").exists()

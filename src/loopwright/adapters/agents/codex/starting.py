@@ -49,18 +49,8 @@ _MODES: Final[Mapping[tuple[Access, str], tuple[str, str]]] = MappingProxyType(
 )
 """Approval policy and sandbox."""
 
-_CONTAINED: Final[Mapping[tuple[Access, str], tuple[str, str]]] = MappingProxyType(
-    {
-        # A sandbox of ours is around it, in which its own cannot be made. In this mode ours lets nothing be written.
-        (Access.READ_ONLY, "commands"): ("on-request", "danger-full-access"),
-        (Access.READ_ONLY, "escalations"): ("on-request", "danger-full-access"),
-        (Access.EDIT, "commands"): ("untrusted", "danger-full-access"),
-        (Access.EDIT, "escalations"): ("on-request", "danger-full-access"),
-        (Access.SANDBOXED_ALL, "commands"): ("on-request", "danger-full-access"),
-        (Access.SANDBOXED_ALL, "escalations"): ("on-request", "danger-full-access"),
-    }
-)
-"""The same, where a run is contained already."""
+_NO_SANDBOX: Final = "danger-full-access"
+"""Where a sandbox of ours is around it: its own cannot be made in there. What may only read cannot write in ours."""
 
 _EXEC_MODES: Final[Mapping[Access, tuple[str, ...]]] = MappingProxyType(
     {
@@ -142,15 +132,14 @@ def thread(request: AgentRequest) -> tuple[str, dict[str, Any]]:
     No `cwd`: the process is there already, and Codex would note a folder that is named here as one that the user
     trusts, and from then on take settings from files that an agent can write.
     """
-    modes = _CONTAINED if request.contained else _MODES
-    policy, sandbox = modes[request.permissions.access, _choice(request.options, "ask", _ASKS)]
+    policy, sandbox = _MODES[request.permissions.access, _choice(request.options, "ask", _ASKS)]
     config: dict[str, Any] = {"sandbox_workspace_write.writable_roots": [str(request.workspace)]}
     if request.tools:
         config["mcp_servers"] = {name: _tool_server(tool) for name, tool in request.tools.items()}
     params: dict[str, Any] = {
         "approvalPolicy": policy,
         "approvalsReviewer": "user",
-        "sandbox": sandbox,
+        "sandbox": _NO_SANDBOX if request.contained else sandbox,
         "config": config,
         **({"model": request.model} if request.model else {}),
         **({"developerInstructions": request.instructions} if request.instructions else {}),
