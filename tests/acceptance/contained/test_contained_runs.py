@@ -91,3 +91,36 @@ def test_without_a_sandbox_the_receipt_names_the_gap_and_the_agent_has_to_ask(sh
         f"{len(runs)} of {len(runs)} runs had no sandbox around them: they could act on the whole machine"
         in gaps
     )
+
+
+def test_links_on_the_way_to_home_and_workspaces_lead_nobody_astray(shop: Workshop) -> None:
+    for name, real in (("linked-user", shop.program.user), ("linked-home", shop.home)):
+        real.mkdir(exist_ok=True)
+        (shop.place / name).symlink_to(real)
+    shop.program.env |= {
+        "HOME": str(shop.place / "linked-user"),
+        "LOOPWRIGHT_HOME": str(shop.place / "linked-home"),
+    }
+    (shop.program.user / "diary").write_text("dear diary")
+    (shop.program.user / ".gitconfig").write_text("[user]\n\tname = Someone\n")
+    (shop.place / "nvm").mkdir()
+    (shop.place / "nvm" / "tool").write_text("tool")
+    (shop.program.user / ".nvm").symlink_to(shop.place / "nvm")
+    look = f"cat ~/.gitconfig ~/.nvm/tool; cat {shop.program.user}/diary {shop.place}/linked-user/diary; echo x > ~/x"
+    shop.play({"one": [[{"run": f"({look}) > one 2>&1"}]]})
+    said = shop.run(
+        shop.plan("linked", [task("one", "grep -q Someone one && grep -q tool one && ! grep dear one")])
+    )
+    assert said.code == 0, said.out + said.err
+    assert sorted(one.name for one in shop.program.user.iterdir()) == [".gitconfig", ".nvm", "diary"]
+
+
+def test_without_a_view_of_home_it_can_be_read_and_only_what_the_agent_keeps_is_written(
+    shop: Workshop,
+) -> None:
+    shop.program.env["LOOPWRIGHT_USER_FOLDER__PRIVATE"] = "false"
+    (shop.program.user / "diary").write_text("dear diary")
+    shop.play({"one": [[{"run": "cp ~/diary one; echo x > ~/diary; true"}]]})
+    said = shop.run(shop.plan("open", [task("one", "grep -q dear one")]))
+    assert said.code == 0, said.out + said.err
+    assert (shop.program.user / "diary").read_text() == "dear diary"

@@ -55,6 +55,8 @@ def mounts(reach: Reach, *, own: Iterable[str], readable: Iterable[str], writabl
     made.show((*_ourselves(), *_resolver(), *_SEEN_OF_SOCKETS))
     if reach.home is not None:
         made.show(join(reach.home.real, path) for path in reach.home.shown)
+    elif reach.env.get("HOME", "").startswith("/"):
+        made.show((reach.env["HOME"],))  # the user's own, which nothing is to be hidden of
     made.show((*map(os.fspath, reach.readable), *readable))
     made.put_home(reach)
     private = join(reach.directory, places.TMP)
@@ -72,20 +74,30 @@ class _Table:
         self._real = cache(realpath)
 
     def settled(self, path: str) -> str:
-        """Return where a path really is; its last part may be a link, which is then seen as what it leads to."""
-        path = path.rstrip("/")
-        return join(self._real(dirname(path)), basename(path)) if path else "/"
+        """Return where a path really is: nothing can be mounted on a link.
+
+        In a gap nothing is left of links, and what one leads to is seen in its place.
+        """
+        place = self._beside(path)
+        return place if is_within(place, self.gaps) else self._real(path)
+
+    def _beside(self, path: str) -> str:
+        """Return where a path is, whatever lies there: what it is called is not followed."""
+        path = path.rstrip("/") or "/"
+        return join(self._real(dirname(path)), basename(path))
 
     def dig(self, reach: Reach, own: Iterable[str]) -> None:
         """Hide what no run sees, and put the run's temporary folder where everyone looks for one."""
-        empty = [folder for folder in SOCKETS if os.path.isdir(folder) and not os.path.islink(folder)]
-        empty += own
-        if reach.home is not None and self.settled(reach.home.real) != "/":
-            empty.append(reach.home.real)
-        self.table |= {self.settled(folder): Mount(kind="empty") for folder in empty}
+        hidden = [*own, *((reach.home.real,) if reach.home is not None else ())]
+        empty = {self._real(folder) for folder in (*SOCKETS, *hidden)} - {"/"}
+        # What is not there needs no hiding, and no place can be made for it.
+        self.table |= {folder: Mount(kind="empty") for folder in empty if os.path.isdir(folder)}
         private = Mount(kind="write", source=join(reach.directory, places.TMP))
-        self.table |= {self.settled(folder): private for folder in TEMPORARY}
+        self.table |= {self._real(folder): private for folder in TEMPORARY}
         self.gaps = tuple(self.table)
+        for folder in hidden:
+            if os.path.islink(folder):
+                self._link(folder, self._real(folder))  # people and tools know it by that name
 
     def show(self, paths: Iterable[str]) -> None:
         """Let something be read that lies in a gap; elsewhere it can be read anyway."""
@@ -105,11 +117,14 @@ class _Table:
         for path in home.hidden:
             self._mask(self.settled(join(home.real, path)))
         view = join(reach.directory, places.HOME)
-        self.table[view] = Mount(kind="write", source=view)
-        if is_within(home.place, self.gaps):
-            self.table[home.place] = Mount(
-                kind="link", source=view
-            )  # elsewhere the keeper's own link is seen
+        self.table[self.settled(view)] = Mount(kind="write", source=view)
+        self._link(home.place, view)
+
+    def _link(self, path: str, target: str) -> None:
+        """Put a link into a gap; elsewhere the one that is there is seen."""
+        place = self._beside(path)
+        if is_within(place, self.gaps):
+            self.table[place] = Mount(kind="link", source=target)
 
     def _mask(self, path: str) -> None:
         above = covering(self.table, dirname(path))
