@@ -129,6 +129,8 @@ class Yard:
             "PATH": os.environ["PATH"],
             "HOME": str(self.root / "user"),
             "LOOPWRIGHT_HOME": str(self.home),
+            # Machines with bubblewrap and without are to be compared.
+            "LOOPWRIGHT_SANDBOX__LEVEL": "none",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_AUTHOR_NAME": "Bench",
             "GIT_AUTHOR_EMAIL": "bench@example.invalid",

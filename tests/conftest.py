@@ -5,6 +5,7 @@ import pytest
 pytest_plugins = [
     "tests.agents_table_plugin",
     "tests.capabilities_plugin",
+    "tests.contained",
     "tests.failures_plugin",
     "tests.order_plugin",
     "tests.postgres",

@@ -19,6 +19,7 @@ from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.host import SystemClock, boot_id, host_id, new_id
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.membership import LeasedMembership, LockedMembership
+from loopwright.adapters.sandbox.choosing import Chosen, choose
 from loopwright.adapters.statefiles import ProjectStateFiles
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.adapters.user_folder import Views, user_folder
@@ -30,7 +31,7 @@ from loopwright.core.model import Leg, Plan, Project
 from loopwright.engine.feed import Outbox
 from loopwright.engine.worker import WorkerLoop
 from loopwright.engine.world import HomePaths, MakeView, Me, World, the_users_own
-from loopwright.ports import Engine, Failpoint, Invocation, Membership, Repository, no_failpoint
+from loopwright.ports import Engine, Failpoint, Invocation, Membership, no_failpoint
 
 PIPELINE_VERSION = "1"
 """Raised when legs of an older program must not be carried on by this one."""
@@ -62,6 +63,8 @@ def open_home(settings: Settings, env: Mapping[str, str], *, create: bool = True
 
 def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots: int) -> World:
     """Put the ports of one worker together."""
+    opened = repositories(home)
+    chosen = cache(partial(chosen_sandbox, settings, env, refuse=True))
     return World(
         me=Me(
             host_id=host_id(home.root),
@@ -78,7 +81,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         ids=new_id,
         chance=random.random,
         keepers=ProcessKeepers(failpoint=home.failpoint, loads=RUNNER),
-        repository=repositories(home),
+        repository=opened,
         agent=cache(registry.agent),
         gate=registry.gate("commands"),
         engine=_engine(home),
@@ -91,6 +94,9 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         tools=ask_tool,
         home_view=home_view(settings, env),
         accounts=accounts(settings, env),
+        sandbox=lambda: chosen().sandbox,
+        network=settings.values.sandbox.network,
+        borrowed=lambda project: opened(project).borrowed(),
         caches=settings.values.caches,
         port_first=settings.values.ports.first,
         port_count=settings.values.ports.size,
@@ -102,13 +108,35 @@ def accounts(settings: Settings, env: Mapping[str, str]) -> Accounts:
     return named_accounts(settings.values.accounts, env, settings.origins)
 
 
+def chosen_sandbox(settings: Settings, env: Mapping[str, str], *, refuse: bool = False) -> Chosen:
+    """Return what contains runs here; `refuse` to do without what was asked for by name."""
+    wanted = settings.values.sandbox
+    chosen = choose(
+        wanted.level,
+        program=wanted.program,
+        home=settings.home,
+        own=_own_folders(settings, env),
+        user=user_folder(env),
+        read=wanted.read,
+        write=wanted.write,
+        network=wanted.network,
+    )
+    if refuse:
+        chosen.check()
+    return chosen
+
+
+def _own_folders(settings: Settings, env: Mapping[str, str]) -> tuple[Path, ...]:
+    own_file = user_file(env)
+    return (settings.home, *((own_file.parent,) if own_file is not None else ()))
+
+
 def home_view(settings: Settings, env: Mapping[str, str]) -> MakeView:
     """Return what decides how much of the user's HOME each run sees."""
     wanted = settings.values.user_folder
     if not wanted.private:
         return the_users_own
-    own_file = user_file(env)
-    own = (settings.home, *((own_file.parent,) if own_file is not None else ()))
+    own = _own_folders(settings, env)
     homes = tuple(
         Path(one.home) for several in accounts(settings, env).values() for one in several if one.home
     )
@@ -130,11 +158,11 @@ async def catch_up_state_files(world: World) -> None:
         world.membership.release()
 
 
-def repositories(home: Home) -> Callable[[Project], Repository]:
+def repositories(home: Home) -> Callable[[Project], GitRepository]:
     """Return a function that opens each project's repository once."""
     opened: dict[str, GitRepository] = {}
 
-    def repository(project: Project) -> Repository:
+    def repository(project: Project) -> GitRepository:
         if project.id not in opened:
             opened[project.id] = GitRepository(
                 Path(project.path), project_id=project.id, home=home.root, failpoint=home.failpoint

@@ -14,18 +14,20 @@ from loopwright.adapters.agents.environment import agent_environment, secret_val
 from loopwright.adapters.git import workspace_env
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.app import accounts, home_view
+from loopwright.app import accounts, chosen_sandbox, home_view
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.lines import one_line
 from loopwright.cli.output import duration, money
 from loopwright.config.resolve import Settings
 from loopwright.core.accounts import called, usual
+from loopwright.core.containment import Containment
 from loopwright.core.errors import CannotRun, UserError
 from loopwright.core.failures import RULES
 from loopwright.core.ids import Kind
 from loopwright.core.permissions import Access, Permissions
 from loopwright.core.policy import Limits
 from loopwright.engine import accounts as accounts_of_runs
+from loopwright.engine.containing import Shared, contain_agent
 from loopwright.engine.runs import Ended, agent_spec, drive_agent
 from loopwright.ports import AgentRequest, Spent
 
@@ -81,6 +83,7 @@ async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path, a
     policy = settings.policy()
     agent = registry.agent(name)
     run_id = new_id(Kind.RUN)
+    sandbox = chosen_sandbox(settings, os.environ).sandbox
     directory = scratch / "runs" / run_id
     request = AgentRequest(
         prompt=PROMPT,
@@ -88,6 +91,7 @@ async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path, a
         run_directory=directory,
         model=policy.model,
         permissions=Permissions(access=Access.READ_ONLY),
+        contained=sandbox.level is not Containment.NONE,
         options=policy.agent_options.get(name, {}),
     )
     known = accounts(settings, os.environ)
@@ -102,8 +106,10 @@ async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path, a
         env=env,
         limits=replace(_LIMITS, term_grace_s=policy.limits.term_grace_s),
         secrets=(*secret_values(env), *(env[name] for name in drawn.variables)),
-        home=view,
+        home=sandbox.view(view),
     )
+    shared = Shared(network=settings.values.sandbox.network)
+    spec, _ = contain_agent(sandbox, spec, request, invocation, shared)
     keepers = ProcessKeepers()
     try:
         return await drive_agent(

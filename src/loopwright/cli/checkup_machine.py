@@ -109,17 +109,6 @@ def platform_() -> list[Finding]:
     ]
 
 
-def containment() -> list[Finding]:
-    """Say honestly what keeps an agent in its place: this version has no sandbox."""
-    text = (
-        "agents and gates run as you, in private clones with an allow-listed environment, but in no sandbox"
-    )
-    if shutil.which("bwrap"):
-        text += "; bubblewrap is installed, and this version does not use it"
-    fix = "run what you do not trust in a container or a virtual machine"
-    return [Finding(name="sandbox", status=Status.WARN, text=text, fix=fix)]
-
-
 def agents(settings: Settings) -> list[Finding]:
     """Look for every known agent and ask each for its version; only the one in force has to be there."""
     names = registry.known_agents()

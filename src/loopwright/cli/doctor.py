@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from loopwright.cli import checkup_accounts, checkup_home, checkup_machine
+from loopwright.cli import checkup_accounts, checkup_home, checkup_machine, checkup_sandbox
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.context import look_settings
 from loopwright.cli.exits import ExitCode
@@ -22,9 +22,9 @@ _OF_MACHINE: Final[tuple[Callable[[], list[Finding]], ...]] = (
     checkup_machine.python,
     checkup_machine.git,
     checkup_machine.platform_,
-    checkup_machine.containment,
 )
 _OF_HOME: Final[tuple[Callable[[Settings], list[Finding]], ...]] = (
+    checkup_sandbox.containment,
     checkup_machine.agents,
     checkup_accounts.accounts,
     checkup_home.home,

@@ -6,7 +6,7 @@ from pathlib import Path
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.environment import user_env
-from loopwright.app import accounts
+from loopwright.app import accounts, chosen_sandbox
 from loopwright.cli.checkup_accounts import check
 from loopwright.cli.context import Place
 from loopwright.cli.lines import listed
@@ -112,6 +112,13 @@ def check_gates(settings: Settings, work: PlannedWork) -> None:
             hint="`loopwright init` finds your project's checks; or give the tasks acceptance commands; "
             "or --allow-unverified to land unchecked work",
         )
+
+
+def check_sandbox(settings: Settings) -> None:
+    """Refuse to start without the sandbox that was asked for by name."""
+    wanted = settings.values.sandbox
+    if wanted.level == "bubblewrap" or (wanted.level == "auto" and wanted.network != "on"):
+        chosen_sandbox(settings, os.environ, refuse=True)
 
 
 async def check_folder(repository: GitRepository, start: Base, place: Place) -> None:

@@ -16,7 +16,7 @@ from loopwright.adapters.agents.environment import agent_environment
 from loopwright.cli.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import BadConfig, UserError
-from loopwright.core.permissions import Access, Permissions
+from loopwright.core.permissions import Permissions, access_of
 from loopwright.ports import Agent, AgentRequest, Invocation
 
 PROBE_S: Final = 5.0
@@ -111,7 +111,7 @@ def invocation_of(agent: Agent, settings: Settings, model: str | None = None) ->
             workspace=Path("/workspace"),
             run_directory=Path("/run"),
             model=model,
-            permissions=Permissions(access=Access(policy.permission_mode)),
+            permissions=Permissions(access=access_of(policy.permission_mode, contained=False)),
             options=policy.agent_options.get(agent.name, {}),
         )
     )

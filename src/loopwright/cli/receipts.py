@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -77,6 +78,7 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
             ("" if cost["complete"] else "at least ")
             + money(cost["total"], estimated=bool(cost["estimated_runs"])),
         ),
+        ("sandbox", _sandboxes(receipt)),
         ("made by", receipt["made_by"]),
         ("sha256", receipt["sha256"]),
     ):
@@ -86,6 +88,11 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
     out.print("[bold]not checked[/]")
     for gap in receipt["not_checked"]:
         out.print(f"  · {escape(gap)}")
+
+
+def _sandboxes(receipt: Mapping[str, Any]) -> str:
+    begun = Counter(run["sandbox"] or "not known" for run in receipt["runs"] if run["started_at"])
+    return ", ".join(f"{name} ({counted(count, 'run')})" for name, count in sorted(begun.items()))
 
 
 def _tasks_table(receipt: Mapping[str, Any]) -> Table:

@@ -31,6 +31,7 @@ from loopwright.cli.preflight import (
     check_fallback,
     check_folder,
     check_gates,
+    check_sandbox,
     relative,
     uncommitted,
 )
@@ -152,6 +153,7 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
     check_accounts(settings)
     check_costs(settings, work)
     check_gates(settings, work)
+    check_sandbox(settings)
     plan_name = relative(path, place.root)
     notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
     if not quiet:

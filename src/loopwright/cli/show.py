@@ -193,6 +193,7 @@ def _run_facts(view: RunView) -> list[tuple[str, str]]:
         ("agent", agent),
         ("account", account if account != ACCOUNT else ""),
         ("permission", view.permission_mode or ""),
+        ("sandbox", view.sandbox or ""),
         ("started", f"{view.started_at:%Y-%m-%d %H:%M:%S} UTC" if view.started_at else "not yet"),
         ("lasted", duration(view.lasted_s)),
         ("ended", "  ".join(filter(None, (ended, f"by {view.ended_by}" if view.ended_by else "")))),
@@ -245,7 +246,8 @@ def _plan_facts(row: Plan, view: PlanView) -> list[tuple[str, str]]:
         ("project", view.path),
         (
             "agent",
-            f"{agent}, {policy.permission_mode}, {policy.parallel} at once, {policy.max_attempts} attempts each",
+            f"{agent}, permission mode {policy.permission_mode}, {policy.parallel} at once, "
+            f"{policy.max_attempts} attempts each",
         ),
         ("created", f"{row.created_at:%Y-%m-%d %H:%M:%S} UTC"),
     ]

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -15,15 +15,18 @@ from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.git.files import delete
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.app import home_view
+from loopwright.app import chosen_sandbox, home_view
 from loopwright.cli.context import Place
 from loopwright.cli.lines import one_line
 from loopwright.config.resolve import Settings
+from loopwright.core.containment import Containment
 from loopwright.core.errors import UserError
 from loopwright.core.findings import Verdict
 from loopwright.core.ids import Kind
 from loopwright.core.policy import GateCommand
 from loopwright.core.verdicts import is_bad, passed
+from loopwright.engine.checks import denial_in
+from loopwright.engine.containing import Shared, contain_gate
 from loopwright.engine.surroundings import CACHES, below
 from loopwright.engine.world import HomePaths
 from loopwright.ports import GateRequest
@@ -82,9 +85,9 @@ async def try_gates(place: Place, sha: str, detected: Detected, settings: Settin
             hint="make it writable, set LOOPWRIGHT_HOME to another folder, or use --no-run",
         ) from error
     try:
-        trial = _Trial(scratch, settings, place.subfolder)
         tell("making a clean clone")
         repository = GitRepository(place.root, project_id="trial", home=scratch)
+        trial = _Trial(scratch, settings, place.subfolder, borrowed=await repository.borrowed())
         copied = below(place.subfolder, detected.env_files)
         await repository.checkout(trial.tree, sha, copy_files=copied)
         setup = None
@@ -108,11 +111,19 @@ async def try_gates(place: Place, sha: str, detected: Detected, settings: Settin
 class _Trial:
     """One clone, and the commands that are run in it one after the other, each under a keeper."""
 
-    def __init__(self, scratch: Path, settings: Settings, subfolder: str) -> None:
+    def __init__(
+        self, scratch: Path, settings: Settings, subfolder: str, *, borrowed: tuple[Path, ...]
+    ) -> None:
         self.tree = scratch / "trees" / "trial"
         self._subfolder = subfolder
         self._scratch = scratch
         cache = HomePaths(root=settings.home).cache()
+        self._sandbox = chosen_sandbox(settings, os.environ).sandbox
+        if self._sandbox.level is not Containment.NONE:
+            # What runs share is theirs alone; here nobody has run anything yet.
+            cache = scratch / "cache"
+            cache.mkdir(mode=0o700)
+        self._shared = Shared(borrowed=borrowed, caches=(cache,), network=settings.values.sandbox.network)
         values = {name: str(cache / folder) for name, folder in CACHES.items()}
         values |= {**workspace_env(self.tree), "CI": "true"}
         env = agent_environment(os.environ, None, settings.values.environment, values)
@@ -128,8 +139,9 @@ class _Trial:
             tree=self.tree / self._subfolder,
             commands=(command,),
             env=self._env,
-            home=self._view,
+            home=self._sandbox.view(self._view),
         )
+        request, walls = contain_gate(self._sandbox, request, self.tree, self._shared)
         await self._keepers.start(self._gate.spec(request))
         try:
             ended = await self._keepers.wait(request.directory)
@@ -137,7 +149,10 @@ class _Trial:
             # A keeper outlives us on purpose; after Ctrl-C this one must not.
             await self._keepers.end(request.directory, polite=False)
             await self._keepers.sweep(run_id)
-        return _judged(self._gate.verdict(request, ended))
+        verdict = self._gate.verdict(request, ended)
+        ran = _judged(verdict)
+        denial = denial_in(walls, verdict)
+        return replace(ran, reason=denial) if denial is not None else ran
 
 
 def _judged(verdict: Verdict) -> Ran:

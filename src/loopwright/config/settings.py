@@ -158,6 +158,47 @@ class UserFolderValues:
     )
 
 
+def _is_place(path: str) -> bool:
+    return path.startswith(("/", "~/")) and "\0" not in path and ".." not in path.split("/")
+
+
+_PLACES: Final = items(
+    what="a list of paths that are absolute or start with ~/, without ..",
+    each=_is_place,
+    schema={"pattern": "^(/|~/)", "maxLength": 1000},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxValues:
+    """What keeps agents and gates from the rest of the machine."""
+
+    level: Literal["auto", "none", "bubblewrap"] = _setting(
+        choice("auto", "none", "bubblewrap"),
+        "auto",
+        "What contains agents and gates; auto is bubblewrap where that was proven to hold, else none.",
+        machine=True,
+    )
+    program: str = _setting(
+        text(what="the name or path of a bwrap program"),
+        "bwrap",
+        "The bubblewrap program; a path where it is not on PATH.",
+        machine=True,
+    )
+    write: tuple[str, ...] = _setting(
+        _PLACES, (), "Places that every run may write besides its workspace, such as ~/.m2.", machine=True
+    )
+    read: tuple[str, ...] = _setting(
+        _PLACES, (), "Hidden places that every run may read, such as ~/data.", machine=True
+    )
+    network: Literal["on", "agents", "off"] = _setting(
+        choice("on", "agents", "off"),
+        "on",
+        "Who may use the network: everyone, agents but no gate and no setup command, or nobody.",
+        machine=True,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
     """All settings, each with its default."""
@@ -172,10 +213,10 @@ class Values:
         None,
         "The model that the agent uses; the agent's own default when empty.",
     )
-    permission_mode: Literal["read-only", "edit", "sandboxed-all"] = _setting(
-        choice("read-only", "edit", "sandboxed-all"),
-        "edit",
-        "What an agent may do in its workspace without asking.",
+    permission_mode: Literal["auto", "read-only", "edit", "sandboxed-all"] = _setting(
+        choice("auto", "read-only", "edit", "sandboxed-all"),
+        "auto",
+        "What an agent may do without asking; auto is sandboxed-all where a sandbox contains it, else edit.",
     )
     allowed_commands: tuple[str, ...] = _setting(
         items(
@@ -328,6 +369,10 @@ class Values:
     user_folder: UserFolderValues = field(
         default_factory=UserFolderValues, metadata={"description": "What runs see of your HOME."}
     )
+    sandbox: SandboxValues = field(
+        default_factory=SandboxValues,
+        metadata={"description": "What keeps agents and gates from the rest of the machine."},
+    )
     agents: Mapping[str, Mapping[str, Any]] = field(
         default_factory=dict,
         metadata={"description": "Options of single agents, such as binary or max_turns."},
@@ -419,10 +464,11 @@ class Setting:
         return "--" + self.key.replace(".", "-").replace("_", "-")
 
 
-GROUPS: Final[Mapping[str, type[LimitValues | PortValues | UserFolderValues]]] = {
+GROUPS: Final[Mapping[str, type[LimitValues | PortValues | UserFolderValues | SandboxValues]]] = {
     "limits": LimitValues,
     "ports": PortValues,
     "user_folder": UserFolderValues,
+    "sandbox": SandboxValues,
 }
 
 

@@ -15,6 +15,7 @@ LoopwrightError
 ├── LeaseLost            this worker's lease lapsed
 ├── StaleVersion         the row changed between reading and writing
 ├── CannotRun            a run could not be created: recorded on its task
+│   └── Denied           a sandbox refused what a gate needs; names the path and the setting
 ├── GitFailed            git refused, with its own words
 ├── MergeConflict        the candidate cannot be built
 ├── StoreUnavailable     the database cannot be reached or written
@@ -158,6 +159,12 @@ class CannotRun(LoopwrightError):
     """A run could not be created."""
 
     code = "cannot_run"
+
+
+class Denied(CannotRun):
+    """A sandbox refused what a gate needs."""
+
+    code = "denied"
 
 
 class GitFailed(LoopwrightError):

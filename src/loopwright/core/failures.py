@@ -140,7 +140,7 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.SETUP: Rule(Level.NONE, "The setup command failed in a clean workspace."),
         Failure.HOST_LOST: Rule(Level.CALL, "The machine that ran it went away."),
         Failure.CRASH: Rule(Level.CALL, "The run died without saying how.", hopeless=True),
-        Failure.ENVIRONMENT: Rule(Level.CALL, "This machine got in the way (disk, permissions)."),
+        Failure.ENVIRONMENT: Rule(Level.CALL, "This machine got in the way (disk, permissions, sandbox)."),
         Failure.CANCELLED: Rule(Level.NONE, "It was cancelled."),
     }
 )

@@ -26,5 +26,7 @@ class HomeView:
     hidden: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     """Seen even below something hidden."""
+    everything: bool = True
+    """Whatever is not hidden is seen; False: only what is shown or kept."""
     kept: tuple[str, ...] = ()
     """Seen too, and what the run makes of it stays: a file, or with a `/` at its end a folder."""

@@ -254,6 +254,8 @@ class Run:
     permission_mode: str | None = None
     permissions: Permissions | None = None
     """What it could do without asking, as it was when it began."""
+    sandbox: str | None = None
+    """What contained it (`core.containment`); None before it began."""
     argv: tuple[str, ...] = ()
     prompt_sha256: str | None = None
     host_id: str | None = None

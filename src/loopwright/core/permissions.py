@@ -20,6 +20,13 @@ class Access(StrEnum):
     SANDBOXED_ALL = "sandboxed-all"
 
 
+def access_of(mode: str, *, contained: bool) -> Access:
+    """Return how far a run may go in a permission mode; `auto` asks for nothing where a sandbox contains it."""
+    if mode != "auto":
+        return Access(mode)
+    return Access.SANDBOXED_ALL if contained else Access.EDIT
+
+
 class Settled(StrEnum):
     """What policy says to a wish."""
 

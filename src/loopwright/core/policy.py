@@ -33,7 +33,7 @@ class Policy:
 
     agent: str = "claude"
     model: str | None = None
-    permission_mode: str = "edit"
+    permission_mode: str = "auto"
     allowed_commands: tuple[str, ...] = ()
     """Commands that agents may run without asking."""
     answer_within_s: float | None = 86400.0

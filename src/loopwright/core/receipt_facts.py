@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from loopwright.core.containment import Containment
 from loopwright.core.failures import Failure
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gates import Commands, after_setup, each_once
@@ -145,5 +146,11 @@ def _gaps(
     for mode in sorted({run["permission_mode"] for run in spent} - {None}):
         count = sum(run["permission_mode"] == mode for run in spent)
         gaps.append(f"{count} agent runs had the permission mode {mode!r}: what else they did is not known")
+    begun = [run for run in body["runs"] if run["started_at"] is not None]
+    open_ = sum(run["sandbox"] in (None, Containment.NONE.value) for run in begun)
+    if open_:
+        gaps.append(
+            f"{open_} of {len(begun)} runs had no sandbox around them: they could act on the whole machine"
+        )
     gaps.append("no independent reviewer looked at the work")
     return gaps

@@ -124,6 +124,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "agent": _maybe(_text),
             "agent_version": _maybe(_text),
             "permission_mode": _maybe(_text),
+            "sandbox": _maybe(_text),
             "started_at": _maybe(_text),
             "cost_micros": _maybe(_count),
             "cost_estimated": _flag,

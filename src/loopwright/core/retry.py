@@ -27,6 +27,8 @@ class Failed:
     """How long the agent's process lived; None when there was none."""
     retry_at: datetime | None = None
     """When the service said that it may be asked again."""
+    lasting: bool = False
+    """Another try would meet the same: nothing changes before a person does something about it."""
 
     @property
     def mark(self) -> str:
@@ -79,6 +81,8 @@ def pause_until(
 def after_failure(task: Task, failed: Failed, policy: Policy, *, now: datetime, chance: float = 0.5) -> After:
     """Decide what follows; `chance` in [0, 1) spreads the pauses of many tasks."""
     rule = RULES[failed.failure]
+    if failed.lasting:
+        return GiveUp(reason=rule.advice, attempts=task.attempts, call_failures=task.call_failures)
     attempts = task.attempts + (rule.level is Level.ATTEMPT)
     calls = task.call_failures + 1 if rule.level is Level.CALL else 0
     if rule.level is Level.NONE:

@@ -11,6 +11,7 @@ from typing import Any
 from loopwright.core import budget, prompts
 from loopwright.core.accounts import usual
 from loopwright.core.budget import over_budget
+from loopwright.core.containment import Containment
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, Loop, Plan, Project, Question, Role, Run, Task, Usage
@@ -21,6 +22,7 @@ from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, RunState
 from loopwright.engine import accounts, envelopes, pauses, questions, spending
 from loopwright.engine.checks import Interrupted, exit_facts
+from loopwright.engine.containing import Walls, contain_agent, sandbox_of, shared_by
 from loopwright.engine.moves import (
     cancel_attempt,
     change_attempt,
@@ -60,6 +62,7 @@ class Started:
     request: AgentRequest
     before: Spent
     """What its conversation had used before it."""
+    walls: Walls
 
 
 class MustWait(Exception):
@@ -104,10 +107,14 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     attempt, plan = rows.attempt, rows.plan
     workspace = Path(need(attempt.workspace, "a workspace"))
 
+    sandbox = sandbox_of(world, run)
+    recorded = run.sandbox if run.state is not RunState.QUEUED else None
+    contained = (recorded or sandbox.level.value) != Containment.NONE.value
+
     def load(tx: Tx) -> tuple[list[Run], Permissions, list[Question], int | None, str]:
         runs = tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",))
         # As they were when it began: whoever takes up a running agent must answer it as it was answered before.
-        allowed = run.permissions or questions.permissions(tx, plan, rows.task, attempt)
+        allowed = run.permissions or questions.permissions(tx, plan, rows.task, attempt, contained=contained)
         # The same for what it may cost.
         most = run.max_cost_micros if run.state is not RunState.QUEUED else _allowance(tx, world, run)
         # And for the account; where all are closed, it does not matter which: the attempt is parked below.
@@ -139,6 +146,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         subfolder=rows.project.subfolder,
         model=run.model,
         permissions=permissions,
+        contained=contained,
         session_ref=before.session_ref if before and resumes else None,
         tools=world.tools(directory) if "tools" in agent.capabilities else {},
         max_cost_micros=most if "budget" in agent.capabilities else None,
@@ -157,8 +165,10 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         env=env,
         limits=plan.policy.limits,
         secrets=(*world.secrets(env), *(env[name] for name in account.variables)),
-        home=view,
+        home=sandbox.view(view),
     )
+    shared = await shared_by(world, rows.project, plan, sandbox)
+    spec, walls = contain_agent(sandbox, spec, request, invocation, shared)
     if run.state is RunState.QUEUED:
 
         def started(tx: Tx) -> Run | None:
@@ -189,7 +199,9 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 boot_id=world.me.boot_id,
                 prompt_sha256=hashlib.sha256(prompt.encode()).hexdigest(),
                 session_ref=invocation.session_ref,
+                permission_mode=permissions.access.value,
                 permissions=permissions,
+                sandbox=sandbox.level.value,
                 max_cost_micros=most if now is not None else None,
             )
 
@@ -198,7 +210,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
             return None
         run = begun
     conversation = [one for one in earlier if one.session_ref and one.session_ref == run.session_ref]
-    return Started(run=run, spec=spec, request=request, before=_spent(conversation))
+    return Started(run=run, spec=spec, request=request, before=_spent(conversation), walls=walls)
 
 
 def _allowance(tx: Tx, world: World, run: Run) -> int | None:
@@ -307,6 +319,8 @@ def failure_of(result: AgentResult | None, ended: Ended) -> Failed:
     """Say what kept a run from being claimed as done."""
     how = ended.exit
     lasted = how.ended_at - how.started_at if how.started_at else None
+    if ended.denial:
+        return Failed(failure=Failure.ENVIRONMENT, detail=ended.denial, lasted=lasted, lasting=True)
     if result is None:
         return Failed(failure=Failure.CRASH, detail="the keeper of the run was lost", lasted=None)
     detail = "\n".join(text for text in (result.detail, result.summary) if text)

@@ -11,6 +11,7 @@ from typing import Any
 
 from loopwright.core.errors import (
     CannotRun,
+    Denied,
     FenceLost,
     GitFailed,
     IllegalTransition,
@@ -38,6 +39,7 @@ from loopwright.engine.agent_runs import (
     until_affordable,
 )
 from loopwright.engine.checks import Interrupted
+from loopwright.engine.containing import with_denial
 from loopwright.engine.land import Landing, LandingLocks, check_and_land
 from loopwright.engine.moves import (
     MACHINE,
@@ -156,6 +158,9 @@ class AttemptLeg:
                 case _:
                     await tidy_attempt(self._world, rows.project, rows.plan, rows.attempt)
                     return False
+        except Denied as denied:
+            await self._hold(rows, str(denied))
+            return False
         except (CannotRun, GitFailed, OSError) as trouble:
             if await self._may_repeat(trouble):
                 return True
@@ -310,6 +315,7 @@ class AttemptLeg:
                 heard=Progress(started.spec.directory),
                 spending=spending,
             )
+            ended = await with_denial(world, started.walls, ended)
             await self._close_account(rows, run, ended)
             self._release_slot()
             await world.keepers.sweep(run.id)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loopwright.core.errors import GitFailed, UserError
+from loopwright.core.errors import Denied, GitFailed, UserError
 from loopwright.core.events import happened
+from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gates import with_setup
 from loopwright.core.ids import Kind
@@ -16,6 +17,7 @@ from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictReco
 from loopwright.core.policy import GateCommand
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
+from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
 from loopwright.engine.moves import MACHINE, move_run
 from loopwright.engine.runs import drive_command
 from loopwright.engine.surroundings import attempt_values, files_to_copy
@@ -77,7 +79,7 @@ async def judge(
         return mine[0], mine[0].verdict
     run = await _gate_run(world, ask)
     tree_path = world.paths.tree(run.id)
-    request = gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
+    request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
     if world.keepers.look(request.directory).state == "absent":
         await repository.checkout(tree_path, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
     ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt)
@@ -86,8 +88,12 @@ async def judge(
     verdict = world.gate.verdict(request, ended.exit)
     if ended.interrupted:
         verdict = Verdict(status=VerdictStatus.BROKEN, reason="the gate was interrupted")
+    denial = denial_in(walls, verdict)
+    if denial is not None:
+        verdict = Verdict(status=VerdictStatus.BROKEN, reason=denial, commands=verdict.commands)
+    failure = Failure.ENVIRONMENT if denial is not None else None
     record = await world.store.transact(
-        f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, ended.exit)
+        f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, ended.exit, failure)
     )
     try:
         await repository.remove_workspace(tree_path)
@@ -96,10 +102,20 @@ async def judge(
         log.warning("tree of a gate kept", extra={"run": run.id, "why": str(trouble)})
     if ended.interrupted:
         raise Interrupted
+    if denial is not None:
+        raise Denied(denial)
     return record, verdict
 
 
-def gate_request(
+def denial_in(walls: Walls, verdict: Verdict) -> str | None:
+    """Say what the sandbox refused to a command that failed: then nothing was learned about the tree."""
+    if verdict.status is not VerdictStatus.FAILED:
+        return None
+    failed = [one for one in verdict.commands if one.exit_code != 0]
+    return walls.denial([line for one in failed for line in one.tail.splitlines()])
+
+
+async def gate_request(
     world: World,
     project: Project,
     plan: Plan,
@@ -107,21 +123,23 @@ def gate_request(
     run: Run,
     tree: Path,
     commands: tuple[GateCommand, ...],
-) -> GateRequest:
-    """Say what a gate needs to run these commands in this tree."""
+) -> tuple[GateRequest, Walls]:
+    """Say what a gate needs to run these commands in this tree, and what contains them."""
     values = {**world.workspace_values(tree), **attempt_values(world, plan, attempt), "CI": "true"}
     # What a setup command makes in a workspace may remember where HOME was, so the agent's is at the same place.
     subject = attempt.id if attempt is not None and run.role is Role.SETUP else run.id
     env, view = world.home_view(world.environment(plan, None, values), None, world.paths.user(subject))
-    return GateRequest(
+    sandbox = sandbox_of(world, run)
+    request = GateRequest(
         run_id=run.id,
         directory=world.paths.run(run.id),
         tree=tree / project.subfolder,
         commands=commands,
         env=env,
         secrets=world.secrets(env),
-        home=view,
+        home=sandbox.view(view),
     )
+    return contain_gate(sandbox, request, tree, await shared_by(world, project, plan, sandbox))
 
 
 async def _gate_run(world: World, ask: Judging) -> Run:
@@ -129,6 +147,7 @@ async def _gate_run(world: World, ask: Judging) -> Run:
     attempt_id = ask.attempt.id if ask.attempt else None
     label = f"verify_{ask.plan.id}" if ask.role is Role.VERIFY else ask.tree
     about = f"judges {ask.tree}"
+    level = world.sandbox().level.value
 
     def create(tx: Tx) -> tuple[Run, list[Run]]:
         ask.still_mine(tx)
@@ -155,6 +174,7 @@ async def _gate_run(world: World, ask: Judging) -> Run:
             summary=about,
             host_id=world.me.host_id,
             boot_id=world.me.boot_id,
+            sandbox=level,
             created_at=tx.now(),
         )
         tx.insert(run)
@@ -170,7 +190,14 @@ async def _gate_run(world: World, ask: Judging) -> Run:
 
 
 def _record(
-    tx: Tx, world: World, ask: Judging, run: Run, key: str, verdict: Verdict, exit: Exit
+    tx: Tx,
+    world: World,
+    ask: Judging,
+    run: Run,
+    key: str,
+    verdict: Verdict,
+    exit: Exit,
+    failure: Failure | None,
 ) -> VerdictRecord | None:
     ask.still_mine(tx)
     ended = RunState.COMPLETE if verdict.status in _JUDGED else RunState.ERROR
@@ -180,6 +207,7 @@ def _record(
         ended,
         verdict=verdict,
         summary=verdict.reason,
+        failure=failure,
         **exit_facts(exit),
     )
     tx.append(

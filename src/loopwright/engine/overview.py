@@ -51,6 +51,7 @@ class RunView:
     agent_version: str | None
     model: str | None
     permission_mode: str | None
+    sandbox: str | None
     argv: tuple[str, ...]
     exit_code: int | None
     ended_by: str
@@ -152,6 +153,7 @@ def run_view(tx: Tx, run: Run, paths: HomePaths) -> RunView:
         agent_version=run.agent_version,
         model=run.model,
         permission_mode=run.permission_mode,
+        sandbox=run.sandbox,
         argv=run.argv,
         exit_code=run.exit_code,
         ended_by=run.ended_by,

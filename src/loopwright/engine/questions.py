@@ -9,7 +9,7 @@ from loopwright.core.events import happened
 from loopwright.core.gates import task_commands, with_setup
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Command, Plan, Question, Run, Task
-from loopwright.core.permissions import Access, Permissions
+from loopwright.core.permissions import Permissions, access_of
 from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, QuestionState, TaskState
 from loopwright.engine.moves import MACHINE, move_attempt, move_question, move_task, need
@@ -167,7 +167,7 @@ def overdue(tx: Tx, attempt: Attempt) -> str:
     return unanswered
 
 
-def permissions(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> Permissions:
+def permissions(tx: Tx, plan: Plan, task: Task, attempt: Attempt, *, contained: bool) -> Permissions:
     """Return what a run of this attempt may do now: the policy, the checks, and what people said before."""
     answers: dict[str, list[str]] = {YES: [], NO: []}
     settled = tx.find(
@@ -181,7 +181,7 @@ def permissions(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> Permissions
     for key, question in latest.items():
         answers[question.answer or NO].append(key)
     return Permissions(
-        access=Access(plan.policy.permission_mode),
+        access=access_of(plan.policy.permission_mode, contained=contained),
         commands=_commands(plan, task),
         granted=tuple(answers[YES]),
         refused=tuple(answers[NO]),

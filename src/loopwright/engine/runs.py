@@ -43,6 +43,8 @@ class Ended:
     interrupted: bool
     """It was ended because a person asked for it, not by itself."""
     result: AgentResult | None = None
+    denial: str = ""
+    """What its sandbox refused it, as far as its last words tell: the path, and the setting that allows it."""
     over: Over | None = None
     """Why it was ended, if that was because it has cost as much as it may."""
 

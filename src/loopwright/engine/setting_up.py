@@ -10,7 +10,7 @@ from loopwright.core.policy import GateCommand
 from loopwright.core.retry import Failed
 from loopwright.core.states import RunState
 from loopwright.engine.agent_runs import Rows
-from loopwright.engine.checks import Interrupted, exit_facts, gate_request
+from loopwright.engine.checks import Interrupted, denial_in, exit_facts, gate_request
 from loopwright.engine.moves import change_attempt, move_run, need
 from loopwright.engine.runs import drive_command
 from loopwright.engine.world import World
@@ -29,15 +29,17 @@ async def set_up(
     if run.state is RunState.COMPLETE:
         return None
     gate = GateCommand(name="setup", command=policy.setup or "", timeout_s=policy.setup_timeout_s)
-    request = gate_request(world, rows.project, rows.plan, rows.attempt, run, path, (gate,))
+    request, walls = await gate_request(world, rows.project, rows.plan, rows.attempt, run, path, (gate,))
     ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt)
     verdict = world.gate.verdict(request, ended.exit)
     ok = verdict.status == "passed"
+    denial = denial_in(walls, verdict)
 
     def over(tx: Tx) -> None:
         change_attempt(tx, rows.attempt.id, fence)
         state = RunState.COMPLETE if ok else RunState.ERROR
-        move_run(tx, run, state, verdict=verdict, **exit_facts(ended.exit))
+        failure = Failure.ENVIRONMENT if denial is not None else None
+        move_run(tx, run, state, verdict=verdict, failure=failure, **exit_facts(ended.exit))
 
     await world.store.transact("setup.over", over)
     if ended.interrupted or (verdict.status == "broken" and ended.exit.ended_by == "asked"):
@@ -46,6 +48,8 @@ async def set_up(
         raise CannotRun(f"the setup command was not run to its end: {verdict.reason}")
     if ok:
         return None
+    if denial is not None:
+        return Failed(failure=Failure.ENVIRONMENT, detail=denial, lasting=True)
     shown = verdict.commands[-1].tail if verdict.commands else verdict.reason
     return Failed(failure=Failure.SETUP, detail=shown[-2000:])
 
@@ -54,6 +58,7 @@ async def _run(world: World, rows: Rows, *, fence: int, again: bool) -> Run:
     """Return the run that sets the workspace up: the last one, if it is under way or has done it."""
     me, attempt = world.me, rows.attempt
     label = f"setup_{attempt.base_sha}"
+    level = world.sandbox().level.value
 
     def create(tx: Tx) -> Run:
         change_attempt(tx, attempt.id, fence)
@@ -73,6 +78,7 @@ async def _run(world: World, rows: Rows, *, fence: int, again: bool) -> Run:
             label=label,
             host_id=me.host_id,
             boot_id=me.boot_id,
+            sandbox=level,
             created_at=tx.now(),
         )
         tx.insert(run)

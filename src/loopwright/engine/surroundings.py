@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final
 from zlib import crc32
 
+from loopwright.core.containment import Containment
 from loopwright.core.model import Attempt, Plan, Project
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState
 from loopwright.engine.world import World
@@ -27,11 +28,17 @@ CACHES: Final[Mapping[str, str]] = {
 """Tools that would otherwise fill a cache per workspace, with the folder they share."""
 
 
+def cache_folder(world: World, plan: Plan) -> Path:
+    """Return the folder of the caches that runs share: what is contained shares them with its own project only."""
+    contained = world.sandbox().level is not Containment.NONE
+    return world.paths.cache() / plan.project_id if contained else world.paths.cache()
+
+
 def attempt_values(world: World, plan: Plan, attempt: Attempt | None) -> dict[str, str]:
     """Return the variables that keep parallel attempts out of each other's way."""
     values: dict[str, str] = {}
     if world.caches:
-        values |= {name: str(world.paths.cache() / folder) for name, folder in CACHES.items()}
+        values |= {name: str(cache_folder(world, plan) / folder) for name, folder in CACHES.items()}
     values["LOOPWRIGHT_PLAN"] = plan.id
     if attempt is None:
         values["COMPOSE_PROJECT_NAME"] = f"loopwright-{plan.id[-12:]}"

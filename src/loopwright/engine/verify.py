@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import Any
 
-from loopwright.core.errors import CannotRun, FenceLost, GitFailed, StaleVersion, UserError
+from loopwright.core.errors import CannotRun, Denied, FenceLost, GitFailed, StaleVersion, UserError
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gates import plan_commands
 from loopwright.core.model import Leg, Loop, Outcome, Plan, Project, Role, Task
@@ -49,6 +49,9 @@ class VerifyLeg:
             await self._world.store.transact(
                 "verify.stopped", lambda tx: self._back(tx, "stopped by a person")
             )
+        except Denied as denied:
+            reason = str(denied)
+            await self._world.store.transact("verify.denied", lambda tx: self._hold(tx, reason))
         except (CannotRun, GitFailed, UserError, OSError) as trouble:
             await self.break_off(str(trouble))
 
@@ -148,6 +151,14 @@ class VerifyLeg:
         plan = self._mine(tx)
         about = {"reason": reason}
         move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", about=about, reason=reason, **changes)
+
+    def _hold(self, tx: Tx, reason: str) -> None:
+        """Pause the loop because gate:all needs what the sandbox refuses: nothing changes before a person does."""
+        self._back(tx, reason)
+        plan = need(tx.get(Plan, self._leg.subject), "the plan")
+        loop = need(tx.get(Loop, plan.loop_id), "the loop")
+        if loop.state is LoopState.RUNNING:
+            move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, f"gate:all cannot run: {reason}")
 
     def _end_loop(self, tx: Tx, plan: Plan, *, passed: bool, reason: str) -> None:
         loop = need(tx.get(Loop, plan.loop_id), "the loop")

@@ -1,6 +1,6 @@
 """Everything the engine works with, as one value that `app` puts together."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,9 @@ from loopwright.ports import (
     Invocation,
     Keepers,
     Membership,
+    NoSandbox,
     Repository,
+    Sandbox,
     Store,
     ToolServer,
 )
@@ -84,6 +86,10 @@ def the_users_own(
     return dict(env), None
 
 
+async def _nothing_borrowed(project: Project) -> tuple[Path, ...]:  # noqa: ARG001
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """The ports of one worker."""
@@ -114,6 +120,12 @@ class World:
     home_view: MakeView = the_users_own
     accounts: Accounts = field(default_factory=dict)
     """The accounts of each agent that has more than its usual one, in the order of the settings."""
+    sandbox: Callable[[], Sandbox] = NoSandbox
+    """Returns what contains agents and gates; asked when the first of them starts, because it is tried out then."""
+    network: str = "on"
+    """Who may use the network in there: `on`, `agents` or `off`."""
+    borrowed: Callable[[Project], Awaitable[tuple[Path, ...]]] = _nothing_borrowed
+    """Returns the folders outside of a workspace that its git reads objects from."""
     ledger: Ledger = field(default_factory=Ledger)
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""

@@ -30,6 +30,7 @@ class Home:
         self.hidden = [str(path) for path in told["hidden"]]
         self.shown = [str(path) for path in told["shown"]]
         self.kept = [str(path) for path in told["kept"]]
+        self.everything = bool(told.get("everything", True))
 
     def shape(self) -> dict[str, Any]:
         """Return it as it was told."""
@@ -39,6 +40,7 @@ class Home:
             "hidden": self.hidden,
             "shown": self.shown,
             "kept": self.kept,
+            "everything": self.everything,
         }
 
     def make(self, directory: str) -> None:
@@ -46,7 +48,8 @@ class Home:
         view = os.path.join(directory, places.HOME)
         os.mkdir(view, 0o700)
         self._make_kept_folders()
-        self._link_everything(view)
+        if self.everything:
+            self._link_everything(view)
         for path in (*self.shown, *self.kept):
             self._link_one(view, path.rstrip("/"))
         self._point(view)

@@ -66,7 +66,7 @@ class Keeper:
         self._input_redactor = Redactor(forms)
         self._done = re.compile(spec.done_pattern.encode(), re.MULTILINE) if spec.done_pattern else None
         self._done_at: float | None = None
-        self._tree = Tree(spec.run_id)
+        self._tree = Tree(spec.run_id, spares_child=spec.contained)
         self._ending: Ending | None = None
         self._ended_by = "itself"
         self._asked = ""

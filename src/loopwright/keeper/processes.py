@@ -88,10 +88,12 @@ def descendants(root: int, seen: dict[int, Process]) -> list[Process]:
 class Tree:
     """All processes of one run: by descent, session, group or inherited marker."""
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, *, spares_child: bool = False) -> None:
         self._entry = b"\0" + f"{MARKER}={run_id}".encode() + b"\0"
         self._unmarked: set[tuple[int, int]] = set()
         self.keeper = os.getpid()
+        self._spares_child = spares_child
+        """The direct child keeps a sandbox: asked to end, it would kill everything in there without a word."""
         self.child: int | None = None
         """The pid of the direct child. It is not waited for before all else is dead, so nobody else can get it."""
 
@@ -116,6 +118,8 @@ class Tree:
     def signal(self, processes: list[Process], number: int) -> None:
         """Send a signal to these processes, as far as they are still the same."""
         for process in processes:
+            if self._spares_child and process.pid == self.child and number != signal.SIGKILL:
+                continue
             now = look(process.pid)
             if now is not None and now.key == process.key:
                 try:
@@ -125,7 +129,9 @@ class Tree:
 
     def signal_group(self, number: int) -> None:
         """Send a signal to the child's own process group, as a terminal would."""
-        if self.child is not None:
+        if self._spares_child and number != signal.SIGKILL:
+            self.signal([one for one in everything().values() if one.group == self.child], number)
+        elif self.child is not None:
             try:
                 os.killpg(self.child, number)
             except (ProcessLookupError, PermissionError):

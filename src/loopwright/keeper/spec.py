@@ -33,6 +33,7 @@ class Spec:
             self.done_pattern: str | None = raw["done_pattern"]
             self.interrupt: str | None = raw["interrupt"]
             self.activity_paths = [str(path) for path in raw["activity_paths"]]
+            self.contained = bool(raw["contained"])
             self.secrets = [str(secret) for secret in raw["secrets"]]
             self.home = None if raw["home"] is None else Home(raw["home"])
             self.hard_s = _seconds(limits["hard_s"])

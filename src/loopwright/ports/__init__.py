@@ -20,6 +20,7 @@ from loopwright.ports.gates import Gate, GateRequest
 from loopwright.ports.git import Base, Candidate, Repository, Snapshot, Trailers, Tripwire
 from loopwright.ports.home import Membership, StateFiles
 from loopwright.ports.processes import Exit, Keepers, OutputLine, RunSpec, Sighting
+from loopwright.ports.sandbox import NoSandbox, Reach, Sandbox
 from loopwright.ports.sources import PlannedTask, PlannedWork, Source
 from loopwright.ports.store import Store, Tx
 
@@ -44,12 +45,15 @@ __all__ = [
     "Invocation",
     "Keepers",
     "Membership",
+    "NoSandbox",
     "OutputLine",
     "PlannedTask",
     "PlannedWork",
     "QuotaWindow",
+    "Reach",
     "Repository",
     "RunSpec",
+    "Sandbox",
     "Sighting",
     "Snapshot",
     "Source",

@@ -34,6 +34,8 @@ class AgentRequest:
     """Where in the workspace the project is, and the process is started."""
     model: str | None = None
     permissions: Permissions = field(default_factory=Permissions)
+    contained: bool = False
+    """A sandbox of ours is around it: one of its own would not work in there, and is not needed."""
     session_ref: str | None = None
     """A conversation of the agent's own to go on with."""
     fork: bool = False

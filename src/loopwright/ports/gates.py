@@ -23,6 +23,8 @@ class GateRequest:
     secrets: tuple[str, ...] = ()
     """Exact values to redact from the output, besides well-known shapes."""
     home: HomeView | None = None
+    wrapper: tuple[str, ...] = ()
+    """Put before each command, so that a sandbox contains it. Who runs and records them stays outside."""
 
 
 class Gate(Protocol):

@@ -34,6 +34,8 @@ class RunSpec:
     """Exact values to redact from the output, besides well-known shapes."""
     files: Mapping[str, str] = field(default_factory=dict)
     """Files to write into the run's directory before it starts, by name."""
+    contained: bool = False
+    """The first process is a sandbox's own, and would take all others with it at once if it were asked to end."""
     home: HomeView | None = None
     """The run's private HOME; without one it has whatever `env` says."""
 

@@ -56,13 +56,38 @@ def test_every_line_that_is_not_ok_says_what_to_do(program: Program, home: Path,
     assert found["database"]["text"].startswith("SQLite with a write-ahead log, schema ")
 
 
-def test_what_contains_an_agent_is_told_honestly(program: Program, tmp_path: Path) -> None:
-    executable(program.user / "bin" / "bwrap", "exit 0")
-    env = {"PATH": f"{program.user / 'bin'}:{program.env['PATH']}"}
+def test_a_sandbox_that_holds_is_named_with_what_it_keeps_away(
+    program: Program, tmp_path: Path, bwrap: str
+) -> None:
+    env = {"LOOPWRIGHT_SANDBOX__LEVEL": "auto", "LOOPWRIGHT_SANDBOX__PROGRAM": bwrap}
     sandbox = findings(program("doctor", "--json", cwd=tmp_path, env=env))["sandbox"]
-    assert sandbox["status"] == "warn"
-    assert "in no sandbox" in sandbox["text"]
-    assert "bubblewrap is installed, and this version does not use it" in sandbox["text"]
+    assert sandbox["status"] == "ok"
+    assert sandbox["text"].startswith("bubblewrap (")
+    assert "your HOME and other processes are hidden; they may use the network" in sandbox["text"]
+    assert not program.home.exists(), "looking makes nothing"
+
+
+def test_a_sandbox_that_does_not_hold_is_found_out_and_an_open_machine_is_told_honestly(
+    program: Program, tmp_path: Path
+) -> None:
+    # It starts what it is told to, and keeps it from nothing.
+    pretender = executable(
+        program.user / "bin" / "bwrap", 'while [ "$1" != "--" ]; do shift || exit 0; done; shift; exec "$@"'
+    )
+    auto = {"LOOPWRIGHT_SANDBOX__LEVEL": "auto"}
+    env = {**auto, "LOOPWRIGHT_SANDBOX__PROGRAM": str(pretender)}
+    pretended = program("doctor", "--json", cwd=tmp_path, env=env)
+    found = findings(pretended)["sandbox"]
+    assert (found["status"], "in no sandbox" in found["text"]) == ("warn", True)
+    for what in ("read a hidden file of HOME", "write outside of the workspace", "kill processes outside"):
+        assert f"one can {what} from it" in found["text"]
+    named = program("doctor", "--json", cwd=tmp_path, env={**env, "LOOPWRIGHT_SANDBOX__LEVEL": "bubblewrap"})
+    assert findings(named)["sandbox"]["status"] == "fail"
+    assert named.code == 6
+    env = {**auto, "LOOPWRIGHT_SANDBOX__PROGRAM": "/nowhere/bwrap"}
+    missing = findings(program("doctor", "--json", cwd=tmp_path, env=env))["sandbox"]
+    assert missing["status"] == "warn"
+    assert "install the package bubblewrap" in missing["fix"]
 
 
 def test_a_missing_agent_in_force_fails_and_one_that_is_not_in_force_does_not(

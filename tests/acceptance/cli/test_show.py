@@ -108,7 +108,7 @@ def test_diff_and_json_together_are_refused(finished: Sandbox) -> None:
 def test_a_plan_is_shown_with_its_gate_and_its_settings(finished: Sandbox, good_plan: str) -> None:
     out = finished("show", good_plan).out
     assert "gate:all  passed" in out
-    assert "agent     scripted, edit, 2 at once, 3 attempts each" in out
+    assert "agent     scripted, permission mode auto, 2 at once, 3 attempts each" in out
     assert "loopwright receipt show" in out
     assert "+right" in finished("show", good_plan, "--diff").out
     found = finished("show", good_plan, "--json").document

@@ -128,6 +128,17 @@ class TestAppServer:
         assert method == "thread/start"
         assert (params["approvalPolicy"], params["sandbox"]) == (policy, sandbox)
         assert params["approvalsReviewer"] == "user", "we are asked, and no other model"
+        given = request(permissions=Permissions(access=access), options={"ask": ask}, contained=True)
+        _, params = starting.thread(given)
+        asked_and_open = (params["approvalPolicy"], params["sandbox"])
+        assert asked_and_open == (policy, "danger-full-access"), "in our sandbox it has none of its own"
+
+    def test_in_our_sandbox_exec_makes_none_of_its_own(self) -> None:
+        for access in Access:
+            permissions = Permissions(access=access)
+            argv = invoked(permissions=permissions, contained=True, options={"protocol": "exec"}).argv
+            assert "--dangerously-bypass-approvals-and-sandbox" in argv
+            assert "--sandbox" not in argv
 
     def test_no_folder_is_named_because_codex_would_trust_it_from_then_on(self) -> None:
         for changes in ({}, {"session_ref": "t1"}, {"session_ref": "t1", "fork": True}):

@@ -47,7 +47,7 @@ def message_of(text: str) -> str:
         ("max_cost = [1]", "expected an amount in dollars"),
         (
             'permission_mode = "edi"',
-            'expected one of "read-only", "edit", "sandboxed-all" (did you mean "edit"?)',
+            'expected one of "auto", "read-only", "edit", "sandboxed-all" (did you mean "edit"?)',
         ),
         ("permission_mode = 1", "expected one of"),
         ('allow_unverified = "perhaps"', "expected true or false"),

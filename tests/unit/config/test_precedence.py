@@ -54,6 +54,11 @@ SAMPLES: dict[str, list[object]] = {
     "user_folder.private": [False, True, False, True, False, True],
     "user_folder.show": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "user_folder.hide": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
+    "sandbox.level": ["none", "auto", "bubblewrap", "none", "auto", "bubblewrap"],
+    "sandbox.program": ["b1", "b2", "b3", "b4", "b5", "b6"],
+    "sandbox.write": [["/a"], ["~/b"], ["/c"], ["/d"], ["/e"], ["/f"]],
+    "sandbox.read": [["/a"], ["~/b"], ["/c"], ["/d"], ["/e"], ["/f"]],
+    "sandbox.network": ["off", "on", "agents", "off", "on", "agents"],
     "gates": [[{"name": f"g{n}", "run": f"run {n}"}] for n in range(6)],
     "agents.claude.binary": ["b1", "b2", "b3", "b4", "b5", "b6"],
 }
@@ -117,6 +122,12 @@ def test_a_setting_of_the_machine_cannot_come_from_a_project(key: str, level: Le
     }[level]()
     with pytest.raises(BadConfig, match="belongs to a machine"):
         resolve([layer])
+
+
+@pytest.mark.parametrize("path", ["relative", "/a/../b", "~someone/x", ""])
+def test_what_a_sandbox_lets_through_is_a_whole_path(path: str) -> None:
+    with pytest.raises(BadConfig, match="paths that are absolute or start with ~/"):
+        resolve([from_toml(as_toml("sandbox.write", [path]), "config.toml", Level.USER)])
 
 
 def test_without_any_layer_the_defaults_are_those_of_the_model() -> None:

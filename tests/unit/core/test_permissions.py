@@ -2,7 +2,17 @@
 
 import pytest
 
-from loopwright.core.permissions import OWN_TOOL, Access, Permissions, Settled, Wish, may_run, parts, settle
+from loopwright.core.permissions import (
+    OWN_TOOL,
+    Access,
+    Permissions,
+    Settled,
+    Wish,
+    access_of,
+    may_run,
+    parts,
+    settle,
+)
 
 EDIT = Permissions(commands=("pytest *", "npm test", "git diff *"))
 READ = Permissions(access=Access.READ_ONLY, commands=("pytest *",))
@@ -90,3 +100,11 @@ def test_quoted_words_are_one_word_without_their_quotes() -> None:
         ["head", "-3"],
     ]
     assert parts("") == []
+
+
+def test_who_is_contained_may_do_everything_by_default_and_nobody_else() -> None:
+    assert access_of("auto", contained=True) is Access.SANDBOXED_ALL
+    assert access_of("auto", contained=False) is Access.EDIT
+    assert {access_of(mode.value, contained=one) is mode for mode in Access for one in (True, False)} == {
+        True
+    }

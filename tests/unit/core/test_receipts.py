@@ -263,6 +263,7 @@ def test_what_was_not_checked_is_said_in_plain_words():
         "task 't2' has no acceptance command of its own: gate:all alone checked it",
         "task 't2' has 1 criteria in words: only commands were run",
         "2 agent runs had the permission mode 'edit': what else they did is not known",
+        "3 of 3 runs had no sandbox around them: they could act on the whole machine",
         "no independent reviewer looked at the work",
     ]
 

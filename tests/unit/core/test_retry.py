@@ -129,6 +129,12 @@ def test_the_time_of_a_service_is_kept_and_one_in_the_past_is_none(failure: Fail
     assert pause_until(rule, 99, now=rows.AT) == rows.AT + timedelta(seconds=rule.longest_s)
 
 
+def test_what_only_a_person_can_mend_is_given_up_at_once_and_counts_nowhere() -> None:
+    failed = Failed(failure=Failure.ENVIRONMENT, detail="the sandbox kept it from writing /x", lasting=True)
+    given_up = after_failure(task(attempts=1, call_failures=2), failed, POLICY, now=rows.AT)
+    assert given_up == GiveUp(reason=RULES[Failure.ENVIRONMENT].advice, attempts=1, call_failures=2)
+
+
 def test_a_time_that_nobody_may_name_is_not_kept() -> None:
     rule = RULES[Failure.AUTH]
     later = rows.AT + timedelta(days=1)

@@ -43,7 +43,9 @@ def question(home: Home) -> Question:
 
 def allowed(home: Home, key: str) -> Permissions:
     attempt, task = home.attempt(key), home.task(key)
-    found = home.store.read_sync(lambda tx: questions.permissions(tx, home.plan(), task, attempt))
+    found = home.store.read_sync(
+        lambda tx: questions.permissions(tx, home.plan(), task, attempt, contained=False)
+    )
     return replace(found, commands=())
 
 
@@ -216,5 +218,7 @@ async def test_an_agent_may_run_the_checks_of_its_task_and_what_the_settings_lis
     home.submit(planned("a", acceptance=(check,)), policy=Policy(allowed_commands=("make lint",)))
     await home.turn()
     task, attempt = home.task("a"), home.attempt("a")
-    found = home.store.read_sync(lambda tx: questions.permissions(tx, home.plan(), task, attempt))
+    found = home.store.read_sync(
+        lambda tx: questions.permissions(tx, home.plan(), task, attempt, contained=False)
+    )
     assert {"make lint", "test -s a", "test -s a *"} <= set(found.commands)

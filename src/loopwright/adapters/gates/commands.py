@@ -70,6 +70,7 @@ class CommandGate:
             "commands": [asdict(command) for command in request.commands],
             "limits": asdict(self._limits),
             "term_grace_s": self._term_grace_s,
+            "wrapper": list(request.wrapper),
             "redact": {
                 "program": redact.__file__,
                 # By name, not by value: the runner finds the values in its environment, so no file holds them.

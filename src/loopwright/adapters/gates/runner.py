@@ -197,13 +197,32 @@ class Output:
         self._echo.write(block)
 
 
-def signal_group(group: int, number: int) -> None:
-    """Signal a whole process group; that it is gone already is fine."""
+def signal_group(group: int, number: int, *, spare: int = 0) -> None:
+    """Signal a whole process group, but for one process; that it is gone already is fine."""
+    if spare and number != signal.SIGKILL:
+        for pid in members(group) - {spare}:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                continue
+        return
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
         # macOS answers EPERM for a group of which only zombies are left.
         return
+
+
+def members(group: int) -> set[int]:
+    """Return who is in a process group, where the system tells that."""
+    found = set()
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():  # noqa: PTH112, PTH208 - no Path for each
+        try:
+            if name.isdigit() and os.getpgid(int(name)) == group:
+                found.add(int(name))
+        except ProcessLookupError:
+            continue
+    return found
 
 
 def has_ended(process: "subprocess.Popen[bytes]") -> bool:
@@ -235,22 +254,26 @@ def drain(process: "subprocess.Popen[bytes]", output: Output, until: float, *, t
             output.feed(chunk)
 
 
-def watch(process: "subprocess.Popen[bytes]", output: Output, timeout_s: float, grace_s: float) -> bool:
+def watch(
+    process: "subprocess.Popen[bytes]", output: Output, timeout_s: float, grace_s: float, *, contained: bool
+) -> bool:
     """See a command to its end, and its whole group with it; return whether it ran into its limit."""
+    # The outermost process of a sandbox takes the others with it at once when it is asked to end.
+    spare = process.pid if contained else 0
     deadline = time.monotonic() + timeout_s
     closed = drain(process, output, deadline, to_end=False)
     while closed and not has_ended(process) and not Stop.asked and time.monotonic() < deadline:
         time.sleep(0.005)
     timed_out = not has_ended(process) and not Stop.asked
     if not has_ended(process):
-        signal_group(process.pid, signal.SIGTERM)
+        signal_group(process.pid, signal.SIGTERM, spare=spare)
         patience = time.monotonic() + grace_s
         while not has_ended(process) and time.monotonic() < patience:
             closed = closed or drain(process, output, min(patience, time.monotonic() + 0.05), to_end=True)
             if closed:
                 time.sleep(0.005)
     # What a command leaves behind must not act on the next one.
-    signal_group(process.pid, signal.SIGTERM)
+    signal_group(process.pid, signal.SIGTERM, spare=spare)
     if not closed:
         closed = drain(process, output, time.monotonic() + min(grace_s, 0.5), to_end=True)
     signal_group(process.pid, signal.SIGKILL)
@@ -335,7 +358,7 @@ def run_command(
     record |= {"exit_code": None, "timed_out": False}
     try:
         process = subprocess.Popen(
-            ["/bin/sh", "-c", command["command"]],
+            [*job["wrapper"], "/bin/sh", "-c", command["command"]],
             cwd=job["tree"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -346,7 +369,8 @@ def run_command(
         record["error"] = f"the command could not be started: {error}"
     else:
         with process:
-            record["timed_out"] = watch(process, output, command["timeout_s"], job["term_grace_s"])
+            limits = (command["timeout_s"], job["term_grace_s"])
+            record["timed_out"] = watch(process, output, *limits, contained=bool(job["wrapper"]))
         record["exit_code"] = process.returncode
     record["duration_s"] = round(time.monotonic() - began, 3)
     record |= output.finish()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.git import names, tripwires
+from loopwright.adapters.git.borrowed import borrowed
 from loopwright.adapters.git.capture import Capture, Label
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.environment import own_env, user_env
@@ -78,6 +79,10 @@ class GitRepository:
     async def prefix(self) -> str:
         """Return the project's folder inside its repository: empty, or ending in a slash."""
         return (await self._ready()).place.prefix
+
+    async def borrowed(self) -> tuple[Path, ...]:
+        """Return the folders outside of a workspace that git reads objects from in there."""
+        return await asyncio.to_thread(borrowed, (await self._ready()).depot)
 
     # --- branches ----------------------------------------------------------------------------------
 

@@ -265,6 +265,7 @@ runs: Final = Table(
     _text("agent_version", null=True),
     _text("permission_mode", null=True),
     _json("permissions", null=True),
+    _text("sandbox", null=True),
     _json("argv"),
     _text("prompt_sha256", null=True),
     _text("host_id", null=True),

@@ -51,6 +51,9 @@ _MODES: Final[Mapping[tuple[Access, str], tuple[str, str]]] = MappingProxyType(
 )
 """Approval policy and sandbox."""
 
+_NO_SANDBOX: Final = "danger-full-access"
+"""Where a sandbox of ours is around it: its own cannot be made in there. What may only read cannot write in ours."""
+
 _EXEC_MODES: Final[Mapping[Access, tuple[str, ...]]] = MappingProxyType(
     {
         Access.READ_ONLY: ("--sandbox", "read-only"),
@@ -139,7 +142,7 @@ def thread(request: AgentRequest) -> tuple[str, dict[str, Any]]:
     params: dict[str, Any] = {
         "approvalPolicy": policy,
         "approvalsReviewer": "user",
-        "sandbox": sandbox,
+        "sandbox": _NO_SANDBOX if request.contained else sandbox,
         "config": config,
         **({"model": request.model} if request.model else {}),
         **({"developerInstructions": request.instructions} if request.instructions else {}),
@@ -163,7 +166,7 @@ def _exec(program: str, overrides: list[str], request: AgentRequest) -> Invocati
     own = [word for entry in _exec_config(request) for word in ("-c", entry)]
     argv = (
         *(program, "exec", "--json", "--skip-git-repo-check"),
-        *_EXEC_MODES[request.permissions.access],
+        *_EXEC_MODES[Access.SANDBOXED_ALL if request.contained else request.permissions.access],
         *(("--model", request.model) if request.model else ()),
         *(("--output-schema", str(schema)) if request.schema is not None else ()),
         *overrides,

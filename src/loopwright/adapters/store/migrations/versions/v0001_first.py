@@ -252,6 +252,7 @@ def upgrade() -> None:
         sa.Column("agent_version", TEXT, nullable=True),
         sa.Column("permission_mode", TEXT, nullable=True),
         sa.Column("permissions", sa.Text(), nullable=True),
+        sa.Column("sandbox", TEXT, nullable=True),
         sa.Column("argv", sa.Text(), nullable=False),
         sa.Column("prompt_sha256", TEXT, nullable=True),
         sa.Column("host_id", TEXT, nullable=True),

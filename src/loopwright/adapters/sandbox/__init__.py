@@ -1,0 +1,1 @@
+"""Sandboxes: what keeps agents and gates from the rest of the machine."""

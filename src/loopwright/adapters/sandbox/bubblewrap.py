@@ -1,0 +1,102 @@
+"""A sandbox made by `bwrap`: the process has a file system, process numbers and, if wanted, a network of its own."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters.sandbox.mounts import Mount, Table, is_hidden, is_writable, mounts, ordered
+from loopwright.adapters.sandbox.toolchains import SHOWN
+from loopwright.core.containment import Containment, refusals
+from loopwright.core.homes import HomeView
+from loopwright.ports import Reach
+
+_ALWAYS: Final = (
+    # In a user namespace of its own also where the user is root: without it root could undo all that follows.
+    *("--unshare-user", "--cap-drop", "ALL"),
+    *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    # Whatever ends the outermost process ends all of them: the keeper has one thing to kill.
+    "--die-with-parent",
+    *("--ro-bind", "/", "/"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bubblewrap:
+    """Contains processes with bubblewrap."""
+
+    program: str
+    own: tuple[Path, ...] = ()
+    """Folders of Loopwright itself, which no run sees."""
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    """What the user lets every run read or write besides."""
+    level: Containment = Containment.BUBBLEWRAP
+
+    def view(self, home: HomeView | None) -> HomeView | None:
+        """Show tool chains only, and what was shown or kept by name."""
+        if home is None:
+            return None
+        tools = [path for path in SHOWN if not _is_below(path, home.hidden)]
+        return replace(home, everything=False, shown=tuple(dict.fromkeys((*home.shown, *tools))))
+
+    def prefix(self, reach: Reach) -> tuple[str, ...]:
+        """Return the words to put before a command's own."""
+        words: list[str] = [self.program, *_ALWAYS]
+        if not reach.network:
+            words.append("--unshare-net")
+        for place, mount in ordered(self._table(reach)):
+            words += _words(place, mount)
+        return (*words, "--chdir", str(reach.cwd), "--")
+
+    def denial(self, output: Sequence[str], reach: Reach) -> str | None:
+        """Say which refusal of the sandbox a program's last words complain of, and the setting that allows it."""
+        table = self._table(reach)
+        for line in output:
+            if line.startswith("bwrap: ") and "execvp" not in line:
+                return f"the sandbox could not be set up ({line}): `loopwright doctor` says more"
+        for one in refusals(output):
+            path = one.path
+            match one.kind:
+                case "write" if path is None or not is_writable(table, path):
+                    what = path or "a place outside of its workspace"
+                    return f"the sandbox kept it from writing {what}: to allow it, add the folder to sandbox.write"
+                case "missing" if path is not None and is_hidden(table, path) and os.path.lexists(path):
+                    return f"the sandbox hides {path} from it: to show it, add it to sandbox.read"
+                case "network" if not reach.network:
+                    return "the sandbox kept it from the network: to allow it, set sandbox.network to on"
+                case _:
+                    continue
+        return None
+
+    def _table(self, reach: Reach) -> Table:
+        return mounts(
+            reach,
+            own=map(os.fspath, self.own),
+            readable=map(os.fspath, self.readable),
+            writable=map(os.fspath, self.writable),
+        )
+
+
+def _words(at: str, mount: Mount) -> tuple[str, ...]:
+    source = mount.source
+    match mount.kind:
+        case "read":
+            return ("--ro-bind-try", source, at)
+        case "write":
+            return ("--bind-try", source, at)
+        case "empty":
+            return ("--tmpfs", at)
+        case "link":
+            return ("--symlink", source, at)
+        case "mask":
+            return ("--ro-bind", "/dev/null", at)
+        case "device":
+            return ("--dev", at)
+        case "process":
+            return ("--proc", at)
+
+
+def _is_below(path: str, folders: Sequence[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)

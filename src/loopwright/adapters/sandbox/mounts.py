@@ -1,0 +1,192 @@
+"""What a contained process finds at each path: a table of mounts, and nothing else decides it.
+
+Paths are texts here: the table has some hundred, and is made anew for each process.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from os.path import basename, dirname, join, realpath
+from typing import Final, Literal
+
+import loopwright
+from loopwright.keeper import places
+from loopwright.ports import Reach
+
+Kind = Literal["read", "write", "empty", "link", "mask", "device", "process"]
+
+TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108 - each run has its own there
+SOCKETS: Final = ("/run", "/var/run")
+"""Through what listens here one would act outside: containers, session and system buses, key agents."""
+_SEEN_OF_SOCKETS: Final = ("/run/current-system", "/run/wrappers")
+_PROGRAM_FOLDERS: Final = frozenset({"bin", "sbin", "shims", "condabin"})
+_FIRST: Final = 8
+"""Words of a command that may be the name of a program."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """One entry of the table."""
+
+    kind: Kind
+    source: str = ""
+
+
+Table = Mapping[str, Mount]
+
+
+def ordered(table: Table) -> Iterator[tuple[str, Mount]]:
+    """Yield the entries in the order of mounting: what lies deeper comes later, so that it is not covered."""
+    yield from sorted(table.items(), key=lambda entry: entry[0].split("/"))
+
+
+def mounts(reach: Reach, *, own: Iterable[str], readable: Iterable[str], writable: Iterable[str]) -> Table:
+    """Return what a process finds where: the machine to read, with gaps, and its own things in them.
+
+    `own` are folders of Loopwright itself, the others what the user let everyone read or write.
+    """
+    made = _Table()
+    made.dig(reach, own)
+    made.show(_programs(reach, made.gaps))
+    made.show(_named_files(reach, made.gaps))
+    made.show((*_ourselves(), *_resolver(), *_SEEN_OF_SOCKETS))
+    if reach.home is not None:
+        made.show(join(reach.home.real, path) for path in reach.home.shown)
+    elif reach.env.get("HOME", "").startswith("/"):
+        made.show((reach.env["HOME"],))  # the user's own, which nothing is to be hidden of
+    made.show((*map(os.fspath, reach.readable), *readable))
+    made.put_home(reach)
+    private = join(reach.directory, places.TMP)
+    for path in (private, *map(os.fspath, reach.writable), *writable):
+        made.table[made.settled(path)] = Mount(kind="write", source=path)
+    return made.table
+
+
+class _Table:
+    """A table that is being made."""
+
+    def __init__(self) -> None:
+        self.table: dict[str, Mount] = {"/dev": Mount(kind="device"), "/proc": Mount(kind="process")}
+        self.gaps: tuple[str, ...] = ()
+        self._real = cache(realpath)
+
+    def settled(self, path: str) -> str:
+        """Return where a path really is: nothing can be mounted on a link.
+
+        In a gap nothing is left of links, and what one leads to is seen in its place.
+        """
+        place = self._beside(path)
+        return place if is_within(place, self.gaps) else self._real(path)
+
+    def _beside(self, path: str) -> str:
+        """Return where a path is, whatever lies there: what it is called is not followed."""
+        path = path.rstrip("/") or "/"
+        return join(self._real(dirname(path)), basename(path))
+
+    def dig(self, reach: Reach, own: Iterable[str]) -> None:
+        """Hide what no run sees, and put the run's temporary folder where everyone looks for one."""
+        hidden = [*own, *((reach.home.real,) if reach.home is not None else ())]
+        empty = {self._real(folder) for folder in (*SOCKETS, *hidden)} - {"/"}
+        # What is not there needs no hiding, and no place can be made for it.
+        self.table |= {folder: Mount(kind="empty") for folder in empty if os.path.isdir(folder)}
+        private = Mount(kind="write", source=join(reach.directory, places.TMP))
+        self.table |= {self._real(folder): private for folder in TEMPORARY}
+        self.gaps = tuple(self.table)
+        for folder in hidden:
+            if os.path.islink(folder):
+                self._link(folder, self._real(folder))  # people and tools know it by that name
+
+    def show(self, paths: Iterable[str]) -> None:
+        """Let something be read that lies in a gap; elsewhere it can be read anyway."""
+        for path in paths:
+            place = self.settled(path)
+            if place not in self.gaps and is_within(place, self.gaps):
+                self.table.setdefault(place, Mount(kind="read", source=path))
+
+    def put_home(self, reach: Reach) -> None:
+        """Let the run keep what it may keep of HOME, and hide what is hidden also beside what it sees."""
+        home = reach.home
+        if home is None:
+            return
+        for path in home.kept:
+            place = self.settled(join(home.real, path))
+            self.table[place] = Mount(kind="write", source=join(home.real, path))
+        for path in home.hidden:
+            self._mask(self.settled(join(home.real, path)))
+        view = join(reach.directory, places.HOME)
+        self.table[self.settled(view)] = Mount(kind="write", source=view)
+        self._link(home.place, view)
+
+    def _link(self, path: str, target: str) -> None:
+        """Put a link into a gap; elsewhere the one that is there is seen."""
+        place = self._beside(path)
+        if is_within(place, self.gaps):
+            self.table[place] = Mount(kind="link", source=target)
+
+    def _mask(self, path: str) -> None:
+        above = covering(self.table, dirname(path))
+        if above is None or above.kind != "read" or not os.path.exists(path):
+            self.table.pop(path, None)
+        else:
+            self.table[path] = Mount(kind="empty" if os.path.isdir(path) else "mask")
+
+
+def covering(table: Table, path: str) -> Mount | None:
+    """Return the mount that a path is found through, if any but that of the machine itself."""
+    while path != "/" and path not in table:
+        path = dirname(path)
+    return table.get(path)
+
+
+def is_writable(table: Table, path: str) -> bool:
+    """Say whether a process with these mounts may write there."""
+    mount = covering(table, path)
+    return mount is not None and mount.kind in {"write", "empty", "device", "process"}
+
+
+def is_hidden(table: Table, path: str) -> bool:
+    """Say whether something is not seen through these mounts."""
+    mount = covering(table, path)
+    return mount is not None and mount.kind in {"empty", "mask"}
+
+
+def is_within(path: str, folders: Iterable[str]) -> bool:
+    """Say whether a path is one of these, or below one."""
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+def _programs(reach: Reach, gaps: Iterable[str]) -> Iterator[str]:
+    """Yield the folders of PATH, with what lies beside a `bin`: the libraries of its programs."""
+    for entry in reach.env.get("PATH", "").split(os.pathsep):
+        folder = entry.rstrip("/")
+        if not folder.startswith("/"):
+            continue
+        whole = dirname(folder)
+        broad = basename(whole) == ".local" or any(is_within(gap, (realpath(whole),)) for gap in gaps)
+        yield whole if basename(folder) in _PROGRAM_FOLDERS and not broad else folder
+
+
+def _named_files(reach: Reach, gaps: Iterable[str]) -> Iterator[str]:
+    """Yield the files that a command names, and the folder of each program among them."""
+    for n, word in enumerate(reach.argv):
+        # A program may stand behind a shell that gives it its input.
+        named = shutil.which(word, path=reach.env.get("PATH")) if n < _FIRST and "/" not in word else word
+        if named is None or not named.startswith("/") or not os.path.isfile(named):
+            continue
+        yield named
+        program = realpath(named)
+        if os.access(program, os.X_OK) and dirname(program) not in gaps:
+            yield dirname(program)
+
+
+def _ourselves() -> tuple[str, ...]:
+    """Return where this Python and this package are: the tool by which an agent asks is started from there."""
+    return (sys.prefix, sys.base_prefix, dirname(loopwright.__file__))
+
+
+def _resolver() -> tuple[str, ...]:
+    """Return the file that says how names are looked up, where it is but a link to one that is kept elsewhere."""
+    return (realpath("/etc/resolv.conf"),)

@@ -1,0 +1,117 @@
+"""The real Claude Code and Codex in a sandbox, against a model server on this machine."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.acceptance.control.workshop import Workshop
+from tests.acceptance.sandbox import task
+from tests.waiting import eventually
+
+from loopwright.core.model import Plan, Question, Role, Run
+from loopwright.testing import scenarios
+from loopwright.testing.claude_binary import bundled_claude
+from loopwright.testing.codex_binary import bundled_codex
+from loopwright.testing.model_server import ModelServer, Reply, Scenario, ToolCall
+
+CLAUDE, CODEX = bundled_claude(), bundled_codex()
+KEY = "sk-no-real-key-0123456789"
+
+
+@contextmanager
+def model(shop: Workshop, agent: str, scenario: Scenario) -> Iterator[ModelServer]:
+    """Let an agent talk to a model that follows a script, and to nobody else."""
+    with ModelServer(scenario) as server:
+        provider = (
+            f'model_providers.local={{name="local",base_url="{server.url}/v1",env_key="OPENAI_API_KEY",'
+            'wire_api="responses",request_max_retries=0,stream_max_retries=0}'
+        )
+        shop.program.env |= {
+            "LOOPWRIGHT_AGENT": agent,
+            "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(CLAUDE),
+            "LOOPWRIGHT_AGENTS__CLAUDE__MAX_RETRIES": "0",
+            "ANTHROPIC_BASE_URL": server.url,
+            "ANTHROPIC_API_KEY": KEY,
+            "LOOPWRIGHT_AGENTS__CODEX__BINARY": str(CODEX),
+            "LOOPWRIGHT_AGENTS__CODEX__CONFIG": json.dumps(["model_provider=local", provider]),
+            "OPENAI_API_KEY": KEY,
+            "NO_PROXY": "127.0.0.1",
+        }
+        if agent == "codex":
+            shop.program.env["LOOPWRIGHT_MODEL"] = "gpt-5.5"
+        yield server
+
+
+@pytest.mark.skipif(CLAUDE is None, reason="the claude-agent-sdk wheel is not installed")
+@pytest.mark.parametrize("mode", ["auto", "edit"])
+def test_claude_works_in_the_sandbox_and_keeps_its_conversation(mode: str, shop: Workshop) -> None:
+    shop.program.env["LOOPWRIGHT_PERMISSION_MODE"] = mode
+    scenario = scenarios.edit_file("greet.txt", old="hello", new="hello, loop", summary="Greeted.")
+    with model(shop, "claude", scenario):
+        said = shop.run(shop.plan("greeting", [task("greet", "grep -qx 'hello, loop' greet.txt")]))
+    assert said.code == 0, said.out + said.err
+    (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
+    wanted = {"auto": "sandboxed-all"}.get(mode, mode)
+    assert (run.sandbox, run.permission_mode, run.summary) == ("bubblewrap", wanted, "Greeted.")
+    user = shop.program.user
+    assert list((user / ".claude" / "projects").rglob(f"{run.session_ref}.jsonl")), "a later leg finds it"
+    assert {path.name for path in user.iterdir()} <= {".claude", ".claude.json"}
+
+
+@pytest.mark.skipif(CODEX is None, reason="the openai-codex wheel is not installed")
+@pytest.mark.parametrize("mode", ["auto", "edit"])
+def test_codex_works_in_the_sandbox_without_one_of_its_own(mode: str, shop: Workshop) -> None:
+    shop.program.env["LOOPWRIGHT_PERMISSION_MODE"] = mode
+    scenario = scenarios.write_file("made.txt", text="made\n", summary="Made.", program="codex")
+    with model(shop, "codex", scenario):
+        said = shop.run(shop.plan("making", [task("make", "grep -qx made made.txt")]))
+    assert said.code == 0, said.out + said.err
+    (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
+    wanted = {"auto": "sandboxed-all"}.get(mode, mode)
+    assert (run.sandbox, run.permission_mode, run.summary) == ("bubblewrap", wanted, "Made.")
+    assert shop.git("show", f"{shop.row(Plan).branch}:made.txt") == "made\n"
+    assert list((shop.program.user / ".codex" / "sessions").rglob(f"*{run.session_ref}.jsonl"))
+
+
+@pytest.mark.skipif(CLAUDE is None, reason="the claude-agent-sdk wheel is not installed")
+def test_a_contained_agent_asks_by_its_tool(shop: Workshop) -> None:
+    ask = ToolCall(
+        name="mcp__loopwright__ask", input={"question": "Which colour?", "options": ["red", "blue"]}
+    )
+    with model(shop, "claude", Scenario(turns=(Reply(tools=(ask,)), Reply(text="I wait.")))):
+        going = shop.start("run", str(shop.plan("asking", [task("paint", "true")])))
+        eventually(lambda: shop.rows(Question), timeout=90)
+        going.interrupt()
+        going.end()
+    (question,) = shop.rows(Question)
+    assert question.text == "Which colour?"
+
+
+@pytest.mark.parametrize(
+    ("agent", "program"), [("claude", CLAUDE), ("codex", CODEX)], ids=["claude", "codex"]
+)
+def test_a_command_of_the_model_writes_its_workspace_and_nothing_else(
+    agent: str, program: Path | None, shop: Workshop
+) -> None:
+    if program is None:
+        pytest.skip(f"the wheel of {agent} is not installed")
+    outside = shop.program.user / "outside"
+    command = f"echo made > made.txt; echo x > {outside}; echo x > {shop.repository}/stray; true"
+    scenario = scenarios.run_command(command, summary="Made.", program=agent)
+    with model(shop, agent, scenario):
+        said = shop.run(shop.plan("making", [task("make", "grep -qx made made.txt")]))
+    assert said.code == 0, said.out + said.err
+    assert not outside.exists()
+    shop.untouched()
+
+
+@pytest.mark.skipif(CLAUDE is None, reason="the claude-agent-sdk wheel is not installed")
+def test_the_probe_of_an_agent_has_the_sandbox_that_a_run_would_have(shop: Workshop) -> None:
+    with model(shop, "claude", scenarios.answer("ready")):
+        said = shop("doctor", "--probe", "--json", timeout=100)
+    (found,) = [one for one in said.document["findings"] if one["name"] == "probe of claude"]
+    assert found["status"] == "ok", found
+    # Nothing else writes there: its conversation went where the sandbox lets it.
+    assert list((shop.program.user / ".claude" / "projects").rglob("*.jsonl"))

@@ -1,0 +1,32 @@
+"""A gate's commands in a sandbox, their runner outside of it."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from tests.integration.gates.desks import Desk, command, ended
+
+from loopwright.adapters.gates.commands import CommandGate
+from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
+from loopwright.core.findings import VerdictStatus
+from loopwright.keeper import places
+from loopwright.ports import Reach
+
+
+def test_a_command_that_runs_out_of_time_is_asked_before_it_is_killed(tmp_path: Path, bwrap: str) -> None:
+    desk = Desk(tree=tmp_path / "tree", directory=tmp_path / "own" / "run")
+    desk.tree.mkdir()
+    (desk.directory / places.TMP).mkdir(parents=True)
+    slow = f"trap 'echo asked > asked; exit 5' TERM; {sys.executable} -c 'print(1)'; while :; do sleep 0.05; done"
+    request = desk.request(command(slow, timeout_s=3.0), command("test -s asked; echo second", name="second"))
+    reach = Reach(directory=desk.directory, cwd=desk.tree, env=request.env, writable=(desk.tree,))
+    sandbox = Bubblewrap(program=bwrap, own=(tmp_path / "own",))
+    request = replace(request, wrapper=sandbox.prefix(reach))
+    gate = CommandGate(term_grace_s=20.0)
+    with desk.start(gate, request) as process:
+        process.communicate(timeout=90)
+    verdict = gate.verdict(request, ended(process.returncode))
+    assert verdict.status is VerdictStatus.FAILED
+    first, second = verdict.commands
+    assert (first.timed_out, first.exit_code, second.exit_code) == (True, 5, 0)
+    assert (desk.tree / "asked").exists()
