@@ -20,6 +20,7 @@ from loopwright.core.questions import Asking, asked_in
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, RunState
 from loopwright.engine import accounts, envelopes, questions, spending
+from loopwright.engine.agent_settings import refuse_foreign
 from loopwright.engine.checks import Interrupted, exit_facts
 from loopwright.engine.moves import (
     MACHINE,
@@ -150,6 +151,9 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         home=view,
     )
     if run.state is RunState.QUEUED:
+        if invocation.workspace_settings:
+            places = invocation.workspace_settings
+            await refuse_foreign(world, rows.project, plan, workspace, agent.name, places)
 
         def started(tx: Tx) -> Run | None:
             current = change_attempt(tx, attempt.id, fence)
