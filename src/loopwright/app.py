@@ -12,6 +12,7 @@ from pathlib import Path
 
 from loopwright import __version__
 from loopwright.adapters import registry
+from loopwright.adapters.agent_settings import settings_in
 from loopwright.adapters.agents.environment import agent_environment, secret_values
 from loopwright.adapters.asked import ask_tool, asked_by_tool
 from loopwright.adapters.gates.commands import RUNNER
@@ -93,6 +94,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         asked=asked_by_tool,
         tools=ask_tool,
         home_view=home_view(settings, env),
+        settings_in=settings_in,
         accounts=accounts(settings, env),
         sandbox=lambda: chosen().sandbox,
         network=settings.values.sandbox.network,

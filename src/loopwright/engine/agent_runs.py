@@ -21,6 +21,7 @@ from loopwright.core.questions import Asking, asked_in
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, RunState
 from loopwright.engine import accounts, envelopes, pauses, questions, spending
+from loopwright.engine.agent_settings import refuse_foreign
 from loopwright.engine.checks import Interrupted, exit_facts
 from loopwright.engine.containing import Walls, contain_agent, sandbox_of, shared_by
 from loopwright.engine.moves import (
@@ -170,6 +171,9 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     shared = await shared_by(world, rows.project, plan, sandbox)
     spec, walls = contain_agent(sandbox, spec, request, invocation, shared)
     if run.state is RunState.QUEUED:
+        if invocation.workspace_settings:
+            places = invocation.workspace_settings
+            await refuse_foreign(world, rows.project, plan, workspace, agent.name, places)
 
         def started(tx: Tx) -> Run | None:
             current = change_attempt(tx, attempt.id, fence)

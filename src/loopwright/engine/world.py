@@ -118,6 +118,8 @@ class World:
     tools: Callable[[Path], Mapping[str, ToolServer]] = lambda _directory: {}
     """Returns the tools that a run is given, for its directory."""
     home_view: MakeView = the_users_own
+    settings_in: Callable[[Path, Sequence[str]], Mapping[str, str | None]] = lambda _folder, _names: {}
+    """Reads the files at these places below a folder; None for what is no plain text file."""
     accounts: Accounts = field(default_factory=dict)
     """The accounts of each agent that has more than its usual one, in the order of the settings."""
     sandbox: Callable[[], Sandbox] = NoSandbox

@@ -64,6 +64,9 @@ class Invocation:
     """What the agent needs of the user's HOME, so that it is never hidden from it."""
     credentials: tuple[str, ...] = ()
     """Those of `inherit` that say whose account it is: a named account does not get the user's own."""
+    workspace_settings: tuple[str, ...] = ()
+    """Where in the repository the program looks for settings that let it run more than it is asked to, relative to
+    where it is started or above; a folder ends in `/`. It is not started with any that an agent may have written."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """Variables that it is given, each with the name that the user's environment has it under."""
     stdin: Literal["null", "pipe"] = "null"

@@ -359,3 +359,16 @@ def left_in(folder: Path) -> list[str]:
         except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
             continue
     return found
+
+
+@pytest.mark.parametrize("name", ["opencode"], indirect=True)
+async def test_settings_in_the_workspace_do_not_act_on_it(
+    name: str, run: Run, workspace: Path, tmp_path: Path
+) -> None:
+    planted = tmp_path / "planted"
+    server = {"type": "local", "command": ["touch", str(planted)], "enabled": True}
+    (workspace / "opencode.json").write_text(json.dumps({"mcp": {"planted": server}}))
+    ran = await run(Scenario(turns=(Reply(text="Nothing to do."),)))
+    assert ran.result.claimed, ran.result
+    assert not planted.exists()
+    assert any("Read AGENTS.md" in json.dumps(asked.body) for asked in ran.asked), "it leaves that out too"

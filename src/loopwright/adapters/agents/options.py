@@ -48,3 +48,11 @@ def texts(agent: str, options: Mapping[str, Any], name: str) -> tuple[str, ...]:
     ):
         raise BadConfig(f"agent {agent}: option {name} must be a list of texts", options=(name,))
     return tuple(value)
+
+
+def switch(agent: str, options: Mapping[str, Any], name: str) -> bool:
+    """Return an option that must be true or false; false when it is not given."""
+    value = options.get(name, False)
+    if not isinstance(value, bool):
+        raise BadConfig(f"agent {agent}: option {name} must be true or false", options=(name,))
+    return value

@@ -46,6 +46,11 @@ class Profile:
     access_arguments: Mapping[Access, tuple[str, ...]] = field(default_factory=dict)
     files: Mapping[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     """JSON files for the run's directory, by the variable that names each: file name and content."""
+    workspace_settings: tuple[str, ...] = ()
+    """Where in the repository it looks for settings: hooks, tool servers and rules, which an agent could have written.
+    It has no way to be told that it should not."""
+    rules: str = ""
+    """Said before the prompt to one that does not read the rules of a repository itself."""
     model: Setting | None = None
     """None: it offers its models in the conversation, and is told there."""
     turns: Setting | None = None
@@ -88,6 +93,7 @@ GEMINI: Final = Profile(
         "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_VERTEX_BASE_URL",
         "GOOGLE_APPLICATION_CREDENTIALS", "GEMINI_CLI_HOME",
     ),
+    workspace_settings=(".gemini/",),
     home=(HomePath(path=".gemini/", writable=True, moved_by="GEMINI_CLI_HOME"),),
     env={
         # Otherwise it starts itself a second time, and a signal to the first one is lost.
@@ -132,6 +138,7 @@ OPENCODE: Final = Profile(
         "OPENCODE_MODELS_URL", "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "GEMINI_API_KEY",
         "GOOGLE_GENERATIVE_AI_API_KEY", "GROQ_API_KEY", "XAI_API_KEY", "DEEPSEEK_API_KEY", "MISTRAL_API_KEY",
     ),
+    rules="Read AGENTS.md at the top of the repository first, if there is one, and follow it.",
     home=(
         HomePath(path=".config/opencode/", writable=True),
         HomePath(path=".local/share/opencode/", writable=True),
@@ -139,6 +146,8 @@ OPENCODE: Final = Profile(
     ),
     env={
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
+        # What lies in the workspace may be an agent's work. With its settings it leaves out AGENTS.md, see `rules`.
+        "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
         # A refusal would otherwise end its turn as if all were done.
         "OPENCODE_CONFIG_CONTENT": (
             '{"autoupdate":false,"share":"disabled","experimental":{"continue_loop_on_deny":true}}'
@@ -169,6 +178,7 @@ GOOSE: Final = Profile(
         "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_DEPLOYMENT_NAME", "LITELLM_HOST",
         "LITELLM_API_KEY",
     ),
+    workspace_settings=(".goose/", ".agents/"),
     home=(
         HomePath(path=".config/goose/", writable=True, moved_by="GOOSE_PATH_ROOT"),
         HomePath(path=".local/share/goose/", writable=True, moved_by="GOOSE_PATH_ROOT"),
@@ -207,6 +217,7 @@ QWEN: Final = Profile(
         "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY",
         "QWEN_HOME",
     ),
+    workspace_settings=(".qwen/", ".mcp.json"),
     home=(HomePath(path=".qwen/", writable=True, moved_by="QWEN_HOME"),),
     # From 0.24 on a refusal of ours ends its turn.
     access_arguments={
@@ -235,6 +246,7 @@ COPILOT: Final = Profile(
         "COPILOT_PROVIDER_TYPE", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_API_KEY",
         "COPILOT_PROVIDER_BEARER_TOKEN",
     ),
+    workspace_settings=(".github/copilot/", ".github/hooks/", ".github/mcp.json", ".mcp.json", ".copilot/", ".claude/"),
     home=(HomePath(path=".copilot/", writable=True, moved_by="COPILOT_HOME"),),
     env={"COPILOT_AUTO_UPDATE": "false"},
     access_arguments={
@@ -266,6 +278,7 @@ CLAUDE: Final = Profile(
         "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
         "ANTHROPIC_MODEL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_EXECUTABLE",
     ),
+    workspace_settings=(".claude/", ".mcp.json"),
     home=(
         HomePath(path=".claude/", writable=True, moved_by="CLAUDE_CONFIG_DIR"),
         HomePath(path=".claude.json", writable=True, moved_by="CLAUDE_CONFIG_DIR"),

@@ -24,7 +24,8 @@ _OWN_SERVER: Final = OWN_TOOL.split("__")[1]
 def invocation(profile: Profile, request: AgentRequest) -> Invocation:
     """Say how to start it; what it is to do is told on stdin when it is ready."""
     known = ("command", "mode", "auth") if not profile.program else ("binary", "extra_args", "auth")
-    options.only(profile.name, request.options, known)
+    trust = ("trust_workspace",) if profile.workspace_settings else ()
+    options.only(profile.name, request.options, (*known, *trust))
     argv, env = _settings(profile, request)
     files = {name: json.dumps(content) for name, content in profile.files.values()}
     if profile.tools_argument and request.tools:
@@ -40,12 +41,17 @@ def invocation(profile: Profile, request: AgentRequest) -> Invocation:
         inherit=profile.inherit,
         credentials=tuple(name for name in profile.inherit if _CREDENTIAL.search(name)),
         home=profile.home,
+        workspace_settings=() if _trusts(profile, request) else profile.workspace_settings,
         stdin="pipe",
         stdin_data=hello(),
         files=files,
         done_pattern=rpc.DONE,
         session_ref=request.session_ref if profile.goes_on_by and not request.fork else None,
     )
+
+
+def _trusts(profile: Profile, request: AgentRequest) -> bool:
+    return options.switch(profile.name, request.options, "trust_workspace")
 
 
 def hello() -> str:
@@ -67,7 +73,7 @@ def aim(profile: Profile, request: AgentRequest) -> Aim:
     # Without its free mode it asks, and is always allowed.
     modes = (chosen,) if chosen else (profile.free_mode if free else "", profile.asking_mode)
     # There is no other place for it in the protocol.
-    prompt = f"{request.instructions.strip()}\n\n{request.prompt}" if request.instructions else request.prompt
+    prompt = "\n\n".join(filter(None, (profile.rules, request.instructions.strip(), request.prompt)))
     return Aim(
         prompt=prompt,
         workspace=str(request.workspace),
