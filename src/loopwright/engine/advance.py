@@ -43,27 +43,32 @@ class Advanced:
 
     legs: tuple[Leg, ...]
     dispatched: bool
-    look_again_at: datetime | None
+    look_again_s: float | None
+    """In how many seconds something is due: told so, because the clock that decides may not be the worker's own."""
 
 
 async def advance(world: World) -> Advanced:
     """Make one pass. Reading comes first, so that an idle home is never locked for writing."""
-    seen = await world.store.read(lambda tx: policy.decide(_frontier(tx, world), tx.now()))
+    seen, now = await world.store.read(lambda tx: (policy.decide(_frontier(tx, world), tx.now()), tx.now()))
     if not seen.decisions:
-        return Advanced(legs=(), dispatched=False, look_again_at=seen.look_again_at)
+        return Advanced(legs=(), dispatched=False, look_again_s=_seconds_until(seen.look_again_at, now))
     for one in seen.decisions:
         if isinstance(one, policy.Dispatch):
             await _dispatch(world, one.plan_id)
 
-    def commit(tx: Tx) -> tuple[list[Leg], policy.Decided]:
+    def commit(tx: Tx) -> tuple[list[Leg], float | None]:
         # Decided again on what the transaction sees: the world may have moved since the look.
         decided = policy.decide(_frontier(tx, world), tx.now())
         legs = [leg for one in decided.decisions if (leg := _apply(tx, world, one)) is not None]
-        return legs, decided
+        return legs, _seconds_until(decided.look_again_at, tx.now())
 
-    legs, decided = await world.store.transact("advance", commit)
+    legs, look_again_s = await world.store.transact("advance", commit)
     dispatched = any(isinstance(one, policy.Dispatch) for one in seen.decisions)
-    return Advanced(legs=tuple(legs), dispatched=dispatched, look_again_at=decided.look_again_at)
+    return Advanced(legs=tuple(legs), dispatched=dispatched, look_again_s=look_again_s)
+
+
+def _seconds_until(at: datetime | None, now: datetime) -> float | None:
+    return None if at is None else max(0.0, (at - now).total_seconds())
 
 
 def _frontier(tx: Tx, world: World) -> policy.Frontier:

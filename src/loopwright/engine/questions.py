@@ -195,10 +195,7 @@ def _commands(plan: Plan, task: Task) -> tuple[str, ...]:
 
 
 def _holds(question: Question, plan: Plan, attempt: Attempt) -> bool:
-    match question.holds_for:
-        case "project":
-            return True
-        case "loop":
-            return question.loop_id == plan.loop_id
-        case _:
-            return attempt.id in question.asked_by
+    # Whoever asked is answered in any case: also by an answer for the loop of another that asked the same.
+    if question.holds_for == "project" or attempt.id in question.asked_by:
+        return True
+    return question.holds_for == "loop" and question.loop_id == plan.loop_id

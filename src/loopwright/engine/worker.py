@@ -5,7 +5,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 
 from loopwright.core.decide import ahead
 from loopwright.core.errors import (
@@ -167,13 +166,13 @@ class WorkerLoop:
                 raise
             await self._clock.sleep(1.0)
             return False, 0.0
-        wait_s = TICK_S if due is None else min(TICK_S, max(0.0, (due - self._clock.now()).total_seconds()))
+        wait_s = TICK_S if due is None else min(TICK_S, max(0.0, due - self._clock.monotonic()))
         if self._behind:
             wait_s = min(wait_s, max(0.0, self._export_at - self._clock.monotonic()))
         return done, wait_s
 
-    async def _pass(self) -> datetime | None:
-        """Do everything that is due; return when to look again at the latest."""
+    async def _pass(self) -> float | None:
+        """Do everything that is due; return when to look again at the latest, by the monotonic clock."""
         world = self._world
         due = None
         waiting, interrupted = await world.store.read(self._asked)
@@ -197,20 +196,24 @@ class WorkerLoop:
                 await beat(world, self._files)
                 self._beat_at = self._clock.monotonic() + BEAT.total_seconds()
             await self._export()
+        else:
+            # Whoever controls now brings the state files up to date.
+            self._behind = False
         if waiting:
             _, interrupted = await world.store.read(self._asked)
         for subject in interrupted:
             self._interrupts.raise_for(subject)
         return due
 
-    async def _advance(self) -> datetime | None:
-        """Apply policy until nothing more follows from it; return when to look again."""
+    async def _advance(self) -> float | None:
+        """Apply policy until nothing more follows from it; return when to look again, by the monotonic clock."""
         while not self._only_end:
             advanced = await advance(self._world)
             for leg in advanced.legs:
                 await self._world.engine.start(leg)
             if not advanced.dispatched:
-                return advanced.look_again_at
+                later_s = advanced.look_again_s
+                return None if later_s is None else self._clock.monotonic() + later_s
         return None
 
     async def _export(self) -> None:

@@ -106,6 +106,8 @@ class _Cluster:
 
     def _settle(self, worker: _Worker, task: asyncio.Task[None]) -> None:
         leg = worker.tasks.pop(task)
+        if task.cancelled() and not self.endings.asked(task):
+            return  # the event loop is being closed: what started now would never be waited for
         if not task.cancelled():
             record = self.records[leg.id]
             if record.task is task:

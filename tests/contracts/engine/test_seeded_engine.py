@@ -1,6 +1,7 @@
 """The simulated cluster: the same seed gives the same run, and everything may go wrong on purpose."""
 
 import asyncio
+import gc
 from collections.abc import Coroutine
 from typing import Any
 
@@ -234,3 +235,18 @@ def test_once_it_is_calm_nothing_goes_wrong_any_more() -> None:
         await cluster.leave()
 
     in_no_time(calm())
+
+
+def test_an_event_loop_that_is_closed_leaves_no_leg_behind(caplog: pytest.LogCaptureFixture) -> None:
+    async def forget_to_close() -> None:
+        async def execute(leg: Leg) -> None:
+            await asyncio.Event().wait()
+
+        engine = SeededEngine(0, on_error=lambda *_: None)
+        await engine.launch(execute, worker_id="w0", slots=1)
+        for n in range(3):
+            await engine.start(Leg(subject=f"s{n}", n=1, fence=1))
+
+    asyncio.run(forget_to_close())
+    gc.collect()
+    assert "was destroyed" not in caplog.text

@@ -110,6 +110,24 @@ async def test_a_permission_holds_as_far_as_the_person_said(scope: str, others: 
     assert allowed(home, "b").granted == others
 
 
+async def test_an_answer_for_a_loop_reaches_also_those_of_another_loop_that_asked_the_same() -> None:
+    home = await Home(slots=2).launch()
+    home.submit(planned("a"))
+    other = home.submit(planned("b"), planned("c"), source_path="other.yaml", sha256="b" * 64)
+    legs = await home.turn()
+    asked_by = [home.attempt(key).id for key in "ab"]
+    for leg in (one for one in legs if one.subject in asked_by):
+        home.hand.ask(leg, DIST)
+    await home.command("answer", question(home).id, answer="yes", **{"for": "loop"})
+
+    def granted(key: str) -> tuple[str, ...]:
+        task, attempt = home.task(key), home.attempt(key)
+        return home.store.read_sync(lambda tx: questions.permissions(tx, other, task, attempt)).granted
+
+    assert granted("b") == ("command:make dist",)
+    assert granted("c") == (), "it did not ask, and its loop was not given it"
+
+
 async def test_a_refused_permission_is_remembered_as_refused_until_someone_says_yes() -> None:
     home, _ = await asking(DIST)
     await home.command("answer", question(home).id, answer="no", **{"for": "project"})

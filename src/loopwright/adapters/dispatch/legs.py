@@ -39,6 +39,10 @@ class Endings:
         if ending:
             await asyncio.wait(ending)
 
+    def asked(self, task: asyncio.Task[None]) -> bool:
+        """Say whether a task was ended from here: one that was cancelled otherwise ends with its event loop."""
+        return task in self._told
+
 
 def checked_slots(slots: int) -> int:
     """Return `slots` unchanged, or raise; a worker with none only controls."""
