@@ -246,8 +246,10 @@ def _plan_facts(row: Plan, view: PlanView) -> list[tuple[str, str]]:
         ("project", view.path),
         (
             "agent",
-            f"{agent}, permission mode {policy.permission_mode}, {policy.parallel} at once, "
-            f"{policy.max_attempts} attempts each",
+            (
+                f"{agent}, permission mode {policy.permission_mode}, {policy.parallel} at once, "
+                f"{policy.max_attempts} attempts each"
+            ),
         ),
         ("created", f"{row.created_at:%Y-%m-%d %H:%M:%S} UTC"),
     ]
