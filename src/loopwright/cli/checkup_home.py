@@ -12,8 +12,8 @@ from loopwright.adapters.git.environment import config_flags, user_env
 from loopwright.adapters.git.quarantine import FOLDER as QUARANTINE
 from loopwright.adapters.membership import LockedMembership
 from loopwright.cli.checkup_machine import Finding, Status
+from loopwright.cli.clean_tree import FOLDER as TRIALS
 from loopwright.cli.lines import counted, listed, one_line
-from loopwright.cli.trial import FOLDER as TRIALS
 from loopwright.config.resolve import Settings, without_password
 from loopwright.core.errors import LoopwrightError, NotFound, UserError
 from loopwright.core.model import Attempt, Project

@@ -1,28 +1,18 @@
 """`receipt replay`: the recorded gates once more, on the recorded trees, in a clean workspace."""
 
 import asyncio
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loopwright.adapters.agents.environment import agent_environment, secret_values
-from loopwright.adapters.gates.commands import CommandGate
-from loopwright.adapters.git import GitRepository, workspace_env
-from loopwright.adapters.host import new_id
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.app import home_view
+from loopwright.cli.clean_tree import clean_tree
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import UserError
 from loopwright.core.findings import Verdict
 from loopwright.core.gates import Commands
-from loopwright.core.ids import Kind
 from loopwright.core.receipt_facts import plan_asked, task_asked
 from loopwright.core.verdicts import gate_key
-from loopwright.engine.runs import drive_command
-from loopwright.ports import GateRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,42 +63,18 @@ def _landed(
 
 def replay(
     judged: Sequence[Judged], *, repository: Path, subfolder: str, settings: Settings
-) -> Iterator[tuple[Judged, Verdict]]:
-    """Run each tree's commands again, as a gate runs them."""
+) -> Iterator[tuple[Judged, Verdict, str | None]]:
+    """Run each tree's commands again, as a gate runs them; the text says what the sandbox refused to them."""
     for one in judged:
-        # Below the home, as the trees of gates are: a folder above must not lend them its configuration.
-        place = settings.home / "replays"
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryDirectory(prefix="replay-", dir=place) as scratch:
-            yield one, asyncio.run(_run(one, Path(scratch), repository, subfolder, settings))
+        yield one, *asyncio.run(_judge(one, repository, subfolder, settings))
 
 
-async def _run(one: Judged, scratch: Path, where: Path, subfolder: str, settings: Settings) -> Verdict:
-    policy, run_id, tree = settings.policy(), new_id(Kind.RUN), scratch / "trees" / "tree"
-    repository = GitRepository(where, project_id="replay", home=scratch)
-    await repository.checkout(tree, one.sha, copy_files=policy.copy_files)
-    values = {**workspace_env(tree), "CI": "true"}
-    env = agent_environment(os.environ, None, policy.environment, values)
-    env, view = home_view(settings, os.environ)(env, None, scratch / "user")
-    request = GateRequest(
-        run_id=run_id,
-        directory=scratch / "runs" / run_id,
-        tree=tree / subfolder,
-        commands=one.commands,
-        env=env,
-        secrets=secret_values(env),
-        home=view,
-    )
-    gate, keepers = CommandGate(), ProcessKeepers()
-    try:
-        ended = await drive_command(keepers, gate.spec(request), interrupt=asyncio.Event())
-        return gate.verdict(request, ended.exit)
-    finally:
-        # A keeper outlives us on purpose; after Ctrl-C this one must not.
-        if keepers.look(request.directory).state != "absent":
-            await keepers.end(request.directory, polite=False)
-        await keepers.sweep(run_id)
-        keepers.close()
+async def _judge(
+    one: Judged, repository: Path, subfolder: str, settings: Settings
+) -> tuple[Verdict, str | None]:
+    copied = settings.policy().copy_files
+    async with clean_tree(repository, one.sha, settings, subfolder=subfolder, copy_files=copied) as tree:
+        return await tree.judge(one.commands)
 
 
 def differences(recorded: Mapping[str, Any], found: Verdict) -> list[str]:

@@ -291,8 +291,9 @@ def replay_(
         _agree(sorted({command.command for one in judged for command in one.commands}), json=json)
     entries, out = [], console()
     subfolder = found["project"]["subfolder"]
-    for one, verdict in replay(judged, repository=where, subfolder=subfolder, settings=look_settings()):
-        differing = differences(one.recorded, verdict)
+    settings = look_settings()
+    for one, verdict, denial in replay(judged, repository=where, subfolder=subfolder, settings=settings):
+        differing = [*differences(one.recorded, verdict), *([denial] if denial else [])]
         entries.append(
             {
                 "what": one.what,

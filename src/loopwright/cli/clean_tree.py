@@ -1,0 +1,108 @@
+"""Running gates for a person, outside of any plan: in a clean clone that is thrown away, contained as in a run."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.gates.commands import CommandGate
+from loopwright.adapters.git import GitRepository, workspace_env
+from loopwright.adapters.git.files import delete
+from loopwright.adapters.host import new_id
+from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.app import chosen_sandbox, home_view
+from loopwright.config.resolve import Settings
+from loopwright.core.containment import Containment
+from loopwright.core.errors import UserError
+from loopwright.core.findings import Verdict
+from loopwright.core.ids import Kind
+from loopwright.core.policy import GateCommand
+from loopwright.engine.checks import denial_in
+from loopwright.engine.containing import Shared, contain_gate
+from loopwright.engine.surroundings import CACHES
+from loopwright.engine.world import HomePaths
+from loopwright.ports import GateRequest
+
+FOLDER: Final = "trials"
+"""Below the home, so that the gates are run on the disk that workspaces will be on."""
+
+
+class CleanTree:
+    """One clone, and the commands that are run in it one after the other, each time under a keeper."""
+
+    def __init__(
+        self, scratch: Path, settings: Settings, subfolder: str, *, borrowed: tuple[Path, ...]
+    ) -> None:
+        self.tree = scratch / "trees" / "clean"
+        self._subfolder = subfolder
+        self._scratch = scratch
+        cache = HomePaths(root=settings.home).cache()
+        self._sandbox = chosen_sandbox(settings, os.environ).sandbox
+        if self._sandbox.level is not Containment.NONE:
+            # What runs share is theirs alone; here nobody has run anything yet.
+            cache = scratch / "cache"
+            cache.mkdir(mode=0o700)
+        self._shared = Shared(borrowed=borrowed, caches=(cache,), network=settings.values.sandbox.network)
+        values = {name: str(cache / folder) for name, folder in CACHES.items()}
+        values |= {**workspace_env(self.tree), "CI": "true"}
+        env = agent_environment(os.environ, None, settings.values.environment, values)
+        self._env, self._view = home_view(settings, os.environ)(env, None, scratch / "user")
+        self._keepers = ProcessKeepers()
+        self._gate = CommandGate(secrets=secret_values(self._env))
+
+    async def judge(self, commands: tuple[GateCommand, ...]) -> tuple[Verdict, str | None]:
+        """Run the commands as a gate does; return its verdict, and what the sandbox refused to one that failed."""
+        run_id = new_id(Kind.RUN)
+        request = GateRequest(
+            run_id=run_id,
+            directory=self._scratch / "runs" / run_id,
+            tree=self.tree / self._subfolder,
+            commands=commands,
+            env=self._env,
+            home=self._sandbox.view(self._view),
+        )
+        request, walls = contain_gate(self._sandbox, request, self.tree, self._shared)
+        await self._keepers.start(self._gate.spec(request))
+        try:
+            ended = await self._keepers.wait(request.directory)
+        finally:
+            # A keeper outlives us on purpose; after Ctrl-C this one must not.
+            await self._keepers.end(request.directory, polite=False)
+            await self._keepers.sweep(run_id)
+        verdict = self._gate.verdict(request, ended)
+        return verdict, denial_in(walls, verdict)
+
+    def close(self) -> None:
+        """Let go of what starts keepers."""
+        self._keepers.close()
+
+
+@asynccontextmanager
+async def clean_tree(
+    repository: Path, sha: str, settings: Settings, *, subfolder: str, copy_files: Sequence[str]
+) -> AsyncIterator[CleanTree]:
+    """Make a clean clone of a commit to run gates in, and delete it afterwards."""
+    scratch = settings.home / FOLDER / new_id(Kind.RUN)
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        scratch.mkdir(parents=True, mode=0o700)
+    except OSError as error:
+        raise UserError(
+            f"the home {settings.home} cannot be written: {error.strerror}",
+            hint="make it writable, or set LOOPWRIGHT_HOME to another folder",
+        ) from error
+    try:
+        source = GitRepository(repository, project_id="trial", home=scratch)
+        tree = CleanTree(scratch, settings, subfolder, borrowed=await source.borrowed())
+        try:
+            await source.checkout(tree.tree, sha, copy_files=copy_files)
+            yield tree
+        finally:
+            tree.close()
+    finally:
+        await asyncio.to_thread(delete, scratch)
+        with suppress(OSError):  # another trial is going on beside this one
+            scratch.parent.rmdir()
