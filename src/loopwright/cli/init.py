@@ -19,6 +19,7 @@ from loopwright.cli.lines import columns, listed, one_line
 from loopwright.cli.output import console, duration, print_json
 from loopwright.cli.probes import FoundAgent, find_agent
 from loopwright.cli.trial import Tried, try_gates
+from loopwright.cli.writing import write_whole
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.publish import toml_value
 from loopwright.config.settings import settings as all_settings
@@ -78,7 +79,7 @@ def init(
     """
     report = asyncio.run(_look(agent, run=run, may_exist=force or dry_run, quiet=json))
     if not dry_run:
-        _write(report.file, report.text)
+        write_whole(report.file, report.text, hint="make the folder writable, or use --dry-run")
     if json:
         print_json(_document(report, written=not dry_run))
         return 0
@@ -163,18 +164,6 @@ def _text(detected: Detected, tried: Tried, agent: str | None) -> str:
     default = f"\n# agent = {toml_value(all_settings()['agent'].default)}\n"
     assert default in text, "the file shows every default"
     return text.replace(default, f"\nagent = {toml_value(agent)}\n", 1)
-
-
-def _write(file: Path, text: str) -> None:
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(file)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise UserError(
-            f"{file} cannot be written: {error.strerror}", hint="make the folder writable, or use --dry-run"
-        ) from error
 
 
 def _result(report: _Report, gate: ProposedGate) -> tuple[str, str]:

@@ -1,16 +1,17 @@
 """A receipt as files: read with distrust, written whole, and exported with its script and its evidence."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.receipts import read_evidence
+from loopwright.cli.writing import write_whole
 from loopwright.core.errors import UserError
 from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import recorded, render
 
 EVIDENCE: Final = "evidence"
+_ELSEWHERE: Final = "give another folder"
 _LARGEST: Final = 256 * 1024 * 1024
 
 
@@ -30,19 +31,6 @@ def read_receipt(path: Path) -> Any:
         raise UserError(f"{path} is not JSON: {error}", hint=hint) from error
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise UserError(
-            f"{path} cannot be written: {error.strerror}", hint="give another --output"
-        ) from error
-
-
 def export(receipt: dict[str, Any], folder: Path, runs: Path) -> list[str]:
     """Write a receipt with its script and the outputs of its gates into a new folder; say what could not be had."""
     try:
@@ -52,7 +40,7 @@ def export(receipt: dict[str, Any], folder: Path, runs: Path) -> list[str]:
             f"{folder} is there already", hint="give a folder that does not exist yet: nothing is overwritten"
         ) from error
     except OSError as error:
-        raise UserError(f"{folder} cannot be made: {error.strerror}", hint="give another folder") from error
+        raise UserError(f"{folder} cannot be made: {error.strerror}", hint=_ELSEWHERE) from error
     missing = []
     for one in recorded(receipt):
         if one.size is None:
@@ -66,8 +54,8 @@ def export(receipt: dict[str, Any], folder: Path, runs: Path) -> list[str]:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(kept)
     text = render(receipt)
-    write_whole(folder / "receipt.sh", check_script(receipt, text, name="receipt.sh"))
-    write_whole(folder / "receipt.json", text)
+    write_whole(folder / "receipt.sh", check_script(receipt, text, name="receipt.sh"), hint=_ELSEWHERE)
+    write_whole(folder / "receipt.json", text, hint=_ELSEWHERE)
     return missing
 
 

@@ -19,8 +19,9 @@ from loopwright.cli.lines import counted
 from loopwright.cli.looking import find_plan, looking, whereabouts
 from loopwright.cli.output import console, money, print_json
 from loopwright.cli.receipt_check import look_again, present_receipt
-from loopwright.cli.receipt_files import export, read_receipt, write_whole
+from loopwright.cli.receipt_files import export, read_receipt
 from loopwright.cli.rows import Roomy, one_line
+from loopwright.cli.writing import write_whole
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan, Project
@@ -49,7 +50,7 @@ def show(plan: str | None = None, /, *, output: Path | None = None, json: bool =
     """
     receipt = asyncio.run(present_receipt(plan))
     if output is not None:
-        write_whole(output, render(receipt))
+        write_whole(output, render(receipt), hint="give another --output")
         if json:
             print_json({"written": str(output), "sha256": receipt["sha256"]})
         else:
