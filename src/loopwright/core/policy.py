@@ -46,6 +46,8 @@ class Policy:
     setup: str | None = None
     setup_timeout_s: float = 900.0
     copy_files: tuple[str, ...] = ()
+    gate_files: tuple[str, ...] = ()
+    """More files that steer the gate; a pattern that begins with `!` takes files out."""
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""
     limits: Limits = field(default_factory=Limits)

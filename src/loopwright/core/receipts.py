@@ -208,6 +208,7 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
                 "candidate_sha": a.candidate_sha,
                 "candidate_tree": a.candidate_tree,
                 "verdict_id": a.verdict_id,
+                "gate_files": asdict(a.gate_files) if a.gate_files else None,
                 **_moments(a, "created_at", "ended_at"),
             }
             for a in ordered

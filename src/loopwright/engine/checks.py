@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from loopwright.core.errors import GitFailed, UserError
@@ -16,6 +16,7 @@ from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictReco
 from loopwright.core.policy import GateCommand
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
+from loopwright.core.witnesses import Baseline, Witnessed, held_against
 from loopwright.engine.moves import MACHINE, move_run
 from loopwright.engine.runs import drive_command
 from loopwright.engine.surroundings import attempt_values, files_to_copy
@@ -58,6 +59,10 @@ class Judging:
     commands: tuple[GateCommand, ...]
     still_mine: Callable[[Tx], None]
     """Raises when the leg that asks was taken over."""
+    before: str | None = None
+    """The commit that the work started from: its tests must all be there still."""
+    exempt: tuple[str, ...] = ()
+    """Files whose tests need not be."""
 
 
 async def judge(
@@ -84,8 +89,11 @@ async def judge(
     if ended.exit.ended_by == "lost":
         await world.keepers.sweep(run.id)
     verdict = world.gate.verdict(request, ended.exit)
+    seen = world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands)
     if ended.interrupted:
         verdict = Verdict(status=VerdictStatus.BROKEN, reason="the gate was interrupted")
+    elif verdict.status in _JUDGED and any(seen):
+        verdict = held_against(verdict, seen, await _baseline(world, repository, ask, interrupt))
     record = await world.store.transact(
         f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, ended.exit)
     )
@@ -97,6 +105,50 @@ async def judge(
     if ended.interrupted:
         raise Interrupted
     return record, verdict
+
+
+async def _baseline(
+    world: World, repository: Repository, ask: Judging, interrupt: asyncio.Event
+) -> Baseline | None:
+    """Return what the project's gates saw on the tree that the work started from; they run there once."""
+    if ask.before is None or not ask.plan.gates:
+        return None
+    tree = await repository.tree_of(ask.before)
+    if tree == ask.tree:
+        return None
+    found = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=tree))
+    seen = next(filter(None, (_seen_by(world, ask.plan, record) for record in found)), None)
+    if seen is None:
+        asked = replace(
+            ask,
+            role=Role.BASELINE,
+            sha=ask.before,
+            tree=tree,
+            commands=ask.plan.gates,
+            before=None,
+            exempt=(),
+        )
+        record, _ = await judge(world, repository, asked, interrupt)
+        seen = _seen_by(world, ask.plan, record) if record is not None else None
+    return None if seen is None else Baseline(seen=seen, exempt=_prefixes(ask.exempt))
+
+
+def _seen_by(world: World, plan: Plan, record: VerdictRecord) -> dict[str, Witnessed] | None:
+    """Return what a gate saw inside its test runners by command, provided that it ran all gates of the plan."""
+    ran = [result.command for result in record.verdict.commands]
+    if not {gate.command for gate in plan.gates} <= set(ran):
+        return None
+    found = world.gate.witnessed(world.paths.run(record.run_id), len(ran))
+    if found is None:
+        return None  # it ran on another machine, or its files were cleaned up
+    return {command: one for command, one in zip(ran, found, strict=True) if one is not None}
+
+
+def _prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return how the ids of tests in these files begin: with the path, or with the name of the module."""
+    stems = [path.removesuffix(".py") for path in paths]
+    dotted = [f"{stem.replace('/', '.')}." for stem in stems]
+    return (*paths, *dotted, *(f"{PurePosixPath(stem).name}." for stem in stems))
 
 
 def gate_request(

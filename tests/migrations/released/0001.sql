@@ -23,6 +23,7 @@ CREATE TABLE attempts (
 	candidate_sha TEXT, 
 	candidate_tree TEXT, 
 	verdict_id TEXT, 
+	gate_files TEXT, 
 	failure TEXT, 
 	detail TEXT NOT NULL, 
 	wake_at VARCHAR(27), 
@@ -44,7 +45,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c','dc0db50d7ff5f2f4451564173287af855f191b316110348abe48b804f52b73cb');
+INSERT INTO "chains" VALUES('plan_96202723-adab-4ea2-8a51-7f117dc6f1a6','310ff0133a7493d7eb50892135fb1a90438db3c41de0c2490077b92a679a8aa6');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -106,9 +107,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_1e25e725-e4fb-430c-9f61-1f2ba4313468',NULL,NULL,'plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T05:09:47.335984Z','test','normal','{}','','b5435901220b8b48e5868761ce2a2a6e576824d6cd6a2902c657cdea6369edcc');
-INSERT INTO "events" VALUES(2,'evt_b2e15808-eefd-4925-994e-d9f896438044',NULL,NULL,'plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T05:09:47.335984Z','test','normal','{}','b5435901220b8b48e5868761ce2a2a6e576824d6cd6a2902c657cdea6369edcc','bc49b9c4f4254ec6e1f1e338dc7676aaca625082dbecd3d98d1fd3b835943b99');
-INSERT INTO "events" VALUES(3,'evt_2265c90c-522d-4805-9dde-9769f2e62865',NULL,NULL,'plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T05:09:47.335984Z','test','normal','{}','bc49b9c4f4254ec6e1f1e338dc7676aaca625082dbecd3d98d1fd3b835943b99','dc0db50d7ff5f2f4451564173287af855f191b316110348abe48b804f52b73cb');
+INSERT INTO "events" VALUES(1,'evt_a8ff2982-46f7-44b8-8dff-dee88ea62ad2',NULL,NULL,'plan_96202723-adab-4ea2-8a51-7f117dc6f1a6',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T06:21:36.310640Z','test','normal','{}','','12cfdf5edd6f740d85a0756d02c9d0f52f776fbfc1445599ded0052591aedfc4');
+INSERT INTO "events" VALUES(2,'evt_4b68a0f3-0ec7-4c3d-91d5-b0bea01a80af',NULL,NULL,'plan_96202723-adab-4ea2-8a51-7f117dc6f1a6',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T06:21:36.310640Z','test','normal','{}','12cfdf5edd6f740d85a0756d02c9d0f52f776fbfc1445599ded0052591aedfc4','627a27261b680f4f6c6ed8beb534e5c3933f9ad34b69a01b91f4735cabe3490f');
+INSERT INTO "events" VALUES(3,'evt_aa0e929a-1575-4f09-82ac-72cae6689a8f',NULL,NULL,'plan_96202723-adab-4ea2-8a51-7f117dc6f1a6',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T06:21:36.310640Z','test','normal','{}','627a27261b680f4f6c6ed8beb534e5c3933f9ad34b69a01b91f4735cabe3490f','310ff0133a7493d7eb50892135fb1a90438db3c41de0c2490077b92a679a8aa6');
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -124,7 +125,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_d06a3841-2b61-4619-8ba0-064c6b725701','proj_287a4344-17bb-48fc-a463-a0997731ec31','plan.md','markdown','54f4866f-2071-46bc-b026-4b53db61bb07.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_18742a83-514d-4051-817f-b735e29f2ad7','proj_9bfd5aff-889f-477f-8e4b-1f6d8a452ac4','plan.md','markdown','a432b0ca-b243-49ec-8517-32ae38c47115.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -162,7 +163,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c','proj_287a4344-17bb-48fc-a463-a0997731ec31','loop_d06a3841-2b61-4619-8ba0-064c6b725701','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_96202723-adab-4ea2-8a51-7f117dc6f1a6','proj_9bfd5aff-889f-477f-8e4b-1f6d8a452ac4','loop_18742a83-514d-4051-817f-b735e29f2ad7','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -174,7 +175,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_287a4344-17bb-48fc-a463-a0997731ec31','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_9bfd5aff-889f-477f-8e4b-1f6d8a452ac4','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -273,7 +274,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_df0e54bd-10e4-4a28-b261-fee404ffd664','plan_d6751598-d0b0-4fc9-93a4-aceffcbcab5c','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_951a72e5-075d-487c-ba54-38d301a72b54','plan_96202723-adab-4ea2-8a51-7f117dc6f1a6','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -299,16 +300,16 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
-CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
+CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
@@ -317,8 +318,8 @@ CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_
 CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
-CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_attempts_state ON attempts (state);
 COMMIT;

@@ -228,6 +228,7 @@ attempts: Final = Table(
     _text("candidate_sha", null=True),
     _text("candidate_tree", null=True),
     _text("verdict_id", null=True),
+    _json("gate_files", null=True),
     _text("failure", null=True),
     _text("detail"),
     _moment("wake_at", null=True),

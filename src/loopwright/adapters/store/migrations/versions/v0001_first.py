@@ -366,6 +366,7 @@ def upgrade() -> None:
         sa.Column("candidate_sha", TEXT, nullable=True),
         sa.Column("candidate_tree", TEXT, nullable=True),
         sa.Column("verdict_id", TEXT, nullable=True),
+        sa.Column("gate_files", sa.Text(), nullable=True),
         sa.Column("failure", TEXT, nullable=True),
         sa.Column("detail", TEXT, nullable=False),
         sa.Column("wake_at", MOMENT, nullable=True),
