@@ -45,6 +45,8 @@ class CommandResult:
     output_bytes: int
     tail: str = ""
     timed_out: bool = False
+    tests: int | None = None
+    """How many tests were seen to run inside of it; None when nothing could be seen there."""
     known_failures: int = 0
     """Tests that failed, all of which had failed before the work: it did not end with 0 because of them."""
 

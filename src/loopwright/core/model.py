@@ -154,6 +154,8 @@ class Task:
     dependents: tuple[str, ...] = ()
     """Who waits for this one: kept so that its landing touches only them."""
     scope: tuple[str, ...] = ()
+    approved: tuple[str, ...] = ()
+    """Files of the gate that a person allowed it to change, besides those that its scope names."""
     priority: int = 50
     position: int = 0
     status: TaskState

@@ -90,6 +90,7 @@ _RAN: Final[dict[str, Any]] = {
     "timed_out": _flag,
     "output_sha256": _text,
     "output_bytes": _count,
+    "tests": _maybe(_count),
     "known_failures": _count,
 }
 _RECEIPT: Final[dict[str, Any]] = {

@@ -188,6 +188,7 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
         "reason": task.reason,
         "depends_on": list(task.depends_on),
         "criteria": len(task.criteria),
+        "approved": list(task.approved),
         "acceptance": [_command(one) for one in task.acceptance],
         "landed_sha": task.landed_sha,
         "tree": judged.candidate_tree if judged else None,

@@ -4,6 +4,7 @@ A runner's exit code and report are testimony of a process that loads the agent'
 own: which tests there are, how each ended, and whether the runner still tells a failing test from a passing one.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -14,6 +15,7 @@ from loopwright.core.verdicts import bounded, command_id, is_bad
 NO_END: Final = "the test runner did not come to its end"
 NOTHING: Final = "no tests were collected"
 _SHOWN: Final = 10
+_RUNNERS: Final = re.compile(r"\bpy\.?test\b|\s-m\s+unittest\b|\bnode\b[^;&|]*\s--test\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,11 @@ class Baseline:
     seen: Mapping[str, Witnessed] = field(default_factory=dict)
     exempt: tuple[str, ...] = ()
     """Files that the task may change: their tests need not be there any more."""
+
+
+def is_test_runner(command: str) -> bool:
+    """Say whether a command names a test runner that can be seen from inside."""
+    return _RUNNERS.search(command) is not None
 
 
 def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Baseline | None) -> Verdict:
@@ -68,7 +75,8 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
             )
             for k, words in enumerate(said, 1)
         ]
-        commands.append(replace(result, known_failures=known) if known else result)
+        count = None if found is None else len(found.passed | found.failed | found.skipped)
+        commands.append(replace(result, tests=count, known_failures=known))
     bad = sum(map(is_bad, checks))
     refused = any(command.refused for command in commands)
     status = VerdictStatus.FAILED if bad or refused else VerdictStatus.PASSED

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,7 +16,7 @@ from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictReco
 from loopwright.core.policy import GateCommand
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
-from loopwright.core.witnesses import Baseline, Witnessed, held_against
+from loopwright.core.witnesses import Baseline, Witnessed, held_against, is_test_runner
 from loopwright.engine.moves import MACHINE, move_run
 from loopwright.engine.runs import drive_command
 from loopwright.engine.surroundings import attempt_values, files_to_copy
@@ -76,8 +76,10 @@ async def judge(
     known = await world.store.read(
         lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
     )
-    # A verification asks anew, but only once: what its own run found before a crash still counts.
-    mine = [one for one in known if ask.role is not Role.VERIFY or one.run_id == ask.plan.verify_run_id]
+    # A verification asks anew, but only once: what its own run found before a crash still counts. A baseline is
+    # asked for when the files of those that there are were gone.
+    own = {Role.VERIFY: ask.plan.verify_run_id, Role.BASELINE: None}
+    mine = [one for one in known if ask.role not in own or one.run_id == own[ask.role]]
     if mine:
         return mine[0], mine[0].verdict
     run = await _gate_run(world, ask)
@@ -92,8 +94,8 @@ async def judge(
     seen = world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands)
     if ended.interrupted:
         verdict = Verdict(status=VerdictStatus.BROKEN, reason="the gate was interrupted")
-    elif verdict.status in _JUDGED and any(seen):
-        verdict = held_against(verdict, seen, await _baseline(world, repository, ask, interrupt))
+    elif verdict.status in _JUDGED:
+        verdict = held_against(verdict, seen, await _baseline(world, repository, ask, seen, interrupt))
     record = await world.store.transact(
         f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, ended.exit)
     )
@@ -108,17 +110,28 @@ async def judge(
 
 
 async def _baseline(
-    world: World, repository: Repository, ask: Judging, interrupt: asyncio.Event
+    world: World,
+    repository: Repository,
+    ask: Judging,
+    seen: Sequence[Witnessed | None],
+    interrupt: asyncio.Event,
 ) -> Baseline | None:
-    """Return what the project's gates saw on the tree that the work started from; they run there once."""
-    if ask.before is None or not ask.plan.gates:
+    """Return what the project's gates saw on the tree that the work started from; they run there once.
+
+    Only if there is something to compare: tests were seen in a gate now, or a gate is a test runner by its name.
+    """
+    gates = {gate.command for gate in ask.plan.gates}
+    ran = with_setup(ask.plan, ask.commands)
+    in_gates = any(one for one, command in zip(seen, ran, strict=True) if command.command in gates)
+    if ask.before is None or not (in_gates or any(map(is_test_runner, gates))):
         return None
     tree = await repository.tree_of(ask.before)
     if tree == ask.tree:
         return None
     found = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=tree))
-    seen = next(filter(None, (_seen_by(world, ask.plan, record) for record in found)), None)
-    if seen is None:
+    known = (_seen_by(world, ask.plan, record) for record in found)
+    before = next((one for one in known if one is not None), None)
+    if before is None:
         asked = replace(
             ask,
             role=Role.BASELINE,
@@ -129,8 +142,8 @@ async def _baseline(
             exempt=(),
         )
         record, _ = await judge(world, repository, asked, interrupt)
-        seen = _seen_by(world, ask.plan, record) if record is not None else None
-    return None if seen is None else Baseline(seen=seen, exempt=_prefixes(ask.exempt))
+        before = _seen_by(world, ask.plan, record) if record is not None else None
+    return None if before is None else Baseline(seen=before, exempt=_prefixes(ask.exempt))
 
 
 def _seen_by(world: World, plan: Plan, record: VerdictRecord) -> dict[str, Witnessed] | None:

@@ -97,7 +97,8 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
     }
     if pinning.refused:
         told = "It weakens checks that were there before"
-        await _reject(landing, Failure.GATE, told, evidence=_tampering(told, pinning.refused), **judged)
+        named = f"{told}: {'; '.join(pinning.refused[:3])}"
+        await _reject(landing, Failure.GATE, named, evidence=_tampering(told, pinning.refused), **judged)
         return None
     if pinning.pinned is not None:
         # First, because what fails here need not be run with the agent's own files at all.
@@ -292,7 +293,8 @@ def _tampering(told: str, names: Sequence[str]) -> str:
     listed = "\n".join(f"- {name}" for name in names[:50])
     return (
         f"{told}:\n{listed}\nThese files belong to the gate. Leave them as they are, and add new tests in new files. "
-        "If the task cannot be done without changing them, say so and stop: a person can name them in the task's scope."
+        "If the task cannot be done without changing them, say so and stop: a person can allow it, in the task's scope "
+        "or with `loopwright retry TASK --allow FILE`."
     )
 
 

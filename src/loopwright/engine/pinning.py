@@ -54,7 +54,7 @@ async def pin(
     touched = await _touched(repository, project, rules, candidate, said)
     added = [one for one in touched if one.kind is Kind.TEST and one.change.before is None]
     changed = [one for one in touched if one not in added]
-    exempt = [one for one in changed if declared(one.path, task.scope)]
+    exempt = [one for one in changed if declared(one.path, (*task.scope, *task.approved))]
     undeclared = [one for one in changed if one not in exempt]
     pinned = [one for one in undeclared if one.kind is not Kind.BUILD]
     lost = [f"{one.path}: {what}" for one in pinned for what in _weakened(one)]

@@ -45,7 +45,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_96202723-adab-4ea2-8a51-7f117dc6f1a6','310ff0133a7493d7eb50892135fb1a90438db3c41de0c2490077b92a679a8aa6');
+INSERT INTO "chains" VALUES('plan_89c2fd52-3f37-4d60-aaeb-251a54575a41','196df1b54091f80f9de09a4ff35bb992d8b4b33a4e7b2fc3d06d747096481266');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -107,9 +107,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_a8ff2982-46f7-44b8-8dff-dee88ea62ad2',NULL,NULL,'plan_96202723-adab-4ea2-8a51-7f117dc6f1a6',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T06:21:36.310640Z','test','normal','{}','','12cfdf5edd6f740d85a0756d02c9d0f52f776fbfc1445599ded0052591aedfc4');
-INSERT INTO "events" VALUES(2,'evt_4b68a0f3-0ec7-4c3d-91d5-b0bea01a80af',NULL,NULL,'plan_96202723-adab-4ea2-8a51-7f117dc6f1a6',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T06:21:36.310640Z','test','normal','{}','12cfdf5edd6f740d85a0756d02c9d0f52f776fbfc1445599ded0052591aedfc4','627a27261b680f4f6c6ed8beb534e5c3933f9ad34b69a01b91f4735cabe3490f');
-INSERT INTO "events" VALUES(3,'evt_aa0e929a-1575-4f09-82ac-72cae6689a8f',NULL,NULL,'plan_96202723-adab-4ea2-8a51-7f117dc6f1a6',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T06:21:36.310640Z','test','normal','{}','627a27261b680f4f6c6ed8beb534e5c3933f9ad34b69a01b91f4735cabe3490f','310ff0133a7493d7eb50892135fb1a90438db3c41de0c2490077b92a679a8aa6');
+INSERT INTO "events" VALUES(1,'evt_3422363d-274d-4347-b51c-f3d3cf03a85b',NULL,NULL,'plan_89c2fd52-3f37-4d60-aaeb-251a54575a41',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T07:06:16.993994Z','test','normal','{}','','4725eabadd3ca33ae7ce81b21229dc0e770475e8e064551199b7297c2c59134f');
+INSERT INTO "events" VALUES(2,'evt_20f0cdb0-9def-418e-8055-8b6e63154260',NULL,NULL,'plan_89c2fd52-3f37-4d60-aaeb-251a54575a41',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T07:06:16.993994Z','test','normal','{}','4725eabadd3ca33ae7ce81b21229dc0e770475e8e064551199b7297c2c59134f','c5957fb7f4c526de40b60f2ab707925a479eba9521a2b17b654638efcf0d8c14');
+INSERT INTO "events" VALUES(3,'evt_9b5946f4-0d31-4378-b9ab-fd583bec3f8b',NULL,NULL,'plan_89c2fd52-3f37-4d60-aaeb-251a54575a41',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T07:06:16.993994Z','test','normal','{}','c5957fb7f4c526de40b60f2ab707925a479eba9521a2b17b654638efcf0d8c14','196df1b54091f80f9de09a4ff35bb992d8b4b33a4e7b2fc3d06d747096481266');
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -125,7 +125,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_18742a83-514d-4051-817f-b735e29f2ad7','proj_9bfd5aff-889f-477f-8e4b-1f6d8a452ac4','plan.md','markdown','a432b0ca-b243-49ec-8517-32ae38c47115.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_9f02e666-b92c-478c-9548-58e4d05e28df','proj_8f547012-4aaf-4658-9725-0269b4331f13','plan.md','markdown','2a438dec-2bcc-422f-914b-e0032274bb5b.md','IDLE',NULL,5,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -163,7 +163,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_96202723-adab-4ea2-8a51-7f117dc6f1a6','proj_9bfd5aff-889f-477f-8e4b-1f6d8a452ac4','loop_18742a83-514d-4051-817f-b735e29f2ad7','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_89c2fd52-3f37-4d60-aaeb-251a54575a41','proj_8f547012-4aaf-4658-9725-0269b4331f13','loop_9f02e666-b92c-478c-9548-58e4d05e28df','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"edit","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -175,7 +175,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_9bfd5aff-889f-477f-8e4b-1f6d8a452ac4','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_8f547012-4aaf-4658-9725-0269b4331f13','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -250,6 +250,7 @@ CREATE TABLE tasks (
 	depends_on TEXT NOT NULL, 
 	dependents TEXT NOT NULL, 
 	scope TEXT NOT NULL, 
+	approved TEXT NOT NULL, 
 	priority BIGINT NOT NULL, 
 	position BIGINT NOT NULL, 
 	status TEXT NOT NULL, 
@@ -274,7 +275,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_951a72e5-075d-487c-ba54-38d301a72b54','plan_96202723-adab-4ea2-8a51-7f117dc6f1a6','t1','A task','','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_b65a35ea-f9f4-4081-a523-18a8cca408a6','plan_89c2fd52-3f37-4d60-aaeb-251a54575a41','t1','A task','','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -301,25 +302,25 @@ CREATE TABLE workers (
 );
 CREATE INDEX ix_commands_state ON commands (state);
 CREATE INDEX ix_events_run_n ON events (run, n);
-CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
-CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
+CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_loops_state ON loops (state);
+CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
-CREATE INDEX ix_questions_state ON questions (state);
-CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE INDEX ix_questions_plan_id ON questions (plan_id);
+CREATE INDEX ix_questions_state ON questions (state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
 COMMIT;

@@ -88,6 +88,7 @@ def test_everything_else_steers_nothing(path: str) -> None:
 def test_a_project_adds_files_and_takes_out_others_and_the_last_pattern_decides() -> None:
     assert kind("rules/limit", "rules/") is Kind.STEERING
     assert kind("tests/data/x", "!tests/data/") is None
+    assert kind("src/app.py", "rules/") is None
     assert kind("tests/test_a.py", "tests/") is Kind.TEST, "a test stays a test, and new ones are welcome"
     assert kind("rules/free/x", "rules/", "!rules/free") is None
     assert kind("rules/free/x", "!rules/free", "rules/") is Kind.STEERING

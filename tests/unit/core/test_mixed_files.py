@@ -83,6 +83,8 @@ def test_where_the_parts_cannot_be_told_apart_the_file_is_what_it_was() -> None:
     assert pinned_text("Makefile", "a:\n", "b:\n") == "a:\n"
     assert pinned_text("Makefile", None, "b:\n") is None
     assert pinned_text("pyproject.toml", TOML, None) == TOML
+    row = TOML.replace('addopts = "-q"', "addopts = [\n[1, 2]\n]")
+    assert pinned_text("pyproject.toml", row, NEW_DEPENDENCY) == row, "a row of a list looks like a header"
     in_text = '[project]\nx = """\n[tool.pytest]\n"""\n'
     assert pinned_text("pyproject.toml", TOML, in_text) == TOML
 

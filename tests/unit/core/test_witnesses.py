@@ -6,7 +6,7 @@ import pytest
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.verdicts import passed
-from loopwright.core.witnesses import NO_END, Baseline, Witnessed, held_against
+from loopwright.core.witnesses import NO_END, Baseline, Witnessed, held_against, is_test_runner
 
 PASSED, FAILED = VerdictStatus.PASSED, VerdictStatus.FAILED
 A, B, C = "tests/test_a.py::test_a", "tests/test_b.py::test_b", "tests/test_c.py::test_c"
@@ -51,9 +51,9 @@ def objections(verdict: Verdict) -> list[str]:
 
 
 def test_a_run_that_agrees_with_what_was_seen_stays_as_it_is() -> None:
-    assert held(seen("ab"), seen("ab")) == ran()
-    assert held(seen("abc"), seen("ab")) == ran(), "new tests are welcome"
-    assert held(seen("ab"), None) == ran()
+    assert held(seen("ab"), seen("ab")) == ran(tests=2)
+    assert held(seen("abc"), seen("ab")) == ran(tests=3), "new tests are welcome"
+    assert held(seen("a", skipped="b"), None) == ran(tests=2)
     assert held(None, None) == ran()
     assert held(seen("a", "b"), seen("ab"), exit_code=1).status is FAILED
 
@@ -127,3 +127,19 @@ def test_many_tests_are_counted_and_some_named() -> None:
     (words,) = objections(held(seen(), Witnessed(passed=many)))
     assert words.startswith("14 tests that passed before are missing: test_00, ")
     assert words.endswith("test_09 and 4 more")
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("python -m pytest -q", True),
+        ("cd x && py.test", True),
+        ("python3 -B -m unittest discover", True),
+        ("node --import tsx --test", True),
+        ("node build.js && ./run --test", False),
+        ("make test", False),
+        ("pytesting", False),
+    ],
+)
+def test_a_test_runner_is_known_by_its_command(command: str, named: bool) -> None:
+    assert is_test_runner(command) is named

@@ -323,19 +323,38 @@ def witnessed(n: int, witness: dict[str, Any]) -> tuple[str, dict[str, str], Pat
 
     All of it lies in a folder of its own, so that the environment does not say where results are kept.
     """
-    top = Path(tempfile.mkdtemp(prefix="w"))
+    top = Path(tempfile.mkdtemp(prefix="w", dir=os.environ.get("TMPDIR")))
     name, how = witness["plugin"], witness["commands"][n - 1]
     info = top / "doors" / f"{name}-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n", encoding="ascii")
     (info / "entry_points.txt").write_text(f"[pytest11]\n{name} = {name}\n", encoding="ascii")
-    shutil.copyfile(witness["source"], top / "doors" / f"{name}.py")
+    for program, source in witness["programs"].items():
+        shutil.copyfile(source, top / "doors" / program)
     seen = top / "seen"
     seen.mkdir()
     doors = str(top / "doors")
-    env = {**os.environ, **how["env"], witness["variable"]: json.dumps({"folder": str(seen), **how["names"]})}
+    env = {**os.environ, witness["variable"]: json.dumps({"folder": str(seen), **how["names"]})}
     env["PYTHONPATH"] = os.pathsep.join([doors, *filter(None, [os.environ.get("PYTHONPATH")])])
+    if how["node_options"]:
+        own = how["node_options"].replace("@LOOPWRIGHT_DOORS@", doors)
+        options = " ".join(filter(None, [os.environ.get("NODE_OPTIONS"), own]))
+        if bears(options):
+            env["NODE_OPTIONS"] = options
     return how["run"].replace("@LOOPWRIGHT_DOORS@", shlex.quote(doors)), env, seen
+
+
+def bears(options: str) -> bool:
+    """Say whether the node of this machine takes these options from its environment: an older one refuses to start."""
+    try:
+        env = {**os.environ, "NODE_OPTIONS": options}
+        quiet = subprocess.DEVNULL
+        done = subprocess.run(
+            ["node", "-e", "0"], env=env, stdin=quiet, stdout=quiet, stderr=quiet, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
 
 
 def take_seen(folder: Path, target: Path, limit: int, redact: Redact) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import secrets
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +22,8 @@ from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
 DOORS: Final = "@LOOPWRIGHT_DOORS@"
 """Stands in a command for the folder with the plugin, which the gate's runner makes."""
 _PROGRAMS: Final = Path(_inside).parent
+_FOR_UNITTEST: Final = "witness_unittest.py"
+_FOR_NODE: Final = "witness_node.mjs"
 _NEXT: Final = {"e": "session"}
 """The gate's runner puts this in front of what each process wrote."""
 _MAY_TEST: Final = re.compile(
@@ -34,14 +35,21 @@ _UNITTEST: Final = re.compile(
     r"((?:^|[\s;&|(])\S*python[\d.]*(?:\s+-[A-Zbdiqsuvx]+)*)\s+-m\s+unittest(?=\s|$|[;&|)])"
 )
 _PYTHONPATH: Final = re.compile(r"\bPYTHONPATH=")
-_NODE: Final = re.compile(r"\bnode\b.*\s--test\b|\b(?:npm|pnpm|yarn|bun)\b")
+# Below npm the options would also reach programs that do not bear them, such as the threads of other test runners.
+_NODE: Final = re.compile(r"\bnode\b[^;&|]*\s--test\b")
 
 
 def prepare(commands: tuple[GateCommand, ...]) -> dict[str, Any]:
     """Say how each command is started so that its test runners are seen; the gate's runner makes the folders."""
+    plugin = f"w{secrets.token_hex(8)}"
+    programs = {
+        "pytest_plugin.py": f"{plugin}.py",
+        "unittest_program.py": _FOR_UNITTEST,
+        "node_reporter.mjs": _FOR_NODE,
+    }
     return {
-        "plugin": f"w{secrets.token_hex(8)}",
-        "source": os.fspath(_PROGRAMS / "pytest_plugin.py"),
+        "plugin": plugin,
+        "programs": {name: os.fspath(_PROGRAMS / source) for source, name in programs.items()},
         "variable": "LOOPWRIGHT_WITNESS",
         "commands": [_prepared(command) for command in commands],
     }
@@ -50,19 +58,17 @@ def prepare(commands: tuple[GateCommand, ...]) -> dict[str, Any]:
 def _prepared(command: GateCommand) -> dict[str, Any] | None:
     if not _MAY_TEST.search(command.command):
         return None
-    program = shlex.quote(os.fspath(_PROGRAMS / "unittest_program.py"))
-    text = _UNITTEST.sub(lambda found: f"{found[1]} {program}", command.command)
+    text = _UNITTEST.sub(lambda found: f"{found[1]} {DOORS}/{_FOR_UNITTEST}", command.command)
     # A command that sets the variable itself would hide the plugin.
     text = _PYTHONPATH.sub(lambda _: f"PYTHONPATH={DOORS}:", text)
-    env = {}
+    options = None
     if _NODE.search(text) and "--test-reporter" not in text:
-        reporter = _PROGRAMS / "node_reporter.mjs"
-        env["NODE_OPTIONS"] = (
+        options = (
             "--test-reporter=spec --test-reporter-destination=stdout "
-            f"--test-reporter={reporter} --test-reporter-destination=/dev/null"
+            f'"--test-reporter={DOORS}/{_FOR_NODE}" --test-reporter-destination=/dev/null'
         )
     names = {kind: f"test_{secrets.token_hex(8)}" for kind in ("must_pass", "must_fail")}
-    return {"run": text, "env": env, "names": names}
+    return {"run": text, "node_options": options, "names": names}
 
 
 def read_witness(seen: bytes, names: dict[str, str]) -> Witnessed | None:

@@ -177,6 +177,7 @@ tasks: Final = Table(
     _json("depends_on"),
     _json("dependents"),
     _json("scope"),
+    _json("approved"),
     _integer("priority"),
     _integer("position"),
     _text("status"),

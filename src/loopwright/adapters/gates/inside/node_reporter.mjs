@@ -15,7 +15,7 @@ function canary(kind, body) {
   const env = { ...process.env };
   delete env.LOOPWRIGHT_WITNESS;
   delete env.NODE_TEST_CONTEXT;
-  env.NODE_OPTIONS = (env.NODE_OPTIONS || '').replace(/--test-reporter\S*/g, '');
+  env.NODE_OPTIONS = (env.NODE_OPTIONS || '').replace(/"--test-reporter[^"]*"|--test-reporter\S*/g, '');
   const done = spawnSync(process.execPath, ['--test', path], { env, encoding: 'utf8' });
   rmSync(path);
   say({ e: 'canary', kind, name: told[kind], outcome: done.status === 0 ? 'passed' : 'failed' });

@@ -12,7 +12,6 @@ import unittest
 from typing import Any, Callable, Iterator
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 VARIABLE = "LOOPWRIGHT_WITNESS"
 # Taken away at once: what the tests start themselves, another pytest for example, is not what is being judged.
@@ -137,9 +136,15 @@ class Witness:
             self.say(e="canary", kind=kind, name=self.told[kind], outcome=self.outcome(session, kind, fails))
         self.say(e="end", exit=int(exitstatus))
 
+    def pytest_unconfigure(self) -> None:
+        """Leave nothing open, since some projects take that for an error."""
+        self.file.close()
+
     def outcome(self, session: Any, kind: str, fails: bool) -> str:
         """Return how a canary ended; a hook that cannot bear it is told as such."""
         try:
+            from _pytest.runner import runtestprotocol
+
             canary = Canary.from_parent(session, name=self.told[kind])
             canary.fails = fails
             found = {each.outcome for each in runtestprotocol(canary, log=False, nextitem=None)}

@@ -127,4 +127,7 @@ if __name__ == "__main__":
     if not sys.flags.isolated and not getattr(sys.flags, "safe_path", False):
         sys.path[0] = os.getcwd()  # as with -m
     say(e="start", runner="unittest", version="")
-    unittest.main(module=None, argv=["python -m unittest", *sys.argv[1:]], testRunner=Runner)
+    try:
+        unittest.main(module=None, argv=["python -m unittest", *sys.argv[1:]], testRunner=Runner)
+    finally:
+        FILE.close()

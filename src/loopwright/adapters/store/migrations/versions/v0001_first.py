@@ -291,6 +291,7 @@ def upgrade() -> None:
         sa.Column("depends_on", sa.Text(), nullable=False),
         sa.Column("dependents", sa.Text(), nullable=False),
         sa.Column("scope", sa.Text(), nullable=False),
+        sa.Column("approved", sa.Text(), nullable=False),
         sa.Column("priority", sa.BigInteger(), nullable=False),
         sa.Column("position", sa.BigInteger(), nullable=False),
         sa.Column("status", TEXT, nullable=False),
