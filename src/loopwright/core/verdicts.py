@@ -94,7 +94,7 @@ def judge(checks: Sequence[Check], commands: Sequence[CommandResult]) -> Verdict
             status=VerdictStatus.UNVERIFIED, checks=unique, reason="no command checks this; add a gate"
         )
     bad = sum(map(is_bad, unique))
-    refused = any(c.exit_code != 0 or c.timed_out for c in commands)
+    refused = any(command.refused for command in commands)
     status = VerdictStatus.FAILED if bad or refused or not unique else VerdictStatus.PASSED
     reason = f"{bad} of {len(unique)} checks failed" if status is VerdictStatus.FAILED else ""
     return Verdict(status=status, checks=bounded(unique), commands=tuple(commands), reason=reason)
@@ -152,7 +152,7 @@ def evidence(verdict: Verdict, *, limit: int = MAX_EVIDENCE) -> str:
     failed = [
         c
         for its_id, c in whole_commands.items()
-        if c.exit_code != 0 or c.timed_out or any(check.id.startswith(f"{its_id}/") for check in bad)
+        if c.refused or any(check.id.startswith(f"{its_id}/") for check in bad)
     ]
     parts = [f"{len(bad)} of {len(verdict.checks)} checks failed."]
     listed = "".join(_listed(check, brief=check.id in whole_commands) for check in bad[:50])

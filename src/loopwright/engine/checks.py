@@ -95,7 +95,9 @@ async def judge(
     if ended.interrupted:
         verdict = Verdict(status=VerdictStatus.BROKEN, reason="the gate was interrupted")
     elif verdict.status in _JUDGED:
-        verdict = held_against(verdict, seen, await _baseline(world, repository, ask, seen, interrupt))
+        before = await _baseline(world, repository, ask, seen, interrupt)
+        if before is not None or any(seen):
+            verdict = held_against(verdict, seen, before)
     record = await world.store.transact(
         f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, ended.exit)
     )
