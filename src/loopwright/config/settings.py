@@ -229,6 +229,11 @@ class Values:
         (),
         "More files that steer the gates, judged as they were before the work; ! in front takes files out.",
     )
+    red_proof: bool = _setting(
+        SWITCH,
+        default=False,
+        description="Runs a task's acceptance on the tree before its work too: what passes there proves nothing.",
+    )
     environment: tuple[str, ...] = _setting(
         items(
             what="a list of names of environment variables",
@@ -367,6 +372,7 @@ class Values:
             setup_timeout_s=self.setup_timeout,
             copy_files=self.copy_files,
             gate_files=self.gate_files,
+            red_proof=self.red_proof,
             environment=self.environment,
             limits=Limits(
                 hard_s=limits.hard,

@@ -105,11 +105,13 @@ class GateFiles:
     weakened: tuple[str, ...] = ()
     """Checks that are gone or ask for less, in plain words."""
     added_tests: int = 0
+    red_proof: bool | None = None
+    """Whether the task's acceptance failed before the work, as it should; None when it was not tried there."""
 
     @property
     def is_capped(self) -> bool:
         """Whether a reviewer would have to look before the work counts as verified without gaps."""
-        return bool(self.exempt or self.uncompared)
+        return bool(self.exempt or self.uncompared) or self.red_proof is False
 
 
 def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:

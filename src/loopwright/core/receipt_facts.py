@@ -36,11 +36,7 @@ def derive(body: Mapping[str, Any]) -> Json:
             landed=task["landed_sha"] is not None,
             verdict=refused[0] if refused else VerdictStatus.PASSED,
             waits_for_quota=_waits_for_quota(task),
-            capped=bool(
-                steered["exempt"]
-                or steered["uncompared"]
-                or known_failures(latest, trees, gate_key(commands))
-            ),
+            capped=bool(GateFiles(**steered).is_capped or known_failures(latest, trees, gate_key(commands))),
         )
     whole = plan_asked(body)
     final = latest.get((plan["result_tree"], gate_key(whole)))
@@ -159,6 +155,12 @@ def _gate_gaps(task: Mapping[str, Any]) -> list[str]:
     ):
         if facts[key]:
             gaps.append(f"task {name} {words}: {_listed(facts[key])}")
+    if facts["red_proof"] is False:
+        gaps.append(f"the acceptance of task {name} passed before its work too: it proves nothing")
+    elif facts["red_proof"] is None and task["acceptance"] and task["landed_sha"] is not None:
+        gaps.append(
+            f"the acceptance of task {name} was not run before its work: whether it can fail is not known"
+        )
     if facts["weakened"]:
         gaps.append(f"task {name} asks for less than before: {_listed(facts['weakened'])}")
     return gaps

@@ -75,6 +75,7 @@ _GATE_FILES: Final[dict[str, _Test]] = {
     "uncompared": _texts,
     "weakened": _texts,
     "added_tests": _count,
+    "red_proof": _maybe(_flag),
 }
 
 

@@ -128,6 +128,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         case _ if candidate.empty:
             await _nothing_to_land(landing, candidate, verdict, record_id)
         case _:
+            facts = replace(facts, red_proof=await _failed_before(landing, candidate, interrupt))
             return await _approve(landing, candidate, record_id, facts)
     return None
 
@@ -162,6 +163,25 @@ async def _judged(
             return (record.id if record else None), verdict
         pause = backoff(tries, first_s=0.2, limit_s=30.0, chance=landing.world.chance())
         await landing.world.clock.sleep(pause.total_seconds())
+
+
+async def _failed_before(landing: Landing, candidate: Candidate, interrupt: asyncio.Event) -> bool | None:
+    """Say whether the task's acceptance fails without its work, as it should; None when that is not asked or known."""
+    if not landing.plan.policy.red_proof or not landing.task.acceptance:
+        return None
+    ask = Judging(
+        project=landing.project,
+        plan=landing.plan,
+        attempt=landing.attempt,
+        role=Role.BASELINE,
+        sha=candidate.parent,
+        tree=await landing.repository.tree_of(candidate.parent),
+        commands=landing.task.acceptance,
+        still_mine=landing.still_mine,
+    )
+    _, verdict = await judge(landing.world, landing.repository, ask, interrupt)
+    known = {VerdictStatus.FAILED: True, VerdictStatus.PASSED: False}
+    return known.get(verdict.status)
 
 
 async def _approve(

@@ -1,5 +1,6 @@
 """A test runner that was deceived is not believed, and what failed before is not held against the work."""
 
+import pytest
 from tests.acceptance.cli.program import git
 from tests.acceptance.gates.calculator import BROKEN, PYTEST, RIGHT, TESTS, WORKS, Calculator, write
 from tests.acceptance.sandbox import task
@@ -91,3 +92,21 @@ def test_what_a_sibling_landed_is_the_baseline_of_the_next(calculator: Calculato
     assert attempt.gate_files is not None
     assert attempt.gate_files.weakened[0] == "tests/test_calc.py: test_more was removed"
     assert len(calculator.rows(Run, role=Role.BASELINE)) == 1
+
+
+@pytest.mark.parametrize(
+    ("accepts", "code", "proven"), [(WORKS, 0, True), ("python -B -c 'import calc'", 4, False)]
+)
+def test_acceptance_has_to_fail_before_the_work_to_prove_it(
+    calculator: Calculator, accepts: str, code: int, proven: bool
+) -> None:
+    calculator.play({"mul": [[write("calc.py", RIGHT)]]})
+    gates = [{"name": "compiles", "run": "python -B -m py_compile calc.py"}]
+    plan = calculator.plan("red", [task("mul", accepts)], gates=gates, settings={"red_proof": True})
+    said = calculator.run(plan)
+    assert said.code == code, said.out + said.err
+    assert calculator.gate_files()["red_proof"] is proven
+    gaps = calculator.receipt()["not_checked"]
+    assert (
+        "the acceptance of task 'mul' passed before its work too: it proves nothing" in gaps
+    ) is not proven

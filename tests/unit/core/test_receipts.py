@@ -262,6 +262,7 @@ def test_a_plan_without_agent_runs_cost_nothing():
 def test_what_was_not_checked_is_said_in_plain_words():
     assert build()["not_checked"] == [
         "no tests were seen inside these commands, their exit code alone counts: all, own",
+        "the acceptance of task 't1' was not run before its work: whether it can fail is not known",
         "task 't2' has no acceptance command of its own: gate:all alone checked it",
         "task 't2' has 1 criteria in words: only commands were run",
         "2 agent runs had the permission mode 'edit': what else they did is not known",
@@ -314,6 +315,17 @@ def test_changed_files_of_the_gate_that_nobody_else_looked_at_are_a_gap(facts, g
     assert receipt["outcome"] == "verified_with_gaps"
     ((path,),) = facts.values()
     assert f"task 't1' {gap}: {path}" in receipt["not_checked"]
+
+
+def test_acceptance_that_passed_before_the_work_proves_nothing():
+    receipt = build(attempts=steered(red_proof=False))
+    assert receipt["tasks"][0]["outcome"] == "verified_with_gaps"
+    assert (
+        "the acceptance of task 't1' passed before its work too: it proves nothing" in receipt["not_checked"]
+    )
+    proven = build(attempts=steered(red_proof=True))
+    assert proven["outcome"] == "verified"
+    assert not any("acceptance of task 't1'" in gap for gap in proven["not_checked"])
 
 
 def test_many_files_and_what_they_no_longer_ask_for_are_named_in_part():
