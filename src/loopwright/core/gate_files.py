@@ -1,15 +1,15 @@
 """Which files of a project decide what its gate says: existing tests, their configuration, gate scripts.
 
 They are known by their names, per ecosystem, as tables; the setting `gate_files` adds to them or takes out. What an
-attempt changed among them is judged with the files as they were before: see `docs/adr/0020-gate-integrity.md`.
+attempt changed among them is judged with the files as they were before: see `docs/adr/0017-gate-integrity.md`.
 """
 
+import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import PurePosixPath
 from typing import Final
 
 from loopwright.core.globs import any_covers, names_anything
@@ -126,15 +126,14 @@ def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:
 
 
 def _named(path: str, *, existed: bool) -> Kind | None:
-    at = PurePosixPath(path)
-    folders, name = at.parts[:-1], at.name
+    *folders, name = path.split("/")
     if name in _MIXED_NAMES and not _STEERING_FOLDERS & set(folders):
         return Kind.MIXED
     if _STEERING_FOLDERS & set(folders) or any(re.fullmatch(each, name) for each in _STEERING_NAMES):
         return Kind.STEERING
-    if name.endswith(".py") and (at.stem in _RUNNERS or _RUNNERS & set(folders)):
+    if name.endswith(".py") and (name.removesuffix(".py") in _RUNNERS or _RUNNERS & set(folders)):
         return Kind.STEERING
-    if not existed and name.endswith((".py", ".so")) and _shadows(at):
+    if not existed and name.endswith((".py", ".so")) and _shadows(folders, name):
         return Kind.STEERING
     if _TEST_FOLDERS & set(folders) or "src/test/" in f"/{path}":
         return Kind.TEST
@@ -143,10 +142,9 @@ def _named(path: str, *, existed: bool) -> Kind | None:
     return Kind.BUILD if re.fullmatch(_BUILD_NAMES, name) else None
 
 
-def _shadows(at: PurePosixPath) -> bool:
+def _shadows(folders: Sequence[str], name: str) -> bool:
     """Say whether a new file would be taken for a module that test runners load."""
-    folders = at.parts[:-1]
-    if at.stem in _SHADOWED and "/".join(folders) in _ROOTS:
+    if name.partition(".")[0] in _SHADOWED and "/".join(folders) in _ROOTS:
         return True
     return bool(folders) and folders[-1] in _SHADOWED and "/".join(folders[:-1]) in _ROOTS
 
@@ -175,7 +173,7 @@ def _scripts(command: str) -> list[str]:
         if word in _BETWEEN:
             starts, instead = True, None
         elif starts:
-            name = PurePosixPath(word).name
+            name = posixpath.basename(word)
             if re.match(r"[A-Za-z_]\w*=", word) or name in _WRAPPERS:
                 continue
             starts, instead = (
@@ -189,8 +187,8 @@ def _scripts(command: str) -> list[str]:
                 found.append(word)
             if not word.startswith("-") or word in instead:
                 instead = None
-    plain = (PurePosixPath(word) for word in found if not word.startswith(("/", "~", "$")))
-    return [str(path) for path in plain if ".." not in path.parts]
+    plain = (posixpath.normpath(word) for word in found if not word.startswith(("/", "~", "$")))
+    return [path for path in plain if not path.startswith("../")]
 
 
 def declared(path: str, scope: Sequence[str]) -> bool:

@@ -6,10 +6,10 @@ the steering parts as they were before and everything else as it is now.
 
 import configparser
 import json
+import posixpath
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from loopwright.core.makefiles import make_steering
@@ -59,7 +59,7 @@ def pinned_text(path: str, before: str | None, after: str | None) -> str | None:
     """
     if after is None or (before is None and _is_make(path)):
         return before
-    compose = _COMPOSERS.get(PurePosixPath(path).name)
+    compose = _COMPOSERS.get(posixpath.basename(path))
     text = compose(before or "", after) if compose is not None else None
     if text is None:
         return before
@@ -68,12 +68,12 @@ def pinned_text(path: str, before: str | None, after: str | None) -> str | None:
 
 
 def _is_make(path: str) -> bool:
-    return PurePosixPath(path).name not in _COMPOSERS
+    return posixpath.basename(path) not in _COMPOSERS
 
 
 def _steering(path: str, text: str | None, before: str | None, commands: Sequence[str]) -> Any:
     """Return what steers in a file, as a value to compare; a file that cannot be read steers as a whole."""
-    name = PurePosixPath(path).name
+    name = posixpath.basename(path)
     if _is_make(path):
         return make_steering(text or "", commands)
     data = _parsed(name, text)
@@ -83,7 +83,7 @@ def _steering(path: str, text: str | None, before: str | None, commands: Sequenc
 
 
 def _rest(path: str, text: str, before: str | None) -> Data | None:
-    name = PurePosixPath(path).name
+    name = posixpath.basename(path)
     data = _parsed(name, text)
     return None if data is None else _split(name, data, _parsed(name, before) or {})[1]
 
