@@ -276,6 +276,9 @@ class Oracle:
         self.asked.append(request.commands)
         return self.answer
 
+    def witnessed(self, directory: Path, count: int) -> None:
+        return None
+
 
 class Untouched:
     """Stands for a port that must not be used here."""

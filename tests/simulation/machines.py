@@ -289,6 +289,9 @@ class SimGate:
             env=request.env,
         )
 
+    def witnessed(self, directory: Path, count: int) -> None:
+        return None
+
     def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
         found = self._machine.kept[request.directory].found
         if exit.ended_by != "itself" or found is None:

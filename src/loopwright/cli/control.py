@@ -79,6 +79,7 @@ def retry(
     note: Annotated[str | None, Parameter(help="What to tell the agent.")] = None,
     agent: str | None = None,
     model: str | None = None,
+    allow: tuple[str, ...] = (),
     json: bool = False,
 ) -> int:
     """Give a failed or cancelled task another attempt, and carry the plan on.
@@ -91,6 +92,8 @@ def retry(
         Let another agent try.
     model
         Let another model try.
+    allow
+        A file that judges the work, such as an existing test, and that it may change; can be given several times.
     json
         Print the answer as JSON.
     """
@@ -98,7 +101,7 @@ def retry(
         from loopwright.adapters import registry
 
         registry.agent(agent)  # says which ones there are, before anything is queued
-    arguments = {"note": note, "agent": agent, "model": model}
+    arguments = {"note": note, "agent": agent, "model": model, "allow": list(allow)}
     return asyncio.run(_control("retry", task, arguments, as_json=json, carry_on=True))
 
 

@@ -9,12 +9,13 @@ from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task, VerdictR
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, SETTLED_TASK, LoopState
 from loopwright.ports import Tx
 
-RoleName = Literal["agent", "gate", "setup", "verify"]
+RoleName = Literal["agent", "gate", "setup", "verify", "baseline"]
 ROLES: Final[dict[RoleName, Role]] = {
     "agent": Role.IMPLEMENTER,
     "gate": Role.GATE,
     "setup": Role.SETUP,
     "verify": Role.VERIFY,
+    "baseline": Role.BASELINE,
 }
 NAMES: Final = {role: name for name, role in ROLES.items()}
 

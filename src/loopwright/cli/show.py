@@ -23,6 +23,7 @@ from loopwright.core.findings import VerdictStatus
 from loopwright.core.ids import short_id
 from loopwright.core.model import Loop, Plan, Project, Run, Task
 from loopwright.core.states import LoopState, TaskState
+from loopwright.core.verdicts import is_bad
 from loopwright.engine.commands import check_retry, left_out
 from loopwright.engine.overview import RunView, run_view
 from loopwright.engine.targets import handle
@@ -270,9 +271,13 @@ def _print_gates(row: Plan) -> None:
         return
     passed = row.verdict.status is VerdictStatus.PASSED
     out.print(f"[dim]gate:all[/]  [{'green' if passed else 'red'}]{row.verdict.status.value}[/]")
-    bad = [one for one in row.verdict.commands if one.exit_code != 0 or one.timed_out]
+    bad = [one for one in row.verdict.commands if one.refused]
     for one in bad[:3]:
         how = "ran out of time" if one.timed_out else f"exit code {one.exit_code}"
         out.print(f"  [red]✘[/] {escape(one.name)} ({how})")
         for line in one.tail.rstrip().splitlines()[-5:]:
             out.print("    " + escape(line), soft_wrap=True)
+    if not bad:
+        # Every command ended with 0, and was not believed.
+        for check in list(filter(is_bad, row.verdict.checks))[:3]:
+            out.print(f"  [red]✘[/] {escape(check.name)}", soft_wrap=True)

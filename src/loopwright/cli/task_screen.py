@@ -169,7 +169,7 @@ def _expected(detail: TaskDetail, level: _Level) -> Lines:
 def _signed(result: CommandResult | None) -> tuple[str, str]:
     if result is None:
         return "·", "dim"
-    return ("✔", "green") if result.exit_code == 0 and not result.timed_out else ("✘", "red")
+    return ("✔", "green") if not result.refused else ("✘", "red")
 
 
 def _judged(detail: TaskDetail) -> AttemptView | None:
@@ -185,7 +185,7 @@ def _failing(detail: TaskDetail, room: int) -> Lines:
     over = [one for one in detail.attempts if one.failure]
     latest = over[-1] if over else latest
     if judged is not None and latest.failure in ("gate", "no_change", "setup"):
-        bad = next((one for one in judged.commands if one.exit_code != 0 or one.timed_out), None)
+        bad = next((one for one in judged.commands if one.refused), None)
         if bad is not None:
             how = "ran out of time" if bad.timed_out else f"exit code {bad.exit_code}"
             told = _tail(bad.tail, room) or [Text("  (it printed nothing)", style="dim")]

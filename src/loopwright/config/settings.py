@@ -262,6 +262,20 @@ class Values:
         (),
         "Untracked files of your checkout that each workspace needs, such as .env.",
     )
+    gate_files: tuple[str, ...] = _setting(
+        items(
+            what="a list of patterns relative to the project, without ..; ! in front takes files out",
+            each=lambda pattern: is_inside(pattern.removeprefix("!")),
+            schema={"maxLength": 1000},
+        ),
+        (),
+        "More files that steer the gates, judged as they were before the work; ! in front takes files out.",
+    )
+    red_proof: bool = _setting(
+        SWITCH,
+        default=False,
+        description="Runs a task's acceptance on the tree before its work too: what passes there proves nothing.",
+    )
     environment: tuple[str, ...] = _setting(
         items(
             what="a list of names of environment variables",
@@ -418,6 +432,8 @@ class Values:
             setup=self.setup,
             setup_timeout_s=self.setup_timeout,
             copy_files=self.copy_files,
+            gate_files=self.gate_files,
+            red_proof=self.red_proof,
             environment=self.environment,
             limits=Limits(
                 hard_s=limits.hard,

@@ -45,6 +45,15 @@ class CommandResult:
     output_bytes: int
     tail: str = ""
     timed_out: bool = False
+    tests: int | None = None
+    """How many tests were seen to run inside of it; None when nothing could be seen there."""
+    known_failures: int = 0
+    """Tests that failed, all of which had failed before the work: it did not end with 0 because of them."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether it speaks against the tree."""
+        return self.timed_out or (self.exit_code != 0 and not self.known_failures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict
+from loopwright.core.gate_files import GateFiles
 from loopwright.core.permissions import Permissions
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import (
@@ -28,6 +29,8 @@ class Role(StrEnum):
     SETUP = "setup"
     GATE = "gate"
     VERIFY = "verify"
+    BASELINE = "baseline"
+    """The gate on the tree that work starts from, so that what failed before is not held against it."""
 
 
 class Outcome(StrEnum):
@@ -155,6 +158,8 @@ class Task:
     dependents: tuple[str, ...] = ()
     """Who waits for this one: kept so that its landing touches only them."""
     scope: tuple[str, ...] = ()
+    approved: tuple[str, ...] = ()
+    """Files of the gate that a person allowed it to change, besides those that its scope names."""
     priority: int = 50
     position: int = 0
     status: TaskState
@@ -214,6 +219,8 @@ class Attempt:
     candidate_sha: str | None = None
     candidate_tree: str | None = None
     verdict_id: str | None = None
+    gate_files: GateFiles | None = None
+    """What it did to the files that steer the gate; None when it was not judged."""
     failure: Failure | None = None
     detail: str = ""
     wake_at: datetime | None = None

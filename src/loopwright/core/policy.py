@@ -46,6 +46,10 @@ class Policy:
     setup: str | None = None
     setup_timeout_s: float = 900.0
     copy_files: tuple[str, ...] = ()
+    gate_files: tuple[str, ...] = ()
+    """More files that steer the gate; a pattern that begins with `!` takes files out."""
+    red_proof: bool = False
+    """Acceptance is also run before the work counts: what passes there already proves nothing."""
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""
     limits: Limits = field(default_factory=Limits)

@@ -33,6 +33,10 @@ def implementer(
         parts.append(_listed("It is done when", task.criteria))
     if task.scope:
         parts.append(_listed("Change only these paths", task.scope))
+    if task.approved:
+        parts.append(
+            _listed("A person allowed you to change these files, which judge the work", task.approved)
+        )
     parts.append(_checks(gates))
     if attempt.evidence:
         parts.append(

@@ -1,11 +1,13 @@
 """What follows from the entries of a receipt: outcomes, sums and gaps, from its facts and nothing else."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from loopwright.core.containment import Containment
 from loopwright.core.failures import Failure
 from loopwright.core.findings import VerdictStatus
+from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import Commands, after_setup, each_once
 from loopwright.core.model import Usage
 from loopwright.core.policy import GateCommand
@@ -25,11 +27,17 @@ def derive(body: Mapping[str, Any]) -> Json:
     outcomes = {}
     for task in body["tasks"]:
         commands = task_asked(plan, task)
+        steered = gate_files_of(task)
+        trees = [task["tree"], *([steered["pinned_tree"]] if steered["pinned_tree"] else [])]
+        found = [_found(latest.get((tree, gate_key(commands))), commands) for tree in trees]
+        # With the gate's files as they were and as they are: both must have passed.
+        refused = [status for status in found if status is not VerdictStatus.PASSED]
         outcomes[task["id"]] = task_outcome(
             status=TaskState(task["status"]),
             landed=task["landed_sha"] is not None,
-            verdict=_found(latest.get((task["tree"], gate_key(commands))), commands),
+            verdict=refused[0] if refused else VerdictStatus.PASSED,
             waits_for_quota=_waits_for_quota(task),
+            capped=bool(GateFiles(**steered).is_capped or known_failures(latest, trees, gate_key(commands))),
         )
     whole = plan_asked(body)
     final = latest.get((plan["result_tree"], gate_key(whole)))
@@ -38,6 +46,7 @@ def derive(body: Mapping[str, Any]) -> Json:
         tasks=list(outcomes.values()),
         final=_found(final, whole),
         cancelled=plan["status"] == PlanState.CANCELLED.value,
+        capped=bool(known_failures(latest, [plan["result_tree"]], gate_key(whole))),
     )
     return {
         "outcome": outcome.value,
@@ -61,9 +70,24 @@ def _found(entry: Mapping[str, Any] | None, commands: Sequence[GateCommand]) -> 
     asked = [(c.name, c.command) for c in commands]
     ran = [(c["name"], c["command"]) for c in entry["commands"]]
     counts = entry["checks"]
-    clean = all(c["exit_code"] == 0 and not c["timed_out"] for c in entry["commands"])
+    clean = all(
+        (c["exit_code"] == 0 or c["known_failures"]) and not c["timed_out"] for c in entry["commands"]
+    )
     agrees = asked == ran and clean and counts["passed"] > 0 and not counts["failed"] and not counts["error"]
     return VerdictStatus.FAILED if status is VerdictStatus.PASSED and not agrees else status
+
+
+def known_failures(latest: Mapping[tuple[str, str], Json], trees: Sequence[str], key: str) -> int:
+    """Return how many tests failed on trees that passed nevertheless, because they had failed before the work."""
+    found = [latest[tree, key] for tree in trees if (tree, key) in latest]
+    return sum(command["known_failures"] for entry in found for command in entry["commands"])
+
+
+def gate_files_of(task: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what the attempt that landed did to the gate's files."""
+    landed = [a for a in task["attempts"] if a["candidate_sha"] == task["landed_sha"] is not None]
+    facts = next((a["gate_files"] for a in landed), None)
+    return facts or asdict(GateFiles())
 
 
 def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
@@ -102,6 +126,51 @@ def _sum(values: Sequence[int | None]) -> Json:
     return {"total": total, "complete": len(known) == len(values), "unknown_runs": len(values) - len(known)}
 
 
+def _runner_gaps(commands: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Name what the checks of the final tree cannot show."""
+    gaps = []
+    failing = sum(command["known_failures"] for command in commands)
+    if failing:
+        gaps.append(f"{failing} tests fail on the result that had failed before the plan: they check nothing")
+    unseen = [
+        command["name"] for command in commands if command["tests"] is None and command["name"] != "setup"
+    ]
+    if unseen:
+        gaps.append(
+            f"no tests were seen inside these commands, their exit code alone counts: {_listed(unseen)}"
+        )
+    if any(command["tests"] is not None for command in commands):
+        gaps.append(
+            "tests run the work's own code: one that was made to deceive its test runner is not excluded"
+        )
+    return gaps
+
+
+def _gate_gaps(task: Mapping[str, Any]) -> list[str]:
+    """Name the gate's files that were changed and that no one else has looked at."""
+    facts, name = gate_files_of(task), repr(task["key"])
+    gaps = []
+    for key, words in (
+        ("exempt", "changed files of the gate with leave, and no reviewer looked at them"),
+        ("uncompared", "changed files of the gate, and whether they ask for less now was not compared"),
+    ):
+        if facts[key]:
+            gaps.append(f"task {name} {words}: {_listed(facts[key])}")
+    if facts["red_proof"] is False:
+        gaps.append(f"the acceptance of task {name} passed before its work too: it proves nothing")
+    elif facts["red_proof"] is None and task["acceptance"] and task["landed_sha"] is not None:
+        gaps.append(
+            f"the acceptance of task {name} was not run before its work: whether it can fail is not known"
+        )
+    if facts["weakened"]:
+        gaps.append(f"task {name} asks for less than before: {_listed(facts['weakened'])}")
+    return gaps
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+
+
 def _gaps(
     body: Mapping[str, Any], final: Mapping[str, Any] | None, spent: Sequence[Mapping[str, Any]]
 ) -> list[str]:
@@ -115,6 +184,7 @@ def _gaps(
         gaps.append("gate:all has not passed on exactly the tree of the result")
     elif final and final["checks"]["skipped"]:
         gaps.append(f"{final['checks']['skipped']} checks of gate:all were skipped on the result")
+    gaps += _runner_gaps(final["commands"] if final else ())
     for task in body["tasks"]:
         if task["status"] == TaskState.CANCELLED.value:
             gaps.append(f"task {task['key']!r} was cancelled by a person: nothing asks for it")
@@ -122,6 +192,7 @@ def _gaps(
         if not task["acceptance"]:
             by = "gate:all alone checked it" if plan["gates"] else "nothing checked it"
             gaps.append(f"task {task['key']!r} has no acceptance command of its own: {by}")
+        gaps += _gate_gaps(task)
         if task["criteria"]:
             gaps.append(
                 f"task {task['key']!r} has {task['criteria']} criteria in words: only commands were run"

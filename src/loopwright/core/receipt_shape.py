@@ -64,6 +64,26 @@ def _command(value: Any) -> bool:
     return named and all(test(value[name]) for name, test in _COMMAND.items())
 
 
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_text, value))
+
+
+_GATE_FILES: Final[dict[str, _Test]] = {
+    "pinned": _texts,
+    "pinned_tree": _maybe(_sha),
+    "exempt": _texts,
+    "uncompared": _texts,
+    "weakened": _texts,
+    "added_tests": _count,
+    "red_proof": _maybe(_flag),
+}
+
+
+def _gate_files(value: Any) -> bool:
+    named = isinstance(value, dict) and value.keys() == _GATE_FILES.keys()
+    return named and all(test(value[name]) for name, test in _GATE_FILES.items())
+
+
 _RAN: Final[dict[str, Any]] = {
     "name": _text,
     "command": _text,
@@ -71,6 +91,8 @@ _RAN: Final[dict[str, Any]] = {
     "timed_out": _flag,
     "output_sha256": _text,
     "output_bytes": _count,
+    "tests": _maybe(_count),
+    "known_failures": _count,
 }
 _RECEIPT: Final[dict[str, Any]] = {
     "schema": _one_of((SCHEMA,)),
@@ -101,7 +123,15 @@ _RECEIPT: Final[dict[str, Any]] = {
             "tree": _maybe(_sha),
             "parent_sha": _maybe(_sha),
             "diff_sha256": _maybe(_text),
-            "attempts": [{"state": _text, "failure": _maybe(_text), "wait_reason": _text}],
+            "attempts": [
+                {
+                    "state": _text,
+                    "failure": _maybe(_text),
+                    "wait_reason": _text,
+                    "candidate_sha": _maybe(_sha),
+                    "gate_files": _maybe(_gate_files),
+                }
+            ],
         }
     ],
     "verdicts": [

@@ -239,6 +239,7 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
         "depends_on": list(task.depends_on),
         "described_sha256": _hash_of([task.description, *task.criteria]),
         "criteria": len(task.criteria),
+        "approved": list(task.approved),
         "acceptance": [_command(one) for one in task.acceptance],
         "landed_sha": task.landed_sha,
         "tree": judged.candidate_tree if judged else None,
@@ -259,6 +260,7 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
                 "candidate_sha": a.candidate_sha,
                 "candidate_tree": a.candidate_tree,
                 "verdict_id": a.verdict_id,
+                "gate_files": asdict(a.gate_files) if a.gate_files else None,
                 **_moments(a, "created_at", "ended_at"),
             }
             for a in ordered

@@ -94,7 +94,7 @@ def judge(checks: Sequence[Check], commands: Sequence[CommandResult]) -> Verdict
             status=VerdictStatus.UNVERIFIED, checks=unique, reason="no command checks this; add a gate"
         )
     bad = sum(map(is_bad, unique))
-    refused = any(c.exit_code != 0 or c.timed_out for c in commands)
+    refused = any(command.refused for command in commands)
     status = VerdictStatus.FAILED if bad or refused or not unique else VerdictStatus.PASSED
     reason = f"{bad} of {len(unique)} checks failed" if status is VerdictStatus.FAILED else ""
     return Verdict(status=status, checks=bounded(unique), commands=tuple(commands), reason=reason)
@@ -104,7 +104,7 @@ def passed(verdict: Verdict | None) -> bool:
     """Say whether a verdict passes on its own facts, not only by its name."""
     if verdict is None or verdict.status is not VerdictStatus.PASSED:
         return False
-    refused = any(c.exit_code != 0 or c.timed_out for c in verdict.commands)
+    refused = any(command.refused for command in verdict.commands)
     held = any(check.status is CheckStatus.PASSED for check in verdict.checks)
     return held and not refused and not any(map(is_bad, verdict.checks))
 
@@ -152,7 +152,7 @@ def evidence(verdict: Verdict, *, limit: int = MAX_EVIDENCE) -> str:
     failed = [
         c
         for its_id, c in whole_commands.items()
-        if c.exit_code != 0 or c.timed_out or any(check.id.startswith(f"{its_id}/") for check in bad)
+        if c.refused or any(check.id.startswith(f"{its_id}/") for check in bad)
     ]
     parts = [f"{len(bad)} of {len(verdict.checks)} checks failed."]
     listed = "".join(_listed(check, brief=check.id in whole_commands) for check in bad[:50])
@@ -182,9 +182,17 @@ def ladder(
 
 
 def task_outcome(
-    *, status: TaskState, landed: bool, verdict: VerdictStatus | None, waits_for_quota: bool = False
+    *,
+    status: TaskState,
+    landed: bool,
+    verdict: VerdictStatus | None,
+    waits_for_quota: bool = False,
+    capped: bool = False,
 ) -> Outcome:
-    """Say what the facts prove about a task; `verdict` is the one on exactly the tree that landed."""
+    """Say what the facts prove about a task; `verdict` is the one on exactly the tree that landed.
+
+    `capped` is work that changed what judges it, where nobody but its author can say whether less is asked for now.
+    """
     if status is TaskState.CANCELLED:
         return Outcome.CANCELLED
     if status is TaskState.AWAITING_RESPONSE:
@@ -192,14 +200,19 @@ def task_outcome(
     if status is not TaskState.COMPLETE:
         return Outcome.WAITING_QUOTA if waits_for_quota else Outcome.NOT_VERIFIED
     if verdict is VerdictStatus.PASSED:
-        return Outcome.VERIFIED if landed else Outcome.NO_CHANGE_PROVEN
+        if not landed:
+            return Outcome.NO_CHANGE_PROVEN
+        return Outcome.VERIFIED_WITH_GAPS if capped else Outcome.VERIFIED
     return Outcome.UNVERIFIED if verdict is VerdictStatus.UNVERIFIED else Outcome.NOT_VERIFIED
 
 
 def plan_outcome(
-    *, tasks: Sequence[Outcome], final: VerdictStatus | None, cancelled: bool = False
+    *, tasks: Sequence[Outcome], final: VerdictStatus | None, cancelled: bool = False, capped: bool = False
 ) -> Outcome:
-    """Say what the facts prove about a plan; `final` is gate:all on exactly the result's tree."""
+    """Say what the facts prove about a plan; `final` is gate:all on exactly the result's tree.
+
+    It is `capped` when it passed with failures that had been there before the plan.
+    """
     if cancelled or (tasks and all(outcome is Outcome.CANCELLED for outcome in tasks)):
         return Outcome.CANCELLED
     for stops in (Outcome.NEEDS_HUMAN, Outcome.WAITING_QUOTA, Outcome.QUARANTINED, Outcome.NOT_VERIFIED):
@@ -210,7 +223,7 @@ def plan_outcome(
     if final is not VerdictStatus.PASSED:
         return Outcome.NOT_VERIFIED
     whole = all(outcome in (Outcome.VERIFIED, Outcome.NO_CHANGE_PROVEN) for outcome in tasks)
-    return Outcome.VERIFIED if whole else Outcome.VERIFIED_WITH_GAPS
+    return Outcome.VERIFIED if whole and not capped else Outcome.VERIFIED_WITH_GAPS
 
 
 def keep_start(text: str, limit: int) -> str:

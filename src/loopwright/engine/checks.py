@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from loopwright.core.errors import Denied, GitFailed, UserError
@@ -17,6 +17,7 @@ from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictReco
 from loopwright.core.policy import GateCommand
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
+from loopwright.core.witnesses import Baseline, Witnessed, held_against, is_test_runner
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
 from loopwright.engine.moves import MACHINE, move_run
 from loopwright.engine.runs import drive_command
@@ -60,6 +61,10 @@ class Judging:
     commands: tuple[GateCommand, ...]
     still_mine: Callable[[Tx], None]
     """Raises when the leg that asks was taken over."""
+    before: str | None = None
+    """The commit that the work started from: its tests must all be there still."""
+    exempt: tuple[str, ...] = ()
+    """Files whose tests need not be."""
 
 
 async def judge(
@@ -73,8 +78,10 @@ async def judge(
     known = await world.store.read(
         lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
     )
-    # A verification asks anew, but only once: what its own run found before a crash still counts.
-    mine = [one for one in known if ask.role is not Role.VERIFY or one.run_id == ask.plan.verify_run_id]
+    # A verification asks anew, but only once: what its own run found before a crash still counts. A baseline is
+    # asked for when the files of those that there are were gone.
+    own = {Role.VERIFY: ask.plan.verify_run_id, Role.BASELINE: None}
+    mine = [one for one in known if ask.role not in own or one.run_id == own[ask.role]]
     if mine:
         return mine[0], mine[0].verdict
     run = await _gate_run(world, ask)
@@ -86,12 +93,17 @@ async def judge(
     if ended.exit.ended_by == "lost":
         await world.keepers.sweep(run.id)
     verdict = world.gate.verdict(request, ended.exit)
+    seen = world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands)
     if ended.interrupted:
         verdict = Verdict(status=VerdictStatus.BROKEN, reason="the gate was interrupted")
     denial = denial_in(walls, verdict)
+    failure = Failure.ENVIRONMENT if denial is not None else None
     if denial is not None:
         verdict = Verdict(status=VerdictStatus.BROKEN, reason=denial, commands=verdict.commands)
-    failure = Failure.ENVIRONMENT if denial is not None else None
+    elif verdict.status in _JUDGED:
+        before = await _baseline(world, repository, ask, seen, interrupt)
+        if before is not None or any(seen):
+            verdict = held_against(verdict, seen, before)
     record = await world.store.transact(
         f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, ended.exit, failure)
     )
@@ -113,6 +125,61 @@ def denial_in(walls: Walls, verdict: Verdict) -> str | None:
         return None
     failed = [one for one in verdict.commands if one.exit_code != 0]
     return walls.denial([line for one in failed for line in one.tail.splitlines()])
+
+
+async def _baseline(
+    world: World,
+    repository: Repository,
+    ask: Judging,
+    seen: Sequence[Witnessed | None],
+    interrupt: asyncio.Event,
+) -> Baseline | None:
+    """Return what the project's gates saw on the tree that the work started from; they run there once.
+
+    Only if there is something to compare: tests were seen in a gate now, or a gate is a test runner by its name.
+    """
+    gates = {gate.command for gate in ask.plan.gates}
+    ran = with_setup(ask.plan, ask.commands)
+    in_gates = any(one for one, command in zip(seen, ran, strict=True) if command.command in gates)
+    if ask.before is None or not (in_gates or any(map(is_test_runner, gates))):
+        return None
+    tree = await repository.tree_of(ask.before)
+    if tree == ask.tree:
+        return None
+    found = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=tree))
+    known = (_seen_by(world, ask.plan, record) for record in found)
+    before = next((one for one in known if one is not None), None)
+    if before is None:
+        asked = replace(
+            ask,
+            role=Role.BASELINE,
+            sha=ask.before,
+            tree=tree,
+            commands=ask.plan.gates,
+            before=None,
+            exempt=(),
+        )
+        record, _ = await judge(world, repository, asked, interrupt)
+        before = _seen_by(world, ask.plan, record) if record is not None else None
+    return None if before is None else Baseline(seen=before, exempt=_prefixes(ask.exempt))
+
+
+def _seen_by(world: World, plan: Plan, record: VerdictRecord) -> dict[str, Witnessed] | None:
+    """Return what a gate saw inside its test runners by command, provided that it ran all gates of the plan."""
+    ran = [result.command for result in record.verdict.commands]
+    if not {gate.command for gate in plan.gates} <= set(ran):
+        return None
+    found = world.gate.witnessed(world.paths.run(record.run_id), len(ran))
+    if found is None:
+        return None  # it ran on another machine, or its files were cleaned up
+    return {command: one for command, one in zip(ran, found, strict=True) if one is not None}
+
+
+def _prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return how the ids of tests in these files begin: with the path, or with the name of the module."""
+    stems = [path.removesuffix(".py") for path in paths]
+    dotted = [f"{stem.replace('/', '.')}." for stem in stems]
+    return (*paths, *dotted, *(f"{PurePosixPath(stem).name}." for stem in stems))
 
 
 async def gate_request(

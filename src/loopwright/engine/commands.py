@@ -285,6 +285,9 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
     steer = {
         name: command.arguments[name] for name in ("note", "agent", "model") if command.arguments.get(name)
     }
+    allowed = command.arguments.get("allow") or ()
+    if allowed:
+        steer["approved"] = tuple(dict.fromkeys((*task.approved, *allowed)))
     task = tx.update(
         Task,
         task.id,

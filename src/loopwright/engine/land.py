@@ -1,6 +1,7 @@
 """From a finished run to a commit on the plan branch: build the candidate, gate exactly that, land exactly that."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -9,14 +10,16 @@ from typing import Any
 from loopwright.core.errors import CannotRun, FenceLost, LeaseLost, MergeConflict
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, Outcome, Plan, Project, Role, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import AttemptState, TaskState
-from loopwright.core.verdicts import evidence
+from loopwright.core.verdicts import evidence, task_outcome
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, trailers
+from loopwright.engine.pinning import pin
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Tx
 
@@ -85,12 +88,32 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         told = f"It changes the same places as work that landed meanwhile: {', '.join(conflict.paths)}"
         await _reject(landing, Failure.CONFLICT, told, evidence=f"{told}\n{conflict.detail}")
         return None
-    record_id, verdict = await _judged(landing, candidate, interrupt)
+    pinning = await pin(landing.repository, landing.project, landing.plan, landing.task, candidate)
+    facts = pinning.facts
     judged: dict[str, Any] = {
-        "verdict_id": record_id,
         "candidate_parent": tip,
         "candidate_tree": candidate.tree,
+        "gate_files": facts,
     }
+    if pinning.refused:
+        told = "It weakens checks that were there before"
+        named = f"{told}: {'; '.join(pinning.refused[:3])}"
+        await _reject(landing, Failure.GATE, named, evidence=_tampering(told, pinning.refused), **judged)
+        return None
+    if pinning.pinned is not None:
+        # First, because what fails here need not be run with the agent's own files at all.
+        record_id, verdict = await _judged(landing, pinning.pinned, interrupt, facts)
+        judged["gate_files"] = facts = replace(facts, pinned_tree=pinning.pinned.tree)
+        if verdict.status is VerdictStatus.FAILED:
+            told = f"With the gate's files as they were before: {_first_line(verdict)}"
+            more = _tampering("The gate was run with these files as they were before", facts.pinned)
+            judged["verdict_id"] = record_id
+            await _reject(landing, Failure.GATE, told, evidence=f"{more}\n\n{evidence(verdict)}", **judged)
+            return None
+        if verdict.status is VerdictStatus.BROKEN:
+            raise CannotRun(f"the gate could not run: {verdict.reason}")
+    record_id, verdict = await _judged(landing, candidate, interrupt, facts)
+    judged["verdict_id"] = record_id
     match verdict.status:
         case VerdictStatus.BROKEN:
             raise CannotRun(f"the gate could not run: {verdict.reason}")
@@ -105,7 +128,8 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         case _ if candidate.empty:
             await _nothing_to_land(landing, candidate, verdict, record_id)
         case _:
-            return await _approve(landing, candidate, record_id)
+            facts = replace(facts, red_proof=await _failed_before(landing, candidate, interrupt))
+            return await _approve(landing, candidate, record_id, facts)
     return None
 
 
@@ -116,7 +140,7 @@ async def _author(landing: Landing) -> tuple[Run, datetime]:
 
 
 async def _judged(
-    landing: Landing, candidate: Candidate, interrupt: asyncio.Event
+    landing: Landing, candidate: Candidate, interrupt: asyncio.Event, facts: GateFiles
 ) -> tuple[str | None, Verdict]:
     """Gate the candidate; a gate that could not run is asked again, because the agent's work is not at fault."""
     ask = Judging(
@@ -128,6 +152,8 @@ async def _judged(
         tree=candidate.tree,
         commands=task_commands(landing.plan, landing.task),
         still_mine=landing.still_mine,
+        before=candidate.parent,
+        exempt=facts.exempt,
     )
     tries = 0
     while True:
@@ -139,7 +165,28 @@ async def _judged(
         await landing.world.clock.sleep(pause.total_seconds())
 
 
-async def _approve(landing: Landing, candidate: Candidate, record_id: str | None) -> Attempt:
+async def _failed_before(landing: Landing, candidate: Candidate, interrupt: asyncio.Event) -> bool | None:
+    """Say whether the task's acceptance fails without its work, as it should; None when that is not asked or known."""
+    if not landing.plan.policy.red_proof or not landing.task.acceptance:
+        return None
+    ask = Judging(
+        project=landing.project,
+        plan=landing.plan,
+        attempt=landing.attempt,
+        role=Role.BASELINE,
+        sha=candidate.parent,
+        tree=await landing.repository.tree_of(candidate.parent),
+        commands=landing.task.acceptance,
+        still_mine=landing.still_mine,
+    )
+    _, verdict = await judge(landing.world, landing.repository, ask, interrupt)
+    known = {VerdictStatus.FAILED: True, VerdictStatus.PASSED: False}
+    return known.get(verdict.status)
+
+
+async def _approve(
+    landing: Landing, candidate: Candidate, record_id: str | None, facts: GateFiles
+) -> Attempt:
     def approve(tx: Tx) -> Attempt:
         if need(tx.get(Attempt, landing.attempt.id), "the attempt").interrupt:
             raise Interrupted  # once it is LANDING, a cancel is refused: so this is the last moment
@@ -153,6 +200,7 @@ async def _approve(landing: Landing, candidate: Candidate, record_id: str | None
             candidate_sha=candidate.sha,
             candidate_tree=candidate.tree,
             verdict_id=record_id,
+            gate_files=facts,
         )
 
     return await landing.world.store.transact("attempt.landing", approve)
@@ -192,8 +240,16 @@ async def _record_landed(landing: Landing, sha: str) -> None:
             tx.update(Task, task.id, landed_sha=sha)  # cancelled after an earlier attempt had landed it
             return
         judged = tx.find(VerdictRecord, plan_id=task.plan_id, tree=tree)
-        verified = any(one.verdict.status is VerdictStatus.PASSED for one in judged)
-        outcome = Outcome.VERIFIED if verified else Outcome.UNVERIFIED
+        passed = [one.verdict for one in judged if one.verdict.status is VerdictStatus.PASSED]
+        known = any(command.known_failures for verdict in passed for command in verdict.commands)
+        # An earlier attempt may have landed it, just before everything was killed.
+        by = [one for one in tx.find(Attempt, task_id=task.id) if one.candidate_sha == sha]
+        outcome = task_outcome(
+            status=TaskState.COMPLETE,
+            landed=True,
+            verdict=VerdictStatus.PASSED if passed else VerdictStatus.UNVERIFIED,
+            capped=known or any(one.gate_files is not None and one.gate_files.is_capped for one in by),
+        )
         complete_task(tx, task, outcome=outcome, landed_sha=sha)
 
     await landing.world.store.transact("attempt.landed", landed)
@@ -250,6 +306,16 @@ async def _reject(
         )
 
     await landing.world.store.transact("attempt.rejected", reject)
+
+
+def _tampering(told: str, names: Sequence[str]) -> str:
+    """Tell the next attempt what the gate's files are, and how a change of them is meant to be allowed."""
+    listed = "\n".join(f"- {name}" for name in names[:50])
+    return (
+        f"{told}:\n{listed}\nThese files belong to the gate. Leave them as they are, and add new tests in new files. "
+        "If the task cannot be done without changing them, say so and stop: a person can allow it, in the task's scope "
+        "or with `loopwright retry TASK --allow FILE`."
+    )
 
 
 def _first_line(verdict: Verdict) -> str:

@@ -7,9 +7,9 @@ from typing import Any
 from loopwright.core.errors import CannotRun, Denied, FenceLost, GitFailed, StaleVersion, UserError
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gates import plan_commands
-from loopwright.core.model import Leg, Loop, Outcome, Plan, Project, Role, Task
+from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Role, Task
 from loopwright.core.retry import backoff
-from loopwright.core.states import LoopState, PlanState, TaskState
+from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.core.verdicts import plan_outcome
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
@@ -73,6 +73,11 @@ class VerifyLeg:
             raise FenceLost(f"the verification of {plan.id} was taken over, or is over")
         return plan
 
+    def _exempt(self, tx: Tx) -> tuple[str, ...]:
+        """Return the files of the gate that the plan's tasks had leave to change."""
+        landed = tx.find(Attempt, plan_id=self._leg.subject, state=AttemptState.LANDED)
+        return tuple(path for one in landed if one.gate_files is not None for path in one.gate_files.exempt)
+
     def _still_mine(self, tx: Tx) -> None:
         self._mine(tx)
 
@@ -93,6 +98,8 @@ class VerifyLeg:
             tree=await repository.tree_of(sha),
             commands=plan_commands(plan, acceptance),
             still_mine=self._still_mine,
+            before=plan.base_sha,
+            exempt=await self._world.store.read(self._exempt),
         )
         _, verdict = await judge(self._world, repository, ask, interrupt)
         if verdict.status is VerdictStatus.BROKEN:
@@ -104,7 +111,9 @@ class VerifyLeg:
             await self.break_off("the plan branch moved while gate:all ran")
             return
         outcome = plan_outcome(
-            tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks], final=verdict.status
+            tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks],
+            final=verdict.status,
+            capped=any(command.known_failures for command in verdict.commands),
         )
         await self._world.store.transact("verify.over", lambda tx: self._over(tx, verdict, sha, outcome))
 

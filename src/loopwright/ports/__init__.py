@@ -17,7 +17,16 @@ from loopwright.ports.agents import (
 from loopwright.ports.clock import Clock, Failpoint, Ids, no_failpoint
 from loopwright.ports.dispatch import Engine, Execute
 from loopwright.ports.gates import Gate, GateRequest
-from loopwright.ports.git import Base, Candidate, Repository, Snapshot, Trailers, Tripwire
+from loopwright.ports.git import (
+    Base,
+    Candidate,
+    Entry,
+    FileChange,
+    Repository,
+    Snapshot,
+    Trailers,
+    Tripwire,
+)
 from loopwright.ports.home import Membership, StateFiles
 from loopwright.ports.processes import Exit, Keepers, OutputLine, RunSpec, Sighting
 from loopwright.ports.sandbox import NoSandbox, Reach, Sandbox
@@ -35,9 +44,11 @@ __all__ = [
     "Candidate",
     "Clock",
     "Engine",
+    "Entry",
     "Execute",
     "Exit",
     "Failpoint",
+    "FileChange",
     "Folded",
     "Gate",
     "GateRequest",

@@ -1,6 +1,6 @@
 """Judging a tree."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -8,6 +8,7 @@ from typing import Protocol
 from loopwright.core.findings import Verdict
 from loopwright.core.homes import HomeView
 from loopwright.core.policy import GateCommand
+from loopwright.core.witnesses import Witnessed
 from loopwright.ports.processes import Exit, RunSpec
 
 
@@ -35,3 +36,6 @@ class Gate(Protocol):
 
     def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
         """Compute the verdict outside the sandbox, from what the keeper recorded."""
+
+    def witnessed(self, directory: Path, count: int) -> Sequence[Witnessed | None] | None:
+        """Return what was seen inside the test runners of a run's commands; None when its files are gone."""

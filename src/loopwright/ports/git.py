@@ -32,6 +32,24 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What stands at a path of a tree."""
+
+    mode: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """One path that differs between two trees."""
+
+    path: str
+    """Relative to the top of the repository."""
+    before: Entry | None
+    after: Entry | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """Tip of the plan branch merged with an attempt: the tree that is gated and that lands."""
 
@@ -40,6 +58,8 @@ class Candidate:
     tree: str
     empty: bool
     """The merge changes nothing against the tip."""
+    changes: tuple[FileChange, ...] = ()
+    """What the attempt changes against the tip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +115,14 @@ class Repository(Protocol):
         self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
     ) -> Candidate:
         """Merge in memory; raise `MergeConflict`."""
+
+    async def laid_over(
+        self, candidate: Candidate, *, restore: Sequence[FileChange], texts: Mapping[str, str]
+    ) -> Candidate:
+        """Return the candidate with some changes taken back and some files replaced; it lands nowhere."""
+
+    async def contents(self, ids: Sequence[str]) -> list[str]:
+        """Return the texts of files by the ids of their entries."""
 
     async def checkout(self, path: Path, sha: str, *, copy_files: Sequence[str] = ()) -> None:
         """Make a private tree of `sha` to run gates in."""

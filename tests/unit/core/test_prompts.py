@@ -40,6 +40,12 @@ def test_description_criteria_and_scope_are_passed_on() -> None:
     assert "Change only these paths:\n- src/cache/**" in text
 
 
+def test_leave_to_change_a_file_of_the_gate_is_told() -> None:
+    assert "allowed you to change these files, which judge the work:\n- tests/test_a.py" in told(
+        approved=("tests/test_a.py",)
+    )
+
+
 def test_the_commands_that_will_judge_are_named_in_their_order() -> None:
     assert "all of them must pass:\n- tests: pytest -q\n- lint: ruff check ." in told()
 

@@ -12,6 +12,7 @@ import pytest
 
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.gate_files import GateFiles
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, Usage, VerdictRecord
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.receipts import (
@@ -260,6 +261,8 @@ def test_a_plan_without_agent_runs_cost_nothing():
 
 def test_what_was_not_checked_is_said_in_plain_words():
     assert build()["not_checked"] == [
+        "no tests were seen inside these commands, their exit code alone counts: all, own",
+        "the acceptance of task 't1' was not run before its work: whether it can fail is not known",
         "task 't2' has no acceptance command of its own: gate:all alone checked it",
         "task 't2' has 1 criteria in words: only commands were run",
         "2 agent runs had the permission mode 'edit': what else they did is not known",
@@ -276,6 +279,89 @@ def test_skipped_checks_of_the_final_gate_are_a_gap():
     receipt = build(verdicts=[*JUDGED, verdict_record(6, TREE2, WHOLE, checks=checks)])
     assert receipt["not_checked"][0] == "1 checks of gate:all were skipped on the result"
     assert receipt["outcome"] == "verified"
+
+
+def steered(**facts):
+    """A plan whose first task changed files of the gate."""
+    tries = rows()["attempts"]
+    tries[0] = replace(tries[0], gate_files=GateFiles(**facts))
+    return tries
+
+
+def test_work_that_changed_what_judges_it_needs_a_verdict_with_the_files_as_they_were():
+    tries = steered(pinned=("tests/test_a.py",), pinned_tree=sha("7"))
+    refused = build(attempts=tries)
+    assert refused["tasks"][0]["outcome"] == "not_verified"
+    receipt = build(attempts=tries, verdicts=[*rows()["verdicts"], verdict_record(7, sha("7"), FIRST)])
+    assert receipt["outcome"] == "verified"
+    assert verify_receipt(json.loads(render(receipt)), FACTS) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "gap"),
+    [
+        (
+            {"exempt": ("tests/test_a.py",)},
+            "changed files of the gate with leave, and no reviewer looked at them",
+        ),
+        (
+            {"uncompared": ("a.test.js",)},
+            "changed files of the gate, and whether they ask for less now was not compared",
+        ),
+    ],
+)
+def test_changed_files_of_the_gate_that_nobody_else_looked_at_are_a_gap(facts, gap):
+    receipt = build(attempts=steered(**facts))
+    assert [t["outcome"] for t in receipt["tasks"]] == ["verified_with_gaps", "verified"]
+    assert receipt["outcome"] == "verified_with_gaps"
+    ((path,),) = facts.values()
+    assert f"task 't1' {gap}: {path}" in receipt["not_checked"]
+
+
+def test_acceptance_that_passed_before_the_work_proves_nothing():
+    receipt = build(attempts=steered(red_proof=False))
+    assert receipt["tasks"][0]["outcome"] == "verified_with_gaps"
+    assert (
+        "the acceptance of task 't1' passed before its work too: it proves nothing" in receipt["not_checked"]
+    )
+    proven = build(attempts=steered(red_proof=True))
+    assert proven["outcome"] == "verified"
+    assert not any("acceptance of task 't1'" in gap for gap in proven["not_checked"])
+
+
+def test_many_files_and_what_they_no_longer_ask_for_are_named_in_part():
+    receipt = build(attempts=steered(exempt=tuple(map(str, range(12))), weakened=("a: test_a was removed",)))
+    assert any(gap.endswith("8, 9 and 2 more") for gap in receipt["not_checked"])
+    assert "task 't1' asks for less than before: a: test_a was removed" in receipt["not_checked"]
+
+
+def test_failures_that_were_there_before_are_a_gap_of_the_task_and_of_the_plan():
+    known = verdict_record(6, TREE2, WHOLE)
+    results = (
+        replace(known.verdict.commands[0], exit_code=1, tests=5, known_failures=2),
+        *known.verdict.commands[1:],
+    )
+    known = replace(known, verdict=replace(known.verdict, commands=results))
+    receipt = build(verdicts=[*JUDGED, known])
+    assert receipt["outcome"] == "verified_with_gaps"
+    assert (
+        "2 tests fail on the result that had failed before the plan: they check nothing"
+        in receipt["not_checked"]
+    )
+    assert any("made to deceive its test runner" in gap for gap in receipt["not_checked"])
+    own, rest = JUDGED[0].verdict.commands
+    landed = replace(JUDGED[0].verdict, commands=(own, replace(rest, exit_code=1, tests=5, known_failures=2)))
+    first = build(verdicts=[replace(JUDGED[0], verdict=landed), JUDGED[1], verdict_record(6, TREE2, WHOLE)])
+    assert [t["outcome"] for t in first["tasks"]] == ["verified_with_gaps", "verified"]
+
+
+@pytest.mark.parametrize("facts", ["x", {}, {"pinned": [1]}])
+def test_gate_files_of_another_shape_are_no_receipt(facts):
+    receipt = json.loads(render(build()))
+    receipt["tasks"][0]["attempts"][0]["gate_files"] = facts
+    assert shape_problems(receipt) == [
+        f"receipt.tasks[0].attempts[0].gate_files: {facts!r} cannot stand here"
+    ]
 
 
 def test_setup_is_part_of_what_was_asked():

@@ -470,6 +470,19 @@ async def test_a_retry_queues_the_next_attempt_with_new_limits_and_reopens_what_
     assert balanced(home)
 
 
+async def test_leave_to_change_a_file_of_the_gate_is_kept_with_the_task_and_on_record() -> None:
+    home, [leg] = await running(planned("a"), policy=Policy(max_attempts=1))
+    home.hand.fail(leg, Failure.GATE)
+    await home.turn()
+    await home.command("retry", home.task("a").id, allow=["tests/test_a.py"])
+    [again] = await home.turn()
+    home.hand.fail(again, Failure.GATE)
+    await home.turn()
+    await home.command("retry", home.task("a").id, allow=["tests/test_a.py", "conftest.py"])
+    assert home.task("a").approved == ("tests/test_a.py", "conftest.py")
+    assert home.events("task_retried")[-1].payload["approved"] == ["tests/test_a.py", "conftest.py"]
+
+
 async def test_a_retry_forgets_failed_calls_and_the_mark_of_the_last_failure() -> None:
     home, [leg] = await running(planned("a"), policy=Policy(max_call_retries=0))
     failed = home.hand.fail(leg, Failure.CRASH, "gone", lasted=1)

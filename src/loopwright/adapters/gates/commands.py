@@ -9,11 +9,20 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.gates import runner
-from loopwright.adapters.gates.records import NoRecords, Record, folder_of, read_records
+from loopwright.adapters.gates.records import (
+    NoRecords,
+    Record,
+    folder_of,
+    read_records,
+    read_seen,
+    witness_of,
+)
 from loopwright.adapters.gates.text import STATUS, clean, line_checks
+from loopwright.adapters.gates.witnesses import prepare
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.policy import Limits
 from loopwright.core.verdicts import command_checks, command_id, gate_key, judge
+from loopwright.core.witnesses import Witnessed
 from loopwright.keeper import redact
 from loopwright.ports import Exit, GateRequest, RunSpec
 
@@ -43,6 +52,8 @@ class OutputLimits:
     mark_bytes: int = 1024 * 1024
     """For lines that name a check, found between start and end."""
     junit_bytes: int = 16 * 1024 * 1024
+    seen_bytes: int = 64 * 1024 * 1024
+    """For what is seen inside test runners."""
 
 
 class CommandGate:
@@ -71,6 +82,7 @@ class CommandGate:
             "limits": asdict(self._limits),
             "term_grace_s": self._term_grace_s,
             "wrapper": list(request.wrapper),
+            "witness": witness_of(folder) or prepare(request.commands),
             "redact": {
                 "program": redact.__file__,
                 # By name, not by value: the runner finds the values in its environment, so no file holds them.
@@ -100,6 +112,13 @@ class CommandGate:
             ),
             secrets=secrets,
         )
+
+    def witnessed(self, directory: Path, count: int) -> list[Witnessed | None] | None:
+        """Return what was seen inside the test runners of a run's commands; None when its files are gone."""
+        try:
+            return read_seen(directory, count)
+        except NoRecords:
+            return None
 
     def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
         """Compute the verdict from the runner's records; asked again, it finds the same."""

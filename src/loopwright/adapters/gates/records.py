@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.adapters.gates.witnesses import read_witness
 from loopwright.core.policy import GateCommand
+from loopwright.core.witnesses import Witnessed
 
 SCHEMA: Final = "loopwright.gate/1"
 _MAX_RESULTS: Final = 64 * 1024 * 1024
@@ -50,13 +52,7 @@ def output_file(directory: Path, position: int) -> Path:
 def read_records(directory: Path, commands: Sequence[GateCommand]) -> tuple[Record, ...]:
     """Return one record for each command, or raise `NoRecords` with the reason."""
     folder = folder_of(directory)
-    try:
-        with (folder / "results.json").open("rb") as file:
-            data = json.loads(file.read(_MAX_RESULTS))
-    except FileNotFoundError:
-        raise NoRecords("the gate left no results") from None
-    except (OSError, ValueError) as error:
-        raise NoRecords(f"the gate's results cannot be read: {error}") from error
+    data = _results(folder)
     try:
         if data["schema"] != SCHEMA or data["complete"] is not True or len(data["commands"]) != len(commands):
             raise NoRecords("the gate did not run all of its commands")
@@ -65,6 +61,37 @@ def read_records(directory: Path, commands: Sequence[GateCommand]) -> tuple[Reco
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise NoRecords(f"the gate's results have another shape: {error!r}") from error
+
+
+def witness_of(folder: Path) -> Any:
+    """Return how a run's commands are seen, if that was settled: a run that is taken over keeps it."""
+    try:
+        return json.loads((folder / "job.json").read_text(encoding="utf-8"))["witness"]
+    except FileNotFoundError:
+        return None
+
+
+def read_seen(directory: Path, count: int) -> list[Witnessed | None]:
+    """Return what was seen inside the test runners of each command, or raise `NoRecords`."""
+    folder = folder_of(directory)
+    entries, settled = _results(folder)["commands"], witness_of(folder)
+    if settled is None or len(entries) != count:
+        raise NoRecords("the gate did not run all of its commands")
+    found: list[Witnessed | None] = []
+    for n, (entry, how) in enumerate(zip(entries, settled["commands"], strict=True), 1):
+        seen = entry["seen"] and _file(folder / f"{n}.seen", entry["seen"]["sha256"])
+        found.append(read_witness(seen, how["names"]) if seen else None)
+    return found
+
+
+def _results(folder: Path) -> Any:
+    try:
+        with (folder / "results.json").open("rb") as file:
+            return json.loads(file.read(_MAX_RESULTS))
+    except FileNotFoundError:
+        raise NoRecords("the gate left no results") from None
+    except (OSError, ValueError) as error:
+        raise NoRecords(f"the gate's results cannot be read: {error}") from error
 
 
 def _record(folder: Path, position: int, command: GateCommand, entry: Mapping[str, Any]) -> Record:

@@ -13,10 +13,13 @@ import os
 import re
 import runpy
 import select
+import shlex
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable
@@ -338,6 +341,62 @@ def take_report(tree: str, relative: str, target: Path, limit: int, redact: Reda
     return {"file": target.name, "sha256": hashlib.sha256(data).hexdigest(), "problem": ""}
 
 
+def witnessed(n: int, witness: dict[str, Any]) -> tuple[str, dict[str, str], Path]:
+    """Lay the witness beside a command: return its text, its environment, and the folder that is written to.
+
+    All of it lies in a folder of its own, so that the environment does not say where results are kept.
+    """
+    top = Path(tempfile.mkdtemp(prefix="w", dir=os.environ.get("TMPDIR")))
+    name, how = witness["plugin"], witness["commands"][n - 1]
+    info = top / "doors" / f"{name}-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n", encoding="ascii")
+    (info / "entry_points.txt").write_text(f"[pytest11]\n{name} = {name}\n", encoding="ascii")
+    for program, source in witness["programs"].items():
+        shutil.copyfile(source, top / "doors" / program)
+    seen = top / "seen"
+    seen.mkdir()
+    doors = str(top / "doors")
+    env = {**os.environ, witness["variable"]: json.dumps({"folder": str(seen), **how["names"]})}
+    env["PYTHONPATH"] = os.pathsep.join([doors, *filter(None, [os.environ.get("PYTHONPATH")])])
+    if how["node_options"]:
+        own = how["node_options"].replace("@LOOPWRIGHT_DOORS@", doors)
+        options = " ".join(filter(None, [os.environ.get("NODE_OPTIONS"), own]))
+        if bears(options):
+            env["NODE_OPTIONS"] = options
+    return how["run"].replace("@LOOPWRIGHT_DOORS@", shlex.quote(doors)), env, seen
+
+
+def bears(options: str) -> bool:
+    """Say whether the node of this machine takes these options from its environment: an older one refuses to start."""
+    try:
+        env = {**os.environ, "NODE_OPTIONS": options}
+        quiet = subprocess.DEVNULL
+        done = subprocess.run(
+            ["node", "-e", "0"], env=env, stdin=quiet, stdout=quiet, stderr=quiet, timeout=10
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def take_seen(folder: Path, target: Path, limit: int, redact: Redact) -> dict[str, Any]:
+    """Copy what the witness wrote, process by process, and delete its folder."""
+    data = b""
+    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            continue  # a link, or gone: nobody wrote this as the witness does
+        with os.fdopen(fd, "rb") as file:
+            if stat.S_ISREG(os.fstat(fd).st_mode):
+                data += b'\n{"e":"session"}\n' + file.read(max(0, limit - len(data)))
+    data = redact(data)
+    target.write_bytes(data)
+    shutil.rmtree(folder.parent, ignore_errors=True)
+    return {"file": target.name, "sha256": hashlib.sha256(data).hexdigest()}
+
+
 def describe(error: OSError) -> str:
     """Say in plain words what the system refused."""
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
@@ -354,12 +413,16 @@ def run_command(
     report = command["junit"]
     problem = remove_report(job["tree"], report) if report else ""
     output = Output(folder / f"{n}.out", job["limits"], redaction.fresh(), echo)
+    text, env, seen = command["command"], dict(os.environ), None
+    if job["witness"]["commands"][n - 1] is not None:
+        text, env, seen = witnessed(n, job["witness"])
     began = time.monotonic()
     record |= {"exit_code": None, "timed_out": False}
     try:
         process = subprocess.Popen(
-            [*job["wrapper"], "/bin/sh", "-c", command["command"]],
+            [*job["wrapper"], "/bin/sh", "-c", text],
             cwd=job["tree"],
+            env=env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -374,6 +437,10 @@ def run_command(
         record["exit_code"] = process.returncode
     record["duration_s"] = round(time.monotonic() - began, 3)
     record |= output.finish()
+    record["seen"] = None
+    if seen is not None:
+        limit = job["limits"]["seen_bytes"]
+        record["seen"] = take_seen(seen, folder / f"{n}.seen", limit, redaction.fresh())
     record["junit"] = None
     if report:
         limit = job["limits"]["junit_bytes"]

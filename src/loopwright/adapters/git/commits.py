@@ -43,6 +43,11 @@ def write_commit(
     return _write_loose(into or depot.objects, depot.source.object_format, b"commit", text)
 
 
+def write_blob(depot: Depot, content: bytes) -> str:
+    """Write a file's content into our own git dir."""
+    return _write_loose(depot.objects, depot.source.object_format, b"blob", content)
+
+
 def _write_loose(objects: Path, object_format: str, kind: bytes, content: bytes) -> str:
     """Put an object where git looks for it, whole or not at all."""
     data = b"%b %d\0%b" % (kind, len(content), content)

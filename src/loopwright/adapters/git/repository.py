@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from loopwright.adapters.git.files import delete
 from loopwright.adapters.git.intact import damaged
 from loopwright.adapters.git.leftovers import Leftover, Leftovers
 from loopwright.adapters.git.merging import Merging
+from loopwright.adapters.git.overlays import Overlays
 from loopwright.adapters.git.place import Place, check_writable, find
 from loopwright.adapters.git.quarantine import FOLDER, Quarantine, Quarantined
 from loopwright.adapters.git.records import Records
@@ -24,7 +25,16 @@ from loopwright.adapters.git.refs import Ref, Refs
 from loopwright.adapters.git.runner import Git
 from loopwright.adapters.git.workspaces import Workspaces
 from loopwright.core.errors import GitFailed, NotARepository, NotFound
-from loopwright.ports import Base, Candidate, Failpoint, Snapshot, Trailers, Tripwire, no_failpoint
+from loopwright.ports import (
+    Base,
+    Candidate,
+    Failpoint,
+    FileChange,
+    Snapshot,
+    Trailers,
+    Tripwire,
+    no_failpoint,
+)
 
 _UNUSED_FOR: Final = timedelta(days=7)
 
@@ -39,6 +49,7 @@ class _Parts:
     workspaces: Workspaces
     capture: Capture
     merging: Merging
+    overlays: Overlays
     quarantine: Quarantine
 
 
@@ -189,10 +200,25 @@ class GitRepository:
         self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
     ) -> Candidate:
         """Merge in memory; raise `MergeConflict`."""
-        merging = (await self._ready()).merging
-        return await merging.candidate(
+        parts = await self._ready()
+        merged = await parts.merging.candidate(
             tip=names.sha(tip), attempt_sha=names.sha(attempt_sha), subject=subject, trailers=trailers, at=at
         )
+        if merged.empty:
+            return merged
+        before = await parts.merging.tree_of(merged.parent)
+        return replace(merged, changes=await parts.overlays.changes(before, merged.tree))
+
+    async def laid_over(
+        self, candidate: Candidate, *, restore: Sequence[FileChange], texts: Mapping[str, str]
+    ) -> Candidate:
+        """Return the candidate with some changes taken back and some files replaced; it lands nowhere."""
+        overlays = (await self._ready()).overlays
+        return await overlays.laid_over(candidate, restore=restore, texts=texts)
+
+    async def contents(self, ids: Sequence[str]) -> list[str]:
+        """Return the texts of files by the ids of their entries."""
+        return await (await self._ready()).overlays.contents([names.sha(each) for each in ids])
 
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
         """Find the landing commit of a task on the first-parent line since `since`."""
@@ -313,6 +339,7 @@ class GitRepository:
             workspaces=Workspaces(self.git, place, depot, records),
             capture=capture,
             merging=merging,
+            overlays=Overlays(self.git, depot),
             quarantine=Quarantine(capture, merging, refs),
         )
         return self._parts

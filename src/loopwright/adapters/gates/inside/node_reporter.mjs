@@ -1,0 +1,44 @@
+// A reporter for `node --test` that writes down how each test ended. It runs in the runner's own process; the tests run
+// in others, one for each file. Two canaries of our own are run the same way, by the same node, and must be told apart.
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { join, relative } from 'node:path';
+
+const told = JSON.parse(process.env.LOOPWRIGHT_WITNESS || 'null');
+const file = told && join(told.folder, `${process.pid}-${randomBytes(8).toString('hex')}.jsonl`);
+const say = (what) => told && appendFileSync(file, JSON.stringify(what) + '\n');
+
+function canary(kind, body) {
+  const path = join(told.folder, `${told[kind]}.test.mjs`);
+  writeFileSync(path, `import test from 'node:test';\nimport assert from 'node:assert';\ntest('${told[kind]}', () => { ${body} });\n`);
+  const env = { ...process.env };
+  delete env.LOOPWRIGHT_WITNESS;
+  delete env.NODE_TEST_CONTEXT;
+  env.NODE_OPTIONS = (env.NODE_OPTIONS || '').replace(/"--test-reporter[^"]*"|--test-reporter\S*/g, '');
+  const done = spawnSync(process.execPath, ['--test', path], { env, encoding: 'utf8' });
+  rmSync(path);
+  say({ e: 'canary', kind, name: told[kind], outcome: done.status === 0 ? 'passed' : 'failed' });
+}
+
+export default async function* (source) {
+  if (!told) {
+    for await (const event of source) void event;
+    return;
+  }
+  say({ e: 'start', runner: 'node', version: process.version });
+  const seen = [];
+  for await (const { type, data } of source) {
+    if ((type !== 'test:pass' && type !== 'test:fail') || data.details?.type === 'suite') continue;
+    const where = data.file ? relative(process.cwd(), data.file) : '';
+    const id = `${where}::${'  '.repeat(data.nesting || 0)}${data.name}`;
+    const left = data.skip !== undefined || data.todo !== undefined;
+    seen.push(id);
+    say({ e: 'report', id, when: 'call', outcome: left ? 'skipped' : type === 'test:pass' ? 'passed' : 'failed', hidden: false });
+  }
+  say({ e: 'collected', ids: seen });
+  canary('must_pass', 'assert.equal(1, 1)');
+  canary('must_fail', 'assert.equal(1, 2)');
+  say({ e: 'end', exit: 0 });
+  yield '';
+}

@@ -1,0 +1,153 @@
+"""A pytest plugin that writes down which tests there are and how each ended, and tries the runner with two canaries.
+
+It is found by its entry point, from outside of the tree. The canaries go through the same hooks as every test, when
+all tests are over, and are counted nowhere: one must be seen to fail and one to pass.
+"""
+
+from __future__ import annotations  # older Pythons load it too
+
+import json
+import os
+import unittest
+from typing import Any, Callable, Iterator
+
+import pytest
+
+VARIABLE = "LOOPWRIGHT_WITNESS"
+# Taken away at once: what the tests start themselves, another pytest for example, is not what is being judged.
+TOLD = os.environ.pop(VARIABLE, None)
+
+
+def pytest_configure(config: Any) -> None:
+    """Begin to watch, in the process that is in charge of the run."""
+    if TOLD is not None and not hasattr(config, "workerinput"):
+        told = json.loads(TOLD)
+        config.pluginmanager.register(Witness(told), told["must_pass"])
+
+
+def must_fail() -> Iterator[Callable[[], object]]:
+    """Yield ways to fail; every one of them has to."""
+
+    def plain() -> None:
+        raise AssertionError("plain")
+
+    def raises_nothing() -> None:
+        with pytest.raises(ValueError):
+            pass
+
+    case = unittest.TestCase()
+    yield plain
+    yield raises_nothing
+    yield lambda: case.assertEqual(1, 2)
+    yield lambda: case.assertTrue(0)
+    yield lambda: case.assertIn(1, [])
+    yield lambda: case.fail("on purpose")
+    yield lambda: pytest.fail("on purpose")
+
+
+class Canary(pytest.Item):
+    """A test of our own; hooks of the project may look at it as at any other."""
+
+    function: Any = staticmethod(must_fail)
+    cls: Any = None
+    module: Any = None
+    instance: Any = None
+    obj: Any = None
+    fixturenames: Any = ()
+    funcargs: Any = {}
+    fails = False
+
+    def runtest(self) -> None:
+        """Pass, or fail in every way there is; one that does not fail is a canary that passes by mistake."""
+        if not self.fails:
+            unittest.TestCase().assertEqual(1, 1)
+            return
+        for way in must_fail():
+            try:
+                way()
+            except BaseException:
+                continue
+            return
+        raise AssertionError(self.name)
+
+    def reportinfo(self) -> Any:
+        """Say where it stands: nowhere."""
+        return self.name, None, self.name
+
+
+class Witness:
+    """Writes one line for each thing that happened."""
+
+    def __init__(self, told: dict[str, str]) -> None:
+        self.told = told
+        name = "{}-{}.jsonl".format(os.getpid(), os.urandom(8).hex())
+        self.file = open(os.path.join(told["folder"], name), "a", encoding="utf-8", errors="replace")
+        self.raised: dict[tuple[str, str], bool] = {}
+        self.say(e="start", runner="pytest", version=pytest.__version__)
+
+    def say(self, **what: Any) -> None:
+        """Write a line, so that nothing is lost if the process is ended the next moment."""
+        self.file.write(json.dumps(what) + "\n")
+        self.file.flush()
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        """Note what was collected."""
+        self.say(e="collected", ids=[item.nodeid for item in session.items])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any, ids: Any) -> None:
+        """Note what another process collected, where tests are spread over several."""
+        self.say(e="collected", ids=list(ids))
+
+    def pytest_deselected(self, items: Any) -> None:
+        """Note what was left out."""
+        self.say(e="deselected", ids=[item.nodeid for item in items])
+
+    def pytest_collectreport(self, report: Any) -> None:
+        """Note what could not be collected, or was skipped as a whole."""
+        if report.outcome != "passed":
+            self.say(e="collect", id=report.nodeid, outcome=report.outcome)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+        """Note what really happened, before anyone makes a report of it."""
+        raised = call.excinfo is not None and not call.excinfo.errisinstance(
+            (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
+        )
+        self.raised[item.nodeid, call.when] = raised
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        """Note how a test ended, and whether that is what happened."""
+        expected = hasattr(report, "wasxfail")
+        raised = self.raised.pop((report.nodeid, report.when), False)
+        self.say(
+            e="report",
+            id=report.nodeid,
+            when=report.when,
+            outcome="xfailed" if expected and report.outcome == "skipped" else report.outcome,
+            hidden=bool(raised and report.outcome == "passed" and not expected),
+        )
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> None:
+        """Try the runner when every test is over, and say that this is the end."""
+        for kind, fails in (("must_pass", False), ("must_fail", True)):
+            self.say(e="canary", kind=kind, name=self.told[kind], outcome=self.outcome(session, kind, fails))
+        self.say(e="end", exit=int(exitstatus))
+
+    def pytest_unconfigure(self) -> None:
+        """Leave nothing open, since some projects take that for an error."""
+        self.file.close()
+
+    def outcome(self, session: Any, kind: str, fails: bool) -> str:
+        """Return how a canary ended; a hook that cannot bear it is told as such."""
+        try:
+            from _pytest.runner import runtestprotocol
+
+            canary = Canary.from_parent(session, name=self.told[kind])
+            canary.fails = fails
+            found = {each.outcome for each in runtestprotocol(canary, log=False, nextitem=None)}
+        except Exception as error:
+            return "a hook broke on it: {}".format(type(error).__name__)
+        return "failed" if "failed" in found else "passed" if found == {"passed"} else "skipped"

@@ -1,0 +1,133 @@
+"""Runs `python -m unittest` with a result that is written down as well, and tries the runner with two canaries.
+
+Started by path in place of `-m unittest`, with the same arguments.
+"""
+
+from __future__ import annotations  # older Pythons load it too
+
+import json
+import os
+import sys
+import unittest
+from typing import Any, Iterator
+
+TOLD = json.loads(os.environ.pop("LOOPWRIGHT_WITNESS"))
+NAME = "{}-{}.jsonl".format(os.getpid(), os.urandom(8).hex())
+FILE = open(os.path.join(TOLD["folder"], NAME), "a", encoding="utf-8", errors="replace")
+
+
+def say(**what: Any) -> None:
+    """Write a line, so that nothing is lost if the process is ended the next moment."""
+    FILE.write(json.dumps(what) + "\n")
+    FILE.flush()
+
+
+def report(test: Any, outcome: str) -> None:
+    """Note how a test ended."""
+    say(e="report", id=test.id(), when="call", outcome=outcome, hidden=False)
+
+
+class Result(unittest.TextTestResult):
+    """Says what happened before anyone else hears of it."""
+
+    def addSuccess(self, test: Any) -> None:
+        """Note a test that passed."""
+        report(test, "passed")
+        super().addSuccess(test)
+
+    def addFailure(self, test: Any, err: Any) -> None:
+        """Note a test that failed."""
+        report(test, "failed")
+        super().addFailure(test, err)
+
+    def addError(self, test: Any, err: Any) -> None:
+        """Note a test that broke."""
+        report(test, "failed")
+        super().addError(test, err)
+
+    def addSkip(self, test: Any, reason: str) -> None:
+        """Note a test that was skipped."""
+        report(test, "skipped")
+        super().addSkip(test, reason)
+
+    def addExpectedFailure(self, test: Any, err: Any) -> None:
+        """Note a test that was expected to fail."""
+        report(test, "xfailed")
+        super().addExpectedFailure(test, err)
+
+    def addUnexpectedSuccess(self, test: Any) -> None:
+        """Note a test that should have failed."""
+        report(test, "failed")
+        super().addUnexpectedSuccess(test)
+
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
+        """Note a part of a test that failed."""
+        if err is not None:
+            report(test, "failed")
+        super().addSubTest(test, subtest, err)
+
+
+class MustPass(unittest.TestCase):
+    """A canary that has to pass."""
+
+    def runTest(self) -> None:
+        """Pass."""
+        self.assertEqual(1, 1)
+
+
+class MustFail(unittest.TestCase):
+    """A canary that has to fail."""
+
+    def runTest(self) -> None:
+        """Fail in every way there is; one that does not fail is a canary that passes by mistake."""
+        ways: Any = (
+            lambda: self.assertEqual(1, 2),
+            lambda: self.assertTrue(0),
+            lambda: self.assertIn(1, []),
+            lambda: self.fail("on purpose"),
+        )
+        for way in ways:
+            try:
+                way()
+            except self.failureException:
+                continue
+            return
+        raise AssertionError("a test must be able to fail")
+
+
+def ids(suite: Any) -> Iterator[str]:
+    """Yield the ids of all tests of a suite."""
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from ids(test)
+        else:
+            yield test.id()
+
+
+class Runner(unittest.TextTestRunner):
+    """The usual runner, with the result above."""
+
+    resultclass: Any = Result
+
+    def run(self, test: Any) -> Any:
+        """Run everything, then the canaries."""
+        say(e="collected", ids=list(ids(test)))
+        result = super().run(test)
+        for kind, canary in (("must_pass", MustPass()), ("must_fail", MustFail())):
+            seen = unittest.TestResult()
+            canary.run(seen)
+            failed = bool(seen.failures or seen.errors)
+            outcome = "failed" if failed else "skipped" if seen.skipped else "passed"
+            say(e="canary", kind=kind, name=TOLD[kind], outcome=outcome)
+        say(e="end", exit=0)
+        return result
+
+
+if __name__ == "__main__":
+    if not sys.flags.isolated and not getattr(sys.flags, "safe_path", False):
+        sys.path[0] = os.getcwd()  # as with -m
+    say(e="start", runner="unittest", version="")
+    try:
+        unittest.main(module=None, argv=["python -m unittest", *sys.argv[1:]], testRunner=Runner)
+    finally:
+        FILE.close()

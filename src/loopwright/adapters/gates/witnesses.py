@@ -1,0 +1,165 @@
+"""Laying our own witness beside a command's test runners, and reading what it wrote.
+
+How each runner is reached: pytest finds the plugin by its entry point, from a folder on PYTHONPATH, also below make, a
+script or uv; where it does not get through, nothing is seen and nothing breaks. `python -m unittest` has no such door,
+so there the command is put differently. `node --test` takes a reporter from NODE_OPTIONS. The names of the canaries and
+of the plugin are drawn anew for each run.
+"""
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.adapters.gates.inside import __file__ as _inside
+from loopwright.adapters.gates.text import clean_name
+from loopwright.core.policy import GateCommand
+from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
+
+DOORS: Final = "@LOOPWRIGHT_DOORS@"
+"""Stands in a command for the folder with the plugin, which the gate's runner makes."""
+_PROGRAMS: Final = Path(_inside).parent
+_FOR_UNITTEST: Final = "witness_unittest.py"
+_FOR_NODE: Final = "witness_node.mjs"
+_NEXT: Final = {"e": "session"}
+"""The gate's runner puts this in front of what each process wrote."""
+_MAY_TEST: Final = re.compile(
+    r"py\.?test|python|unittest|make|node|npm|yarn|bun|tox|nox|\buv\b|poetry|hatch|pdm|just|task|\bsh\b|\.sh\b|bash"
+    r"|(?:^|[;&|(]\s*)[^\s;&|]*/"
+)
+"""Commands that may start a test runner, a program of the project's own among them."""
+_UNITTEST: Final = re.compile(
+    r"((?:^|[\s;&|(])\S*python[\d.]*(?:\s+-[A-Zbdiqsuvx]+)*)\s+-m\s+unittest(?=\s|$|[;&|)])"
+)
+_PYTHONPATH: Final = re.compile(r"\bPYTHONPATH=")
+# Below npm the options would also reach programs that do not bear them, such as the threads of other test runners.
+_NODE: Final = re.compile(r"\bnode\b[^;&|]*\s--test\b")
+
+
+def prepare(commands: tuple[GateCommand, ...]) -> dict[str, Any]:
+    """Say how each command is started so that its test runners are seen; the gate's runner makes the folders."""
+    plugin = f"w{secrets.token_hex(8)}"
+    programs = {
+        "pytest_plugin.py": f"{plugin}.py",
+        "unittest_program.py": _FOR_UNITTEST,
+        "node_reporter.mjs": _FOR_NODE,
+    }
+    return {
+        "plugin": plugin,
+        "programs": {name: os.fspath(_PROGRAMS / source) for source, name in programs.items()},
+        "variable": "LOOPWRIGHT_WITNESS",
+        "commands": [_prepared(command) for command in commands],
+    }
+
+
+def _prepared(command: GateCommand) -> dict[str, Any] | None:
+    if not _MAY_TEST.search(command.command):
+        return None
+    text = _UNITTEST.sub(lambda found: f"{found[1]} {DOORS}/{_FOR_UNITTEST}", command.command)
+    # A command that sets the variable itself would hide the plugin.
+    text = _PYTHONPATH.sub(lambda _: f"PYTHONPATH={DOORS}:", text)
+    options = None
+    if _NODE.search(text) and "--test-reporter" not in text:
+        options = (
+            "--test-reporter=spec --test-reporter-destination=stdout "
+            f'"--test-reporter={DOORS}/{_FOR_NODE}" --test-reporter-destination=/dev/null'
+        )
+    names = {kind: f"test_{secrets.token_hex(8)}" for kind in ("must_pass", "must_fail")}
+    return {"run": text, "node_options": options, "names": names}
+
+
+def read_witness(seen: bytes, names: dict[str, str]) -> Witnessed | None:
+    """Return what was seen inside one command's test runners, from the lines of all of them; None for none."""
+    sessions: list[_Session] = []
+    for line in _lines(seen):
+        if line == _NEXT:
+            sessions.append(_Session(names))
+        elif sessions:
+            sessions[-1].take(line)
+    if not sessions:
+        return None
+    outcomes = {name: outcome for session in sessions for name, outcome in session.outcomes.items()}
+
+    def ending(*words: str) -> frozenset[str]:
+        return frozenset(name for name, outcome in outcomes.items() if outcome in words)
+
+    return Witnessed(
+        passed=ending("passed"),
+        failed=ending("failed"),
+        skipped=ending("skipped", "xfailed"),
+        deselected=frozenset(name for session in sessions for name in session.deselected),
+        problems=tuple(dict.fromkeys(words for session in sessions for words in session.problems())),
+    )
+
+
+_WEIGHT: Final = {"passed": 0, "xfailed": 1, "skipped": 2, "failed": 3}
+
+
+class _Session:
+    """One process of a test runner, as it was written down."""
+
+    def __init__(self, names: dict[str, str]) -> None:
+        self._names = names
+        self._canaries: dict[str, str] = {}
+        self._ended = False
+        self._collected: set[str] = set()
+        self._hidden: list[str] = []
+        self.outcomes: dict[str, str] = {}
+        self.deselected: set[str] = set()
+
+    def take(self, line: dict[str, Any]) -> None:
+        """Take in one line; what has another shape says nothing."""
+        match line:
+            case {"e": "collected", "ids": list(ids)}:
+                self._collected |= {clean_name(str(each)) for each in ids}
+            case {"e": "deselected", "ids": list(ids)}:
+                self.deselected |= {clean_name(str(each)) for each in ids}
+            case {"e": "collect", "id": str(name), "outcome": str(outcome)}:
+                self._note(name, "failed" if outcome == "failed" else "skipped")
+            case {"e": "report", "id": str(name), "outcome": str(outcome), "hidden": hidden}:
+                self._note(name, outcome if outcome in _WEIGHT else "failed")
+                if hidden:
+                    self._hidden.append(clean_name(name))
+            case {"e": "canary", "kind": str(kind), "name": str(name), "outcome": str(outcome)}:
+                if self._names.get(kind) == name:
+                    self._canaries[kind] = outcome
+            case {"e": "end"}:
+                self._ended = True
+
+    def _note(self, name: str, outcome: str) -> None:
+        known = self.outcomes.get(clean_name(name), "passed")
+        self.outcomes[clean_name(name)] = max(known, outcome, key=_WEIGHT.__getitem__)
+
+    def problems(self) -> Iterator[str]:
+        """Say why this run's word does not count."""
+        if not self._ended:
+            yield NO_END
+            return
+        if not self._collected and not self.outcomes:
+            yield NOTHING
+        for kind, wanted in (("must_fail", "failed"), ("must_pass", "passed")):
+            found = self._canaries.get(kind)
+            if found != wanted:
+                ended = {
+                    None: "was not run",
+                    "passed": "passed",
+                    "failed": "failed",
+                    "skipped": "was skipped",
+                }
+                said = ended.get(found, clean_name(found or ""))
+                yield f"the test runner cannot be believed: a test of ours that has to {wanted[:4]} {said}"
+        for name in self._hidden[:10]:
+            yield f"{name} failed, but was reported as passed"
+
+
+def _lines(seen: bytes) -> Iterator[dict[str, Any]]:
+    for line in seen.split(b"\n"):
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue  # torn where the process was ended, or not ours
+        if isinstance(found, dict):
+            yield found

@@ -1,0 +1,196 @@
+"""Which files of a project decide what its gate says: existing tests, their configuration, gate scripts.
+
+They are known by their names, per ecosystem, as tables; the setting `gate_files` adds to them or takes out. What an
+attempt changed among them is judged with the files as they were before: see `docs/adr/0018-gate-integrity.md`.
+"""
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from loopwright.core.globs import any_covers, names_anything
+from loopwright.core.policy import GateCommand
+
+
+class Kind(StrEnum):
+    """How a file steers a gate."""
+
+    TEST = "test"
+    """A test, or something that tests read: a new one is welcome, an existing one is pinned."""
+    STEERING = "steering"
+    """Configuration, a plugin or a script of the gate: pinned, and a new one is left out of the pinned run."""
+    MIXED = "mixed"
+    """Holds other things too: pinned by the parts that steer."""
+    BUILD = "build"
+    """May steer, and no part of it can be told apart: named, and the outcome says so."""
+
+
+_TEST_FOLDERS: Final = frozenset(
+    {"tests", "test", "__tests__", "__snapshots__", "testdata", "e2e", "cypress"}
+)
+_TEST_NAMES: Final = (
+    r"test_.*\.py|.*_test\.py|tests\.py",
+    r".*\.(?:test|spec)\.[cm]?[jt]sx?|.*\.snap",
+    r".*_test\.(?:go|exs|dart|cc|cpp|rs)|.*_spec\.rb|.*\.bats",
+    r".*Tests?\.(?:java|kt|cs|swift|php|scala)",
+)
+_STEERING_NAMES: Final = (
+    r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|noxfile\.py|\.coveragerc",
+    r"\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|pyrightconfig\.json|\.pre-commit-config\.yaml",
+    r"(?:sitecustomize|usercustomize)\.py|.*\.pth",
+    r"(?:jest|vitest|vite|playwright|cypress|karma|ava|wdio)\.(?:config|conf|workspace)\.(?:[cm]?[jt]s|json)",
+    r"\.mocharc\..*|\.nycrc(?:\.json)?|\.c8rc(?:\.json)?|\.taprc|\.eslintrc.*|\.eslintignore|eslint\.config\..*",
+    r"biome\.jsonc?|tsconfig.*\.json|\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.cjs",
+    r"\.golangci\.(?:ya?ml|toml)|\.?clippy\.toml|rust-toolchain(?:\.toml)?|\.rspec|phpunit\.xml(?:\.dist)?",
+    r".*\.mk|[Jj]ustfile|Taskfile\.ya?ml|Rakefile",
+)
+_STEERING_FOLDERS: Final = frozenset({"node_modules", "site-packages", ".cargo"})
+_MIXED_NAMES: Final = frozenset(
+    {"pyproject.toml", "setup.cfg", "package.json", "composer.json", "Cargo.toml"}
+    | {"Makefile", "makefile", "GNUmakefile"}
+)
+_BUILD_NAMES: Final = (
+    r"setup\.py|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.rs|CMakeLists\.txt|meson\.build"
+    r"|mix\.exs|Package\.swift|.*\.(?:cs|fs)proj"
+)
+_RUNNERS: Final = frozenset(
+    {"pytest", "_pytest", "pluggy", "iniconfig", "unittest", "nose", "nose2", "xdist"}
+)
+"""Python modules that would take the place of a test runner, wherever they lie."""
+_SHADOWED: Final = frozenset(
+    {"argparse", "ast", "contextlib", "doctest", "functools", "importlib", "inspect", "io", "os", "re"}
+    | {"runpy", "site", "traceback", "types", "warnings"}
+)
+"""Modules that test runners load: a new file of that name in a folder that Python searches would be taken instead."""
+_ROOTS: Final = frozenset({"", "src", "lib", "tests", "test"})
+_INTERPRETERS: Final = {
+    r"(?:ba|da|z|k)?sh": frozenset({"-c"}),
+    r"python[\d.]*": frozenset({"-c", "-m"}),
+    r"node|ruby|perl|php": frozenset({"-e", "-p", "-r", "--eval", "--print", "--test"}),
+}
+"""Programs that run a file, each with the options after which no file comes."""
+_WRAPPERS: Final = frozenset({"env", "exec", "time", "nice", "sudo", "command"})
+_BETWEEN: Final = frozenset({";", "&&", "||", "|", "&", "(", ")", "{", "}", "!", "then", "do", "else", "if"})
+_CHECKING: Final = re.compile(
+    r"test|check|verif|gate|lint|spec|accept|(?:^|/)(?:ci|scripts?|tools|hack)/", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What counts as a gate file in one plan."""
+
+    patterns: tuple[str, ...] = ()
+    """More of them; one that begins with `!` takes out."""
+    scripts: frozenset[str] = frozenset()
+    """Files that the commands themselves run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateFiles:
+    """What an attempt did to the gate's files, and what came of it: a fact of the receipt."""
+
+    pinned: tuple[str, ...] = ()
+    """Changed without leave: the gate also ran with these as they were before."""
+    pinned_tree: str | None = None
+    """The tree of that run."""
+    exempt: tuple[str, ...] = ()
+    """Changed with leave: by the task's scope, or by a person."""
+    uncompared: tuple[str, ...] = ()
+    """Changed, and what was loosened in them cannot be told by reading."""
+    weakened: tuple[str, ...] = ()
+    """Checks that are gone or ask for less, in plain words."""
+    added_tests: int = 0
+    red_proof: bool | None = None
+    """Whether the task's acceptance failed before the work, as it should; None when it was not tried there."""
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether a reviewer would have to look before the work counts as verified without gaps."""
+        return bool(self.exempt or self.uncompared) or self.red_proof is False
+
+
+def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:
+    """Say how a file steers the gate, None when it does not; `path` is relative to the project."""
+    for pattern in reversed(rules.patterns):
+        # The last that names it decides, so that a folder can be added and a part of it taken out again.
+        if any_covers([pattern.removeprefix("!")], path):
+            return None if pattern.startswith("!") else _named(path, existed=existed) or Kind.STEERING
+    if path in rules.scripts:
+        return Kind.STEERING
+    return _named(path, existed=existed)
+
+
+def _named(path: str, *, existed: bool) -> Kind | None:
+    *folders, name = path.split("/")
+    if name in _MIXED_NAMES and not _STEERING_FOLDERS & set(folders):
+        return Kind.MIXED
+    if _STEERING_FOLDERS & set(folders) or any(re.fullmatch(each, name) for each in _STEERING_NAMES):
+        return Kind.STEERING
+    if name.endswith(".py") and (name.removesuffix(".py") in _RUNNERS or _RUNNERS & set(folders)):
+        return Kind.STEERING
+    if not existed and name.endswith((".py", ".so")) and _shadows(folders, name):
+        return Kind.STEERING
+    if _TEST_FOLDERS & set(folders) or "src/test/" in f"/{path}":
+        return Kind.TEST
+    if any(re.fullmatch(each, name) for each in _TEST_NAMES):
+        return Kind.TEST
+    return Kind.BUILD if re.fullmatch(_BUILD_NAMES, name) else None
+
+
+def _shadows(folders: Sequence[str], name: str) -> bool:
+    """Say whether a new file would be taken for a module that test runners load."""
+    if name.partition(".")[0] in _SHADOWED and "/".join(folders) in _ROOTS:
+        return True
+    return bool(folders) and folders[-1] in _SHADOWED and "/".join(folders[:-1]) in _ROOTS
+
+
+def scripts_in(gates: Iterable[GateCommand], acceptance: Iterable[GateCommand] = ()) -> frozenset[str]:
+    """Return the paths that commands run as programs or hand to an interpreter.
+
+    What a task's own acceptance runs may be the very thing that the task is about, so there a path counts only when its
+    name speaks of checking.
+    """
+    found = {path for gate in gates for path in _scripts(gate.command)}
+    found |= {path for each in acceptance for path in _scripts(each.command) if _CHECKING.search(path)}
+    return frozenset(found)
+
+
+def _scripts(command: str) -> list[str]:
+    try:
+        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        words = list(lexer)
+    except ValueError:
+        words = command.split()
+    found: list[str] = []
+    starts, instead = True, None
+    for word in words:
+        if word in _BETWEEN:
+            starts, instead = True, None
+        elif starts:
+            name = posixpath.basename(word)
+            if re.match(r"[A-Za-z_]\w*=", word) or name in _WRAPPERS:
+                continue
+            starts, instead = (
+                False,
+                next((_INTERPRETERS[p] for p in _INTERPRETERS if re.fullmatch(p, name)), None),
+            )
+            if "/" in word:
+                found.append(word)
+        elif instead is not None:
+            if not word.startswith("-"):
+                found.append(word)
+            if not word.startswith("-") or word in instead:
+                instead = None
+    plain = (posixpath.normpath(word) for word in found if not word.startswith(("/", "~", "$")))
+    return [path for path in plain if not path.startswith("../")]
+
+
+def declared(path: str, scope: Sequence[str]) -> bool:
+    """Say whether a task's write scope names this file; a scope of everything names no file in particular."""
+    return any_covers((pattern for pattern in scope if not names_anything(pattern)), path)

@@ -1,0 +1,132 @@
+"""What the harness's own witness saw inside a test runner, and what follows from it.
+
+A runner's exit code and report are testimony of a process that loads the agent's code. The witness is one more, of our
+own: which tests there are, how each ended, and whether the runner still tells a failing test from a passing one.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.verdicts import bounded, command_id, is_bad
+
+NO_END: Final = "the test runner did not come to its end"
+NOTHING: Final = "no tests were collected"
+_SHOWN: Final = 10
+_RUNNERS: Final = re.compile(r"\bpy\.?test\b|\s-m\s+unittest\b|\bnode\b[^;&|]*\s--test\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witnessed:
+    """The test runners that one command started, taken together."""
+
+    passed: frozenset[str] = frozenset()
+    failed: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+    deselected: frozenset[str] = frozenset()
+    problems: tuple[str, ...] = ()
+    """Why its word does not count: a canary that ended wrong, an end that is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What was seen on the tree that the work started from, by command."""
+
+    seen: Mapping[str, Witnessed] = field(default_factory=dict)
+    exempt: tuple[str, ...] = ()
+    """Files that the task may change: their tests need not be there any more."""
+
+
+def is_test_runner(command: str) -> bool:
+    """Say whether a command names a test runner that can be seen from inside."""
+    return _RUNNERS.search(command) is not None
+
+
+def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Baseline | None) -> Verdict:
+    """Hold a gate's verdict against what was seen inside its test runners, and against how it was before the work.
+
+    Without a baseline only what needs none is judged. A command whose failures all were there before is no longer
+    refused for them, and says so.
+    """
+    if verdict.status not in (VerdictStatus.PASSED, VerdictStatus.FAILED):
+        return verdict
+    checks = list(verdict.checks)
+    commands: list[CommandResult] = []
+    for n, (result, found) in enumerate(zip(verdict.commands, seen, strict=True), 1):
+        base = before.seen.get(result.command) if before is not None else None
+        prefix = command_id(n, result.name)
+        said = _objections(found, base, before.exempt if before is not None else ())
+        known = 0
+        if found is not None:
+            new = found.failed - (base.failed if base is not None else frozenset())
+            if new and result.exit_code == 0:
+                said.append(f"{_tests(new)} failed, though the command ended with 0: {_some(new)}")
+            if base is not None and not new and not said and found.failed and not result.timed_out:
+                known = len(found.failed)
+                checks = [_known(check, prefix) for check in checks]
+        checks += [
+            Check(
+                id=f"{prefix}/witness {k}",
+                name=f"{result.name}: {words}",
+                status=CheckStatus.FAILED,
+                message=words,
+            )
+            for k, words in enumerate(said, 1)
+        ]
+        count = None if found is None else len(found.passed | found.failed | found.skipped)
+        commands.append(replace(result, tests=count, known_failures=known))
+    bad = sum(map(is_bad, checks))
+    refused = any(command.refused for command in commands)
+    status = VerdictStatus.FAILED if bad or refused else VerdictStatus.PASSED
+    reason = f"{bad} of {len(checks)} checks failed" if status is VerdictStatus.FAILED else ""
+    return replace(
+        verdict,
+        status=status,
+        checks=bounded(checks),
+        commands=tuple(commands),
+        reason=reason or (verdict.reason if status is VerdictStatus.FAILED else ""),
+    )
+
+
+def _objections(found: Witnessed | None, base: Witnessed | None, exempt: Iterable[str]) -> list[str]:
+    """Say what speaks against a run of tests, besides tests that failed."""
+    if found is None:
+        return ["its tests were seen to run before, and were not seen now"] if base is not None else []
+    # A project whose own hooks cannot bear the canaries is not at fault: it was so before.
+    said = [words for words in found.problems if base is None or words not in base.problems]
+    if base is None:
+        return said
+    spared = tuple(exempt)
+    wanted = {each for each in base.passed if not each.startswith(spared)} if spared else set(base.passed)
+    lost = wanted - found.passed - found.failed
+    for name, ids in (
+        ("newly skipped", lost & found.skipped),
+        ("newly deselected", (lost & found.deselected) - found.skipped),
+        ("missing", lost - found.skipped - found.deselected),
+    ):
+        if ids:
+            said.append(
+                f"{_tests(ids)} that passed before {'is' if len(ids) == 1 else 'are'} {name}: {_some(ids)}"
+            )
+    return said
+
+
+def _known(check: Check, prefix: str) -> Check:
+    """Take a failure that was there before off the work's account; it is no pass either."""
+    if not is_bad(check) or not (check.id == prefix or check.id.startswith(f"{prefix}/")):
+        return check
+    return replace(
+        check, status=CheckStatus.SKIPPED, message=f"it failed before this work too\n{check.message}"
+    )
+
+
+def _tests(ids: Iterable[str]) -> str:
+    count = len(list(ids))
+    return f"{count} test{'s' * (count != 1)}"
+
+
+def _some(ids: Iterable[str]) -> str:
+    named = sorted(ids)
+    return ", ".join(named[:_SHOWN]) + (f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else "")

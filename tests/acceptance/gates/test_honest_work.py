@@ -1,0 +1,125 @@
+"""Work that is meant to change tests, or has nothing to do with them, is not held up by the gate's own files."""
+
+from tests.acceptance.gates.calculator import CALC, FILES, PYPROJECT, PYTEST, RIGHT, TESTS, Calculator, write
+
+from loopwright.core.model import Role, Run
+
+NEW_TEST = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"
+DEPENDENCY = PYPROJECT.replace("dependencies = []", 'dependencies = ["some-package>=1"]')
+
+
+def gate_runs(calculator: Calculator) -> int:
+    return len(calculator.rows(Run, role=Role.GATE))
+
+
+def test_new_tests_are_welcome_and_cost_no_second_run(calculator: Calculator) -> None:
+    said = calculator.carry_out([write("calc.py", RIGHT), write("tests/test_mul.py", NEW_TEST)])
+    assert said.code == 0, said.out + said.err
+    facts = calculator.gate_files()
+    assert (facts["added_tests"], facts["pinned"], facts["exempt"]) == (1, (), ())
+    assert gate_runs(calculator) == 1
+
+
+def test_a_new_dependency_is_no_tampering(calculator: Calculator) -> None:
+    said = calculator.carry_out([write("calc.py", RIGHT), write("pyproject.toml", DEPENDENCY)])
+    assert said.code == 0, said.out + said.err
+    assert calculator.gate_files()["pinned"] == ()
+    assert gate_runs(calculator) == 1
+
+
+def test_a_target_that_the_gate_does_not_reach_is_no_tampering(calculator: Calculator) -> None:
+    text = FILES["Makefile"] + "\ndocs:\n\techo docs\n"
+    said = calculator.carry_out([write("calc.py", RIGHT), write("Makefile", text)], gate="make test")
+    assert said.code == 0, said.out + said.err
+    assert gate_runs(calculator) == 1
+
+
+def test_a_dependency_beside_changed_settings_of_the_runner_stays_in_the_run_with_the_old_settings(
+    calculator: Calculator,
+) -> None:
+    both = DEPENDENCY.replace('addopts = "-q"', 'addopts = "-q -rs"')
+    needs = "grep -q some-package pyproject.toml"
+    said = calculator.carry_out(
+        [write("calc.py", RIGHT), write("pyproject.toml", both)], gate=f"{needs} && {PYTEST}"
+    )
+    # Both runs pass, but nobody has looked whether the new settings ask for less.
+    assert said.code == 4, said.out + said.err
+    facts = calculator.gate_files()
+    assert facts["pinned"] == facts["uncompared"] == ("pyproject.toml",)
+    assert gate_runs(calculator) == 2
+    assert any("pyproject.toml" in gap for gap in calculator.receipt()["not_checked"])
+
+
+def test_more_asserts_in_an_existing_test_land_after_both_runs(calculator: Calculator) -> None:
+    more = TESTS + "    assert add(0, 1) == 1\n"
+    said = calculator.carry_out([write("calc.py", RIGHT), write("tests/test_calc.py", more)])
+    assert said.code == 0, said.out + said.err
+    facts = calculator.gate_files()
+    assert facts["pinned"] == ("tests/test_calc.py",)
+    assert facts["pinned_tree"] is not None
+    assert gate_runs(calculator) == 2
+    assert calculator.receipt()["outcome"] == "verified"
+
+
+def test_a_declared_test_may_ask_for_something_else_and_the_receipt_says_so(calculator: Calculator) -> None:
+    other = TESTS.replace("add(2, 2) == 4", "add(2, 2) >= 4")
+    said = calculator.carry_out(
+        [write("calc.py", RIGHT), write("tests/test_calc.py", other)], scope=["calc.py", "tests/test_calc.py"]
+    )
+    assert said.code == 4, said.out + said.err
+    facts = calculator.gate_files()
+    assert (facts["exempt"], facts["pinned"]) == (("tests/test_calc.py",), ())
+    assert facts["weakened"] == ("tests/test_calc.py: no longer checked: assert add(2, 2) == 4",)
+    assert calculator.task("mul").outcome == "verified_with_gaps"
+    receipt = calculator.receipt()
+    assert receipt["outcome"] == "verified_with_gaps"
+    assert any("with leave, and no reviewer looked at them" in gap for gap in receipt["not_checked"])
+    assert gate_runs(calculator) == 1
+
+
+def test_a_module_is_renamed_with_its_tests_when_the_task_declares_them(calculator: Calculator) -> None:
+    steps = [
+        {"run": "git mv calc.py maths.py && git mv tests/test_calc.py tests/test_maths.py"},
+        write("tests/test_maths.py", TESTS.replace("calc", "maths")),
+        write("maths.py", RIGHT),
+        write("calc.py", "from maths import mul\n"),
+    ]
+    said = calculator.carry_out(steps, scope=["calc.py", "maths.py", "tests/"])
+    assert said.code == 4, said.out + said.err
+    facts = calculator.gate_files()
+    assert facts["exempt"] == ("tests/test_calc.py",)
+    assert facts["weakened"] == (
+        "tests/test_calc.py: test_add was removed",
+        "tests/test_calc.py: test_zero was removed",
+    )
+
+
+def test_a_person_allows_afterwards_that_a_test_is_changed(calculator: Calculator) -> None:
+    other = TESTS.replace("add(2, 2) == 4", "add(2, 2) >= 4")
+    said = calculator.carry_out([write("calc.py", RIGHT), write("tests/test_calc.py", other)], max_attempts=1)
+    assert said.code == 1, said.out + said.err
+    assert "no longer checked: assert add(2, 2) == 4" in calculator("show", "mul").out
+    said = calculator("retry", "mul", "--allow", "tests/test_calc.py", timeout=100)
+    assert said.code == 4, said.out + said.err
+    assert calculator.gate_files(2)["exempt"] == ("tests/test_calc.py",)
+    assert calculator.receipt()["tasks"][0]["approved"] == ["tests/test_calc.py"]
+
+
+def test_a_scope_of_everything_declares_no_file_of_the_gate(calculator: Calculator) -> None:
+    said = calculator.carry_out([write("calc.py", RIGHT), {"delete": "tests/test_calc.py"}], scope=["**"])
+    assert said.code == 1, said.out + said.err
+    assert {attempt.failure for attempt in calculator.attempts("mul")} == {"gate"}
+
+
+def test_the_project_says_which_other_files_steer_its_gate_and_which_do_not(calculator: Calculator) -> None:
+    (calculator.repository / "loopwright.toml").write_text('gate_files = ["rules/", "!tests/data/"]\n')
+    (calculator.repository / "rules").mkdir()
+    (calculator.repository / "rules" / "limit").write_text("3\n")
+    (calculator.repository / "tests" / "data").mkdir()
+    (calculator.repository / "tests" / "data" / "sums").write_text("1\n")
+    calculator.git("add", "-A")
+    calculator.git("commit", "-q", "-m", "rules")
+    steps = [write("calc.py", CALC + RIGHT), write("rules/limit", "9\n"), write("tests/data/sums", "2\n")]
+    said = calculator.carry_out(steps, gate="test $(cat rules/limit) -ge 3")
+    assert said.code == 4, said.out + said.err
+    assert calculator.gate_files()["pinned"] == ("rules/limit",)

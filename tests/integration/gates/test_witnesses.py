@@ -1,0 +1,226 @@
+"""What is seen inside real test runners, honest ones and deceived ones."""
+
+import ast
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from tests.integration.gates.desks import Desk, command, ended
+
+from loopwright.adapters.gates.commands import CommandGate
+from loopwright.core.findings import Verdict
+from loopwright.core.policy import GateCommand
+from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
+
+PYTEST = f"{sys.executable} -B -m pytest -q -p no:cacheprovider"
+UNITTEST = f"{sys.executable} -B -m unittest -q"
+MIXED = """
+import pytest
+
+def test_good(): assert True
+def test_bad(): assert False
+@pytest.mark.skip
+def test_left(): assert True
+@pytest.mark.xfail
+def test_expected(): assert False
+@pytest.fixture
+def broken(): raise ValueError
+def test_broken(broken): pass
+"""
+CASES = """
+import unittest
+
+class Cases(unittest.TestCase):
+    def test_good(self): self.assertEqual(1, 1)
+    def test_bad(self): self.assertEqual(1, 2)
+    @unittest.skip("")
+    def test_left(self): pass
+    def test_parts(self):
+        with self.subTest(1): self.fail()
+"""
+CANARY = "the test runner cannot be believed: a test of ours that has to fail passed"
+
+
+def see(desk: Desk, *commands: GateCommand, **files: str) -> tuple[Verdict, list[Witnessed | None]]:
+    for name, text in files.items():
+        path = desk.tree / name.replace("__", "/").replace("_py", ".py").replace("_mjs", ".mjs").replace(
+            "_ini", ".ini"
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    gate = CommandGate(term_grace_s=1.0)
+    verdict, _, _ = desk.run(*commands, gate=gate)
+    seen = gate.witnessed(desk.directory, len(commands))
+    assert seen is not None
+    return verdict, seen
+
+
+def test_pytest_tells_every_test_and_nothing_of_the_canaries_shows(desk: Desk) -> None:
+    verdict, (seen,) = see(desk, command(PYTEST), test_it_py=MIXED)
+    assert seen == Witnessed(
+        passed=frozenset({"test_it.py::test_good"}),
+        failed=frozenset({"test_it.py::test_bad", "test_it.py::test_broken"}),
+        skipped=frozenset({"test_it.py::test_left", "test_it.py::test_expected"}),
+    )
+    assert "1 failed, 1 passed, 1 skipped, 1 xfailed, 1 error" in verdict.commands[0].tail
+    assert verdict.commands[0].exit_code == 1
+
+
+def test_a_pytest_below_make_or_with_a_path_of_its_own_is_seen_too(desk: Desk) -> None:
+    passing = "def test_good(): assert True\n"
+    makefile = desk.tree / "Makefile"
+    makefile.write_text(f"test:\n\t{PYTEST}\n")
+    verdict, seen = see(
+        desk,
+        command("make test", "make"),
+        command(f"PYTHONPATH=. {PYTEST}", "path"),
+        command(f"{PYTEST} && {PYTEST} -k good", "two"),
+        command("true", "none"),
+        test_it_py=passing,
+    )
+    assert [one and sorted(one.passed) for one in seen] == [["test_it.py::test_good"]] * 3 + [None]
+    assert all(one is None or not one.problems for one in seen)
+    assert {result.exit_code for result in verdict.commands} == {0}
+
+
+def test_tests_that_are_spread_over_processes_are_seen(desk: Desk) -> None:
+    _, (seen,) = see(desk, command(f"{PYTEST} -n 2 -p no:randomly"), test_it_py=MIXED)
+    assert seen is not None
+    assert (seen.passed, seen.problems) == (frozenset({"test_it.py::test_good"}), ())
+    assert len(seen.failed) == 2
+
+
+def test_what_a_test_starts_itself_is_not_taken_for_the_run(desk: Desk) -> None:
+    inner = f"import subprocess\ndef test_it():\n    subprocess.run({PYTEST!r} + ' inner', shell=True)\n"
+    _, (seen,) = see(
+        desk, command(f"{PYTEST} test_it.py"), test_it_py=inner, inner__test_x_py="def test_x(): assert 0\n"
+    )
+    assert seen == Witnessed(passed=frozenset({"test_it.py::test_it"}))
+
+
+GREEN = """
+import pytest
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    report.outcome = "passed"
+    return report
+"""
+LATE_GREEN = """
+import pytest
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report):
+    report.outcome = "passed"
+"""
+NO_ASSERTS = "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\n"
+LIES = {
+    "turns reports green": ({"conftest_py": GREEN}, CANARY),
+    "ends the process": ({"conftest_py": "import os\ndef pytest_sessionfinish(): os._exit(0)\n"}, NO_END),
+    "ends the process from the source": (
+        {"app_py": "import os; os._exit(0)\n", "test_it_py": "import app\ndef test_bad(): assert 0\n"},
+        NO_END,
+    ),
+    "empties the collection": ({"pytest_ini": "[pytest]\npython_files = no.py\n"}, NOTHING),
+    "switches the asserts of unittest off": (
+        {"app_py": NO_ASSERTS, "test_it_py": "import app\ndef test_it(): pass\n"},
+        CANARY,
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_pytest_is_not_believed_when_it(desk: Desk, lie: str) -> None:
+    files, problem = LIES[lie]
+    _, (seen,) = see(desk, command(PYTEST), **{"test_it_py": "def test_bad(): assert False\n", **files})
+    assert seen is not None
+    assert problem in seen.problems
+
+
+def test_a_report_that_is_changed_when_it_is_handed_on_was_seen_before(desk: Desk) -> None:
+    verdict, (seen,) = see(
+        desk, command(PYTEST), conftest_py=LATE_GREEN, test_it_py="def test_bad(): assert False\n"
+    )
+    assert "1 passed" in verdict.commands[0].tail, "the lie works"
+    assert seen == Witnessed(failed=frozenset({"test_it.py::test_bad"}))
+
+
+def test_a_hook_of_the_project_that_cannot_bear_the_canaries_does_no_harm(desk: Desk) -> None:
+    hook = "def pytest_runtest_makereport(item, call):\n    item.callspec.params\n"
+    params = "import pytest\n@pytest.mark.parametrize('n', [1])\ndef test_good(n): pass\n"
+    verdict, (seen,) = see(desk, command(PYTEST), conftest_py=hook, test_it_py=params)
+    assert seen is not None
+    assert len(seen.problems) == 2
+    assert "a hook broke on it: AttributeError" in seen.problems[0]
+    assert verdict.commands[0].exit_code == 0
+
+
+def test_unittest_tells_every_test(desk: Desk) -> None:
+    verdict, (seen,) = see(desk, command(UNITTEST), test_cases_py=CASES)
+    assert seen == Witnessed(
+        passed=frozenset({"test_cases.Cases.test_good"}),
+        failed=frozenset({"test_cases.Cases.test_bad", "test_cases.Cases.test_parts"}),
+        skipped=frozenset({"test_cases.Cases.test_left"}),
+    )
+    assert verdict.commands[0].command == UNITTEST, "the record has the command as it was asked for"
+    assert "FAILED (failures=2, skipped=1)" in verdict.commands[0].tail
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("unittest.TestCase.assertEqual = lambda *a: None", CANARY),
+        ("unittest.TestCase.run = lambda self, result=None: None", CANARY),
+        ("import os; os._exit(0)", NO_END),
+    ],
+)
+def test_a_unittest_is_not_believed_when_the_source_bends_it(desk: Desk, text: str, problem: str) -> None:
+    _, (seen,) = see(
+        desk,
+        command(UNITTEST.replace("-q", "discover -q")),
+        test_cases_py=CASES,
+        test_aaa_py=f"import unittest\n{text}\n",
+    )
+    assert seen is not None
+    assert problem in seen.problems
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_node_tells_every_test(desk: Desk) -> None:
+    text = """
+    import test from 'node:test';
+    import assert from 'node:assert';
+    test('good', () => {});
+    test('bad', () => assert.equal(1, 2));
+    test('left', { skip: true }, () => {});
+    """
+    verdict, (seen,) = see(desk, command("node --test"), **{"a.test_mjs": text})
+    assert seen == Witnessed(
+        passed=frozenset({"a.test.mjs::good"}),
+        failed=frozenset({"a.test.mjs::bad"}),
+        skipped=frozenset({"a.test.mjs::left"}),
+    )
+    assert verdict.commands[0].exit_code == 1
+    assert "fail 1" in verdict.commands[0].tail
+
+
+def test_a_run_that_is_taken_over_keeps_its_witness(desk: Desk) -> None:
+    gate = CommandGate(term_grace_s=1.0)
+    (desk.tree / "test_it.py").write_text("def test_good(): pass\n")
+    request = desk.request(command(PYTEST))
+    with desk.start(gate, request) as process:
+        process.communicate(timeout=60)
+    gate.spec(request)
+    (seen,) = gate.witnessed(desk.directory, 1) or [None]
+    assert seen == Witnessed(passed=frozenset({"test_it.py::test_good"}))
+    assert gate.verdict(request, ended(0)).status == "passed"
+
+
+def test_a_run_without_files_tells_nothing(tmp_path: Path) -> None:
+    assert CommandGate().witnessed(tmp_path, 1) is None
+
+
+def test_the_witness_needs_no_newer_python_than_3_8() -> None:
+    folder = Path(__file__).parents[3] / "src" / "loopwright" / "adapters" / "gates" / "inside"
+    for program in ("pytest_plugin.py", "unittest_program.py"):
+        ast.parse((folder / program).read_text(), feature_version=(3, 8))

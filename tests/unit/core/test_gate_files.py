@@ -1,0 +1,136 @@
+"""Which files steer a gate."""
+
+import pytest
+
+from loopwright.core.gate_files import GateFiles, Kind, Rules, declared, kind_of, scripts_in
+from loopwright.core.policy import GateCommand
+
+
+def kind(path: str, *patterns: str, existed: bool = True, scripts: tuple[str, ...] = ()) -> Kind | None:
+    return kind_of(path, Rules(patterns=patterns, scripts=frozenset(scripts)), existed=existed)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tests/test_app.py",
+        "pkg/app_test.py",
+        "tests/data/golden.json",
+        "src/app.test.ts",
+        "src/__tests__/app.js",
+        "web/app.spec.jsx",
+        "pkg/limits_test.go",
+        "testdata/in.txt",
+        "spec/models/user_spec.rb",
+        "src/test/java/AppTest.java",
+        "e2e/login.ts",
+    ],
+)
+def test_tests_are_known_by_name_or_folder(path: str) -> None:
+    assert kind(path) is Kind.TEST
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "conftest.py",
+        "tests/conftest.py",
+        "pytest.ini",
+        "tox.ini",
+        "sitecustomize.py",
+        "hooks.pth",
+        "jest.config.js",
+        "vitest.config.mts",
+        ".eslintrc.json",
+        "tsconfig.build.json",
+        "build/rules.mk",
+        "node_modules/jest/index.js",
+        "node_modules/jest/package.json",
+        "pytest.py",
+        "tests/_pytest/runner.py",
+        "src/unittest/__init__.py",
+    ],
+)
+def test_configuration_plugins_and_what_takes_a_runners_place_steer_it(path: str) -> None:
+    assert kind(path) is Kind.STEERING
+
+
+@pytest.mark.parametrize("path", ["traceback.py", "src/inspect/__init__.py", "tests/re.py"])
+def test_a_new_file_in_the_place_of_a_module_that_runners_load_steers(path: str) -> None:
+    assert kind(path, existed=False) is Kind.STEERING
+    assert kind(path, existed=True) is not Kind.STEERING, "the project has had one all along"
+
+
+@pytest.mark.parametrize("path", ["pkg/traceback.py", "src/pkg/types.py"])
+def test_a_module_of_a_package_takes_nobodys_place(path: str) -> None:
+    assert kind(path, existed=False) is None
+
+
+@pytest.mark.parametrize(
+    "path", ["pyproject.toml", "web/package.json", "setup.cfg", "Makefile", "Cargo.toml"]
+)
+def test_some_files_steer_among_other_things(path: str) -> None:
+    assert kind(path) is Kind.MIXED
+
+
+@pytest.mark.parametrize("path", ["pom.xml", "build.gradle.kts", "setup.py"])
+def test_of_some_files_no_part_can_be_told_apart(path: str) -> None:
+    assert kind(path) is Kind.BUILD
+
+
+@pytest.mark.parametrize(
+    "path", ["src/app.py", "README.md", "src/contest.py", "docs/testing.md", "latest.py"]
+)
+def test_everything_else_steers_nothing(path: str) -> None:
+    assert kind(path) is None
+
+
+def test_a_project_adds_files_and_takes_out_others_and_the_last_pattern_decides() -> None:
+    assert kind("rules/limit", "rules/") is Kind.STEERING
+    assert kind("tests/data/x", "!tests/data/") is None
+    assert kind("src/app.py", "rules/") is None
+    assert kind("tests/test_a.py", "tests/") is Kind.TEST, "a test stays a test, and new ones are welcome"
+    assert kind("rules/free/x", "rules/", "!rules/free") is None
+    assert kind("rules/free/x", "!rules/free", "rules/") is Kind.STEERING
+
+
+def test_what_a_command_runs_steers_it() -> None:
+    assert kind("ci/all", scripts=("ci/all",)) is Kind.STEERING
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("./ci/check.sh --fast", {"ci/check.sh"}),
+        ("sh ci/check.sh", {"ci/check.sh"}),
+        ("X=1 env bash -e ci/check.sh && node tools/lint.mjs src/a.js", {"ci/check.sh", "tools/lint.mjs"}),
+        ("python -B -m pytest tests/test_a.py", set()),
+        ("python3 -c 'print(1)' x.py", set()),
+        ("cat out.txt | grep -q x", set()),
+        ("/usr/bin/env python3 -B gate.py", {"gate.py"}),
+        ("/usr/bin/true", set()),
+        ("python3 ../outside.py", set()),
+        ("python3 'unclosed", {"'unclosed"}),
+        ("(sh a.sh; sh b.sh)", {"a.sh", "b.sh"}),
+    ],
+)
+def test_the_scripts_of_a_gate_are_found_in_its_command(command: str, found: set[str]) -> None:
+    assert scripts_in([GateCommand(name="x", command=command)]) == found
+
+
+def test_what_a_tasks_acceptance_runs_may_be_the_work_itself() -> None:
+    made = [GateCommand(name="x", command="python main.py && sh scripts/check_it.sh")]
+    assert scripts_in([], made) == {"scripts/check_it.sh"}
+
+
+def test_a_scope_declares_the_files_that_it_names() -> None:
+    assert declared("tests/test_a.py", ["src/", "tests/"])
+    assert declared("tests/test_a.py", ["**/test_*.py"])
+    assert not declared("tests/test_a.py", ["src/"])
+    assert not declared("tests/test_a.py", ["**", "*"]), "everything is no declaration"
+
+
+def test_only_what_nobody_compared_needs_another_look() -> None:
+    assert not GateFiles(pinned=("a",), added_tests=3).is_capped
+    assert GateFiles(exempt=("a",)).is_capped
+    assert GateFiles(uncompared=("a",)).is_capped

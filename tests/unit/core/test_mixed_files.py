@@ -1,0 +1,193 @@
+"""Files that steer the gate among other things."""
+
+import json
+
+import pytest
+
+from loopwright.core.makefiles import make_steering
+from loopwright.core.mixed_files import pinned_text, steers_differently
+
+TOML = """\
+[project]
+name = "calc" # a comment
+dependencies = []
+
+[tool.pytest.ini_options]
+addopts = "-q"
+
+[tool.poetry]
+packages = []
+
+[[tool.mypy.overrides]]
+module = "x"
+"""
+NEW_DEPENDENCY = TOML.replace("dependencies = []", 'dependencies = ["requests"]')
+NEW_OPTIONS = TOML.replace('"-q"', '"-q --ignore tests"')
+BOTH = NEW_DEPENDENCY.replace('"-q"', '"-q --ignore tests"')
+
+
+def steers(path: str, before: str | None, after: str | None, *commands: str) -> bool:
+    return steers_differently(path, before, after, commands)
+
+
+@pytest.mark.parametrize(
+    ("after", "differs"),
+    [
+        (NEW_DEPENDENCY, False),
+        (TOML.replace("packages = []", "packages = [1]"), False),
+        (NEW_OPTIONS, True),
+        (TOML.replace('module = "x"', 'module = "y"'), True),
+        (TOML + "\n[tool.ruff]\nselect = []\n", True),
+        (TOML + '\n[project.entry-points.pytest11]\nx = "x"\n', True),
+        ("not [ toml", True),
+        (None, True),
+    ],
+)
+def test_pyproject_steers_by_the_tables_of_its_tools(after: str | None, differs: bool) -> None:
+    assert steers("pyproject.toml", TOML, after) is differs
+
+
+def test_a_new_pyproject_steers_only_if_it_has_such_tables() -> None:
+    assert not steers("pyproject.toml", None, '[project]\nname = "x"\n')
+    assert steers("pyproject.toml", None, TOML)
+    assert not steers("pyproject.toml", '[project]\nname = "x"\n', None)
+
+
+def test_tools_in_an_odd_shape_are_not_mistaken() -> None:
+    assert not steers("pyproject.toml", "tool = 1\n", "tool = 2\n")
+    assert not steers("Cargo.toml", "[workspace]\nx = 1\n", "[workspace]\nx = 2\n")
+    assert steers("Cargo.toml", "[lib]\nx = 1\n", "[lib]\ntest = false\n")
+
+
+def test_the_old_settings_are_put_beside_the_new_dependency() -> None:
+    text = pinned_text("pyproject.toml", TOML, BOTH)
+    assert text is not None
+    assert '"requests"' in text
+    assert "--ignore" not in text
+    assert not steers("pyproject.toml", TOML, text)
+
+
+def test_settings_that_were_not_there_are_taken_out() -> None:
+    assert (
+        pinned_text("pyproject.toml", None, TOML)
+        == TOML.split("[tool.pytest")[0] + "[tool.poetry]\npackages = []\n\n"
+    )
+
+
+def test_where_the_parts_cannot_be_told_apart_the_file_is_what_it_was() -> None:
+    dotted = '[tool]\npytest.ini_options.addopts = "-q"\n'
+    assert pinned_text("pyproject.toml", dotted, dotted.replace("-q", "-x")) == dotted
+    assert pinned_text("pyproject.toml", TOML, "not [ toml") == TOML
+    assert pinned_text("package.json", "{}", "not json") == "{}"
+    assert pinned_text("package.json", "[]", "{}") == "[]"
+    assert pinned_text("Makefile", "a:\n", "b:\n") == "a:\n"
+    assert pinned_text("Makefile", None, "b:\n") is None
+    assert pinned_text("pyproject.toml", TOML, None) == TOML
+    row = TOML.replace('addopts = "-q"', "addopts = [\n[1, 2]\n]")
+    assert pinned_text("pyproject.toml", row, NEW_DEPENDENCY) == row, "a row of a list looks like a header"
+    in_text = '[project]\nx = """\n[tool.pytest]\n"""\n'
+    assert pinned_text("pyproject.toml", TOML, in_text) == TOML
+
+
+PACKAGE = {"scripts": {"test": "jest", "build": "tsc"}, "dependencies": {}, "jest": {"bail": 1}}
+
+
+def package(**changes: object) -> str:
+    return json.dumps({**PACKAGE, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "differs"),
+    [
+        ({"dependencies": {"left-pad": "1"}}, False),
+        ({"scripts": {**PACKAGE["scripts"], "docs": "typedoc"}}, False),
+        ({"scripts": {**PACKAGE["scripts"], "test": "true"}}, True),
+        ({"scripts": {**PACKAGE["scripts"], "pretest": "rm -r test"}}, True),
+        ({"scripts": {**PACKAGE["scripts"], "postinstall": "x"}}, True),
+        ({"scripts": {"test": "jest"}}, True),
+        ({"scripts": []}, True),
+        ({"jest": {"testMatch": []}}, True),
+        ({"mocha": {}}, True),
+    ],
+)
+def test_package_json_steers_by_its_scripts_and_its_runners_settings(
+    changes: dict[str, object], differs: bool
+) -> None:
+    assert steers("package.json", package(), package(**changes)) is differs
+
+
+def test_old_scripts_are_put_beside_new_dependencies() -> None:
+    after = package(dependencies={"left-pad": "1"}, scripts={"test": "true", "docs": "typedoc"})
+    text = pinned_text("package.json", package(), after)
+    assert text is not None
+    assert json.loads(text) == {
+        "dependencies": {"left-pad": "1"},
+        "jest": {"bail": 1},
+        "scripts": {"test": "jest", "build": "tsc", "docs": "typedoc"},
+    }
+    assert pinned_text("package.json", None, '{"jest": {}, "name": "x"}') == '{\n  "name": "x"\n}\n'
+
+
+INI = "[metadata]\nname = x\n\n[tool:pytest]\naddopts = -q\n"
+
+
+def test_setup_cfg_steers_by_the_sections_of_its_tools() -> None:
+    assert not steers("setup.cfg", INI, INI.replace("name = x", "name = y"))
+    assert steers("setup.cfg", INI, INI.replace("-q", "-q --ignore tests"))
+    assert steers("setup.cfg", INI, "no section\n")
+    both = INI.replace("-q", "--co").replace("name = x", "name = y")
+    assert pinned_text("setup.cfg", INI, both) == INI.replace("name = x", "name = y")
+
+
+MAKE = """\
+PYTHON = python
+.PHONY: test
+# a comment
+
+test: build | folder ; echo x
+\t$(PYTHON) -m pytest
+\t$(MAKE) -C . lint
+
+build:
+\tcc a.c \\
+\t  b.c
+
+lint: # only this
+\truff check
+
+folder:
+\tmkdir x
+
+docs: test
+\techo docs
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "differs"),
+    [
+        (("echo docs", "echo more"), False),
+        (("# a comment", "# another"), False),
+        (("docs: test", "docs: test\n\nnew:\n\ttrue\n\nold: test"), False),
+        (("PYTHON = python", "PYTHON = true"), True),
+        (("-m pytest", "-m pytest || true"), True),
+        (("ruff check", "true"), True),
+        (("b.c", "c.c"), True),
+        (("mkdir x", "mkdir y"), True),
+        (("docs: test", "SHELL = /bin/true\ndocs: test"), True),
+        (("docs: test", ".IGNORE:\n\ndocs: test"), True),
+        (("docs: test", "%: \n\ttrue\ndocs: test"), True),
+        (("docs: test", "include other.mk\ndocs: test"), True),
+        (("docs: test", "ifdef X\ntest:\n\ttrue\nendif\ndocs: test"), True),
+    ],
+)
+def test_a_makefile_steers_by_what_the_gate_reaches(change: tuple[str, str], differs: bool) -> None:
+    assert change[0] in MAKE
+    assert steers("Makefile", MAKE, MAKE.replace(*change), "make -s test X=1") is differs
+
+
+def test_without_a_goal_the_usual_ones_count_and_a_variable_hides_where_it_leads() -> None:
+    assert steers("Makefile", MAKE, MAKE.replace("-m pytest", "-m x"), "./gate")
+    hidden = "test: $(NEEDS)\n\nother:\n\techo 1\n"
+    assert steers("Makefile", hidden, hidden.replace("echo 1", "echo 2"), "make test")
+    assert make_steering("a:\n\tx\n", ["make 'a"]) == ("",), "a quote that is never closed names no target"

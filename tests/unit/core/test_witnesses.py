@@ -1,0 +1,145 @@
+"""A verdict held against what was seen inside the test runners, and against how it was before."""
+
+from dataclasses import replace
+
+import pytest
+
+from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.verdicts import passed
+from loopwright.core.witnesses import NO_END, Baseline, Witnessed, held_against, is_test_runner
+
+PASSED, FAILED = VerdictStatus.PASSED, VerdictStatus.FAILED
+A, B, C = "tests/test_a.py::test_a", "tests/test_b.py::test_b", "tests/test_c.py::test_c"
+
+
+def ran(exit_code: int = 0, **more: object) -> Verdict:
+    result = CommandResult(
+        name="tests", command="pytest", exit_code=exit_code, duration_s=1, output_sha256="", output_bytes=0
+    )
+    status = CheckStatus.FAILED if exit_code else CheckStatus.PASSED
+    return Verdict(
+        status=FAILED if exit_code else PASSED,
+        checks=(
+            Check(id="1:tests", name="tests", status=status, message=f"exit code {exit_code}"),
+            Check(id="2:lint", name="lint", status=CheckStatus.PASSED),
+        ),
+        commands=(replace(result, **more), replace(result, name="lint", command="ruff", exit_code=0)),  # type: ignore[arg-type]
+        reason="1 of 2 checks failed" if exit_code else "",
+    )
+
+
+def seen(
+    good: str = "", bad: str = "", skipped: str = "", out: str = "", problems: tuple[str, ...] = ()
+) -> Witnessed:
+    def ids(letters: str) -> frozenset[str]:
+        return frozenset({"a": A, "b": B, "c": C}[letter] for letter in letters)
+
+    return Witnessed(
+        passed=ids(good), failed=ids(bad), skipped=ids(skipped), deselected=ids(out), problems=problems
+    )
+
+
+def held(
+    now: Witnessed | None, before: Witnessed | None, exit_code: int = 0, exempt: tuple[str, ...] = ()
+) -> Verdict:
+    known = None if before is None else Baseline(seen={"pytest": before}, exempt=exempt)
+    return held_against(ran(exit_code), [now, None], known)
+
+
+def objections(verdict: Verdict) -> list[str]:
+    return [check.message for check in verdict.checks if "witness" in check.id]
+
+
+def test_a_run_that_agrees_with_what_was_seen_stays_as_it_is() -> None:
+    assert held(seen("ab"), seen("ab")) == ran(tests=2)
+    assert held(seen("abc"), seen("ab")) == ran(tests=3), "new tests are welcome"
+    assert held(seen("a", skipped="b"), None) == ran(tests=2)
+    assert held(None, None) == ran()
+    assert held(seen("a", "b"), seen("ab"), exit_code=1).status is FAILED
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (seen("a"), f"1 test that passed before is missing: {B}"),
+        (seen("a", skipped="b"), f"1 test that passed before is newly skipped: {B}"),
+        (seen("a", out="b"), f"1 test that passed before is newly deselected: {B}"),
+        (seen(skipped="ab"), f"2 tests that passed before are newly skipped: {A}, {B}"),
+        (seen("ab", "c"), f"1 test failed, though the command ended with 0: {C}"),
+        (seen("ab", problems=(NO_END,)), NO_END),
+        (None, "its tests were seen to run before, and were not seen now"),
+    ],
+)
+def test_what_speaks_against_a_green_run_fails_it_with_the_reason(now: Witnessed | None, words: str) -> None:
+    verdict = held(now, seen("ab"))
+    assert verdict.status is FAILED
+    assert objections(verdict) == [words]
+    assert verdict.reason == "1 of 3 checks failed"
+
+
+def test_without_a_baseline_a_canary_still_counts() -> None:
+    assert objections(held(seen("a", problems=(NO_END,)), None)) == [NO_END]
+    assert objections(held(seen("a", "b"), None)) == [f"1 test failed, though the command ended with 0: {B}"]
+
+
+def test_a_problem_that_was_there_before_is_nobodys_fault() -> None:
+    assert held(seen("a", problems=(NO_END,)), seen("a", problems=(NO_END,))).status is PASSED
+
+
+def test_tests_of_files_that_the_task_may_change_need_not_be_there() -> None:
+    assert held(seen("a"), seen("ab"), exempt=("tests/test_b.py",)).status is PASSED
+    assert held(seen(), seen("ab"), exempt=("tests/test_b.py",)).status is FAILED
+
+
+def test_failures_that_were_there_before_are_no_longer_held_against_the_work_and_are_no_pass() -> None:
+    verdict = held(seen("a", "b"), seen("a", "b"), exit_code=1)
+    assert verdict.status is PASSED
+    assert passed(verdict)
+    assert verdict.commands[0].known_failures == 1
+    assert verdict.checks[0].status is CheckStatus.SKIPPED
+    assert verdict.checks[0].message.startswith("it failed before this work too")
+    assert verdict.checks[1].status is CheckStatus.PASSED
+
+
+def test_a_new_failure_beside_old_ones_fails() -> None:
+    verdict = held(seen("", "ab"), seen("a", "b"), exit_code=1)
+    assert verdict.status is FAILED
+    assert verdict.reason == "1 of 2 checks failed"
+    assert verdict.commands[0].known_failures == 0
+
+
+def test_old_failures_excuse_no_time_limit_and_no_missing_test() -> None:
+    late = held_against(
+        ran(1, timed_out=True), [seen("a", "b"), None], Baseline(seen={"pytest": seen("a", "b")})
+    )
+    assert late.status is FAILED
+    assert held(seen("", "b"), seen("a", "b"), exit_code=1).status is FAILED
+    assert held(seen("a"), seen("a", "b"), exit_code=1).status is FAILED, "it failed for another reason"
+
+
+def test_a_gate_that_could_not_run_is_left_alone() -> None:
+    broken = Verdict(status=VerdictStatus.BROKEN, reason="no disk")
+    assert held_against(broken, [], None) is broken
+
+
+def test_many_tests_are_counted_and_some_named() -> None:
+    many = frozenset(f"test_{n:02}" for n in range(14))
+    (words,) = objections(held(seen(), Witnessed(passed=many)))
+    assert words.startswith("14 tests that passed before are missing: test_00, ")
+    assert words.endswith("test_09 and 4 more")
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("python -m pytest -q", True),
+        ("cd x && py.test", True),
+        ("python3 -B -m unittest discover", True),
+        ("node --import tsx --test", True),
+        ("node build.js && ./run --test", False),
+        ("make test", False),
+        ("pytesting", False),
+    ],
+)
+def test_a_test_runner_is_known_by_its_command(command: str, named: bool) -> None:
+    assert is_test_runner(command) is named
