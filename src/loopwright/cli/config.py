@@ -1,8 +1,8 @@
 """`config`: every setting with its origin, whether all are good, and the published schemas."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from rich.markup import escape
 
 from loopwright.cli.context import look_settings
@@ -63,7 +63,9 @@ def check(*, json: bool = False) -> int:
 
 
 @app.command
-def schema(what: Literal["config", "plan", "user"] = "config", /) -> int:
+def schema(
+    what: Annotated[Literal["config", "plan", "user"], Parameter(show_default=True)] = "config", /
+) -> int:
     """Print a published JSON Schema, for editors and other programs.
 
     Parameters

@@ -47,7 +47,7 @@ def check(file: Path, /, *, json: bool = False) -> int:
     Parameters
     ----------
     file
-        The plan file (YAML or JSON; `docs/plan-format.md`).
+        The plan file, YAML or JSON; `loopwright config schema plan` prints what may stand in it.
     json
         Print one JSON document.
     """

@@ -55,6 +55,8 @@ class Names:
     """Why `retry` would be refused; empty when it would not."""
     may_leave_out: bool = False
     """Whether the plan could be verified without it: everything else has landed."""
+    stuck: tuple[str, ...] = ()
+    """Those that can never start without it, where nothing else of its plan is left to do."""
     resting: bool = False
     """Whether the plan was paused or stopped, so that nothing goes on by itself."""
 
@@ -129,7 +131,16 @@ def _ways_on(names: Names) -> str:
         return f"it cannot be tried again: {names.retry_refused}"
     if names.may_leave_out:
         return "its plan waits for you: try it again, verify the plan without it, or cancel the plan"
+    if names.stuck:
+        waits = f"{names.stuck[0]} is still queued" + f", and {len(names.stuck) - 1} more" * (
+            len(names.stuck) > 1
+        )
+        return f"{waits}: try it again; or cancel {_them(names.stuck)} too, then reverify; or cancel the plan"
     return "its plan is not finished without it: try it again, or cancel the plan"
+
+
+def _them(names: Sequence[str]) -> str:
+    return "it" if len(names) == 1 else "them"
 
 
 def _tries(detail: TaskDetail) -> str:
@@ -310,7 +321,13 @@ def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
                 without = Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it")
                 ends = "or end the whole plan; what landed stays on its branch"
                 end = Step(command=f"loopwright cancel {plan}", why=ends)
-                again = [*again[:1], *([without] if names.may_leave_out else []), end]
+                waiting = [
+                    Step(
+                        command=f"loopwright cancel {shlex.quote(one)}", why="or cancel it too, then reverify"
+                    )
+                    for one in names.stuck[:2]
+                ]
+                again = [*again[:1], *([without] if names.may_leave_out else waiting), end]
             steps = [*again, *([logs] if seen else [])]
             if seen and seen[-1].tip_sha:
                 diff = diff_command(seen[-1].base_sha, seen[-1].tip_sha)
