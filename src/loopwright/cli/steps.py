@@ -64,7 +64,7 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
                 )
                 for key in stuck
             ]
-        ends = "or end the plan; what landed stays on its branch"
+        ends = "or end the plan; what landed stays"
         steps.append(Step(command=f"loopwright cancel {plan}", why=ends))
     if view.status == "FAILED" and not steps:
         steps.append(Step(command=f"loopwright logs {plan}", why="what the complete gate printed"))

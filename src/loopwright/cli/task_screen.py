@@ -132,15 +132,14 @@ def _ways_on(names: Names) -> str:
     if names.may_leave_out:
         return "its plan waits for you: try it again, verify the plan without it, or cancel the plan"
     if names.stuck:
-        waits = f"{names.stuck[0]} is still queued" + f", and {len(names.stuck) - 1} more" * (
-            len(names.stuck) > 1
+        them = names.stuck[0] if len(names.stuck) == 1 else "them"
+        who = (
+            f"{them} waits"
+            if len(names.stuck) == 1
+            else f"{names.stuck[0]} and {len(names.stuck) - 1} more wait"
         )
-        return f"{waits}: try it again; or cancel {_them(names.stuck)} too, then reverify; or cancel the plan"
+        return f"{who} for it in vain: retry it; or cancel {them} too, then reverify"
     return "its plan is not finished without it: try it again, or cancel the plan"
-
-
-def _them(names: Sequence[str]) -> str:
-    return "it" if len(names) == 1 else "them"
 
 
 def _tries(detail: TaskDetail) -> str:
@@ -319,7 +318,7 @@ def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
             elif task.status == "CANCELLED":
                 plan = short_id(detail.plan_id)
                 without = Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it")
-                ends = "or end the whole plan; what landed stays on its branch"
+                ends = "or end the plan; what landed stays"
                 end = Step(command=f"loopwright cancel {plan}", why=ends)
                 waiting = [
                     Step(
