@@ -37,16 +37,16 @@ from loopwright.cli.preflight import (
 from loopwright.cli.starting import project_settings, read_plan
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
+from loopwright.config.settings import settings
 from loopwright.core import overspent
 from loopwright.core.errors import Held
 from loopwright.core.ids import short_id
-from loopwright.core.permissions import Access
 from loopwright.core.states import ENDED_PLAN, LoopState
 from loopwright.engine.submit import Submission, Submitted, evaluate, submit
 from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
 
-_MODES = f"What the agent may do by itself: {', '.join(Access)}."
+_MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import pytest
 
 from loopwright import __version__
 from loopwright.cli.main import COMMANDS, call
-from loopwright.core.permissions import Access
+from loopwright.config.settings import settings
 
 PARTS = {
     "plan": ("check",),
@@ -122,4 +122,5 @@ def test_a_switch_that_a_setting_may_have_on_can_be_put_off(capsys: pytest.Captu
 
 
 def test_run_names_the_permission_modes_that_there_are(pages: Pages) -> None:
-    assert ", ".join(Access) in pages("run")
+    modes = settings()["permission_mode"].kind.schema["enum"]
+    assert f"What the agent may do by itself: {', '.join(modes)}." in pages("run")
