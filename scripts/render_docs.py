@@ -3,6 +3,7 @@
 With `--check`, change nothing and name the pages that are out of date.
 """
 
+import ast
 import inspect
 import json
 import sys
@@ -13,11 +14,15 @@ from typing import Any
 from loopwright.cli.exits import ExitCode
 from loopwright.core import errors
 from loopwright.core.failures import RULES, Level, Rule
+from loopwright.core.prices import AS_OF, PRICES
 from loopwright.core.states import MACHINES
 
 ROOT = Path(__file__).resolve().parent.parent
 MADE = "<!-- Made by `make docs` from {source}. Edit that, not this. -->"
 BEGIN, END = "<!-- exit codes: begin -->", "<!-- exit codes: end -->"
+PRICES_BEGIN, PRICES_END = "<!-- prices: begin -->", "<!-- prices: end -->"
+PROMISES_BEGIN, PROMISES_END = "<!-- promises: begin -->", "<!-- promises: end -->"
+FAULTS_BEGIN, FAULTS_END = "<!-- faults: begin -->", "<!-- faults: end -->"
 AGENTS_BEGIN, AGENTS_END = "<!-- agents: begin -->", "<!-- agents: end -->"
 
 ABOUT: Mapping[str, str] = {
@@ -206,6 +211,47 @@ def readme(text: str) -> str:
     return between(text, BEGIN, END, exit_table())
 
 
+def cost_page() -> str:
+    """Return the page about cost with the models that have a price."""
+    text = (ROOT / "docs/cost.md").read_text(encoding="utf-8")
+    models = ", ".join(f"`{price.models}`" for price in PRICES)
+    return between(text, PRICES_BEGIN, PRICES_END, f"These have a price, as of {AS_OF:%Y-%m-%d}: {models}.")
+
+
+def simulation_page() -> str:
+    """Return the page about the simulation with its promises and faults, as its own files have them."""
+    folder = ROOT / "tests/simulation"
+    text = (ROOT / "docs/simulation.md").read_text(encoding="utf-8")
+    promises = list(promises_in((folder / "invariants.py").read_text(encoding="utf-8")))
+    faults = list(faults_in((folder / "scenario.py").read_text(encoding="utf-8")))
+    text = between(text, PROMISES_BEGIN, PROMISES_END, _table("promise", promises))
+    return between(text, FAULTS_BEGIN, FAULTS_END, _table("fault", faults))
+
+
+def _table(what: str, rows: Sequence[tuple[str, str]]) -> str:
+    lines = [f"{len(rows)} of them:", "", f"| {what} | what it says |", "|---|---|"]
+    return "\n".join([*lines, *(f"| `{name}` | {says} |" for name, says in rows)])
+
+
+def promises_in(source: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the sentence of each function that is registered by a decorator."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            yield node.name, ast.get_docstring(node) or ""
+
+
+def faults_in(source: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the sentence of each kind of fault."""
+    for node in ast.parse(source).body:
+        if (
+            isinstance(node, ast.AnnAssign)
+            and isinstance(node.target, ast.Name)
+            and node.target.id == "FAULTS"
+        ):
+            assert node.value is not None
+            yield from ast.literal_eval(node.value).items()
+
+
 def agents_table(seen: Mapping[str, Any]) -> str:
     """Return what each adapter was seen to keep, from what the conformance suite wrote down."""
     adapters: Mapping[str, Mapping[str, Any]] = seen["adapters"]
@@ -241,6 +287,8 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/errors.md": errors_page,
     "docs/exit-codes.md": exits_page,
     "docs/agents.md": agents_page,
+    "docs/cost.md": cost_page,
+    "docs/simulation.md": simulation_page,
     "README.md": lambda: readme((ROOT / "README.md").read_text(encoding="utf-8")),
 }
 

@@ -1,10 +1,12 @@
 """The documentation says what the code does, because tests compare the two."""
 
 import re
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from scripts import render_docs
+from tests.simulation import invariants, scenario
 
 from loopwright.adapters import registry
 from loopwright.adapters.agents.acp.profiles import PROFILES
@@ -13,6 +15,7 @@ from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.cli.exits import ExitCode
 from loopwright.core.failures import Failure
 from loopwright.core.states import MACHINES
+from loopwright.testing import agent_program
 from loopwright.testing.conformance.behaviours import BEHAVIOURS, NO_STAND_IN
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,6 +80,21 @@ def test_the_table_of_adapters_shows_what_was_seen_and_why_something_was_not_ask
 def test_what_a_stand_in_has_to_play_is_documented(name: str) -> None:
     table = (ROOT / "docs/writing-an-adapter.md").read_text("utf-8").split("### What a stand-in plays")[1]
     assert f"`{BEHAVIOURS[name].plays or name}`" in table
+
+
+@pytest.mark.parametrize("step", agent_program.STEPS)
+def test_every_step_of_a_script_is_documented(step: str) -> None:
+    section = (ROOT / "docs/agents.md").read_text("utf-8").split("## A script instead of an agent\n")[1]
+    assert f"`{step}`" in section.split("\n## ")[0]
+
+
+def test_the_page_of_the_simulation_lists_what_is_looked_at_in_every_run() -> None:
+    folder = ROOT / "tests/simulation"
+    promises = dict(render_docs.promises_in((folder / "invariants.py").read_text("utf-8")))
+    registered = [*invariants.ON_COMMIT, *chain(*invariants.ON_EFFECT.values()), *invariants.AT_END]
+    assert sorted(promises) == sorted(getattr(look, "__name__", "") for look in registered)
+    assert all(promises.values())
+    assert dict(render_docs.faults_in((folder / "scenario.py").read_text("utf-8"))) == dict(scenario.FAULTS)
 
 
 @pytest.mark.parametrize("name", sorted(registry.AGENTS))
@@ -188,5 +206,5 @@ def test_decision_records_are_numbered_without_gaps_and_have_the_same_parts() ->
 
 def test_the_versions_of_claude_code_are_those_that_its_adapter_was_tried_with() -> None:
     oldest, newest = ClaudeAgent().tested
-    page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/agents.md").read_text(encoding="utf-8")
     assert f"tried with the versions {oldest} to {newest}" in page

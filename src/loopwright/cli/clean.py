@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.markup import escape
+from rich.text import Text
 
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.leftovers import Leftover
@@ -17,6 +18,7 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import counted
 from loopwright.cli.looking import find_plan, project_here
 from loopwright.cli.output import console, print_json
+from loopwright.cli.rows import Wrapped
 from loopwright.core.errors import Refused, UserError
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan, Project
@@ -118,19 +120,35 @@ def _print(found: Sequence[_Found]) -> None:
         out.print(
             f"[bold]{escape(one.plan.title)}[/]  {short_id(one.plan.id)}  {one.plan.status.value.lower()}"
         )
-        for left in one.go:
-            out.print(f"  [yellow]delete[/]  {escape(left.name)}  {escape(_why(left))}")
-        for left in one.stay:
-            out.print(f"  [dim]keep    {escape(left.name)}  {escape(_why(left))}[/]")
+        for word, style, refs in (("delete", "yellow", one.go), ("keep  ", "dim", one.stay)):
+            for why, names in _grouped(refs).items():
+                line = Text.assemble("  ", (word, style), f"  {names}: {why}")
+                out.print(Wrapped(line, indent=" " * 10))
+    if shown:
+        out.print("[dim]each ref by its name: --dry-run --json[/]")
     if not any(one.go for one in found):
         out.print("nothing to delete: no ended plan has anything here that a branch of yours has too")
+
+
+def _grouped(refs: Sequence[Leftover]) -> dict[str, str]:
+    """Return what belongs together by where else it is: an attempt has a ref, and a plan can have hundreds."""
+    found: dict[str, list[Leftover]] = {}
+    for left in refs:
+        found.setdefault(_why(left), []).append(left)
+    return {why: _counted(group) for why, group in found.items()}
+
+
+def _counted(refs: Sequence[Leftover]) -> str:
+    attempts = sum(not left.is_branch for left in refs)
+    branch = "its branch" if attempts < len(refs) else ""
+    return " and ".join(filter(None, (branch, counted(attempts, "attempt") if attempts else "")))
 
 
 def _why(left: Leftover) -> str:
     if left.ref.worktree:
         return f"checked out in {left.ref.worktree}"
     if left.branch is None:
-        return f"in no branch of yours ({left.ref.sha[:10]})"
+        return "in no branch of yours"
     return f"in {left.branch}" if left.same_commits else f"in {left.branch}, but as other commits"
 
 

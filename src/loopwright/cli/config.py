@@ -1,18 +1,21 @@
 """`config`: every setting with its origin, whether all are good, and the published schemas."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from rich.markup import escape
+from rich.text import Text
 
 from loopwright.cli.context import look_settings
 from loopwright.cli.lines import columns, listed
 from loopwright.cli.output import console, print_json
+from loopwright.cli.rows import Wrapped
 from loopwright.config.publish import configuration_schema, toml_value
 from loopwright.config.resolve import DEFAULT_ORIGIN
 
 app = App(name="config", help="Show every setting with its origin.", help_format="plaintext")
 
+_WIDEST: Final = 24
 _EMPTY: Final[tuple[object, ...]] = ("", [], None)
 
 
@@ -33,9 +36,10 @@ def show(*, json: bool = False) -> int:
         (one.key, "(empty)" if one.value in _EMPTY else toml_value(one.value), one.origin) for one in shown
     ]
     out = console()
-    for one, line in zip(shown, columns(rows), strict=True):
+    # A path may be of any length: it pushes nothing but its own origin aside.
+    for one, line in zip(shown, columns(rows, most=_WIDEST), strict=True):
         style = "dim" if one.origin == DEFAULT_ORIGIN else "bold"
-        out.print(f"[{style}]{escape(line)}[/]")
+        out.print(Wrapped(Text(line, style=style), indent="      "))
     return 0
 
 
@@ -63,7 +67,9 @@ def check(*, json: bool = False) -> int:
 
 
 @app.command
-def schema(what: Literal["config", "plan", "user"] = "config", /) -> int:
+def schema(
+    what: Annotated[Literal["config", "plan", "user"], Parameter(show_default=True)] = "config", /
+) -> int:
     """Print a published JSON Schema, for editors and other programs.
 
     Parameters

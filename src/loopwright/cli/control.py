@@ -18,7 +18,7 @@ from loopwright.cli.follow import Display
 from loopwright.cli.output import console, print_json
 from loopwright.config.resolve import Settings
 from loopwright.core.budget import CAPS
-from loopwright.core.errors import NotFound, Refused
+from loopwright.core.errors import NotFound
 from loopwright.core.ids import short_id
 from loopwright.core.model import Command, CommandState, Plan, Run, Task
 from loopwright.engine import commands
@@ -142,7 +142,7 @@ async def control_question(question: str, arguments: dict[str, Any], *, as_json:
         row = await home.store.read(lambda tx: find_question(tx, question))
         answer = await ask(home, "answer", row.id, arguments)
         if answer.state is CommandState.REFUSED:
-            raise Refused(answer.result)
+            raise commands.refusal(answer)
         worked = await _someone_works(home)
         if as_json:
             print_json({"command": answer, "exit_code": 0})
@@ -165,7 +165,7 @@ async def _control(
         row = await home.store.read(lambda tx: _target(tx, target))
         answer = await ask(home, verb, row.id, arguments)
         if answer.state is CommandState.REFUSED:
-            raise Refused(answer.result)
+            raise commands.refusal(answer)
         plan_id = row.plan_id if isinstance(row, Task) else row.id
         if not as_json:
             console().print(escape(answer.result))

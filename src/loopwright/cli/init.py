@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from loopwright.adapters import registry
 from loopwright.adapters.detect import Detected, ProposedGate, detect, is_project, render_toml
@@ -18,6 +20,7 @@ from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.lines import columns, listed, one_line
 from loopwright.cli.output import console, duration, print_json
 from loopwright.cli.probes import FoundAgent, find_agent
+from loopwright.cli.rows import Wrapped
 from loopwright.cli.trial import Tried, try_gates
 from loopwright.cli.writing import write_whole
 from loopwright.config.layers import PROJECT_FILE
@@ -57,7 +60,7 @@ class _Report:
 def init(
     *,
     agent: str | None = None,
-    run: bool = True,
+    no_run: bool = False,
     dry_run: bool = False,
     force: bool = False,
     json: bool = False,
@@ -68,8 +71,8 @@ def init(
     ----------
     agent
         Which agent is to do the work; written into the file.
-    run
-        Whether the proposed checks are run; --no-run only writes them down.
+    no_run
+        Only write the proposed checks down, and run none of them.
     dry_run
         Print the file instead of writing it.
     force
@@ -77,7 +80,7 @@ def init(
     json
         Print one JSON document.
     """
-    report = asyncio.run(_look(agent, run=run, may_exist=force or dry_run, quiet=json))
+    report = asyncio.run(_look(agent, run=not no_run, may_exist=force or dry_run, quiet=json))
     if not dry_run:
         write_whole(report.file, report.text, hint="make the folder writable, or use --dry-run")
     if json:
@@ -176,8 +179,22 @@ def _result(report: _Report, gate: ProposedGate) -> tuple[str, str]:
     return "failed", ran.reason
 
 
+def _left_out(report: _Report) -> list[str]:
+    """Return the gates that stand in the file only as comments."""
+    written = {gate["name"] for gate in tomllib.loads(report.text).get("gates", ())}
+    return [gate.name for gate in report.detected.gates if gate.name not in written]
+
+
+def _unchecked(report: _Report) -> bool:
+    """Say whether there are checks, and none of them is in force."""
+    return bool(report.detected.gates) and len(_left_out(report)) == len(report.detected.gates)
+
+
 def _notes(report: _Report) -> list[str]:
     notes = list(report.detected.notes)
+    left_out = _left_out(report)
+    if left_out and not _unchecked(report):
+        notes.append(f"Only a comment in {PROJECT_FILE}, and not in force: {listed(left_out)}.")
     if report.place.subfolder:
         notes.append(f"{PROJECT_FILE} is for {report.place.subfolder}: run loopwright in that folder.")
     elif report.stands.subfolder:
@@ -247,6 +264,11 @@ def _print(report: _Report, out: Console) -> None:
         ]
         for (word, _), line in zip(results, columns(rows), strict=True):
             out.print(escape(line).replace(word, f"[{_STYLES[word]}]{word}[/]", 1))
+    if _unchecked(report):
+        told = (
+            f"only a comment in {PROJECT_FILE}: {listed(_left_out(report))}. Nothing checks what agents make."
+        )
+        out.print(Wrapped(Text.assemble(("\nno gate is in force", "bold yellow"), f": {told}")))
     if not detected.has_tests:
         out.print(f"\n[bold yellow]no tests[/]: {escape(_NO_TESTS)}")
     for note in _notes(report):
@@ -257,11 +279,15 @@ def _print(report: _Report, out: Console) -> None:
 def _print_next(report: _Report, out: Console) -> None:
     out.print(f"\nwrote {escape(str(report.file))}. Next:")
     file = os.path.relpath(report.file)
-    steps = [f"look through {file}, then: git add {file} && git commit -m 'Add {PROJECT_FILE}'"]
+    steps = [f"look it through, then: git add {file} && git commit -m 'Add {PROJECT_FILE}'"]
+    if _unchecked(report):
+        name = _left_out(report)[0]
+        steps.insert(0, f"take the # away from a gate: mend {name} first, or let the plan make it pass")
     if not report.agent.usable:
         steps.append(f"agent {report.agent.name}: {report.agent.problem}; {report.agent.hint}")
     steps += [
-        "write a plan, for example plan.yaml (docs/plan-format.md), and check it: loopwright plan check plan.yaml",
+        "write a plan.yaml; its format: loopwright config schema plan",
+        "check it: loopwright plan check plan.yaml",
         "run it: loopwright run plan.yaml",
     ]
     for number, step in enumerate(steps, 1):

@@ -4,9 +4,10 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
 from loopwright import __version__
@@ -44,14 +45,33 @@ _OBJECTS = 50_000
 _EPILOGUE = "Every command takes --help, and --json where it prints something a program may want."
 
 
-def build() -> App:
+class CommandLine(App):
+    """The command line, with help that calls what a command takes by its name."""
+
+    def help_print(
+        self,
+        tokens: Annotated[str | Iterable[str] | None, Parameter(show=False)] = None,
+        *,
+        console: Annotated[Any, Parameter(parse=False)] = None,
+    ) -> None:
+        """Print the help of a command."""
+        from loopwright.cli.help_pages import HelpPages, optional_arguments
+
+        _, apps, _ = self.parse_commands(tokens)
+        self.help_formatter = HelpPages(optional_arguments(apps[-1]))
+        super().help_print(tokens, console=console)
+
+
+def build() -> CommandLine:
     """Return the command line."""
-    app = App(
+    app = CommandLine(
         name="loopwright",
         help="Drive coding agents over a plan until your project's own checks pass.\n\n" + _EPILOGUE,
         version=f"loopwright {__version__}",
         version_flags=("--version", "-V"),
         help_format="plaintext",
+        # A switch is off unless it is given: no `--no-json`, and no `[default: False]`.
+        default_parameter=Parameter(negative=(), show_default=False),
         exit_on_error=False,
         print_error=False,
         result_action="return_value",

@@ -12,7 +12,10 @@ from loopwright.cli.output import complain, console, duration, print_json
 from loopwright.core.errors import Ambiguous, BadConfig, BadPlan, Held, LoopwrightError, UserError
 
 _SHOWN = 8
-_MEND = "mend what is named; `loopwright plan check` looks again, and docs/plan-format.md shows the format"
+_MEND = (
+    "mend what is named; `loopwright plan check` looks again, and `loopwright config schema plan` prints what "
+    "may stand in a plan"
+)
 
 
 def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) -> int:

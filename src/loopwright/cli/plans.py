@@ -9,6 +9,7 @@ from typing import Any
 from cyclopts import App
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from loopwright.adapters import registry
 from loopwright.cli.context import Place, here, settings_for
@@ -18,6 +19,7 @@ from loopwright.cli.lines import columns, counted, listed, one_line
 from loopwright.cli.output import console, print_json
 from loopwright.cli.preflight import agents_of, relative, uncommitted
 from loopwright.cli.probes import FoundAgent
+from loopwright.cli.rows import Wrapped
 from loopwright.cli.starting import project_settings, read_plan, settings_in_checkout
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
@@ -26,6 +28,8 @@ from loopwright.engine.submit import evaluate
 from loopwright.ports import PlannedTask, PlannedWork
 
 app = App(name="plan", help="Check a plan before any money is spent.", help_format="plaintext")
+
+_WIDEST = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +51,7 @@ def check(file: Path, /, *, json: bool = False) -> int:
     Parameters
     ----------
     file
-        The plan file (YAML or JSON; `docs/plan-format.md`).
+        The plan file, YAML or JSON; `loopwright config schema plan` prints what may stand in it.
     json
         Print one JSON document.
     """
@@ -159,13 +163,14 @@ def _print(path: Path, report: _Report, out: Console) -> None:
     work, settings = report.work, report.settings
     out.print(f"[bold]{escape(work.title)}[/]  {escape(str(path))}")
     at_once = min(report.width, settings.values.parallel)
-    out.print(
+    told = (
         f"{counted(len(work.tasks), 'task')}, critical path {len(report.critical_path)} "
-        f"({escape(one_line(' → '.join(report.critical_path), 200))}), "
+        f"({one_line(' → '.join(report.critical_path), 200)}), "
         f"up to {report.width} side by side, {at_once} with the setting parallel"
     )
+    out.print(Wrapped(Text(told)))
     for line in columns([_row(task) for task in work.tasks]):
-        out.print(escape(line))
+        out.print(Wrapped(Text(line), indent="      "))
     _print_checks(report, out)
     for agent in report.agents:
         if agent.usable:
@@ -174,7 +179,7 @@ def _print(path: Path, report: _Report, out: Console) -> None:
             out.print(f"[yellow]warn[/]: agent {escape(agent.name)}: {escape(agent.problem)}")
             out.print(f"      to do: {escape(agent.hint)}")
     for note in report.notes:
-        out.print(f"[yellow]note[/]: {escape(note)}")
+        out.print(Wrapped(Text.assemble(("note", "yellow"), f": {note}"), indent="  "))
 
 
 def _row(task: PlannedTask) -> tuple[str, ...]:
@@ -187,8 +192,8 @@ def _print_checks(report: _Report, out: Console) -> None:
     gates = report.settings.gates
     if gates:
         out.print(f"gates, from {escape(report.settings.origin('gates'))}:")
-        for line in columns([(gate.name, one_line(gate.command)) for gate in gates]):
-            out.print(escape(line))
+        for line in columns([(gate.name, one_line(gate.command)) for gate in gates], most=_WIDEST):
+            out.print(Wrapped(Text(line), indent="      "))
     else:
         out.print("[yellow]warn[/]: no gates are in force; `loopwright init` finds your project's checks")
     bare = [task.key for task in report.work.tasks if not task.acceptance]

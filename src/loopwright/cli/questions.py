@@ -18,6 +18,7 @@ from loopwright.core.ids import short_id
 from loopwright.engine.question_views import QuestionView, list_questions
 
 _NAMED = 3
+_WIDER = "for this once; later runs too: --for loop (this plan file) or --for project"
 
 
 def questions(*, all: bool = False, json: bool = False) -> int:
@@ -49,7 +50,7 @@ def answer(
     text: str,
     /,
     *,
-    hold: Annotated[Literal["run", "loop", "project"], Parameter(name="--for")] = "run",
+    hold: Annotated[Literal["run", "loop", "project"], Parameter(name="--for", show_default=True)] = "run",
     json: bool = False,
 ) -> int:
     """Answer a question: everyone who waits for it goes on.
@@ -61,7 +62,8 @@ def answer(
     text
         The answer, or the number of an option.
     hold
-        How far the answer to a permission goes: this run, the loop, or the whole project.
+        How far the answer to a permission goes: only the attempts that asked, every run of this plan file (the
+        loop), or every run in this repository.
     json
         Print the result as JSON.
     """
@@ -79,6 +81,8 @@ def picture(view: QuestionView) -> Group:
         parts.append(Wrapped(Text(f"    {n}  {option}{default}"), indent="       "))
     if view.state == "OPEN":
         parts.append(Wrapped(Text(f"  {command(view)}", style="bold"), indent="    "))
+        if view.kind == "permission":
+            parts.append(Wrapped(Text(f"  {_WIDER}", style="dim"), indent="  "))
     else:
         said = f": {view.answer}" if view.answer else ""
         parts.append(Wrapped(Text(f"  {view.state.lower()}{said}", style="dim"), indent="    "))
@@ -88,8 +92,7 @@ def picture(view: QuestionView) -> Group:
 def command(view: QuestionView) -> str:
     """Return what to type to answer."""
     said = view.options[0] if view.options else "..."
-    scope = " --for loop" if view.kind == "permission" else ""
-    return f"loopwright answer {short_id(view.id)} {shlex.quote(said)}{scope}"
+    return f"loopwright answer {short_id(view.id)} {shlex.quote(said)}"
 
 
 def _asker(view: QuestionView) -> str:

@@ -1,5 +1,6 @@
 """Looking again at everything that a receipt tells of: git, recordings, the chain of events, rows, the script."""
 
+import json
 import os
 import sys
 import tempfile
@@ -14,7 +15,7 @@ from loopwright.cli.looking import find_plan, looking, whereabouts
 from loopwright.cli.receipt_files import EVIDENCE, script_beside
 from loopwright.core.errors import DamagedRow, LoopwrightError, NotARepository
 from loopwright.core.receipt_script import check_script
-from loopwright.core.receipts import EventFacts, Facts
+from loopwright.core.receipts import EventFacts, Facts, render
 
 
 async def present_receipt(plan: str | None) -> dict[str, Any]:
@@ -53,7 +54,9 @@ async def look_again(receipt: Any, where: Path, file: Path) -> Facts:
         return replace(
             facts, unchecked=(*facts.unchecked, "the home's rows: the plan has gone on since the receipt")
         )
-    return replace(facts, rows=await present_receipt(receipt["plan"]["id"]))
+    rows = await present_receipt(receipt["plan"]["id"])
+    # As it would be written down: JSON knows no tuples.
+    return replace(facts, rows=json.loads(render(rows)))
 
 
 def _events(receipt: Any) -> EventFacts | None:

@@ -37,7 +37,7 @@ _STYLES: Final = {"verified": "green", "no_change_proven": "green", "verified_wi
 
 @app.command
 def show(plan: str | None = None, /, *, output: Path | None = None, json: bool = False) -> int:
-    """Show the receipt of a plan as it stands now, made from the rows.
+    """Show the receipt of a plan as it stands now.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def replay_(
     *,
     task: list[str] | None = None,
     repository: Path | None = None,
-    yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative="")] = False,
+    yes: Annotated[bool, Parameter(alias="-y")] = False,
     json: bool = False,
 ) -> int:
     """Run the recorded gates again on the recorded tree, in a clean workspace, and compare what they say.

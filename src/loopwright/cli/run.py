@@ -38,6 +38,7 @@ from loopwright.cli.preflight import (
 from loopwright.cli.starting import project_settings, read_plan
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
+from loopwright.config.settings import settings
 from loopwright.core import overspent
 from loopwright.core.errors import Held
 from loopwright.core.ids import short_id
@@ -45,6 +46,8 @@ from loopwright.core.states import ENDED_PLAN, LoopState
 from loopwright.engine.submit import Submission, Submitted, evaluate, submit
 from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
+
+_MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +69,11 @@ def run(
     model: str | None = None,
     parallel: Annotated[int | None, Parameter(alias="-j")] = None,
     max_attempts: int | None = None,
-    permission_mode: str | None = None,
+    permission_mode: Annotated[str | None, Parameter(help=_MODES)] = None,
     base: str | None = None,
-    allow_unverified: bool | None = None,
+    allow_unverified: Annotated[bool | None, Parameter(negative="--no-allow-unverified")] = None,
     new: bool = False,
-    no_wait: Annotated[bool, Parameter(negative="")] = False,
+    no_wait: bool = False,
     costs: CostFlags = NO_COST_FLAGS,
     json: bool = False,
 ) -> int:
@@ -79,23 +82,21 @@ def run(
     Parameters
     ----------
     plan
-        The plan file (YAML or JSON; `docs/plan-format.md`).
+        The plan file, YAML or JSON; `loopwright config schema plan` prints what may stand in it.
     agent
-        Which agent does the work (default: claude).
+        Which agent does the work (default: the setting `agent`, which is claude unless you set it).
     model
         Which model the agent uses.
     parallel
         How many tasks are worked on at once.
     max_attempts
         How often a task is tried before a person is asked.
-    permission_mode
-        What the agent may do by itself: read-only, edit or full.
     base
         Commit or branch to start from (default: what is checked out).
     allow_unverified
-        Let work land that nothing checks; the exit code then is not 0.
+        Let work land that nothing checks, or do not; if it lands, the exit code is not 0.
     new
-        Start over, even if this plan was already done.
+        Start over a plan that was already done or cancelled.
     no_wait
         Pause, and say why, rather than wait for an account that is used up or locked, or for the next day.
     json

@@ -24,7 +24,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Loop, Plan, Project, Run, Task
 from loopwright.core.states import LoopState, TaskState
 from loopwright.core.verdicts import is_bad
-from loopwright.engine.commands import check_retry, left_out
+from loopwright.engine.commands import check_retry, held_up, left_out
 from loopwright.engine.overview import RunView, run_view
 from loopwright.engine.targets import handle
 from loopwright.engine.views import PlanView, TaskDetail, plan_view, task_detail
@@ -76,6 +76,7 @@ class _Tasks:
             blockers=tuple(handle(tx, one, project_path=project) for one in _blockers(tx, row)[:2]),
             retry_refused=refused,
             may_leave_out=_may_leave_out(tx, row),
+            stuck=tuple(handle(tx, one, project_path=project) for one in held_up(tx, row.plan_id)),
             resting=_rests(tx, row),
         )
         return task_detail(tx, row.id, look.paths), names

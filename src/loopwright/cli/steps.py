@@ -54,7 +54,17 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
         steps.append(Step(command=f"loopwright retry {name}", why=f"try {given_up[0].key} again after all"))
         if view.done and view.done + len(given_up) == view.total:
             steps.append(Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it"))
-        ends = "or end the plan; what landed stays on its branch"
+        elif view.done:
+            # The loop has failed, so whatever is queued waits for what was given up.
+            stuck = [task.key for task in view.tasks if task.status == "QUEUED"][:2]
+            steps += [
+                Step(
+                    command=f"loopwright cancel {shlex.quote(view.prefix + key)}",
+                    why="or cancel it too, then reverify",
+                )
+                for key in stuck
+            ]
+        ends = "or end the plan; what landed stays"
         steps.append(Step(command=f"loopwright cancel {plan}", why=ends))
     if view.status == "FAILED" and not steps:
         steps.append(Step(command=f"loopwright logs {plan}", why="what the complete gate printed"))

@@ -55,6 +55,8 @@ class Names:
     """Why `retry` would be refused; empty when it would not."""
     may_leave_out: bool = False
     """Whether the plan could be verified without it: everything else has landed."""
+    stuck: tuple[str, ...] = ()
+    """Those that can never start without it, where nothing else of its plan is left to do."""
     resting: bool = False
     """Whether the plan was paused or stopped, so that nothing goes on by itself."""
 
@@ -129,6 +131,14 @@ def _ways_on(names: Names) -> str:
         return f"it cannot be tried again: {names.retry_refused}"
     if names.may_leave_out:
         return "its plan waits for you: try it again, verify the plan without it, or cancel the plan"
+    if names.stuck:
+        them = names.stuck[0] if len(names.stuck) == 1 else "them"
+        who = (
+            f"{them} waits"
+            if len(names.stuck) == 1
+            else f"{names.stuck[0]} and {len(names.stuck) - 1} more wait"
+        )
+        return f"{who} for it in vain: retry it; or cancel {them} too, then reverify"
     return "its plan is not finished without it: try it again, or cancel the plan"
 
 
@@ -308,9 +318,15 @@ def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
             elif task.status == "CANCELLED":
                 plan = short_id(detail.plan_id)
                 without = Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it")
-                ends = "or end the whole plan; what landed stays on its branch"
+                ends = "or end the plan; what landed stays"
                 end = Step(command=f"loopwright cancel {plan}", why=ends)
-                again = [*again[:1], *([without] if names.may_leave_out else []), end]
+                waiting = [
+                    Step(
+                        command=f"loopwright cancel {shlex.quote(one)}", why="or cancel it too, then reverify"
+                    )
+                    for one in names.stuck[:2]
+                ]
+                again = [*again[:1], *([without] if names.may_leave_out else waiting), end]
             steps = [*again, *([logs] if seen else [])]
             if seen and seen[-1].tip_sha:
                 diff = diff_command(seen[-1].base_sha, seen[-1].tip_sha)

@@ -102,7 +102,9 @@ def resolve(layers: Iterable[Layer]) -> Settings:
     ordered = sorted(layers, key=lambda each: each.level)
     problems = [problem for each in reversed(ordered) for problem in each.problems]
     if problems:
-        raise BadConfig("\n".join(problems), hint="docs/configuration.md lists every setting.")
+        raise BadConfig(
+            "\n".join(problems), hint="mend what is named; `loopwright config schema` prints every setting"
+        )
     written: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for each in ordered:

@@ -68,10 +68,14 @@ def apply(tx: Tx, ids: Ids, command: Command) -> Command:
 
 def refuse(tx: Tx, command: Command, why: UserError | IllegalTransition) -> Command:
     """Answer a command that cannot be carried out."""
-    hint = getattr(why, "hint", None)
-    return _answer(
-        tx, command, CommandState.REFUSED, f"{why}" + (f" ({hint})" if hint else ""), "command_refused"
-    )
+    told = [str(why), getattr(why, "hint", None) or ""]
+    return _answer(tx, command, CommandState.REFUSED, "\n".join(filter(None, told)), "command_refused")
+
+
+def refusal(command: Command) -> Refused:
+    """Return what spoke against a command, with what to do about it apart."""
+    why, _, hint = command.result.partition("\n")
+    return Refused(why, hint=hint or None)
 
 
 def pending(tx: Tx) -> list[Command]:
@@ -344,8 +348,13 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
     if given_up := left_out(tx, plan, loop):
         return _verify_without(tx, plan, loop, given_up, command.actor)
     if plan.status is not PlanState.FAILED or plan.open_tasks or plan.failed_tasks:
+        stuck = held_up(tx, plan.id)
+        names = ", ".join(task.key for task in stuck[:3]) + (" …" if len(stuck) > 3 else "")
         raise Refused(
-            "only a plan that FAILED its verification, with every task landed or cancelled, can be verified again"
+            "only a plan that FAILED its verification, with every task landed or cancelled, can be verified again",
+            hint=f"cancel what can never start without a cancelled task, then reverify: {names}"
+            if stuck
+            else None,
         )
     changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
     move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", command.actor, call_failures=0, **changes)
@@ -364,6 +373,20 @@ def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
     landed = [task for task in tasks if task.status is TaskState.COMPLETE]
     whole = landed and len(given_up) + len(landed) == len(tasks)
     return given_up if whole and not tx.count(Attempt, plan_id=plan.id, state=LIVE_ATTEMPT) else []
+
+
+def held_up(tx: Tx, plan_id: str) -> list[Task]:
+    """Return the tasks that wait for a cancelled one, when these alone keep a plan from its end; else nothing."""
+    tasks = {task.id: task for task in tx.find(Task, plan_id=plan_id, order_by=("position",))}
+    stuck = {task.id for task in tasks.values() if task.status is TaskState.CANCELLED}
+    if not stuck or not any(task.status is TaskState.COMPLETE for task in tasks.values()):
+        return []
+    before = 0
+    while before != len(stuck):
+        before = len(stuck)
+        stuck |= {task.id for task in tasks.values() if stuck.intersection(task.depends_on)}
+    left = [task for task in tasks.values() if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED)]
+    return left if all(task.id in stuck and task.status is TaskState.QUEUED for task in left) else []
 
 
 def _verify_without(tx: Tx, plan: Plan, loop: Loop, given_up: list[Task], actor: str) -> str:

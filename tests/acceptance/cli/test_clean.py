@@ -17,6 +17,10 @@ def test_only_merged_work_goes_and_the_rest_only_by_name(sandbox: Sandbox) -> No
     unmerged = sandbox("clean", "--yes")
     assert (unmerged.code, "nothing to delete" in unmerged.out) == (0, True), unmerged.out
     sandbox.git("merge", "-q", "--ff-only", f"loopwright/{plan}/main")
+    shown = sandbox("clean", "--dry-run").out
+    assert "  delete  its branch and 1 attempt: in trunk\n" in shown
+    assert "  keep    1 attempt: in no branch of yours\n" in shown
+    assert "refs/" not in shown, "a plan can have hundreds of them"
     unasked = sandbox("clean")
     assert unasked.code == 2
     assert "--yes" in unasked.err

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.cli.program import Program, repository
+from tests.acceptance.sandbox import Sandbox
 
 from loopwright.config.settings import settings
 
@@ -80,3 +81,13 @@ def test_an_unknown_schema_is_refused_with_the_known_ones(program: Program, tmp_
     assert said.code == 2
     assert "config" in said.err
     assert "plan" in said.err
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_a_long_path_does_not_tear_the_lines_of_other_settings(sandbox: Sandbox, columns: int) -> None:
+    sandbox.program.env["LOOPWRIGHT_HOME"] = str(sandbox.place / ("long" * 20))
+    lines = sandbox.on_terminal("config", "show", columns=columns).splitlines()
+    assert max(map(len, lines)) <= columns
+    row = next(n for n, line in enumerate(lines) if line.startswith("  max_attempts "))
+    told = lines[row] if columns == 80 else " ".join(lines[row : row + 2])
+    assert told.split() == ["max_attempts", "3", "default"]

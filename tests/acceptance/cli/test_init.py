@@ -58,6 +58,7 @@ def test_a_python_project_gets_its_tests_as_a_gate_after_they_passed_in_a_clean_
     said = program("init", "--agent", "scripted", cwd=project)
     assert said.code == 0, said.err
     assert "passed  test  python3 -m unittest discover" in said.out
+    assert "no gate is in force" not in said.out
     assert "default branch  trunk" in said.out
     assert "git add loopwright.toml && git commit" in said.out
     assert "loopwright run plan.yaml" in said.out
@@ -96,6 +97,7 @@ def test_the_scripts_of_an_npm_project_become_gates_and_a_failing_one_is_left_ou
     assert found["setup"] == "npm ci"
     assert [gate["name"] for gate in found["gates"]] == ["test"]
     assert "# Left out: exit code 3: 3 style errors" in said.document["text"]
+    assert said.document["notes"] == ["Only a comment in loopwright.toml, and not in force: lint."]
     assert not (project / "node_modules").exists(), "nothing is run in the checkout"
 
 
@@ -141,6 +143,24 @@ def test_a_makefile_speaks_for_a_project_and_what_it_writes_stays_out_of_the_che
     assert gates_of(said)["test"][0] == "passed"
     assert gates_of(said)["lint"][0] == "failed"
     assert git(project, "status", "--porcelain").split() == ["??", "loopwright.toml"]
+
+
+def test_where_no_check_passes_it_is_told_that_nothing_checks_the_work(
+    program: Program, tmp_path: Path
+) -> None:
+    project = repository(tmp_path / "project", {"Makefile": "test:\n\texit 2\n"})
+    said = program("init", cwd=project)
+    assert said.code == 0
+    assert (
+        "no gate is in force: only a comment in loopwright.toml: test. Nothing checks what agents make."
+        in said.out
+    )
+    assert "1. take the # away from a gate: mend test first, or let the plan make it pass" in said.out
+    assert "docs/" not in said.out, "who installed the package has no such folder"
+    file = project / "loopwright.toml"
+    left_out = file.read_text().partition("it checks nothing:\n")[2]
+    file.write_text(left_out.replace("# ", ""))
+    assert [gate["run"] for gate in written(project)["gates"]] == ["make test"], "that is all it takes"
 
 
 def test_a_project_without_tests_is_told_so_plainly(program: Program, tmp_path: Path) -> None:

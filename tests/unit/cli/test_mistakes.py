@@ -1,9 +1,13 @@
 """How errors are told: every problem on its own line, and the very command to type."""
 
+import ast
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+import loopwright
 from loopwright.cli.mistakes import explain
 from loopwright.core.errors import (
     Ambiguous,
@@ -74,3 +78,22 @@ def test_a_program_gets_one_document_with_the_exit_code(
     assert said["exit_code"] == code
     assert said["error"]["code"] == known.code
     assert said["error"]["message"] == str(known)
+
+
+def test_no_message_sends_anyone_to_a_page_that_is_not_installed() -> None:
+    """Who has the package from a registry has no folder `docs`; help texts are looked at as they are printed."""
+    sources = Path(loopwright.__file__).parent.rglob("*.py")
+    told = [(path.name, text) for path in sources for text in _texts(path) if "docs/" in text]
+    assert told == []
+
+
+def _texts(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docstrings = {
+        ast.get_docstring(node, clean=False)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docstrings:
+            yield node.value

@@ -10,15 +10,16 @@ from loopwright.core.ids import Kind, short_id
 from loopwright.core.model import Attempt, Run, VerdictRecord
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState
+from loopwright.engine.commands import held_up
 from loopwright.engine.moves import change_attempt
 from loopwright.engine.views import plan_view, task_detail
-from loopwright.ports import Tx
+from loopwright.ports import PlannedTask, Tx
 
 
-async def _one_cancelled() -> Home:
-    """Return a home whose plan has landed everything but a task that a person cancelled."""
+async def _one_cancelled(*more: PlannedTask) -> Home:
+    """Return a home whose plan has landed everything but a task that a person cancelled, and what waits for it."""
     home = await Home().launch()
-    home.submit(planned("a"), planned("b"))
+    home.submit(planned("a"), planned("b"), *more)
     first, second = await home.turn()
     home.hand.land(first)
     home.hand.park(second, None)
@@ -50,6 +51,32 @@ async def test_a_plan_that_waits_for_a_cancelled_task_names_the_ways_on() -> Non
     text, commands = _task_commands(home, Names(handle="b"))
     assert "not finished without it: try it again, or cancel the plan" in text
     assert commands[:2] == ["loopwright retry b --note '…'", f"loopwright cancel {plan}"]
+
+
+async def test_what_waits_for_a_cancelled_task_is_named_with_the_way_on() -> None:
+    home = await _one_cancelled(planned("c", "b"), planned("d", "c"))
+    stuck = home.store.read_sync(lambda tx: [one.key for one in held_up(tx, home.plan().id)])
+    assert stuck == ["c", "d"]
+    ways = ["loopwright cancel c", "loopwright cancel d", f"loopwright cancel {short_id(home.plan().id)}"]
+    assert _plan_commands(home) == ["loopwright retry b", *ways]
+    text, commands = _task_commands(home, Names(handle="b", stuck=("c", "d")))
+    assert "c and 1 more wait for it in vain: retry it; or cancel them too, then reverify" in text
+    assert commands[:4] == ["loopwright retry b --note '…'", *ways]
+    assert (
+        "c waits for it in vain: retry it; or cancel c too, then reverify"
+        in _task_commands(home, Names(handle="b", stuck=("c",)))[0]
+    )
+
+
+async def test_a_plan_that_still_has_something_to_do_is_held_up_by_nothing() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"), planned("b"), planned("c", "b"), planned("d", "a"), policy=Policy(parallel=2))
+    first, second = await home.turn()
+    home.hand.park(second, None)
+    await home.command("cancel", home.task("b").id)
+    assert home.store.read_sync(lambda tx: held_up(tx, home.plan().id)) == [], "nothing has landed yet"
+    home.hand.land(first)
+    assert home.store.read_sync(lambda tx: held_up(tx, home.plan().id)) == [], "d can still be done"
 
 
 async def test_a_retry_that_would_be_refused_is_not_offered() -> None:

@@ -107,9 +107,9 @@ async def test_a_refusal_carries_its_hint_and_changes_nothing_else() -> None:
     home, [_] = await running()
     before = home.everything()
     refused = await home.command("retry", home.task("a").id)
-    assert refused.result == (
-        "the task is RUNNING; only a failed or cancelled one can be retried (cancel it first if it is running)"
-    )
+    told = commands.refusal(refused)
+    assert str(told) == "the task is RUNNING; only a failed or cancelled one can be retried"
+    assert told.hint == "cancel it first if it is running"
     changed = {key: row for key, row in home.everything().items() if before.get(key) != row}
     assert changed == {f"Command {refused.id}": refused}
 
@@ -202,7 +202,7 @@ async def test_a_plan_that_its_loop_has_left_behind_is_not_commanded_any_more(ve
     current = home.submit(planned("b"), sha256="b" * 64).id
     before = home.loop()
     refused = await home.command(verb, task.id if verb == "retry" else old)
-    assert refused.result == f"{old} is not the current plan of its loop (the current one is {current})"
+    assert refused.result == f"{old} is not the current plan of its loop\nthe current one is {current}"
     assert home.loop() == before
 
 
@@ -224,7 +224,7 @@ async def test_an_ended_plan_is_not_resumed_but_says_what_helps() -> None:
     home, verify = await at_verify()
     await home.verify(verify, FAILED)
     refused = await home.command("resume", home.plan().id)
-    assert refused.result == "the plan is FAILED (`retry` a failed task, or `reverify` the plan)"
+    assert refused.result == "the plan is FAILED\n`retry` a failed task, or `reverify` the plan"
 
 
 # --- stop --------------------------------------------------------------------------------------------
@@ -398,7 +398,7 @@ async def test_a_task_that_is_landing_this_moment_is_not_cancelled_and_neither_i
         refused = await home.command("cancel", target)
         assert (
             refused.result
-            == "task a is landing this very moment (`stop` lets it finish that, if nobody works here)"
+            == "task a is landing this very moment\n`stop` lets it finish that, if nobody works here"
         )
     assert home.task("a") == before
     assert home.hand.land(leg).status is TaskState.COMPLETE
@@ -534,7 +534,7 @@ async def test_a_cancelled_task_is_retried_only_when_its_agent_has_stopped() -> 
     home, [leg] = await running(planned("a"))
     await home.command("cancel", home.task("a").id)
     refused = await home.command("retry", home.task("a").id)
-    assert refused.result == "its last attempt is still being ended (try again in a moment)"
+    assert refused.result == "its last attempt is still being ended\ntry again in a moment"
     home.hand.go_on(leg)
     await home.command("retry", home.task("a").id)
     [again] = await home.turn()
@@ -548,7 +548,7 @@ async def test_a_task_of_a_cancelled_plan_is_not_retried() -> None:
     home, _ = await running()
     await home.command("cancel", home.plan().id)
     refused = await home.command("retry", home.task("b").id)
-    assert refused.result == "its plan was cancelled (`loopwright run` starts the plan anew)"
+    assert refused.result == "its plan was cancelled\n`loopwright run` starts the plan anew"
 
 
 async def test_a_retry_in_a_failed_plan_reopens_it() -> None:
@@ -675,7 +675,10 @@ async def test_what_fails_without_the_cancelled_task_can_be_verified_again_or_re
 
 async def test_a_plan_is_not_verified_without_tasks_that_still_wait_or_that_failed() -> None:
     waits = await one_cancelled(planned("c", "b"))
-    assert (await waits.command("reverify", waits.plan().id)).state is CommandState.REFUSED
+    told = commands.refusal(await waits.command("reverify", waits.plan().id))
+    assert told.hint == "cancel what can never start without a cancelled task, then reverify: c"
+    await waits.command("cancel", waits.task("c").id)
+    assert (await waits.command("reverify", waits.plan().id)).state is CommandState.APPLIED
     everything, legs = await running(planned("a"))
     everything.hand.park(legs[0], None)
     await everything.command("cancel", everything.task("a").id)
@@ -688,7 +691,9 @@ async def test_a_plan_is_not_verified_without_tasks_that_still_wait_or_that_fail
     failed.hand.park(legs[2], None)
     await failed.command("cancel", failed.task("c").id)
     await failed.turn()
-    assert (await failed.command("reverify", failed.plan().id)).state is CommandState.REFUSED
+    refused = await failed.command("reverify", failed.plan().id)
+    assert refused.state is CommandState.REFUSED
+    assert commands.refusal(refused).hint is None, "a failed task does not wait for the cancelled one"
 
 
 async def test_a_pause_during_the_verification_outlives_it_and_reverify_ends_it() -> None:

@@ -202,12 +202,12 @@ async def test_cancelling_a_task_takes_its_question_back_unless_others_wait_too(
 @pytest.mark.parametrize(
     ("asked", "arguments", "words"),
     [
-        (DIST, {"answer": "perhaps"}, "'perhaps' is no answer to this question (answer yes or no)"),
-        (DIST, {"answer": " "}, "the answer is empty (one of yes, no)"),
+        (DIST, {"answer": "perhaps"}, "'perhaps' is no answer to this question\nanswer yes or no"),
+        (DIST, {"answer": " "}, "the answer is empty\none of yes, no"),
         (
             DIST,
             {"answer": "yes", "for": "ever"},
-            "an answer cannot hold for 'ever' (one of run, loop, project)",
+            "an answer cannot hold for 'ever'\none of run, loop, project",
         ),
         (
             PORT,

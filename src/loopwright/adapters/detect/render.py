@@ -12,6 +12,7 @@ _HEADER: Final = """\
 # Inside a plan this file is read from the commit that the plan started from.
 """
 _GATES: Final = "# Gates: the project's own checks, run in order on every result. All of them must pass."
+_PUT_IN: Final = "Until the # in front of these lines is taken away, it checks nothing:"
 _MAX_REASON: Final = 300
 
 
@@ -41,7 +42,7 @@ def _gate(gate: ProposedGate, trial: Trial | None) -> str:
         trial = Trial(passed=False, reason=f"not installed: {', '.join(gate.missing)}")
     if trial is not None and not trial.passed:
         reason = _one_line(trial.reason) or "it did not pass"
-        return f"{because}\n{_comment(f'Left out: {reason}')}\n{_comment(text)}"
+        return f"{because}\n{_comment(f'Left out: {reason}')}\n{_comment(_PUT_IN)}\n{_comment(text)}"
     return f"{because}\n{text}"
 
 

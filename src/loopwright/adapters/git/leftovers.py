@@ -25,6 +25,11 @@ class Leftover:
     """Whether that branch has the very commits, rather than the same changes."""
 
     @property
+    def is_branch(self) -> bool:
+        """Whether it is the plan's branch, and not the pin of an attempt."""
+        return self.ref.name.startswith(_OURS)
+
+    @property
     def name(self) -> str:
         """How people call it."""
         return self.ref.name.removeprefix("refs/heads/")

@@ -75,7 +75,7 @@ class _PlanReader:
 
     def plan(self, document: Located, sha256: str) -> PlannedWork | None:
         if not isinstance(document.value, dict):
-            self._note(document.line, "", "a plan is a table with title and tasks; see docs/plan-format.md")
+            self._note(document.line, "", "a plan is a table with title and tasks")
             return None
         table = document.value
         self._known(table, PLAN_KEYS, "")
