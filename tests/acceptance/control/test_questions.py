@@ -120,3 +120,25 @@ def test_an_answer_without_a_worker_is_kept_and_the_way_on_is_said(shop: Worksho
     assert "nobody works here now: `loopwright resume plan_" in said.out
     assert shop("resume", plan.id, timeout=60).code == 0
     assert shop.row(Plan).status == "VERIFIED"
+
+
+@pytest.mark.capability("C090")
+def test_a_program_that_knows_nothing_of_us_asks_with_its_last_lines(shop: Workshop) -> None:
+    agent = shop.place / "agent.sh"
+    agent.write_text(
+        "prompt=$(cat)\n"
+        'case "$prompt" in *"The answer:"*) echo blue > a; exit 0;; esac\n'
+        'printf "%s\\n" "$prompt"\n'
+        'printf \'%s\\n\' \'```loopwright-ask\' \'{"question": "Which colour?", "options": ["red", "blue"]}\' \'```\'\n'
+    )
+    shop.program.env |= {
+        "LOOPWRIGHT_AGENT": "command",
+        "LOOPWRIGHT_AGENTS__COMMAND__COMMAND": f"sh {agent}",
+    }
+    going = shop.start("run", str(shop.plan("colour", [task("a", "test -s a")])))
+    question = eventually(lambda: shop.rows(Question), timeout=60)[0]
+    assert (question.text, question.options) == ("Which colour?", ("red", "blue"))
+    eventually(lambda: shop.task("a").status is TaskState.AWAITING_RESPONSE)
+    assert shop("answer", question.id, "2").code == 0
+    assert going.end(60) == 0, going.out
+    assert len(shop.attempts("a")) == 1, "a question costs no attempt"
