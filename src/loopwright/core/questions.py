@@ -60,7 +60,7 @@ def asked_in(text: str) -> tuple[Asking, ...]:
 class Block:
     """What a program asks by the last lines that it prints: blocks with nothing but empty lines after them.
 
-    Any other line takes them back, so a program that prints its own prompt, in which such a block is shown, asks nothing.
+    Any other line takes them back: a program that prints its own prompt, in which such a block is shown, asks nothing.
     """
 
     lines: tuple[str, ...] = ()

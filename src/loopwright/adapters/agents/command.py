@@ -35,7 +35,7 @@ class CommandState:
     """The last lines that the program printed, and what it asks in them."""
 
     tail: tuple[str, ...] = ()
-    asking: Block = Block()
+    asking: Block = field(default_factory=Block)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
