@@ -200,4 +200,4 @@ def test_doctor_lets_the_real_program_make_one_turn(shop: Workshop) -> None:
         refused = shop("doctor", "--agent", "claude", "--probe", timeout=60)
     assert refused.code == 6
     assert "auth" in refused.out
-    assert "log in" in refused.out
+    assert "to do: log in once by running `claude`, or set ANTHROPIC_API_KEY" in refused.out

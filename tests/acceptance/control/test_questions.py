@@ -89,7 +89,7 @@ def test_the_same_command_wanted_by_twenty_agents_is_one_question(shop: Workshop
     assert (question.kind, question.key, len(question.asked_by)) == ("permission", "command:make dist", 20)
     assert len(shop.events("question_asked")) == 1
     said = shop("answer", question.id, "yes", "--for", "loop")
-    assert said.out == "answered; 20 go on\n"
+    assert said.out == "answered; 20 tasks go on\n"
     assert going.end(90) == 0, going.out
     assert shop.row(Question).holds_for == "loop"
     runs = shop.rows(Run, role=Role.IMPLEMENTER)
@@ -139,6 +139,9 @@ def test_a_program_that_knows_nothing_of_us_asks_with_its_last_lines(shop: Works
     question = eventually(lambda: shop.rows(Question), timeout=60)[0]
     assert (question.text, question.options) == ("Which colour?", ("red", "blue"))
     eventually(lambda: shop.task("a").status is TaskState.AWAITING_RESPONSE)
+    wrong = shop("answer", question.id, "7")
+    assert wrong.code == 2
+    assert "there is no option 7 (1 to 2, one of red, blue, or other words of yours)" in wrong.err
     assert shop("answer", question.id, "2").code == 0
     assert going.end(60) == 0, going.out
     assert len(shop.attempts("a")) == 1, "a question costs no attempt"
