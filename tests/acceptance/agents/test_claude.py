@@ -157,6 +157,7 @@ def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) 
     envelope = shop.row(Envelope)
     assert (envelope.state, envelope.runs) == ("OPEN", len(keys) + 1)
     assert any(window.rejected for window in envelope.windows), "what the service said of its windows"
+    assert "refused" not in shop("quota").out, "an account that is open refuses nobody"
 
 
 @pytest.mark.capability("C104")

@@ -53,12 +53,12 @@ def test_a_case_is_chosen_by_name_and_its_result_is_written(tmp_path: Path) -> N
 def test_ctrl_c_ends_it_in_one_line(tmp_path: Path) -> None:
     out = tmp_path / "result.json"
     arguments = [sys.executable, "-m", "bench", "--quick", "--cases", "history", "--out", str(out)]
-    going = subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-    assert going.stderr is not None
-    assert "history" in going.stderr.readline()
-    going.send_signal(signal.SIGINT)
-    said = going.stderr.read()
-    assert going.wait(60) == 130
+    with subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True) as going:
+        assert going.stderr is not None
+        assert "history" in going.stderr.readline()
+        going.send_signal(signal.SIGINT)
+        said = going.stderr.read()
+    assert going.returncode == 130
     assert said.endswith("interrupted; nothing of it was written down\n")
     assert "Traceback" not in said
     assert not out.exists()

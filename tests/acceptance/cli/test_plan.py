@@ -201,3 +201,9 @@ def test_outside_a_repository_a_plan_can_be_checked_and_the_limit_is_told(
     said = program("plan", "check", "plan.yaml", cwd=tmp_path)
     assert said.code == 0
     assert "this folder is not in a git repository" in said.out
+
+
+def test_agents_that_may_change_nothing_are_warned_of(program: Program, shop: Path) -> None:
+    (shop / "plan.yaml").write_text("settings: {permission_mode: read-only}\n" + demo_plan())
+    said = program("plan", "check", "plan.yaml", cwd=shop)
+    assert "note: permission_mode is read-only (plan plan.yaml:1): agents may change no file" in said.out

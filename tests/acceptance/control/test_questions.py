@@ -145,3 +145,17 @@ def test_a_program_that_knows_nothing_of_us_asks_with_its_last_lines(shop: Works
     assert shop("answer", question.id, "2").code == 0
     assert going.end(60) == 0, going.out
     assert len(shop.attempts("a")) == 1, "a question costs no attempt"
+
+
+def test_a_task_that_was_answered_while_its_plan_is_paused_asks_nobody_any_more(shop: Workshop) -> None:
+    shop.play({"a": [asks({"question": "Who decides?"}, "a")]})
+    going = shop.start("run", str(shop.plan("who", [task("a", "test -s a")])))
+    eventually(lambda: shop.rows(Question), timeout=60)
+    eventually(lambda: shop.task("a").status is TaskState.AWAITING_RESPONSE)
+    going.interrupt()
+    assert going.end(60) == 3, going.out
+    assert "asks you" in shop("status").out
+    assert shop("answer", shop.row(Question).id, "Ada").code == 0
+    shown = shop("status").out
+    assert "asks you" not in shown
+    assert "it has its answer, and goes on when the plan does" in shown
