@@ -98,4 +98,8 @@ def _show(result: dict[str, Any], *, docs: bool) -> list[Measurement]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; nothing of it was written down\n")
+        sys.exit(130)

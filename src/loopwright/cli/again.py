@@ -76,10 +76,11 @@ def refuse_idle(idle: Sequence[Idle], plan: Plan) -> tuple[str, ...]:
     return tuple(f"{one.flag} changes nothing now: the plan began with {one.kept}" for one in idle)
 
 
-def for_finished(flags: Mapping[str, Any], *, base: str | None) -> str:
+def for_finished(flags: Mapping[str, Any], *, base: str | None, cancelled: bool = False) -> str:
     """Say of a plan that is over how to run it once more, with the flags that were given."""
     given = [flag_of(key) for key, value in {**flags, "base": base}.items() if value is not None]
+    was = "was cancelled" if cancelled else "was already run"
     if not given:
-        return "This plan was already run; --new starts it over."
+        return f"This plan {was}; --new starts it over."
     verb = "changes" if len(given) == 1 else "change"
-    return f"This plan was already run, so {listed(given)} {verb} nothing; --new starts it over with that."
+    return f"This plan {was}, so {listed(given)} {verb} nothing; --new starts it over with that."

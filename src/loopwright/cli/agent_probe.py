@@ -5,6 +5,7 @@ import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -18,11 +19,12 @@ from loopwright.app import accounts, chosen_sandbox, home_view
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.lines import one_line
 from loopwright.cli.output import duration, money
+from loopwright.cli.probes import LOGIN, find_agent
 from loopwright.config.resolve import Settings
 from loopwright.core.accounts import called, usual
 from loopwright.core.containment import Containment
 from loopwright.core.errors import CannotRun, UserError
-from loopwright.core.failures import RULES
+from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind
 from loopwright.core.permissions import Access, Permissions
 from loopwright.core.policy import Limits
@@ -35,12 +37,29 @@ PROMPT: Final = (
     "This is a test of the connection. Change nothing and use no tool. Answer with the one word: ready"
 )
 _NO_GIT: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_TO_DO: Final[Mapping[Failure | None, str]] = {
+    Failure.AUTH: "{login}",
+    Failure.BILLING: "top up the account, or log in with another one",
+    Failure.USAGE_LIMIT: "wait until the account is open again (`loopwright quota`), or probe another with --account",
+    Failure.RATE_LIMIT: "probe it again in a few minutes",
+    Failure.OVERLOADED: "probe it again in a few minutes",
+    Failure.MODEL: "choose a model that the account has (--model, or the setting `model`)",
+    Failure.CANNOT_START: "start the program by hand and see what it says",
+    Failure.CRASH: "start the program by hand and see what it says",
+    Failure.ENVIRONMENT: "see that the service can be reached from here: network, proxy, and the address it is given",
+    Failure.TIMEOUT: "{login}; and see that the service can be reached from here",
+    Failure.HANG: "{login}; and see that the service can be reached from here",
+}
 _LIMITS: Final = Limits(hard_s=120.0, idle_s=60.0, done_grace_s=10.0)
 
 
 def probe(name: str, settings: Settings, account: str | None = None) -> Finding:
     """Let an agent make one turn in an empty repository, and say what came of it."""
     title = f"probe of {called(name, account)}"
+    found = find_agent(name, settings)
+    if not found.usable:
+        # Nothing is started, so nothing is left in the user's folders by a program that is not there.
+        return Finding(name=title, status=Status.FAIL, text=one_line(found.problem, 300), fix=found.hint)
     began = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="loopwright-probe-", dir=_place(settings)) as scratch:
@@ -56,14 +75,18 @@ def probe(name: str, settings: Settings, account: str | None = None) -> Finding:
         detail = (result.detail or result.summary) if result else ""
         kind = failure.value.replace("_", " ") if failure else "it did not finish its turn"
         text = ": ".join(filter(None, (kind, one_line(detail, 240))))
-        return Finding(
-            name=title, status=Status.FAIL, text=text, fix=RULES[failure].advice if failure else ""
-        )
+        return Finding(name=title, status=Status.FAIL, text=text, fix=_to_do(name, failure))
     cost = money(result.cost_micros) if result.cost_micros is not None else "cost unknown"
     told = ", ".join(filter(None, (result.model, result.version and f"version {result.version}", took, cost)))
     return Finding(
         name=title, status=Status.OK, text=f"it answered {one_line(result.summary, 40)!r} ({told})"
     )
+
+
+def _to_do(name: str, failure: Failure | None) -> str:
+    """Say what a person does about a probe that failed; empty where only what it said can tell."""
+    login = LOGIN.get(name, "log in with the agent's own program")
+    return _TO_DO[failure].format(login=login) if failure in _TO_DO else ""
 
 
 def _place(settings: Settings) -> Path:

@@ -15,6 +15,7 @@ from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.drive import Foreground, log_to
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
+from loopwright.cli.looking import nothing_named
 from loopwright.cli.output import console, print_json
 from loopwright.config.resolve import Settings
 from loopwright.core.budget import CAPS
@@ -98,26 +99,37 @@ def retry(
         Print the answer as JSON.
     """
     if agent is not None:
-        from loopwright.adapters import registry
+        from loopwright.cli.preflight import check_agent
 
-        registry.agent(agent)  # says which ones there are, before anything is queued
+        check_agent(agent, model, look_settings())
     arguments = {"note": note, "agent": agent, "model": model, "allow": list(allow)}
     return asyncio.run(_control("retry", task, arguments, as_json=json, carry_on=True))
 
 
-def resume(plan: str | None = None, /, *, costs: CostFlags = NO_COST_FLAGS, json: bool = False) -> int:
+def resume(
+    plan: str | None = None,
+    /,
+    *,
+    no_wait: Annotated[bool, Parameter(negative="")] = False,
+    costs: CostFlags = NO_COST_FLAGS,
+    json: bool = False,
+) -> int:
     """Go on with a paused or stopped plan, here in the foreground unless a worker is there.
 
     Parameters
     ----------
     plan
         Which plan (default: the newest of this repository).
+    no_wait
+        Pause, and say why, rather than wait for an account that is used up or locked, or for the next day.
     json
         Print the answer as JSON.
     """
     flags = costs.given()
     policy = settings_for(flags=flags).policy() if flags else None
     arguments = {CAPS[key]: getattr(policy, CAPS[key]) for key in flags}
+    if no_wait:
+        arguments["wait_for_limits"] = False
     return asyncio.run(_control("resume", plan, arguments, as_json=json, carry_on=True))
 
 
@@ -162,7 +174,7 @@ async def _control(
     home = open_existing(settings)
     log_to(home.root)
     try:
-        row = await home.store.read(lambda tx: _target(tx, target))
+        row = await home.store.read(lambda tx: _target(tx, target, verb))
         answer = await ask(home, verb, row.id, arguments)
         if answer.state is CommandState.REFUSED:
             raise commands.refusal(answer)
@@ -180,15 +192,21 @@ async def _control(
         await home.store.close()
 
 
-def _target(tx: Tx, text: str | None) -> Plan | Task:
+def _target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
     place = here()
     path = str(place.root) if place else None
     if text is None:
-        plans = recent_plans(tx, project_path=path, limit=1) or recent_plans(tx, limit=1)
+        if path is None:
+            raise nothing_named(verb)
+        plans = recent_plans(tx, project_path=path, limit=1)
         if not plans:
-            raise NotFound("there is no plan yet", hint="`loopwright run plan.yaml`")
+            raise NotFound(
+                "there is no plan of this repository yet",
+                hint=f"`loopwright run plan.yaml`, or `loopwright {verb} PLAN` for one of another repository",
+            )
         return plans[0]
-    row = resolve_target(tx, text, project_path=path)
+    fits = partial(commands.may_retry, tx) if verb == "retry" else None
+    row = resolve_target(tx, text, project_path=path, fits=fits)
     if isinstance(row, Run):
         raise NotFound(f"{text} is a run", hint="name a plan or a task")
     return row

@@ -193,11 +193,22 @@ def wanted(tx: Tx, text: str | None, *, with_output: bool = False) -> Plan | Tas
     """Find what a person means; when they named nothing, take what most needs a look and say which."""
     if text is not None:
         return find_target(tx, text)
-    obvious = obvious_target(tx, project_path=project_here(), with_output=with_output)
+    project = project_here()
+    if project is None:
+        raise nothing_named("logs" if with_output else "show")
+    obvious = obvious_target(tx, project_path=project, with_output=with_output)
     row = obvious.row
     name = f"the task {row.key}" if isinstance(row, Task) else f"the plan {row.title}"
     sys.stderr.write(f"nothing is named, so this is {name}: {obvious.why}\n")
     return row
+
+
+def nothing_named(verb: str) -> NotFound:
+    """Say that no plan is meant by itself outside of every repository: the newest of all could be anyone's."""
+    return NotFound(
+        "this folder is in no git repository, so no plan is meant by itself",
+        hint=f"`loopwright {verb} PLAN`; `loopwright status --all` lists the plans",
+    )
 
 
 def find_plan(tx: Tx, text: str | None) -> Plan:

@@ -11,19 +11,26 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.adapters import registry
 from loopwright.cli.context import Place, here, settings_for
+from loopwright.cli.cost_check import check_costs
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.glance import glance_at
 from loopwright.cli.lines import columns, counted, listed, one_line
 from loopwright.cli.output import console, print_json
-from loopwright.cli.preflight import agents_of, relative, uncommitted
+from loopwright.cli.preflight import (
+    check_accounts,
+    check_fallback,
+    check_tasks,
+    relative,
+    uncommitted,
+    warnings,
+)
 from loopwright.cli.probes import FoundAgent
 from loopwright.cli.rows import Wrapped
 from loopwright.cli.starting import project_settings, read_plan, settings_in_checkout
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
-from loopwright.core.errors import BadPlan, NotARepository
+from loopwright.core.errors import NotARepository
 from loopwright.engine.submit import evaluate
 from loopwright.ports import PlannedTask, PlannedWork
 
@@ -62,8 +69,14 @@ def check(file: Path, /, *, json: bool = False) -> int:
         print_json({"plan": _document(file, report), "exit_code": int(code)})
         return code
     _print(file, report, console())
-    if not refused:
+    if refused:
+        return code
+    if any(agent.usable for agent in report.agents):
         console().print(f"[green]ok[/]: the plan is good; run it with  loopwright run {escape(str(file))}")
+    else:
+        console().print(
+            "[green]ok[/]: the plan is good, but `loopwright run` refuses it here: no agent of it can be used"
+        )
     return code
 
 
@@ -73,10 +86,10 @@ def _examine(path: Path) -> _Report:
     place = here()
     text, notes = asyncio.run(_project_text(place, path)) if place else (None, _outside())
     settings = settings_for(plan=work, plan_name=path.name, project_text=text)
-    agents = agents_of(work, settings)
-    known = registry.known_agents()
-    if unknown := [one for one in agents if one.name not in known]:
-        raise BadPlan(str(path), tuple(_asked_for(one, work, settings) for one in unknown))
+    agents = check_tasks(settings, work, path.name)
+    check_fallback(settings)
+    check_accounts(settings)
+    check_costs(settings, work)
     edges = {task.key: task.depends_on for task in work.tasks}
     return _Report(
         work=work,
@@ -84,7 +97,7 @@ def _examine(path: Path) -> _Report:
         critical_path=graph.critical_path(edges),
         width=widest(edges),
         agents=agents,
-        notes=notes,
+        notes=(*warnings(settings), *notes),
     )
 
 
@@ -102,13 +115,6 @@ async def _project_text(place: Place, plan: Path) -> tuple[str | None, tuple[str
 
 def _outside() -> tuple[str, ...]:
     return ("this folder is not in a git repository: `loopwright run` has to be called in one",)
-
-
-def _asked_for(agent: FoundAgent, work: PlannedWork, settings: Settings) -> str:
-    """Say who asks for an agent that does not exist."""
-    tasks = [task.key for task in work.tasks if task.agent == agent.name]
-    who = f"task {listed(tasks)}" if tasks else f"agent, from {settings.origin('agent')}"
-    return f"{who}: {agent.problem} ({agent.hint})"
 
 
 def widest(edges: graph.Edges) -> int:

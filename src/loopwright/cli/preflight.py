@@ -1,7 +1,9 @@
 """What is looked at before any money is spent: the agents that a plan will really use, its folder and its checks."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
@@ -15,21 +17,95 @@ from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import BadConfig, Refused, UserError
 from loopwright.core.fallback import named
+from loopwright.core.permissions import Access
 from loopwright.ports import Base, PlannedWork
+
+_OF_PLAN: Final = "plan "
+"""How the place of a setting begins that the plan itself has set."""
 
 
 def agents_of(work: PlannedWork, settings: Settings) -> tuple[FoundAgent, ...]:
     """Look at every agent of a plan; raise `BadConfig` when its options are wrong, whoever would start it."""
+    found = tuple(find_agent(name, settings, models=asked) for name, asked in _models(work, settings).items())
+    if wrong := [one for one in found if one.wrong_options]:
+        raise BadConfig("\n".join(one.problem for one in wrong), hint=wrong[0].hint)
+    return found
+
+
+def _models(work: PlannedWork, settings: Settings) -> dict[str, list[str | None]]:
+    """Return the agents of a plan's tasks, each with the models that are asked of it."""
     policy = settings.policy()
     models: dict[str, list[str | None]] = {}
     for task in work.tasks:
         asked = models.setdefault(task.agent or policy.agent, [])
         if (model := task.model or policy.model) not in asked:
             asked.append(model)
-    found = tuple(find_agent(name, settings, models=wanted) for name, wanted in models.items())
-    if wrong := [one for one in found if one.wrong_options]:
-        raise BadConfig("\n".join(one.problem for one in wrong), hint=wrong[0].hint)
-    return found
+    return models
+
+
+def check_plan(settings: Settings, work: PlannedWork) -> None:
+    """Refuse settings about agents that a plan says or uses and that are wrong: all at once, each with its place.
+
+    What is wrong in the settings of other agents is no affair of the plan: `config check` says it.
+    """
+    if problems := plan_problems(settings, work):
+        raise BadConfig("\n".join(problems), hint=_known_agents())
+
+
+def check_tasks(settings: Settings, work: PlannedWork, source: str) -> tuple[FoundAgent, ...]:
+    """Look at the agents of a plan, and refuse also a task whose agent does not exist: a run would do the others."""
+    known = registry.known_agents()
+    problems = [
+        f"{_place(source, work.lines.get(f'tasks.{task.key}'))}: task {task.key}: "
+        f"there is no agent named {task.agent!r}{did_you_mean(task.agent, known)}"
+        for task in work.tasks
+        if task.agent is not None and task.agent not in known
+    ]
+    if settings.values.agent not in known:
+        problems.append(_no_such_agent(settings, known))
+    problems = [*plan_problems(settings, work), *problems]
+    if problems:
+        raise BadConfig("\n".join(problems), hint=_known_agents())
+    return agents_of(work, settings)
+
+
+def plan_problems(settings: Settings, work: PlannedWork) -> list[str]:
+    """Return what is wrong in the settings of agents that a plan says or uses."""
+    known = registry.known_agents()
+    values = settings.values
+    used = _models(work, settings)
+    for agent, model in map(named, values.fallback):
+        used.setdefault(agent, [model])
+    problems: list[str] = []
+    for name, options in values.agents.items():
+        places = [settings.origin(f"agents.{name}.{option}") for option in options]
+        if name in used or any(place.startswith(_OF_PLAN) for place in places):
+            problems += _wrong_options(settings, name, known, used.get(name, ()))
+    return [*problems, *_unknown_fallback(settings)]
+
+
+def _known_agents() -> str:
+    return f"the agents are: {', '.join(registry.known_agents())}"
+
+
+def _place(source: str, line: int | None) -> str:
+    return f"{source}:{line}" if line else source
+
+
+def _wrong_options(
+    settings: Settings, name: str, known: Sequence[str], models: Sequence[str | None] = ()
+) -> list[str]:
+    if name not in known:
+        options = settings.values.agents[name]
+        place = next(settings.origin(f"agents.{name}.{option}") for option in options)
+        return [f"{place}: agents.{name}: there is no agent of this name{did_you_mean(name, known)}"]
+    found = find_agent(name, settings, models=models)
+    return [f"{found.problem} ({found.hint})"] if found.wrong_options else []
+
+
+def _no_such_agent(settings: Settings, known: Sequence[str]) -> str:
+    guess = did_you_mean(settings.values.agent, known)
+    return f"{settings.origin('agent')}: agent: there is no agent of this name{guess}"
 
 
 def check_agents(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
@@ -41,6 +117,15 @@ def check_agents(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
         hints = dict.fromkeys(one.hint for one in missing)
         raise UserError("; ".join(told), hint="; ".join([*hints, "`loopwright doctor` shows more"]))
     return tuple(f"{one}; its tasks will fail" for one in told)
+
+
+def check_agent(name: str, model: str | None, settings: Settings) -> None:
+    """Refuse an agent that could not do a task, before anything is queued for it."""
+    registry.agent(name)  # says which ones there are
+    found = find_agent(name, settings, models=[model or settings.policy().model])
+    if not found.usable:
+        problem = f"the agent {name} cannot be used: {found.problem}"
+        raise UserError(problem, hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more"))))
 
 
 def check_fallback(settings: Settings) -> None:
@@ -86,20 +171,22 @@ def check_options(settings: Settings) -> None:
     """Refuse options of agents that do not exist, or that the agent does not know: each with its place."""
     check_accounts(settings)
     known = registry.known_agents()
-    problems: list[str] = []
-    for name, options in settings.values.agents.items():
-        if name not in known:
-            place = next(settings.origin(f"agents.{name}.{option}") for option in options)
-            guess = did_you_mean(name, known)
-            problems.append(f"{place}: agents.{name}: there is no agent of this name{guess}")
-        elif (found := find_agent(name, settings)).wrong_options:
-            problems.append(f"{found.problem} ({found.hint})")
+    problems = [one for name in settings.values.agents for one in _wrong_options(settings, name, known)]
     if settings.values.agent not in known:
-        guess = did_you_mean(settings.values.agent, known)
-        problems.append(f"{settings.origin('agent')}: agent: there is no agent of this name{guess}")
+        problems.append(_no_such_agent(settings, known))
     problems += _unknown_fallback(settings)
     if problems:
         raise BadConfig("\n".join(problems), hint=f"the agents are: {', '.join(known)}")
+
+
+def warnings(settings: Settings) -> tuple[str, ...]:
+    """Say what is allowed, but will hardly be what was meant."""
+    if Access(settings.values.permission_mode) is not Access.READ_ONLY:
+        return ()
+    place = settings.origin("permission_mode")
+    return (
+        f"permission_mode is read-only ({place}): agents may change no file, so no work comes of this plan",
+    )
 
 
 def check_gates(settings: Settings, work: PlannedWork) -> None:

@@ -100,12 +100,14 @@ def _print(out: Console, envelope: Envelope, more: str) -> None:
     if closed and envelope.reason:
         out.print(Wrapped(Text(f"  it said: {envelope.reason}"), indent="  "))
     for window in envelope.windows:
-        out.print(f"  {escape(_window(window))}")
+        out.print(f"  {escape(_window(window, closed=closed))}")
 
 
-def _window(window: QuotaWindow) -> str:
+def _window(window: QuotaWindow, *, closed: bool) -> str:
     used = "" if window.used is None else f"  {window.used:.0%} used"
-    return f"{window.name}{used}{_resets(window.resets_at)}{'  refused' if window.rejected else ''}"
+    return (
+        f"{window.name}{used}{_resets(window.resets_at)}{'  refused' if window.rejected and closed else ''}"
+    )
 
 
 def _resets(at: datetime | None) -> str:

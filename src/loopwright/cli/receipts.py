@@ -76,7 +76,9 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
         ("diff", f"sha256 {plan['diff_sha256']}" if plan["diff_sha256"] else "none yet"),
         (
             "cost",
-            ("" if cost["complete"] else "at least ")
+            "unknown"
+            if cost["total"] is None
+            else ("" if cost["complete"] else "at least ")
             + money(cost["total"], estimated=bool(cost["estimated_runs"])),
         ),
         ("sandbox", _sandboxes(receipt)),
@@ -152,7 +154,7 @@ def export_(folder: Path, plan: str | None = None, /, *, json: bool = False) -> 
 
 
 @app.command
-def verify(receipt: str, /, *, repository: Path | None = None, json: bool = False) -> int:
+def verify(receipt: str | None = None, /, *, repository: Path | None = None, json: bool = False) -> int:
     """Recompute what a receipt says from the git repository, and name every difference.
 
     Needs no home and no database; where the home in which the plan ran is at hand, the recorded outputs and the
@@ -163,7 +165,7 @@ def verify(receipt: str, /, *, repository: Path | None = None, json: bool = Fals
     ----------
     receipt
         The file, as `.loopwright/receipts/` or `receipt show --output` has it; or a plan, for the one in its
-        project.
+        project (default: the newest of this repository).
     repository
         The git repository with the result (default: the current folder, or the plan's project).
     json
@@ -195,10 +197,9 @@ def verify(receipt: str, /, *, repository: Path | None = None, json: bool = Fals
     return code
 
 
-def _located(text: str) -> tuple[Path, Path | None]:
+def _located(text: str | None) -> tuple[Path, Path | None]:
     """Return the file that is meant: this one, or the one of this plan with the plan's project."""
-    path = Path(text)
-    if path.exists() or path.suffix == ".json":
+    if text is not None and ((path := Path(text)).exists() or path.suffix == ".json"):
         return path, None
     with looking() as look:
         plan, project = look.store.read_sync(lambda tx: _plan_and_project(tx, text))
@@ -211,7 +212,7 @@ def _located(text: str) -> tuple[Path, Path | None]:
     return file, Path(project.path)
 
 
-def _plan_and_project(tx: Tx, text: str) -> tuple[Plan, Project]:
+def _plan_and_project(tx: Tx, text: str | None) -> tuple[Plan, Project]:
     plan = find_plan(tx, text)
     project = tx.get(Project, plan.project_id)
     assert project is not None, "a plan always has its project"

@@ -6,9 +6,10 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 from rich.markup import escape
@@ -31,23 +32,28 @@ from loopwright.cli.preflight import (
     check_fallback,
     check_folder,
     check_gates,
+    check_plan,
     check_sandbox,
     relative,
     uncommitted,
+    warnings,
 )
 from loopwright.cli.starting import project_settings, read_plan
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
 from loopwright.config.settings import settings
 from loopwright.core import overspent
-from loopwright.core.errors import Held
+from loopwright.core.errors import Held, Refused
 from loopwright.core.ids import short_id
-from loopwright.core.states import ENDED_PLAN, LoopState
+from loopwright.core.model import CommandState
+from loopwright.core.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.submit import Submission, Submitted, evaluate, submit
 from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
+_RECEIPT_S: Final = 5.0
+"""How long to wait for a receipt that somebody else writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +140,7 @@ async def _run(path: Path, flags: dict[str, Any], *, base: str | None, new: bool
         )
         code = await foreground.run()
         view = await _view(home, submitted.plan.id)
+        await _written(view)
         closing(view, as_json=as_json)
         return code
     finally:
@@ -149,6 +156,7 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
         await check_folder(repository, start, place)
         found = await project_settings(repository, start.sha, place)
     settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
+    check_plan(settings, work)
     missing = check_agents(settings, work)
     check_fallback(settings)
     check_accounts(settings)
@@ -158,7 +166,7 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
     plan_name = relative(path, place.root)
     notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
     if not quiet:
-        _note(*missing, *notes)
+        _note(*missing, *warnings(settings), *notes)
     submission = Submission(
         root=place.root,
         subfolder=place.subfolder,
@@ -188,7 +196,8 @@ async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: 
         await catch_up_state_files(make_world(home, asked.settings, os.environ, slots=1))
         view = await _view(home, plan.id)
         if not as_json:
-            console().print(for_finished(asked.flags, base=asked.base))
+            cancelled = plan.status is PlanState.CANCELLED
+            console().print(for_finished(asked.flags, base=asked.base, cancelled=cancelled))
         closing(view, as_json=as_json)
         return exit_code(view)
     holder = home.membership.holder()
@@ -212,13 +221,29 @@ async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: 
     if loop.state is not LoopState.RUNNING:
         from loopwright.cli.control import ask
 
-        await ask(home, "resume", plan.id, {})
+        answer = await ask(home, "resume", plan.id, {})
+        if answer.state is CommandState.REFUSED:
+            raise Refused(answer.result)
     return None
 
 
 async def _view(home: Home, plan_id: str) -> PlanView:
     paths = HomePaths(root=home.root)
     return await home.store.read(lambda tx: plan_view(tx, plan_id, paths))
+
+
+def _receipt(view: PlanView) -> Path:
+    return Path(view.path) / ".loopwright" / "receipts" / f"{view.id}.json"
+
+
+async def _written(view: PlanView) -> None:
+    """Wait a moment for the receipt of a plan that is over: another worker may still be writing it."""
+    if view.status not in ENDED_PLAN:
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_RECEIPT_S):
+            while not _receipt(view).exists():
+                await asyncio.sleep(0.05)
 
 
 def closing(view: PlanView, *, as_json: bool) -> None:
@@ -230,7 +255,7 @@ def closing(view: PlanView, *, as_json: bool) -> None:
     out.print(screen(view))
     if view.reason and view.status != "VERIFIED":
         out.print(f"why: {escape(view.reason)}")
-    receipt = Path(view.path) / ".loopwright" / "receipts" / f"{view.id}.json"
+    receipt = _receipt(view)
     if receipt.exists():
         out.print(f"receipt: {escape(os.path.relpath(receipt))}")
     if view.status == "VERIFIED":

@@ -5,14 +5,14 @@ from rich.markup import escape
 from rich.text import Text
 
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.lines import counted
+from loopwright.cli.lines import counted, one_line
 from loopwright.cli.output import duration, money
 from loopwright.cli.rows import Rows, Wrapped
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.ids import short_id
 from loopwright.core.overspent import dollars
 from loopwright.engine.overview import PlanSummary
-from loopwright.engine.views import PlanView, TaskView
+from loopwright.engine.views import ANSWERED, PlanView, TaskView
 
 _MARKS = {
     "COMPLETE": ("✔", "green"),
@@ -49,7 +49,7 @@ def word(task: TaskView) -> str:
     if task.status == "ERROR":
         return "failed"
     if task.status == "AWAITING_RESPONSE":
-        return "asks you"
+        return "answered" if task.doing == ANSWERED else "asks you"
     if task.status == "RUNNING":
         return task.agent or "running" if task.stage == "WORKING" else task.stage.lower()
     return task.status.lower()
@@ -66,9 +66,9 @@ def remark(task: TaskView) -> str:
         advice = RULES[Failure(task.failure)].advice if task.failure else ""
         kind = (task.failure or "").replace("_", " ")
         said = (task.reason.removeprefix(advice).strip().splitlines() or [""])[0]
-        return ": ".join(filter(None, (kind, said)))[:200]
-    again = f"attempt {task.attempt} of {task.max_attempts}: " if task.attempt > 1 else ""
-    return (again + task.doing)[:100]
+        return one_line(": ".join(filter(None, (kind, said))), 200)
+    again = f"attempt {task.attempt} of {task.max_attempts}" if task.attempt > 1 else ""
+    return one_line(": ".join(filter(None, (again, task.doing))), 100)
 
 
 def tasks_rows(view: PlanView, *, limit: int | None = None) -> Rows:
@@ -121,6 +121,9 @@ def summary(view: PlanView) -> str:
     cost = (
         money(view.cost_micros, estimated=view.cost_estimated)
         if view.cost_micros is not None
+        # Nothing has ended yet whose cost could be unknown.
+        else money(0)
+        if view.cost_complete
         else "cost unknown"
     )
     if view.cost_micros is not None and not view.cost_complete:

@@ -224,24 +224,30 @@ def _flag(key: str) -> str:
     return setting.flag if setting is not None else f"--{key}"
 
 
-def from_plan(plan: Mapping[str, Any], name: str, *, gates: tuple[GateCommand, ...] | None = None) -> Layer:
+def from_plan(
+    plan: Mapping[str, Any],
+    name: str,
+    *,
+    gates: tuple[GateCommand, ...] | None = None,
+    lines: Mapping[str, int] | None = None,
+) -> Layer:
     """Take over a plan's own settings and its gates."""
     tree = dict(plan)
     if gates is not None:
         tree["gates"] = [gate_table(gate) for gate in gates]
-    return _named(tree, f"plan {name}", Level.PLAN)
+    return _named(tree, f"plan {name}", Level.PLAN, lines or {})
 
 
 def from_loop(loop: Mapping[str, Any], name: str) -> Layer:
     """Take over the settings that a loop was registered with."""
-    return _named(loop, f"loop {name}", Level.LOOP)
+    return _named(loop, f"loop {name}", Level.LOOP, {})
 
 
-def _named(tree: Mapping[str, Any], name: str, level: Level) -> Layer:
+def _named(tree: Mapping[str, Any], name: str, level: Level, lines: Mapping[str, int]) -> Layer:
     values, problems = check_values(tree, level)
     return Layer(
         level=level,
         values=values,
-        origins=dict.fromkeys(values, name),
+        origins={key: _placed(name, key, lines) for key in values},
         problems=tuple(f"{name}: {problem.key}: {problem.message}" for problem in problems),
     )

@@ -135,7 +135,7 @@ def load(
     if flags is not None:
         found.append(layer.from_flags(flags))
     if plan is not None:
-        found.append(layer.from_plan(plan.settings, plan_name, gates=plan.gates))
+        found.append(layer.from_plan(plan.settings, plan_name, gates=plan.gates, lines=plan.lines))
     if loop is not None:
         found.append(layer.from_loop(loop, loop_name))
     if project_text is not None:

@@ -22,6 +22,7 @@ class Failure(StrEnum):
     HANG = "hang"
     STRAY_WRITE = "stray_write"
     UNVERIFIED = "unverified"
+    CANNOT_CHECK = "cannot_check"
     UNANSWERED = "unanswered"
     RATE_LIMIT = "rate_limit"
     USAGE_LIMIT = "usage_limit"
@@ -84,6 +85,9 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.HANG: Rule(Level.ATTEMPT, "The run showed no sign of life and was ended."),
         Failure.STRAY_WRITE: Rule(Level.ATTEMPT, "The agent wrote into your own checkout."),
         Failure.UNVERIFIED: Rule(Level.NONE, "Nothing checks this task; add a gate."),
+        Failure.CANNOT_CHECK: Rule(
+            Level.NONE, "The program of a check is not on this machine; install it, or mend the check."
+        ),
         Failure.UNANSWERED: Rule(Level.NONE, "Nobody answered its question in time; retry it, and answer."),
         Failure.RATE_LIMIT: Rule(
             Level.CALL,

@@ -15,7 +15,9 @@ FENCE: Final = "loopwright-ask"
 """The language of a fenced block that asks: for agents without a tool to ask with."""
 
 _BLOCK = re.compile(rf"^```{FENCE}[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_FENCED: Final = "```"
 _LONGEST: Final = 4000
+_MOST_LINES: Final = 200
 _MOST_OPTIONS: Final = 12
 MOST_QUESTIONS: Final = 20
 """So many can be asked in one run."""
@@ -52,6 +54,31 @@ def asking_leave(wish: Wish) -> Asking:
 def asked_in(text: str) -> tuple[Asking, ...]:
     """Return the questions in an agent's last words: fenced blocks with a JSON object, or just with the question."""
     return tuple(asking for block in _BLOCK.findall(text) if (asking := _parsed(block)) is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """What a program asks by the last lines that it prints: blocks with nothing but empty lines after them.
+
+    Any other line takes them back: a program that prints its own prompt, in which such a block is shown, asks nothing.
+    """
+
+    lines: tuple[str, ...] = ()
+    is_open: bool = False
+
+    def with_line(self, line: str) -> "Block":
+        """Take in one more line of the output."""
+        text = line.strip()
+        if text.startswith(_FENCED + FENCE):
+            return Block(lines=(*self.lines, text), is_open=True)
+        if self.is_open and len(self.lines) < _MOST_LINES:
+            return Block(lines=(*self.lines, text), is_open=text != _FENCED)
+        return self if self.lines and not text and not self.is_open else Block()
+
+    @property
+    def asked(self) -> tuple[Asking, ...]:
+        """The questions; none while a block is still open."""
+        return () if self.is_open else asked_in("\n".join(self.lines))[:MOST_QUESTIONS]
 
 
 def asking_of(value: Mapping[str, Any]) -> Asking | None:

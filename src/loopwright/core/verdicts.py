@@ -6,6 +6,7 @@ at the second rung at least, a plan only at the last. What an agent says lifts n
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import IntEnum
@@ -22,6 +23,8 @@ MAX_EVIDENCE: Final = 6000
 _FULL_MESSAGES: Final = 256 * 1024
 _SHORT_MESSAGE: Final = 200
 _BAD: Final = frozenset({CheckStatus.FAILED, CheckStatus.ERROR})
+_NOT_FOUND: Final = 127
+_PLAIN_WORD: Final = re.compile(r"\s*([A-Za-z0-9_.+-]+)(?=\s|$)")
 _CANNOT_RUN: Final = {
     126: "the shell cannot execute this command (exit code 126): is the file executable?",
     127: "command not found (exit code 127): is the program installed here and on PATH?",
@@ -98,6 +101,25 @@ def judge(checks: Sequence[Check], commands: Sequence[CommandResult]) -> Verdict
     status = VerdictStatus.FAILED if bad or refused or not unique else VerdictStatus.PASSED
     reason = f"{bad} of {len(unique)} checks failed" if status is VerdictStatus.FAILED else ""
     return Verdict(status=status, checks=bounded(unique), commands=tuple(commands), reason=reason)
+
+
+def missing_program(verdict: Verdict) -> str:
+    """Return the program of a command that is not on this machine; empty when each could be run.
+
+    Only what the shell itself looked for counts: a file of the project that is not there, or a program that another one
+    did not find, may well be what the work is about.
+    """
+    for command in verdict.commands:
+        first = _PLAIN_WORD.match(command.command)
+        if command.exit_code == _NOT_FOUND and first and _is_not_found(first[1], command.tail):
+            return first[1]
+    return ""
+
+
+def _is_not_found(name: str, said: str) -> bool:
+    return any(
+        re.search(rf"(^|\s){re.escape(name)}: (command )?not found$", line) for line in said.splitlines()
+    )
 
 
 def passed(verdict: Verdict | None) -> bool:

@@ -316,7 +316,9 @@ def asked_of(world: World, spec: RunSpec, result: AgentResult | None) -> tuple[A
     """Return what a run asks a person: in its protocol, by the tool for it, or in its last words."""
     if result is None:
         return ()
-    return (*result.asked, *world.asked(spec.directory, spec.secrets), *asked_in(result.summary))
+    asked = (*result.asked, *world.asked(spec.directory, spec.secrets), *asked_in(result.summary))
+    # Some adapters read the last words too: what is asked in them is one question.
+    return tuple(dict.fromkeys(asked))
 
 
 def failure_of(result: AgentResult | None, ended: Ended) -> Failed:

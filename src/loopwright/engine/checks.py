@@ -16,7 +16,7 @@ from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.policy import GateCommand
 from loopwright.core.states import RunState
-from loopwright.core.verdicts import gate_key
+from loopwright.core.verdicts import gate_key, missing_program
 from loopwright.core.witnesses import Baseline, Witnessed, held_against, is_test_runner
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
 from loopwright.engine.moves import MACHINE, move_run
@@ -290,7 +290,8 @@ def _record(
             path=_told_path(world, run),
         )
     )
-    if verdict.status not in _JUDGED:
+    # What a missing program kept from being judged is judged anew once it is there.
+    if verdict.status not in _JUDGED or missing_program(verdict):
         return None
     record = VerdictRecord(
         id=world.ids(Kind.VERDICT),

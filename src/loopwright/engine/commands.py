@@ -33,7 +33,7 @@ from loopwright.core.states import (
     TaskState,
 )
 from loopwright.core.verdicts import evidence
-from loopwright.engine import envelopes, pauses, questions
+from loopwright.engine import envelopes, pauses, questions, spending
 from loopwright.engine.moves import (
     begin_verify,
     cancel_attempt,
@@ -170,13 +170,20 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
     if plan.status in ENDED_PLAN:
         hints = {
             PlanState.VERIFIED: "there is nothing left to do",
-            PlanState.CANCELLED: "`run` it again with --new",
+            PlanState.CANCELLED: "`loopwright run --new` starts the plan over",
         }
         hint = hints.get(plan.status, "`retry` a failed task, or `reverify` the plan")
         raise Refused(f"the plan is {plan.status.value}", hint=hint)
     limits = {name: command.arguments[name] for name in CAPS.values() if name in command.arguments}
     if limits:
         pauses.set_limits(tx, plan, limits)
+    if "wait_for_limits" in command.arguments:
+        current = need(tx.get(Plan, plan.id), "the plan")
+        waits = bool(command.arguments["wait_for_limits"])
+        tx.update(Plan, plan.id, policy=replace(current.policy, wait_for_limits=waits))
+    over = spending.still_over(tx, need(tx.get(Plan, plan.id), "the plan"))
+    if over is not None:
+        raise Refused(over.reason(plan.id))
     pauses.go_on(tx, plan, loop, command.actor)
     return "resumed"
 
@@ -236,6 +243,11 @@ def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
 def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
     if task.status is TaskState.CANCELLED:
         return "already cancelled"
+    if task.status is TaskState.COMPLETE:
+        raise Refused(
+            f"the task {task.key} has landed already: there is nothing left to cancel",
+            hint="what it landed is on the plan's branch; `git revert` takes it back there",
+        )
     move_task(
         tx,
         task,
@@ -269,7 +281,7 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     _refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
     if plan.status is PlanState.CANCELLED:
-        raise Refused("its plan was cancelled", hint="`loopwright run` starts the plan anew")
+        raise Refused("its plan was cancelled", hint="`loopwright run --new` starts the plan over")
     if plan.status is PlanState.VERIFYING:
         raise Refused("its plan is being verified this very moment", hint="`stop` the plan first, or wait")
     if plan.status is PlanState.VERIFIED:
@@ -278,6 +290,15 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
     if last is not None and last.state in LIVE_ATTEMPT:
         raise Refused("its last attempt is still being ended", hint="try again in a moment")
     return plan, last
+
+
+def may_retry(tx: Tx, task: Task) -> bool:
+    """Say whether a task may be tried again."""
+    try:
+        check_retry(tx, task)
+    except Refused:
+        return False
+    return True
 
 
 def _retry(tx: Tx, ids: Ids, command: Command) -> str:

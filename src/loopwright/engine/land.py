@@ -15,7 +15,7 @@ from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, Outcome, Plan, Project, Role, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import AttemptState, TaskState
-from loopwright.core.verdicts import evidence, task_outcome
+from loopwright.core.verdicts import evidence, missing_program, task_outcome
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, trailers
@@ -117,6 +117,9 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
     match verdict.status:
         case VerdictStatus.BROKEN:
             raise CannotRun(f"the gate could not run: {verdict.reason}")
+        case VerdictStatus.FAILED if missing := missing_program(verdict):
+            told = f"the program {missing!r} was not found"
+            await _reject(landing, Failure.CANNOT_CHECK, told, evidence=evidence(verdict), **judged)
         case VerdictStatus.FAILED if candidate.empty:
             told = "The agent said that it was done, but it changed nothing, and the checks do not pass."
             await _reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}", **judged)

@@ -19,6 +19,8 @@ SCOPES: Final = ("run", "loop", "project")
 YES: Final = "yes"
 NO: Final = "no"
 _PERMISSION: Final = "permission"
+_DIGITS: Final = 9
+"""A longer row of digits is no number of an option."""
 
 
 def wait_for_answers(
@@ -125,7 +127,7 @@ def answer(tx: Tx, _ids: Ids, command: Command) -> str:
         raise Refused("only the answer to a permission can hold for more than the run that asked")
     move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text, holds_for=scope)
     waiting = _wake(tx, question)
-    return f"answered; {waiting} go on" if waiting != 1 else "answered; 1 task goes on"
+    return f"answered; {waiting} tasks go on" if waiting != 1 else "answered; 1 task goes on"
 
 
 def _checked(question: Question, text: str) -> str:
@@ -138,10 +140,18 @@ def _checked(question: Question, text: str) -> str:
         if short not in (YES, NO):
             raise Refused(f"{text!r} is no answer to this question", hint="answer yes or no")
         return short
+    if not question.options or not text.isdecimal() or len(text) > _DIGITS:
+        return text
     # The number of an option stands for it.
-    if question.options and text.isdigit() and 1 <= int(text) <= len(question.options):
+    if 1 <= int(text) <= len(question.options):
         return question.options[int(text) - 1]
-    return text
+    # Where a number is what is asked for, any may be the answer; elsewhere it is a slip.
+    if any(option.isdecimal() for option in question.options):
+        return text
+    raise Refused(
+        f"there is no option {text}",
+        hint=f"1 to {len(question.options)}, one of {', '.join(question.options)}, or other words of yours",
+    )
 
 
 def _wake(tx: Tx, question: Question) -> int:

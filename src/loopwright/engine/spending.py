@@ -7,10 +7,10 @@ from typing import Any
 
 from loopwright.core import budget
 from loopwright.core.events import happened
-from loopwright.core.model import Plan, Project, Role, Run, Usage
+from loopwright.core.model import Plan, Project, Role, Run, Task, Usage
 from loopwright.core.overspent import Over, nobody_knows
 from loopwright.core.prices import estimate
-from loopwright.core.states import RunState
+from loopwright.core.states import RunState, TaskState
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.world import World
 from loopwright.ports import AgentEvent, Tx
@@ -87,6 +87,25 @@ def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> Over | None:
         if budget.spent_today(project, tx.now())[1]:
             return nobody_knows("max_cost_per_day", until=budget.next_day(tx.now()))
     return budget.used_up(caps(tx, world, plan, run, reserve=True))
+
+
+def still_over(tx: Tx, plan: Plan) -> Over | None:
+    """Say which cap would pause a plan again as soon as it goes on; None when it could go on."""
+    if not budget.has_caps(plan.policy):
+        return None
+    spent = spent_before(tx, plan) + _dearest_task(tx, plan)
+    return budget.over_budget(plan) or budget.used_up(budget.caps(plan.policy, spent, now=tx.now()))
+
+
+def _dearest_task(tx: Tx, plan: Plan) -> Counter[str]:
+    """Return what the dearest of the tasks that are being worked on has cost."""
+    going = {one.id for one in tx.find(Task, plan_id=plan.id, status=TaskState.RUNNING)}
+    if plan.policy.max_task_cost_micros is None or not going:
+        return Counter()
+    costs: Counter[str] = Counter()
+    for run in tx.find(Run, plan_id=plan.id, task_id=going, role=Role.IMPLEMENTER):
+        costs[run.task_id or ""] += run.cost_micros or 0
+    return Counter({"max_cost_per_task": max(costs.values(), default=0)})
 
 
 class SpendingWatch:

@@ -86,8 +86,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
     loop = _loop(tx, ids, project, asked)
     current = tx.get(Plan, loop.plan_id) if loop.plan_id else None
     if current is not None and not asked.new:
-        same = current.source_sha256 == asked.work.sha256
-        if same and current.status is not PlanState.CANCELLED:
+        if current.source_sha256 == asked.work.sha256:
             return Submitted(loop=loop, plan=current, created=False)
         if current.status not in ENDED_PLAN:
             raise Refused(

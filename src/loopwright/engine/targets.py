@@ -1,6 +1,6 @@
 """What a person means by a name: an id or its beginning, a task's name, a plan's name, or PLAN/TASK."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from loopwright.core.errors import Ambiguous, Choice, NotFound
@@ -16,8 +16,10 @@ _SHORTEST = 4
 """Fewer characters of an id mean nothing."""
 
 
-def resolve_target(tx: Tx, text: str, *, project_path: str | None = None) -> Target:
-    """Find what a person means, or raise with what it could be."""
+def resolve_target(
+    tx: Tx, text: str, *, project_path: str | None = None, fits: Callable[[Task], bool] | None = None
+) -> Target:
+    """Find what a person means, or raise with what it could be; of several tasks, the only one that `fits` is meant."""
     kinds: tuple[type[Plan] | type[Task] | type[Run], ...] = (Plan, Task, Run)
     for kind in kinds:
         if (row := tx.get(kind, text)) is not None:
@@ -28,7 +30,7 @@ def resolve_target(tx: Tx, text: str, *, project_path: str | None = None) -> Tar
     ids = [plan.id for plan in plans]
     named = tx.find(Task, plan_id=ids, key=text) or _in_named_plan(tx, text, plans)
     if named:
-        return _of_one_plan(tx, text, named, plans)
+        return _of_one_plan(tx, text, named, plans, fits)
     rows: list[Target] = [*plans, *tx.find(Task, plan_id=ids), *tx.find(Run, plan_id=ids)]
     found = [row for row in rows if _begins(row.id, text)] or [*_called(tx, plans, text)]
     if len(found) == 1:
@@ -120,13 +122,16 @@ def _called(tx: Tx, plans: Sequence[Plan], name: str) -> list[Plan]:
     return [plan for plan in found if _is_current(tx, plan)] or found
 
 
-def _of_one_plan(tx: Tx, text: str, tasks: list[Task], plans: Sequence[Plan]) -> Task:
-    """Choose among tasks of one name: that of the only unfinished plan, else of the only current one."""
+def _of_one_plan(
+    tx: Tx, text: str, tasks: list[Task], plans: Sequence[Plan], fits: Callable[[Task], bool] | None
+) -> Task:
+    """Choose among tasks of one name: the only one that fits, that of the only unfinished plan, or current one."""
     by_id = {plan.id: plan for plan in plans}
     tasks.sort(key=lambda task: by_id[task.plan_id].created_at, reverse=True)
     current = [task for task in tasks if _is_current(tx, by_id[task.plan_id])] or tasks
     unfinished = [task for task in current if by_id[task.plan_id].status not in ENDED_PLAN]
-    for group in (unfinished, current):
+    fitting = [task for task in current if fits is not None and fits(task)]
+    for group in (fitting, unfinished, current):
         if len(group) == 1:
             return group[0]
     raise Ambiguous(text, tuple(_choice(tx, task) for task in current))

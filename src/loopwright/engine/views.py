@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from loopwright.core.accounts import called
 from loopwright.core.errors import NotFound
@@ -30,6 +30,9 @@ from loopwright.engine.naming import attempt_ref
 from loopwright.engine.question_views import QuestionView, asked_in_plan
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
+
+ANSWERED: Final = "it has its answer, and goes on when the plan does"
+"""What a task does that asked a person and was answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,6 +291,8 @@ def _doing(
         if task.status is TaskState.QUEUED and task.not_before and task.not_before > now:
             return f"tries again at {task.not_before:%H:%M:%S} UTC"
         return "waits for a free slot" if task.status is TaskState.QUEUED else ""
+    if task.status is TaskState.AWAITING_RESPONSE and attempt.wake_at and attempt.wake_at <= now:
+        return ANSWERED
     if task.status is TaskState.AWAITING_RESPONSE:
         return attempt.wait_reason.removeprefix("asks: ")
     if attempt.state is AttemptState.WAITING:

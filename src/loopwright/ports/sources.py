@@ -35,6 +35,8 @@ class PlannedWork:
     settings: Mapping[str, Any] = field(default_factory=dict)
     sha256: str
     """Of the source's bytes."""
+    lines: Mapping[str, int] = field(default_factory=dict)
+    """Where in the source each setting is written, and who does each task (`tasks.KEY`)."""
 
 
 class Source(Protocol):

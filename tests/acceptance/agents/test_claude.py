@@ -12,7 +12,7 @@ from tests.acceptance.sandbox import task
 
 from loopwright.core.model import Envelope, Plan, Role, Run, Usage
 from loopwright.testing import scenarios
-from loopwright.testing.model_server import Reply, Scenario
+from loopwright.testing.model_server import Rejection, Reply, Scenario
 
 pytestmark = pytest.mark.skipif(CLAUDE.binary is None, reason="the claude-agent-sdk wheel is not installed")
 
@@ -157,6 +157,35 @@ def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) 
     envelope = shop.row(Envelope)
     assert (envelope.state, envelope.runs) == ("OPEN", len(keys) + 1)
     assert any(window.rejected for window in envelope.windows), "what the service said of its windows"
+    assert "refused" not in shop("quota").out, "an account that is open refuses nobody"
+
+
+@pytest.mark.capability("C104")
+def test_a_key_that_is_used_up_for_long_closes_its_account_and_no_task_fails_of_it(shop: Workshop) -> None:
+    """As documented for offline trials: to a key, the program tells neither the window nor when it ends."""
+    with CLAUDE.model(shop, scenarios.window_used_up(resets_at=1_900_000_000)) as server:
+        del shop.program.env["LOOPWRIGHT_AGENTS__CLAUDE__MAX_RETRIES"]
+        plan = shop.plan("limited", [task("one", "test -s one.txt"), task("two", "test -s two.txt")])
+        said = shop.run(plan, "--no-wait", "-j", "1")
+        assert len(server.asked) == 1, "whoever is told to come back later does not ask again"
+    assert said.code == 3, said.out + said.err
+    runs = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert [run.failure for run in runs if run.failure] == ["usage_limit"]
+    assert "PAUSED" in said.out
+    assert "closed" in shop("quota").out
+
+
+@pytest.mark.capability("C104")
+def test_a_key_whose_own_limit_is_reached_waits_until_the_service_gives_access_again(shop: Workshop) -> None:
+    said_so = (
+        "You have reached your specified API usage limits. You will regain access on 2030-01-01 at 00:00 UTC."
+    )
+    refused = Rejection(status=400, kind="invalid_request_error", message=said_so)
+    with CLAUDE.model(shop, Scenario(turns=(refused,))):
+        said = shop.run(shop.plan("limited", [task("one", "test -s one.txt")]), "--no-wait")
+    assert said.code == 3, said.out + said.err
+    assert shop.row(Run, role=Role.IMPLEMENTER).failure == "usage_limit"
+    assert "2030-01-01 00:00" in shop("quota").out
 
 
 @pytest.mark.capability("C007")
@@ -172,4 +201,4 @@ def test_doctor_lets_the_real_program_make_one_turn(shop: Workshop) -> None:
         refused = shop("doctor", "--agent", "claude", "--probe", timeout=60)
     assert refused.code == 6
     assert "auth" in refused.out
-    assert "log in" in refused.out
+    assert "to do: log in once by running `claude`, or set ANTHROPIC_API_KEY" in refused.out

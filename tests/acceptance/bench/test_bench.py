@@ -1,6 +1,7 @@
 """The benchmark runs from end to end: the product and its baseline do the same plan and are held to its result."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,17 @@ def test_a_case_is_chosen_by_name_and_its_result_is_written(tmp_path: Path) -> N
     )
     assert wrong.returncode == 2
     assert "there is no case 'nothing'" in wrong.stderr
+
+
+def test_ctrl_c_ends_it_in_one_line(tmp_path: Path) -> None:
+    out = tmp_path / "result.json"
+    arguments = [sys.executable, "-m", "bench", "--quick", "--cases", "history", "--out", str(out)]
+    with subprocess.Popen(arguments, cwd=ROOT, stderr=subprocess.PIPE, text=True) as going:
+        assert going.stderr is not None
+        assert "history" in going.stderr.readline()
+        going.send_signal(signal.SIGINT)
+        said = going.stderr.read()
+    assert going.returncode == 130
+    assert said.endswith("interrupted; nothing of it was written down\n")
+    assert "Traceback" not in said
+    assert not out.exists()

@@ -247,3 +247,15 @@ def test_work_in_quarantine_and_projects_that_are_gone_are_named(
     found = findings(program("doctor", "--json", cwd=tmp_path))
     assert found["quarantine"]["text"] == f"1 piece of work in quarantine in {project}"
     assert found["projects"]["text"] == f"moved or deleted: {tmp_path / 'gone'}"
+
+
+def test_a_probe_of_an_agent_that_is_not_there_starts_nothing_and_says_how_to_get_it(
+    program: Program, home: Path, tmp_path: Path
+) -> None:
+    before = sorted(path.name for path in program.user.rglob("*"))
+    said = program("doctor", "--agent", "goose", "--probe", "--json", cwd=tmp_path)
+    found = said.document["findings"][-1]
+    assert (said.code, found["name"], found["status"]) == (6, "probe of goose", "fail")
+    assert "'goose' was not found" in found["text"]
+    assert found["fix"].startswith("install it")
+    assert sorted(path.name for path in program.user.rglob("*")) == before

@@ -91,7 +91,63 @@ def test_an_agent_that_nobody_knows_is_a_fault_of_the_plan(program: Program, sho
     (shop / "plan.yaml").write_text(plan)
     said = program("plan", "check", "plan.yaml", cwd=shop)
     assert said.code == 2
-    assert "task stock: there is no agent named 'clad' (known are: acp, claude" in said.err
+    line = plan.splitlines().index("    agent: clad") + 1
+    assert f"plan.yaml:{line}: task stock: there is no agent named 'clad'" in said.err
+    assert "to do: the agents are: acp, claude" in said.err
+
+
+AGENTS_GONE_WRONG = """\
+title: Wrong
+settings:
+  agent: command
+  fallback: [cluade]
+  agents:
+    command: {command: "true"}
+    claude:
+      max_turn: 3
+    nobody: {binary: x}
+    codex:
+      ask: sometimes
+tasks:
+  - {id: one, title: One, acceptance: ["true"]}
+  - id: two
+    title: Two
+    acceptance: ["true"]
+    agent: gose
+"""
+
+
+@pytest.mark.capability("C004")
+def test_everything_that_is_wrong_about_agents_is_said_at_once_and_run_says_the_same(
+    program: Program, shop: Path
+) -> None:
+    (shop / "wrong.yaml").write_text(AGENTS_GONE_WRONG)
+    said = program("plan", "check", "wrong.yaml", cwd=shop)
+    assert said.code == 2
+    for place, words in (
+        ("wrong.yaml:4: fallback", "there is no agent named 'cluade'"),
+        ("wrong.yaml:8: agents.claude.max_turn", "max_turn"),
+        ("wrong.yaml:9: agents.nobody", "there is no agent of this name"),
+        ("wrong.yaml:11: agents.codex.ask", "ask"),
+        ("wrong.yaml:17: task two", "there is no agent named 'gose' (did you mean \"goose\"?)"),
+    ):
+        assert [line for line in said.err.splitlines() if place in line and words in line], said.err
+    refused = program("run", "wrong.yaml", cwd=shop)
+    assert refused.code == 2
+    assert set(refused.err.splitlines()[1:]) < set(said.err.splitlines()), (
+        "a task without an agent fails alone"
+    )
+
+
+def test_a_plan_that_run_refuses_on_this_machine_is_not_told_to_be_run(program: Program, shop: Path) -> None:
+    plan = shop / "plan.yaml"
+    plan.write_text(
+        'settings: {agent: command, agents: {command: {command: "nosuchagent --go"}}}\n' + demo_plan()
+    )
+    said = program("plan", "check", "plan.yaml", cwd=shop)
+    assert "`loopwright run` refuses it here: no agent of it can be used" in said.out
+    assert "run it with" not in said.out
+    assert program("run", "plan.yaml", cwd=shop).code == 2
 
 
 def test_tasks_that_nothing_would_check_make_the_plan_one_that_run_refuses(
@@ -145,3 +201,9 @@ def test_outside_a_repository_a_plan_can_be_checked_and_the_limit_is_told(
     said = program("plan", "check", "plan.yaml", cwd=tmp_path)
     assert said.code == 0
     assert "this folder is not in a git repository" in said.out
+
+
+def test_agents_that_may_change_nothing_are_warned_of(program: Program, shop: Path) -> None:
+    (shop / "plan.yaml").write_text("settings: {permission_mode: read-only}\n" + demo_plan())
+    said = program("plan", "check", "plan.yaml", cwd=shop)
+    assert "note: permission_mode is read-only (plan plan.yaml:1): agents may change no file" in said.out

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.cli.program import Program, git
-from tests.acceptance.sandbox import Sandbox
+from tests.acceptance.sandbox import Sandbox, task
 
 
 @pytest.fixture(scope="session")
@@ -153,6 +153,16 @@ def test_a_plan_is_verified_by_its_name_from_anywhere(
     assert found["repository"] == str(finished.repository)
     assert found["file"].endswith(f".loopwright/receipts/{good_plan}.json")
     assert len(found["checked"]) == 5
+
+
+def test_without_a_name_the_newest_plan_is_verified(sandbox: Sandbox) -> None:
+    sandbox.play({"one": [[{"write": "one", "text": "x"}]]})
+    assert sandbox.run(sandbox.plan("newest", [task("one", "test -s one")])).code == 0
+    found = sandbox("receipt", "verify", "--json").document
+    assert found["agrees"] is True
+    assert found["file"].endswith(f".loopwright/receipts/{sandbox.newest_plan()}.json")
+    shown = next(line for line in sandbox("receipt", "show").out.splitlines() if line.split()[:1] == ["cost"])
+    assert shown.split() == ["cost", "unknown"]
 
 
 # --- handing it on ---------------------------------------------------------------------------------

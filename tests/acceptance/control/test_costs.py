@@ -130,10 +130,13 @@ def test_after_a_run_that_cost_what_one_may_a_plain_resume_goes_on(shop: Worksho
 
 def test_the_old_limit_holds_until_another_is_named(shop: Workshop) -> None:
     assert shop.run(dear(shop, spent(1.2), max_cost_per_task=1)).code == 3
-    said = shop("resume", timeout=90)
-    assert said.code == 3, said.out + said.err
+    for arguments in ((), ("--max-cost-per-task", "1.20")):
+        said = shop("resume", *arguments, timeout=90)
+        assert said.code == 2, said.out + said.err
+        assert "the budget of a task is used up" in said.err
+        assert "resume" in said.err
+        assert "--max-cost-per-task" in said.err
     assert len([run for run in agents(shop) if run.started_at]) == 1, "no agent was started"
-    assert "the budget of a task is used up" in said.out
     assert shop("resume", "--max-cost-per-task", "off", timeout=90).code == 0
 
 

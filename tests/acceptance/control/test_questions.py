@@ -89,7 +89,7 @@ def test_the_same_command_wanted_by_twenty_agents_is_one_question(shop: Workshop
     assert (question.kind, question.key, len(question.asked_by)) == ("permission", "command:make dist", 20)
     assert len(shop.events("question_asked")) == 1
     said = shop("answer", question.id, "yes", "--for", "loop")
-    assert said.out == "answered; 20 go on\n"
+    assert said.out == "answered; 20 tasks go on\n"
     assert going.end(90) == 0, going.out
     assert shop.row(Question).holds_for == "loop"
     runs = shop.rows(Run, role=Role.IMPLEMENTER)
@@ -120,3 +120,42 @@ def test_an_answer_without_a_worker_is_kept_and_the_way_on_is_said(shop: Worksho
     assert "nobody works here now: `loopwright resume plan_" in said.out
     assert shop("resume", plan.id, timeout=60).code == 0
     assert shop.row(Plan).status == "VERIFIED"
+
+
+@pytest.mark.capability("C090")
+def test_a_program_that_knows_nothing_of_us_asks_with_its_last_lines(shop: Workshop) -> None:
+    agent = shop.place / "agent.sh"
+    agent.write_text(
+        "prompt=$(cat)\n"
+        'case "$prompt" in *"The answer:"*) echo blue > a; exit 0;; esac\n'
+        'printf "%s\\n" "$prompt"\n'
+        'printf \'%s\\n\' \'```loopwright-ask\' \'{"question": "Which colour?", "options": ["red", "blue"]}\' \'```\'\n'
+    )
+    shop.program.env |= {
+        "LOOPWRIGHT_AGENT": "command",
+        "LOOPWRIGHT_AGENTS__COMMAND__COMMAND": f"sh {agent}",
+    }
+    going = shop.start("run", str(shop.plan("colour", [task("a", "test -s a")])))
+    question = eventually(lambda: shop.rows(Question), timeout=60)[0]
+    assert (question.text, question.options) == ("Which colour?", ("red", "blue"))
+    eventually(lambda: shop.task("a").status is TaskState.AWAITING_RESPONSE)
+    wrong = shop("answer", question.id, "7")
+    assert wrong.code == 2
+    assert "there is no option 7 (1 to 2, one of red, blue, or other words of yours)" in wrong.err
+    assert shop("answer", question.id, "2").code == 0
+    assert going.end(60) == 0, going.out
+    assert len(shop.attempts("a")) == 1, "a question costs no attempt"
+
+
+def test_a_task_that_was_answered_while_its_plan_is_paused_asks_nobody_any_more(shop: Workshop) -> None:
+    shop.play({"a": [asks({"question": "Who decides?"}, "a")]})
+    going = shop.start("run", str(shop.plan("who", [task("a", "test -s a")])))
+    eventually(lambda: shop.rows(Question), timeout=60)
+    eventually(lambda: shop.task("a").status is TaskState.AWAITING_RESPONSE)
+    going.interrupt()
+    assert going.end(60) == 3, going.out
+    assert "asks you" in shop("status").out
+    assert shop("answer", shop.row(Question).id, "Ada").code == 0
+    shown = shop("status").out
+    assert "asks you" not in shown
+    assert "it has its answer, and goes on when the plan does" in shown

@@ -163,3 +163,14 @@ def test_a_fallback_that_does_not_exist_is_said_before_anything_starts(shop: Wor
     assert said.code == 2
     assert "fallback: the agent claude cannot be used" in said.err
     assert shop.rows(Plan) == []
+
+
+def test_a_plan_can_be_resumed_without_waiting(shop: Workshop) -> None:
+    shop.play({"a": [limited(3600, "a")]})
+    going = shop.start("run", plan_of(shop, "a"))
+    eventually(lambda: shop.rows(Attempt, state="WAITING"), timeout=60)
+    going.interrupt()
+    assert going.end(60) == 3, going.out
+    said = shop("resume", "--no-wait", timeout=60)
+    assert said.code == 3, said.out + said.err
+    assert "scripted is closed until" in said.out

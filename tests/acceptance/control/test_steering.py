@@ -47,8 +47,11 @@ def test_a_cancelled_plan_ends_its_agents_and_is_over(shop: Workshop) -> None:
     assert shop.landed() == ["one"]
     (attempt,) = shop.attempts("half")
     assert (attempt.state, shop.pinned(attempt, "half")) == ("CANCELLED", "half of it\n")
-    refused(shop("resume"), 2, "the plan is CANCELLED")
-    refused(shop("retry", "half"), 2, "its plan was cancelled")
+    refused(shop("resume"), 2, "the plan is CANCELLED", "loopwright run --new")
+    refused(shop("retry", "half"), 2, "its plan was cancelled", "loopwright run --new")
+    again = shop.run(shop.place / "chain.yaml")
+    assert (again.code, again.out.splitlines()[0]) == (3, "This plan was cancelled; --new starts it over.")
+    assert len(shop.rows(Plan)) == 1
     assert shop("cancel", plan.id).out == "already cancelled\n"
 
 
@@ -104,7 +107,36 @@ def test_retry_lets_another_agent_try_if_there_is_such_a_one(shop: Workshop) -> 
     plan = shop.plan("job", [task("job", "grep -q right job")])
     assert shop.run(plan, "--max-attempts", "1").code == 1
     refused(shop("retry", "job", "--agent", "clod"), 2, "clod")
+    refused(shop("retry", "job", "--agent", "goose"), 2, "the agent goose cannot be used", "was not found")
     assert len(shop.attempts("job")) == 1, "nothing was queued"
     said = shop("retry", "job", "--agent", "command", timeout=90)
     assert said.code == 0, said.out + said.err
     assert [attempt.agent for attempt in shop.attempts("job")] == ["scripted", "command"]
+
+
+def test_a_landed_task_cannot_be_cancelled_and_a_name_means_the_task_that_can_be_retried(
+    shop: Workshop,
+) -> None:
+    for name in ("first", "second"):
+        shop.play({"job": [[{"write": "job", "text": f"{name}\n"}]]})
+        assert shop.run(shop.plan(name, [task("job", "test -s job")])).code == 0
+    refused(shop("cancel", "first/job"), 2, "the task job has landed already")
+    shop.play({"job": [[{"claim": "no"}], [{"write": "job", "text": "third\n"}]]})
+    assert shop.run(shop.plan("third", [task("job", "test -s job")]), "--max-attempts", "1").code == 1
+    assert shop("cancel", "third/job").code == 0
+    assert "attempt 1 of 1:\n" not in shop("status").out
+    said = shop("retry", "job", timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert [plan.status for plan in shop.rows(Plan)] == ["VERIFIED"] * 3
+
+
+def test_outside_of_every_repository_no_plan_is_meant_by_itself(shop: Workshop) -> None:
+    assert shop.run(shop.chain("one")).code == 0
+    for command in ("resume", "show", "stop"):
+        refused(
+            shop(command, cwd=shop.place),
+            2,
+            "this folder is in no git repository",
+            f"loopwright {command} PLAN",
+        )
+    assert shop("show", shop.row(Plan).id, cwd=shop.place).code == 0

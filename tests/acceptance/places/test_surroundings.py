@@ -102,3 +102,22 @@ def test_an_agent_that_reaches_into_your_checkout_is_noticed(shop: Workshop) -> 
     assert file == "greet.txt was changed"
     assert "+hello from outside" in (shop.home / event.payload["patch"]).read_text()
     assert "note: your checkout changed while an agent was running" in said.out
+
+
+def test_a_check_whose_program_is_missing_is_left_to_the_person_and_judged_anew_once_it_is_there(
+    shop: Workshop,
+) -> None:
+    shop.play({"one": [[{"write": "one", "text": "x"}]]})
+    said = shop.run(shop.plan("missing", [task("one", "nosuchcheck --all")]))
+    assert said.code == 1, said.out + said.err
+    (attempt,) = shop.attempts("one")
+    assert attempt.failure == "cannot_check"
+    assert "the program 'nosuchcheck' was not found" in said.out
+    assert shop.task("one").attempts == 0, "no attempt is used up by it"
+    program = shop.place / "bin" / "nosuchcheck"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexit 0\n")
+    program.chmod(0o755)
+    shop.program.env["PATH"] = f"{program.parent}:{shop.program.env['PATH']}"
+    again = shop("retry", "one", timeout=90)
+    assert again.code == 0, again.out + again.err

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from loopwright.adapters.agents.command import CommandAgent
+from loopwright.adapters.agents.command import CommandAgent, CommandState
 from loopwright.core.errors import BadConfig
 from loopwright.core.failures import Failure
 from loopwright.ports import AgentRequest, AgentResult, Exit, OutputLine
@@ -93,6 +93,10 @@ def test_a_prompt_that_is_too_long_for_an_argument_is_refused_with_a_way_out() -
 
 def judged(code: int | None, ended_by: Any = "itself") -> AgentResult:
     state = AGENT.fold(AGENT.initial(), OutputLine(offset=1, stream="out", text="last words")).state
+    return ended(state, code, ended_by)
+
+
+def ended(state: CommandState, code: int | None, ended_by: Any = "itself") -> AgentResult:
     at = datetime(2026, 1, 1, tzinfo=UTC)
     how = Exit(code=code, ended_by=ended_by, started_at=at, ended_at=at, output_bytes=0, output_sha256="")
     return AGENT.result(state, how)
@@ -124,3 +128,19 @@ def test_a_clean_exit_is_a_claim() -> None:
     assert result.claimed
     assert result.summary == "last words"
     assert result.cost_micros is None
+
+
+def test_what_it_prints_last_can_be_a_question_and_what_it_prints_on_stderr_is_none() -> None:
+    state = AGENT.initial()
+    block = ("```loopwright-ask", '{"question": "Which port?", "options": ["80", "8080"]}', "```")
+    for n, text in enumerate(("I wonder.", *block)):
+        state = AGENT.fold(state, OutputLine(offset=n, stream="out", text=text)).state
+    state = AGENT.fold(state, OutputLine(offset=9, stream="err", text="a warning")).state
+    result = ended(state, 0)
+    assert [(one.text, one.options) for one in result.asked] == [("Which port?", ("80", "8080"))]
+    assert (result.claimed, result.failure) == (False, None)
+    assert ended(state, 1).failure is Failure.AGENT_ERROR, "one that failed asks nothing"
+    assert ended(state, 1).asked == ()
+    for n, text in enumerate(block):
+        state = AGENT.fold(AGENT.initial(), OutputLine(offset=n, stream="err", text=text)).state
+    assert ended(state, 0).asked == ()

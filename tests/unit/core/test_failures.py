@@ -33,7 +33,9 @@ def test_what_was_judged_uses_up_an_attempt(failure: Failure) -> None:
     assert RULES[failure].level is Level.ATTEMPT
 
 
-@pytest.mark.parametrize("failure", [Failure.AUTH, Failure.BILLING, Failure.BUDGET, Failure.UNVERIFIED])
+@pytest.mark.parametrize(
+    "failure", [Failure.AUTH, Failure.BILLING, Failure.BUDGET, Failure.UNVERIFIED, Failure.CANNOT_CHECK]
+)
 def test_what_only_a_person_can_mend_is_never_tried_again_by_the_machine(failure: Failure) -> None:
     assert RULES[failure].level is Level.NONE
 

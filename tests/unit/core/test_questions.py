@@ -3,7 +3,15 @@
 import json
 
 from loopwright.core.permissions import Wish
-from loopwright.core.questions import MOST_QUESTIONS, Asking, asked_in, asked_lines, asking_leave, asking_of
+from loopwright.core.questions import (
+    MOST_QUESTIONS,
+    Asking,
+    Block,
+    asked_in,
+    asked_lines,
+    asking_leave,
+    asking_of,
+)
 
 
 def test_a_fenced_block_with_json_is_a_question() -> None:
@@ -21,6 +29,27 @@ def test_other_blocks_and_empty_ones_ask_nothing() -> None:
     assert asked_in("```json\n{}\n```\n```loopwright-ask\n\n```\nloopwright-ask") == ()
     assert asked_in('```loopwright-ask\n{"options": ["a"]}\n```') == ()
     assert asked_in("```loopwright-ask\n{}\n```") == ()
+
+
+def printed(*lines: str) -> tuple[str, ...]:
+    block = Block()
+    for line in lines:
+        block = block.with_line(line)
+    return tuple(one.text for one in block.asked)
+
+
+def test_a_program_asks_by_the_last_block_that_it_prints() -> None:
+    asked = ("```loopwright-ask", '{"question": "Which port?"}', "```")
+    assert printed("I wonder.", *asked) == ("Which port?",)
+    assert printed(*(f"  {line}\r" for line in asked), "", "") == ("Which port?",), "as terminals print it"
+    assert printed(*asked, "", "```loopwright-ask", "Which host?", "```") == ("Which port?", "Which host?")
+
+
+def test_a_block_that_is_not_the_end_of_the_output_asks_nothing() -> None:
+    asked = ("```loopwright-ask", '{"question": "..."}', "```")
+    assert printed(*asked, "(options and default may be left out)", "done") == ()
+    assert printed(*asked[:2]) == (), "one that is never closed"
+    assert printed("```loopwright-ask", *["x"] * 1000, "```") == (), "one that never ends"
 
 
 def test_garbage_in_a_question_is_left_out() -> None:

@@ -24,6 +24,7 @@ from loopwright.core.verdicts import (
     keep_ends,
     keep_start,
     ladder,
+    missing_program,
     passed,
     plan_outcome,
     task_outcome,
@@ -342,3 +343,24 @@ def test_the_gate_key_is_the_same_only_for_the_same_commands_in_the_same_order(o
 def test_a_cut_text_shows_where_it_was_cut(cut, text, limit, expected):
     assert cut(text, limit) == expected
     assert len(expected) <= limit
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "tail", "missing"),
+    [
+        ("nosuch --all", 127, "/bin/sh: 1: nosuch: not found", "nosuch"),
+        ("nosuch", 127, "bash: line 1: nosuch: command not found", "nosuch"),
+        ("nosuch", 1, "/bin/sh: 1: nosuch: not found", ""),
+        ("./run.sh", 127, "/bin/sh: 1: ./run.sh: not found", ""),
+        ("make test", 127, "/bin/sh: 1: inner: not found", ""),
+        ("A=1 nosuch", 127, "/bin/sh: 1: nosuch: not found", ""),
+        ("nosuch", 127, "", ""),
+    ],
+)
+def test_only_a_program_that_the_shell_did_not_find_is_missing(
+    command: str, code: int, tail: str, missing: str
+) -> None:
+    assert (
+        missing_program(judge([check()], [result(), result("b", code, tail=tail, command=command)]))
+        == missing
+    )

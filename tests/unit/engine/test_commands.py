@@ -548,7 +548,7 @@ async def test_a_task_of_a_cancelled_plan_is_not_retried() -> None:
     home, _ = await running()
     await home.command("cancel", home.plan().id)
     refused = await home.command("retry", home.task("b").id)
-    assert refused.result == "its plan was cancelled\n`loopwright run` starts the plan anew"
+    assert refused.result == "its plan was cancelled\n`loopwright run --new` starts the plan over"
 
 
 async def test_a_retry_in_a_failed_plan_reopens_it() -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.doubles import Home, planned
 from tests.unit.engine.test_spending import at_work, end, held_back
 
+from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, CommandState, Plan, Question, Run
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, LoopState, PlanState, QuestionState
@@ -64,10 +65,20 @@ async def test_the_answer_can_name_another_amount_or_stop() -> None:
     assert "answered already" in again.result
 
 
+@pytest.mark.parametrize("limit", [None, 1, 50])
+async def test_a_plan_that_would_pause_again_at_once_is_not_resumed(limit: int | None) -> None:
+    home, _ = await paused(max_cost_micros=50)
+    refused = await home.command("resume", home.plan().id, **({"max_cost_micros": limit} if limit else {}))
+    assert refused.state is CommandState.REFUSED
+    assert "the budget is used up" in refused.result
+    assert f"loopwright resume {short_id(home.plan().id)} --max-cost " in refused.result
+    assert (home.plan().policy.max_cost_micros, home.loop().state) == (50, LoopState.PAUSED)
+
+
 @pytest.mark.parametrize("verb", ["resume", "stop", "cancel"])
 async def test_what_a_person_says_otherwise_settles_the_question(verb: str) -> None:
     home, _ = await paused(max_cost_micros=50)
-    await home.command(verb, home.plan().id)
+    await home.command(verb, home.plan().id, **({"max_cost_micros": 500} if verb == "resume" else {}))
     assert question(home).state is QuestionState.WITHDRAWN
 
 

@@ -94,7 +94,7 @@ async def test_the_same_permission_asked_by_twenty_is_one_question() -> None:
     assert len(question(home).asked_by) == 20
     assert len(home.told("question_asked")) == 1
     done = await home.command("answer", question(home).id, answer="y", **{"for": "loop"})
-    assert done.result == "answered; 20 go on"
+    assert done.result == "answered; 20 tasks go on"
     assert len(await home.turn()) == 20
     assert allowed(home, "a").granted == ("command:make dist",)
 

@@ -112,11 +112,13 @@ async def test_a_changed_source_gives_a_new_plan_once_the_old_one_has_ended() ->
     assert create(home, planned("b"), sha256="b" * 64)
 
 
-async def test_a_cancelled_plan_can_be_run_again() -> None:
+async def test_a_cancelled_plan_is_started_over_only_by_someone_who_says_so() -> None:
     home = Home()
     first = home.submit(planned("a"))
     await home.command("cancel", first.id)
-    assert create(home, planned("a"))
+    assert not create(home, planned("a"))
+    assert home.loop().plan_id == first.id
+    assert create(home, planned("a"), new=True)
     assert home.loop().plan_id != first.id
     assert (home.loop().state, home.loop().reason) == (LoopState.RUNNING, "")
 

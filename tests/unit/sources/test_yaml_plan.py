@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -62,7 +63,17 @@ def problems(folder: Path, text: str | bytes, name: str = "plan.yaml") -> tuple[
 
 @pytest.mark.capability("C010", "C015")
 def test_a_plan_is_read_with_everything_in_it(tmp_path: Path) -> None:
-    assert read(tmp_path, GOOD) == PlannedWork(
+    found = read(tmp_path, GOOD)
+    assert found.lines == {
+        "parallel": 3,
+        "limits": 4,
+        "limits.hard": 4,
+        "limits.idle": 4,
+        "tasks.limiter": 20,
+        "tasks.7": 22,
+        "tasks.../../etc; rm -rf /": 25,
+    }
+    assert replace(found, lines={}) == PlannedWork(
         title="Rate limiting",
         settings={"parallel": 3, "limits": {"hard": "45m", "idle": "off"}},
         gates=(

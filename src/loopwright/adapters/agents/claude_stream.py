@@ -57,6 +57,8 @@ class Seen:
     """Of this run's turns, without its helpers: for output that has no totals."""
     calls: Calls = field(default_factory=Calls)
     """What its models have answered so far."""
+    tried_again: bool = False
+    """It asked the service once more by itself, since the service last answered."""
     limit_rejected: bool = False
     resets_at: datetime | None = None
     windows: tuple[QuotaWindow, ...] = ()
@@ -80,7 +82,7 @@ def read(seen: Seen, event: Object, line: OutputLine) -> Read:
         case "system", "init":
             return _started(seen, event)
         case "system", "api_retry":
-            return seen, (_retry(event),)
+            return replace(seen, tried_again=True), (_retry(event),)
         case "system", "permission_denied":
             return seen, (_denied(event),)
         case "assistant", _:
@@ -133,7 +135,7 @@ def _denied(event: Object) -> AgentEvent:
 
 def _assistant(seen: Seen, event: Object) -> Read:
     error = readable(event.get("error"), 200) or None
-    new = replace(seen, error=error)
+    new = replace(seen, error=error, tried_again=seen.tried_again and error is not None)
     if error is not None:
         info = object_in(object_in(event.get("api_error_params")).get("rate_limit_info"))
         resets_at = claude_meters.moment(info.get("resetsAt"))

@@ -42,7 +42,10 @@ _BY_ERROR: Final[Mapping[str, Failure]] = MappingProxyType(
 _BY_WORDS: Final = (
     # The conversation to go on with is gone, or taken: a fresh attempt has one of its own.
     (re.compile(r"No conversation found|Session ID \S+ is already in use"), Failure.CRASH),
-    (re.compile(r"hit your .*limit|usage limit reached", re.IGNORECASE), Failure.USAGE_LIMIT),
+    (
+        re.compile(r"hit your .*limit|usage limit reached|reached your .*usage limits", re.IGNORECASE),
+        Failure.USAGE_LIMIT,
+    ),
     (re.compile(r"not logged in|invalid api key|please run /login", re.IGNORECASE), Failure.AUTH),
     (re.compile(r"credit balance is too low", re.IGNORECASE), Failure.BILLING),
     (re.compile(r"prompt is too long", re.IGNORECASE), Failure.CONTEXT),
@@ -50,6 +53,8 @@ _BY_WORDS: Final = (
     (re.compile(r"API Error:.*(?:\b5\d\d\b|overloaded)", re.IGNORECASE), Failure.OVERLOADED),
 )
 """Last resort, for output without the fields above."""
+_REGAINED: Final = re.compile(r"regain access on (\d{4}-\d\d-\d\d) at (\d\d:\d\d) UTC")
+"""How the service says to the owner of a key when the limit ends that was set for it."""
 
 
 def judge(state: ClaudeState, exit: Exit) -> AgentResult:
@@ -90,8 +95,8 @@ def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetim
     if ending is None:
         return _without_result(seen, exit)
     if not fine:
-        failure = _classify(seen, ending)
-        retry_at = seen.resets_at if failure is Failure.USAGE_LIMIT else None
+        failure = _classify(state, ending)
+        retry_at = (seen.resets_at or _regained(ending.text)) if failure is Failure.USAGE_LIMIT else None
         detail = ending.text or ending.terminal_reason or ending.subtype or "it reported an error"
         return failure, detail, retry_at
     if exit.ended_by == "itself" and exit.code != 0:
@@ -112,8 +117,9 @@ def _without_result(seen: Seen, exit: Exit) -> tuple[Failure, str, None]:
     return Failure.CRASH, detail, None
 
 
-def _classify(seen: Seen, ending: Ending) -> Failure:
-    if seen.limit_rejected and ending.api_status == 429:
+def _classify(state: ClaudeState, ending: Ending) -> Failure:
+    seen = state.seen
+    if ending.api_status == 429 and (seen.limit_rejected or _gave_up_at_once(state)):
         return Failure.USAGE_LIMIT
     if ending.stop_reason == "refusal":
         return Failure.REFUSAL
@@ -130,6 +136,24 @@ def _classify(seen: Seen, ending: Ending) -> Failure:
     if told is not None:
         return told
     return Failure.AGENT_ERROR if seen.started or ending.turns else Failure.CANNOT_START
+
+
+def _gave_up_at_once(state: ClaudeState) -> bool:
+    """Say whether it was told to come back later than it cares to wait.
+
+    It tries again by itself, and says so, unless the service names a wait of more than a minute, or forbids it. With a
+    key instead of a subscription, this is all that it tells of a limit: not even when it ends.
+    """
+    may_try = state.request is None or state.request.options.get("max_retries") != 0
+    return may_try and not state.seen.tried_again
+
+
+def _regained(text: str) -> datetime | None:
+    found = _REGAINED.search(text)
+    try:
+        return datetime.fromisoformat(f"{found[1]}T{found[2]}+00:00") if found else None
+    except ValueError:
+        return None
 
 
 def _by_words(text: str) -> Failure | None:

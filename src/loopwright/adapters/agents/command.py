@@ -10,6 +10,7 @@ from loopwright.adapters.agents import endings, options, prompt_file
 from loopwright.adapters.agents.output import readable, remembered
 from loopwright.core.errors import BadConfig
 from loopwright.core.failures import Failure
+from loopwright.core.questions import Block
 from loopwright.ports import (
     AgentEvent,
     AgentRequest,
@@ -25,13 +26,16 @@ _WAYS: Final = ("stdin", "file", "argument")
 _PLACEHOLDER: Final = re.compile(r"\{(prompt_file|prompt|model|workspace)\}")
 _LONGEST_ARGUMENT: Final = 120_000
 """Linux refuses a single argument of 128 KiB or more."""
+_LONGEST_LINE: Final = 20_000
+"""No line of a question is longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandState:
-    """The last lines that the program printed."""
+    """The last lines that the program printed, and what it asks in them."""
 
     tail: tuple[str, ...] = ()
+    asking: Block = field(default_factory=Block)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +73,10 @@ class CommandAgent:
             text=readable(line.text),
             data={"stream": line.stream},
         )
-        return Folded(state=replace(state, tail=remembered(state.tail, line.text)), events=(event,))
+        said = line.stream == "out"
+        asking = state.asking.with_line(readable(line.text, _LONGEST_LINE)) if said else state.asking
+        new = replace(state, tail=remembered(state.tail, line.text), asking=asking)
+        return Folded(state=new, events=(event,))
 
     def interrupt(self, state: CommandState) -> tuple[str, ...]:  # noqa: ARG002 - a signal does it
         """Return nothing: it is interrupted by a signal."""
@@ -79,6 +86,8 @@ class CommandAgent:
         """Judge the run by its exit code."""
         last = state.tail[-1] if state.tail else ""
         failure, detail = _judge(exit)
+        if failure is None and (asked := state.asking.asked):
+            return AgentResult(claimed=False, asked=asked)
         if failure is None:
             return AgentResult(claimed=True, summary=last)
         return AgentResult(claimed=False, failure=failure, detail=f"{detail}: {last}" if last else detail)

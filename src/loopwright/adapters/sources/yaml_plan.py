@@ -86,7 +86,12 @@ class _PlanReader:
         if self._found:
             return None
         return PlannedWork(
-            title=title, tasks=tuple(tasks.values()), gates=gates, settings=settings, sha256=sha256
+            title=title,
+            tasks=tuple(tasks.values()),
+            gates=gates,
+            settings=settings,
+            sha256=sha256,
+            lines=_lines(table),
         )
 
     def _note(self, line: int, place: str, message: str) -> None:
@@ -291,6 +296,23 @@ def _is_criterion(words: str) -> bool:
 
 def _quotes(located: Located) -> str:
     return f': put "{located.text}" in quotes' if isinstance(located.value, bool) else ""
+
+
+def _lines(table: dict[str, Located]) -> dict[str, int]:
+    """Return where each setting of a good plan is written, and the agent of each task."""
+    found = _lines_in(table["settings"], "") if _given(table, "settings") else {}
+    entries = table["tasks"].value
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry.value, dict):
+            found[f"tasks.{entry.value['id'].text.strip()}"] = _line_of(entry, "agent")
+    return found
+
+
+def _lines_in(located: Located, prefix: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for key, inner in located.value.items() if isinstance(located.value, dict) else ():
+        found |= {f"{prefix}{key}": inner.line, **_lines_in(inner, f"{prefix}{key}.")}
+    return found
 
 
 def _line_of(located: Located, dotted: str) -> int:

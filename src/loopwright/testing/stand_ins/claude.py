@@ -190,6 +190,8 @@ class Program:
 def trouble(program: Program) -> None:
     """Be refused by the service."""
     status, error, words, reason, more = TROUBLE[program.behaviour]
+    if program.behaviour == "rate_limit":
+        program.say("system", subtype="api_retry", attempt=1, max_retries=2, error_status=status, error=error)
     if error:
         program.text(words, error=error, api_error_status=status)
     program.result(words, is_error=True, spent=False, terminal_reason=reason, api_error_status=status, **more)
