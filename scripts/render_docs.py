@@ -22,6 +22,7 @@ MADE = "<!-- Made by `make docs` from {source}. Edit that, not this. -->"
 BEGIN, END = "<!-- exit codes: begin -->", "<!-- exit codes: end -->"
 PRICES_BEGIN, PRICES_END = "<!-- prices: begin -->", "<!-- prices: end -->"
 PROMISES_BEGIN, PROMISES_END = "<!-- promises: begin -->", "<!-- promises: end -->"
+_PROMISED = ("invariants", "dialogue", "money")
 FAULTS_BEGIN, FAULTS_END = "<!-- faults: begin -->", "<!-- faults: end -->"
 AGENTS_BEGIN, AGENTS_END = "<!-- agents: begin -->", "<!-- agents: end -->"
 
@@ -222,7 +223,8 @@ def simulation_page() -> str:
     """Return the page about the simulation with its promises and faults, as its own files have them."""
     folder = ROOT / "tests/simulation"
     text = (ROOT / "docs/simulation.md").read_text(encoding="utf-8")
-    promises = list(promises_in((folder / "invariants.py").read_text(encoding="utf-8")))
+    written = [(folder / f"{name}.py").read_text(encoding="utf-8") for name in _PROMISED]
+    promises = [promise for source in written for promise in promises_in(source)]
     faults = list(faults_in((folder / "scenario.py").read_text(encoding="utf-8")))
     text = between(text, PROMISES_BEGIN, PROMISES_END, _table("promise", promises))
     return between(text, FAULTS_BEGIN, FAULTS_END, _table("fault", faults))

@@ -9,11 +9,12 @@ from unittest.mock import patch
 from tests.simulation import target as sim_target
 from tests.simulation.trouble import effect
 
-from loopwright.core import budget, decide
+from loopwright.core import budget, decide, envelopes
+from loopwright.core.events import happened
 from loopwright.core.findings import Verdict, VerdictStatus
-from loopwright.core.model import Attempt, Plan, Run, Task, VerdictRecord
+from loopwright.core.model import Attempt, Envelope, Plan, Question, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed
-from loopwright.core.states import AttemptState, RunState
+from loopwright.core.states import AttemptState, EnvelopeState, QuestionState, RunState
 from loopwright.engine import (
     advance,
     agent_runs,
@@ -22,12 +23,15 @@ from loopwright.engine import (
     land,
     leases,
     moves,
+    questions,
     reconcile,
     slots,
+    spending,
     tidy,
     verify,
     worker,
 )
+from loopwright.engine import envelopes as accounts
 from loopwright.ports import Tx
 
 Patches = tuple[tuple[Any, str, Any], ...]
@@ -306,6 +310,159 @@ def command_not_answered() -> Patches:
         return right(tx, command, state, result, event)
 
     return ((worker.commands, "_answer", answer),)
+
+
+# --- questions -------------------------------------------------------------------------------------------
+
+
+@bug("each run asks for its permission anew, although another one waits for the same")
+def permission_asked_twice() -> Patches:
+    return ((questions, "_same", lambda *_: None),)
+
+
+@bug("a yes to one run holds for every run")
+def yes_for_everybody() -> Patches:
+    return ((questions, "_holds", lambda *_: True),)
+
+
+@bug("a permission that nobody answered in time is taken for given")
+def silence_is_a_yes() -> Patches:
+    right = questions.overdue
+
+    def overdue(tx: Tx, row: Attempt) -> str:
+        for one in questions.of_attempt(tx, row):
+            late = one.deadline is not None and one.deadline <= tx.now()
+            if one.state is QuestionState.OPEN and one.kind == "permission" and late:
+                questions.move_question(
+                    tx, one, QuestionState.ANSWERED, questions.MACHINE, answer=questions.YES
+                )
+        return right(tx, row)
+
+    return ((questions, "overdue", overdue),)
+
+
+@bug("whoever resumes a loop wakes those that wait for an answer, too")
+def woken_without_an_answer() -> Patches:
+    return ((questions, "open_of", lambda *_: []),)
+
+
+@bug("an answer reaches only the one that asked first")
+def answer_for_the_first_alone() -> Patches:
+    right = questions._wake
+
+    def wake(tx: Tx, question: Question) -> int:
+        return right(tx, replace(question, asked_by=question.asked_by[:1]))
+
+    return ((questions, "_wake", wake),)
+
+
+@bug("a question that is answered can be answered again")
+def answered_again() -> Patches:
+    def answer(tx: Tx, _ids: Any, command: Any) -> str:
+        asked = questions.need(tx.get(Question, command.target), "the question")
+        text = questions._checked(asked, str(command.arguments.get("answer") or ""))
+        tx.update(Question, asked.id, state=QuestionState.ANSWERED, answer=text, answered_by=command.actor)
+        tx.update(Question, asked.id, answered_at=tx.now())
+        return str(questions._wake(tx, asked))
+
+    return ((worker.commands, "VERBS", {**worker.commands.VERBS, "answer": answer}),)
+
+
+@bug("an attempt that asks keeps its slot until it has its answer")
+def slot_kept_for_the_answer() -> Patches:
+    right = attempt.AttemptLeg._ask
+
+    async def ask(self: Any, rows: Any, *rest: Any) -> bool:
+        self._slots.take_now(rows.attempt.id, rows.plan.id)
+        return await right(self, rows, *rest)
+
+    return ((attempt.AttemptLeg, "_ask", ask),)
+
+
+@bug("whoever takes up a running agent settles anew what it may do")
+def permissions_not_kept() -> Patches:
+    right = agent_runs.move_run
+
+    def move(tx: Tx, run: Run, state: RunState, **changes: Any) -> Run:
+        return right(tx, run, state, **{**changes, "permissions": None})
+
+    return ((agent_runs, "move_run", move),)
+
+
+# --- accounts --------------------------------------------------------------------------------------------
+
+
+@bug("a closed account whose time is over lets everybody through at once")
+def everybody_probes() -> Patches:
+    def may_probe(self: Any, envelope: Envelope) -> bool:
+        return envelope.until is None or envelope.until <= self._now
+
+    return ((envelopes.Admission, "_may_probe", may_probe),)
+
+
+@bug("an agent that was ready starts although its account has closed meanwhile")
+def account_not_looked_at_again() -> Patches:
+    return ((agent_runs.envelopes, "admit", lambda *_args, **_more: True),)
+
+
+@bug("every task that meets a closed account raises the alarm")
+def an_alert_for_every_task() -> Patches:
+    right = accounts.close
+
+    def close(tx: Tx, row: Attempt, run: Run, failed: Failed, *, chance: float) -> None:
+        before = tx.get(Envelope, envelopes.envelope_id(run.agent or row.agent))
+        right(tx, row, run, failed, chance=chance)
+        if before is not None and before.state is EnvelopeState.CLOSED:
+            tx.append(happened("envelope_closed", "loopwright", envelope=before.id, agent=before.agent))
+
+    return ((accounts, "close", close),)
+
+
+@bug("any run that ends opens its account, also one that began before it closed")
+def opened_by_anybody() -> Patches:
+    right = accounts.hear
+
+    def hear(tx: Tx, run: Run, result: Any, state: RunState, failure: Any) -> None:
+        right(tx, run, result, state, failure)
+        if failure is None and tx.get(Envelope, envelopes.envelope_id(run.agent or "")) is not None:
+            accounts.open_again(tx, envelopes.envelope_id(run.agent or ""))
+
+    return ((accounts, "hear", hear),)
+
+
+# --- money -----------------------------------------------------------------------------------------------
+
+
+@bug("what running agents may still cost is not kept free for them")
+def nothing_is_reserved() -> Patches:
+    right = spending.caps
+
+    def caps(tx: Tx, world: Any, plan: Plan, run: Run, *, own: int = 0, reserve: bool = False) -> Any:
+        return tuple(
+            replace(one, reserved=0) for one in right(tx, world, plan, run, own=own, reserve=reserve)
+        )
+
+    return ((spending, "caps", caps),)
+
+
+@bug("nobody looks at what an agent has cost while it works")
+def cost_not_watched() -> Patches:
+    async def is_over(_self: Any) -> bool:
+        return False
+
+    return ((spending.SpendingWatch, "is_over", is_over),)
+
+
+@bug("a run that asked is charged when it asks, and again when it is answered")
+def charged_twice() -> Patches:
+    right = advance.move_run
+
+    def move(tx: Tx, run: Run, state: RunState, **changes: Any) -> Run:
+        if run.state is RunState.AWAITING_RESPONSE:
+            moves._charge(tx, run)
+        return right(tx, run, state, **changes)
+
+    return ((advance, "move_run", move),)
 
 
 BUGS: Final[Mapping[str, Bug]] = {one.name: one for one in _BUGS}

@@ -16,9 +16,9 @@ from loopwright.core.model import (
     Attempt,
     Command,
     CommandState,
-    Envelope,
     Loop,
     Plan,
+    Question,
     Role,
     Run,
     Task,
@@ -98,6 +98,10 @@ class Watch:
         """The fence that each leg was given."""
         self.refuted: set[str] = set()
         """Plans whose verification failed, and that no person touched since."""
+        self.over: dict[str, tuple[float, Mapping[str, int | None]]] = {}
+        """Since when runs have cost as much as they may, and the caps that they had then."""
+        self.probes: dict[str, str] = {}
+        """The last run that found out about each closed account."""
 
     def all(self, kind: type[Any]) -> Mapping[str, Any]:
         return self.universe.database.all(kind)
@@ -152,7 +156,7 @@ class Watch:
                 self.rejected[change.after.task_id] += 1
 
 
-def _moves(changes: tuple[Change, ...], kind: type[Any], state: str) -> Iterator[Change]:
+def moves(changes: tuple[Change, ...], kind: type[Any], state: str) -> Iterator[Change]:
     """Yield the rows of a kind that moved to a state."""
     name = _STATE[kind]
     for change in changes:
@@ -200,11 +204,11 @@ def slots_are_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...
     """Nothing is begun beyond what the living workers have room for."""
     woken = [
         one
-        for one in _moves(changes, Attempt, AttemptState.WORKING)
+        for one in moves(changes, Attempt, AttemptState.WORKING)
         if one.before.state is AttemptState.WAITING
     ]
-    begun = [*_moves(changes, Attempt, AttemptState.PREPARING), *woken]
-    started = [*begun, *_moves(changes, Plan, PlanState.VERIFYING)]
+    begun = [*moves(changes, Attempt, AttemptState.PREPARING), *woken]
+    started = [*begun, *moves(changes, Plan, PlanState.VERIFYING)]
     if not started:
         return
     universe = watch.universe
@@ -236,7 +240,7 @@ def slots_are_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...
 def no_more_agents_than_slots(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """No agent is started while as many run as a worker, or a plan, may have."""
     universe = watch.universe
-    for change in _moves(changes, Run, RunState.RUNNING):
+    for change in moves(changes, Run, RunState.RUNNING):
         run = change.after
         if run.role is not Role.IMPLEMENTER or not universe.scenario.exclusive:
             continue
@@ -251,23 +255,9 @@ def no_more_agents_than_slots(watch: Watch, name: str, changes: tuple[Change, ..
 
 
 @on_commit
-def the_budget_is_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
-    """No agent is started in a plan whose budget is used up or unknown."""
-    for change in changes:
-        if change.before is None:
-            continue
-        agent = change.kind is Run and change.after.role is Role.IMPLEMENTER
-        if agent and change.before.state is RunState.QUEUED and change.after.state is RunState.RUNNING:
-            plan = watch.all(Plan)[change.after.plan_id]
-            limit = plan.policy.max_cost_micros
-            if limit is not None and (plan.spent_micros >= limit or plan.unknown_costs):
-                yield f"{name} starts {change.id} with {plan.spent_micros} of {limit} spent"
-
-
-@on_commit
 def nothing_starts_in_a_paused_loop(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """No agent is started in a loop that a person or the budget holds."""
-    for change in _moves(changes, Run, RunState.RUNNING):
+    for change in moves(changes, Run, RunState.RUNNING):
         if change.after.role is Role.IMPLEMENTER:
             plan = watch.all(Plan)[change.after.plan_id]
             loop = watch.all(Loop)[plan.loop_id]
@@ -278,7 +268,7 @@ def nothing_starts_in_a_paused_loop(watch: Watch, name: str, changes: tuple[Chan
 @on_commit
 def verified_means_gated(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A plan says VERIFIED only after gate:all passed on its final tree, with every task in it."""
-    for change in _moves(changes, Plan, PlanState.VERIFIED):
+    for change in moves(changes, Plan, PlanState.VERIFIED):
         plan, target = change.after, watch.universe.target
         tree = target.commits[plan.result_sha].tree
         # A person may have a plan verified without what they cancelled.
@@ -312,11 +302,11 @@ def a_failed_verify_stays_failed(watch: Watch, name: str, changes: tuple[Change,
         for change in changes:
             if change.kind is Plan:
                 watch.refuted.discard(change.id)
-    for change in _moves(changes, Run, RunState.COMPLETE):
+    for change in moves(changes, Run, RunState.COMPLETE):
         verdict = change.after.verdict
         if change.after.role is Role.VERIFY and verdict.status is VerdictStatus.FAILED:
             watch.refuted.add(change.after.plan_id)
-    for change in _moves(changes, Run, RunState.RUNNING):
+    for change in moves(changes, Run, RunState.RUNNING):
         if change.after.role is Role.VERIFY and change.after.plan_id in watch.refuted:
             yield f"{name} verifies {change.after.plan_id} again"
 
@@ -331,6 +321,15 @@ def attempts_are_counted_once(watch: Watch, name: str, changes: tuple[Change, ..
                 yield f"{name}: {task.key} counts {task.attempts}, rejected were {watch.rejected[task.id]}"
             if task.attempts > task.max_attempts:
                 yield f"{name}: {task.key} had {task.attempts} attempts of {task.max_attempts}"
+
+
+@on_commit
+def a_command_is_answered_as_it_is_carried_out(
+    watch: Watch, name: str, changes: tuple[Change, ...]
+) -> Problems:
+    """What a person asked for is answered in the very transaction that does it, so that it is done once."""
+    if name.startswith("command.") and not any(change.kind is Command for change in changes):
+        yield f"{name} leaves its command waiting"
 
 
 @on_commit
@@ -474,8 +473,7 @@ def finished_work_is_not_bought_again(watch: Watch, about: Mapping[str, Any]) ->
     if kept.is_gate:
         return
     for one in machine.kept.values():
-        same = not one.is_gate and one.spec.cwd == kept.spec.cwd and one.exit is not None
-        if same and one.exit.ended_by == "itself" and '"ok": true' in one.lines[-1]:
+        if not one.is_gate and one.spec.cwd == kept.spec.cwd and one.is_done:
             yield f"{one.spec.run_id} had finished, and {kept.spec.run_id} is started"
 
 
@@ -498,6 +496,13 @@ def an_agent_sees_what_it_depends_on(watch: Watch, about: Mapping[str, Any]) -> 
             yield f"{task.key} starts without {other.key}"
 
 
+@on_effect("read")
+def nothing_polls(watch: Watch, about: Mapping[str, Any]) -> Problems:
+    """Whoever waits for a moment or a change does not ask for it all the time."""
+    if about["reads"] > 50 * (about["seconds"] + 5):
+        yield f"{about['reads']} reads in {about['seconds']:.1f} s, and nothing changed"
+
+
 # --- at the end ------------------------------------------------------------------------------------------
 
 
@@ -516,12 +521,6 @@ def every_run_has_an_end(watch: Watch) -> Problems:
                 yield f"{row.role.value} {row.id} is {row.state.value}, but runs on {machine.name}"
 
 
-def _an_account_opens_later(watch: Watch) -> bool:
-    """Say whether an account is closed until a moment that is still to come: a named time."""
-    now = watch.universe.database._clock.now()
-    return any(one.until is not None and one.until > now for one in watch.all(Envelope).values())
-
-
 @at_end
 def no_stall(watch: Watch) -> Problems:
     """When faults stop, every plan comes to an end or waits for a named person or a named time."""
@@ -530,8 +529,7 @@ def no_stall(watch: Watch) -> Problems:
         if plan.status in ENDED_PLAN:
             continue
         if loop.state is LoopState.RUNNING:
-            if not _an_account_opens_later(watch):
-                yield f"{plan.id} is {plan.status.value} and nothing happens"
+            yield from _nobody_to_wait_for(watch, plan)
         elif not (loop.reason or plan.reason):
             yield f"{plan.id} waits, and nobody says what for"
     for attempt in watch.all(Attempt).values():
@@ -540,6 +538,22 @@ def no_stall(watch: Watch) -> Problems:
     for command in watch.all(Command).values():
         if command.state is CommandState.PENDING:
             yield f"nobody answers {command.verb} {command.target}"
+
+
+def _nobody_to_wait_for(watch: Watch, plan: Plan) -> Problems:
+    """Say what does not move in a plan that runs, although no person has to do anything first."""
+    tasks = [one for one in watch.all(Task).values() if one.plan_id == plan.id]
+    attempts = [watch.all(Attempt)[one.attempt_id] for one in tasks if one.attempt_id is not None]
+    waiting = [one for one in attempts if one.state is AttemptState.WAITING]
+    asking = [one for one in waiting if any(watch.all(Question)[q].state == "OPEN" for q in one.questions)]
+    if not asking:
+        yield f"{plan.id} is {plan.status.value} and nothing happens"
+    for attempt in waiting:
+        if attempt not in asking:
+            yield f"{attempt.id} waits for nobody: {attempt.wait_reason}"
+    for task in tasks:
+        if task.status is TaskState.QUEUED and not task.unmet:
+            yield f"{task.key} could start"
 
 
 @at_end

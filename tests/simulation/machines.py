@@ -3,24 +3,31 @@
 import asyncio
 import hashlib
 import json
+import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextvars import Context
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.simulation.agents import MODEL, Act, draw_act
+from tests.simulation.services import Services
 from tests.simulation.target import Target, Workspace
 from tests.simulation.trouble import Trouble, effect
 
 from loopwright.core.errors import CannotRun
 from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
 from loopwright.core.model import Task
+from loopwright.core.permissions import Settled
 from loopwright.core.policy import GateCommand
+from loopwright.core.questions import Asking
 from loopwright.ports import Exit, GateRequest, OutputLine, RunSpec, Sighting
 from loopwright.testing.virtual_loop import VirtualClock
 
 GATE_ALL = GateCommand(name="all", command="all")
+_LONGEST_S = 150.0
+"""No agent lives longer that does not hang."""
 
 
 def acceptance(key: str) -> GateCommand:
@@ -47,12 +54,32 @@ class Kept:
     state: Literal["alive", "exited", "lost"] = "alive"
     exit: Exit | None = None
     lines: list[str] = field(default_factory=list)
+    spoke: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when there is a new line, and then another one takes its place."""
+    act: Act | None = None
+    """What an agent is going to do."""
+    told: dict[int, str] = field(default_factory=dict)
+    """What was written to an agent, by number."""
+    asked: tuple[Asking, ...] = ()
+    """What an agent asked with its tool."""
     found: dict[str, bool] | None = None
     """What a gate's commands found, once they all ran."""
 
     @property
     def is_gate(self) -> bool:
         return self.spec.argv[0] == "gate"
+
+    @property
+    def is_done(self) -> bool:
+        """Say whether an agent ended by itself, did its work and needs nobody."""
+        by_itself = self.exit is not None and self.exit.ended_by == "itself"
+        return by_itself and '"ok": true' in self.lines[-1] and not self.asked
+
+    def say(self, *lines: str) -> None:
+        """Put out lines, for everyone who listens."""
+        self.lines.extend(lines)
+        self.spoke.set()
+        self.spoke = asyncio.Event()
 
 
 class Machine:
@@ -64,6 +91,7 @@ class Machine:
         target: Target,
         trouble: Trouble,
         clock: VirtualClock,
+        services: Services,
         task_of: Callable[[str], Task],
         watch: Callable[[str, Mapping[str, Any]], None],
     ) -> None:
@@ -73,6 +101,7 @@ class Machine:
         self.gone = False
         self._target = target
         self._trouble = trouble
+        self._services = services
         self._task_of = task_of
         self._watch = watch
 
@@ -90,13 +119,20 @@ class Machine:
         else:
             self._later(seconds, lambda: self._finish(kept))
         if not kept.is_gate and self._trouble.strikes("agent_dies", 0.05, spec.run_id):
-            self._later(self._trouble.chance("agent").uniform(0, seconds), lambda: self.lose(kept))
+            lives_s = self._trouble.chance("agent").uniform(0, min(seconds, _LONGEST_S))
+            self._later(lives_s, lambda: self.lose(kept))
 
     def lose(self, kept: Kept) -> None:
         """Let a keeper disappear without a word, with what it kept."""
         if kept.state == "alive":
             kept.state = "lost"
             kept.ended.set()
+            kept.say()
+
+    def asked(self, directory: Path) -> tuple[Asking, ...]:
+        """Return what an agent asked with its tool."""
+        kept = self.kept.get(directory)
+        return kept.asked if kept is not None else ()
 
     def reboot(self) -> None:
         """Lose everything that runs here; the disk stays."""
@@ -121,52 +157,76 @@ class Machine:
         )
         kept.state = "exited"
         kept.ended.set()
+        kept.say()
 
     def _finish(self, kept: Kept) -> None:
         if kept.state != "alive":
             return
-        if kept.is_gate:
+        if kept.act is None:
             self._judge(kept)
-        else:
-            self._work(kept, half=False)
-        code = 1 if kept.lines and '"ok": false' in kept.lines[-1] else 0
-        self._exit(kept, code, "itself")
+            self._exit(kept, 0, "itself")
+            return
+        self._work(kept, half=False)
+        self._watch("finished", {"kept": kept})
+        costs, said = kept.act.costs, kept.act.last_words
+        kept.say(*(kept.act.usage(micros) for micros in costs[-1:]), json.dumps(said))
+        self._exit(kept, 0 if said["ok"] else 1, "itself")
 
     # --- agents -------------------------------------------------------------------------------------
 
     def _agent(self, kept: Kept) -> float:
-        """Decide what this agent will do; return how long it takes."""
-        trouble, run_id = self._trouble, kept.spec.run_id
-        chance = trouble.chance("agent")
-        seconds = min(150.0, chance.lognormvariate(2.5, 1.0))
-        kept.lines.append(json.dumps({"event": "started", "session_ref": run_id}))
-        if not trouble.strikes("no_cost", 0.05, run_id):
-            micros = chance.randint(1_000, 100_000)
-            kept.lines.append(json.dumps({"event": "usage", "input_tokens": 1, "cost_micros": micros}))
-        said: dict[str, Any] = {"event": "result", "ok": True, "summary": "good"}
-        if trouble.strikes("usage_limit", 0.1, run_id):
-            said = {"event": "result", "ok": False, "failure": "usage_limit", "message": "window used up"}
-            wait_s = chance.choice((-60, 30, 120, 600, None))
-            if wait_s is not None:
-                said["retry_at"] = int((self.clock.now() + timedelta(seconds=wait_s)).timestamp())
-        elif trouble.strikes("overload", 0.1, run_id):
-            said = {"event": "result", "ok": False, "failure": "overloaded", "message": "too busy"}
-        elif trouble.strikes("agent_errs", 0.1, run_id):
-            said = {"event": "result", "ok": False, "failure": "agent_error", "message": "I cannot"}
-        elif trouble.strikes("agent_lies", 0.15, run_id):
-            said["summary"] = chance.choice(("nothing", "bad"))
-        elif trouble.strikes("agent_hangs", 0.05, run_id):
-            seconds = 1e9
-        kept.lines.append(json.dumps(said))
-        self._later(seconds / 2, lambda: self._work(kept, half=True))
-        return seconds
+        """Let an agent begin; return how long it takes, for ever if it waits for leave meanwhile."""
+        spec = kept.spec
+        act = kept.act = draw_act(
+            self._trouble,
+            self._services,
+            run_id=spec.run_id,
+            agent=spec.argv[0],
+            task=self._task_of(spec.env["LOOPWRIGHT_TASK"]),
+            now=self.clock.now,
+        )
+        model = MODEL if act.in_tokens else None
+        kept.say(json.dumps({"event": "started", "session_ref": spec.run_id, "model": model}))
+        for n, micros in enumerate(act.costs[:-1], start=1):
+            at = act.seconds * n / len(act.costs)
+            self._later(at, lambda micros=micros: self._tell_cost(kept, micros))
+        self._later(act.seconds / 2, lambda: self._come_half_way(kept))
+        return act.seconds if act.wish is None else math.inf
+
+    def _come_half_way(self, kept: Kept) -> None:
+        if kept.state != "alive" or kept.act is None:
+            return
+        self._work(kept, half=True)
+        if kept.act.question is not None:
+            kept.asked = (kept.act.question,)
+        if kept.act.wish is not None:
+            kept.say(json.dumps({"event": "wish", "what": kept.act.wish.what}))
+
+    def tell(self, kept: Kept, n: int, data: str) -> None:
+        """Write to an agent, which waits for leave; the same number twice writes once."""
+        self._watch("told", {"kept": kept, "n": n, "data": data})
+        if n in kept.told or kept.state != "alive" or kept.act is None:
+            return
+        kept.told[n] = data
+        if data == Settled.ASK:
+            kept.act.last_words = {"event": "result", "ok": False, "message": "a person is asked"}
+            self._later(self._trouble.chance("agent").uniform(0.1, 8.0), lambda: self._finish(kept))
+            return
+        if data == Settled.ALLOW:
+            self._watch("allowed", {"kept": kept, "wish": kept.act.wish})
+        self._later(kept.act.seconds / 2, lambda: self._finish(kept))
+
+    def _tell_cost(self, kept: Kept, micros: int) -> None:
+        if kept.state == "alive" and kept.act is not None:
+            kept.say(kept.act.usage(micros))
+            self._watch("cost", {"kept": kept, "micros": micros})
 
     def _work(self, kept: Kept, *, half: bool) -> None:
         """Write into the workspace, as far as the agent has come."""
         workspace = self._target.workspaces.get((self.name, kept.spec.cwd))
-        if kept.state != "alive" or workspace is None:
+        if kept.state != "alive" or workspace is None or kept.act is None:
             return
-        said = json.loads(kept.lines[-1])
+        said = kept.act.last_words
         if said.get("summary") == "nothing":
             return
         key = self._task_of(kept.spec.env["LOOPWRIGHT_TASK"]).key
@@ -223,13 +283,20 @@ class SimKeepers:
         return Sighting(state=kept.state, exit=kept.exit)
 
     async def follow(self, directory: Path, offset: int = 0) -> AsyncIterator[OutputLine]:
-        kept = self._kept(directory)
-        await kept.ended.wait()
-        await self._trouble.delay("keeper")
-        if kept.exit is None or kept.exit.ended_by == "itself":
-            for text in kept.lines:
+        kept, seen = self._kept(directory), 0
+        while True:
+            spoke, ended = kept.spoke, kept.ended.is_set()
+            if seen < len(kept.lines) or ended:
+                await self._trouble.delay("keeper")
+            new = kept.lines[seen:]
+            seen += len(new)
+            for text in new:
                 offset += len(text) + 1
                 yield OutputLine(offset=offset, stream="out", text=text)
+            if ended:
+                return
+            if not spoke.is_set():
+                await spoke.wait()
 
     async def wait(self, directory: Path) -> Exit:
         kept = self._kept(directory)
@@ -238,7 +305,11 @@ class SimKeepers:
         return kept.exit or self._lost()
 
     async def write(self, directory: Path, n: int, data: str, *, close: bool = False) -> None:
-        raise AssertionError("a simulated agent asks nothing")
+        kept = self._kept(directory)
+        await self._trouble.delay("keeper")
+        await effect(self._trouble, "keeper.write.before")
+        self._machine.tell(kept, n, data)
+        await effect(self._trouble, "keeper.write.after")
 
     async def end(self, directory: Path, *, polite: bool = True) -> Exit:
         kept = self._kept(directory)

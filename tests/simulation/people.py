@@ -2,11 +2,15 @@
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from tests.simulation.services import AGENT, OTHER
+
+from loopwright.core.budget import CAPS
+from loopwright.core.envelopes import needs_person
 from loopwright.core.errors import Refused
-from loopwright.core.model import Command, CommandState, Loop, Plan, Task
-from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
+from loopwright.core.model import Command, CommandState, Envelope, Loop, Plan, Question, Task
+from loopwright.core.states import ENDED_PLAN, EnvelopeState, LoopState, PlanState, QuestionState, TaskState
 from loopwright.engine import commands
 from loopwright.engine.submit import submit
 from loopwright.engine.worker import apply_command
@@ -19,12 +23,17 @@ _PATIENCE = 4
 """How often a person resumes or retries the same thing in the end, before leaving it."""
 
 
+_ENOUGH: Final = {**dict.fromkeys(CAPS.values(), 10**12), "max_run_cost_micros": 10**6}
+"""Caps that nothing reaches any more."""
+
+
 class Person:
     """One user of the home."""
 
     def __init__(self, universe: "Universe") -> None:
         self._universe = universe
         self._tried: Counter[str] = Counter()
+        self._seen: set[str] = set()
 
     async def meddle(self) -> None:
         """Press things until the storm is over."""
@@ -47,20 +56,34 @@ class Person:
                 verb = chance.choice(("retry", "retry", "reverify"))
                 wanted = chance.choice(failed).id if failed else task.id
                 await self._ask(verb, wanted if verb == "retry" else plan.id)
+            if trouble.strikes("answer", 0.6):
+                await self._answer_something()
+            if trouble.strikes("open", 0.2):
+                await self._open_something()
+            if trouble.strikes("raise", 0.1):
+                await self._ask("resume", plan.id, **self._other_caps())
             if trouble.strikes("edit", 0.1):
                 self._submit_again(plan)
             if trouble.strikes("foreign_commit", 0.05):
                 self._commit_to(plan)
 
+    async def mend_accounts(self) -> None:
+        """Log in and top up; say so mostly, else a probe finds out."""
+        self._universe.services.mend()
+        for envelope in list(self._universe.database.all(Envelope).values()):
+            is_shut = needs_person(envelope) and envelope.state is EnvelopeState.CLOSED
+            if is_shut and self._universe.trouble.chance("mend").random() < 0.7:
+                await self._ask("open", envelope.agent)
+
     async def put_in_order(self) -> bool:
-        """Resume and retry what waits for a person, a few times; say whether there was anything to do."""
+        """Do what waits for a person, a few times; say whether there was anything to do."""
         did = False
         for loop in self._universe.database.all(Loop).values():
             plan = self._universe.database.all(Plan).get(loop.plan_id or "")
             if plan is None or plan.status is PlanState.CANCELLED or plan.status is PlanState.VERIFIED:
                 continue
             if loop.state in (LoopState.PAUSED, LoopState.STOPPED) and self._may(f"resume {plan.id}"):
-                await self._ask("resume", plan.id, max_cost_micros=10**12)
+                await self._ask("resume", plan.id, **_ENOUGH)
                 did = True
             for task in self._universe.database.all(Task).values():
                 if task.plan_id != plan.id or task.status not in (TaskState.ERROR, TaskState.CANCELLED):
@@ -77,6 +100,46 @@ class Person:
                 await self._ask("reverify", plan.id)
                 did = True
         return did
+
+    async def _answer_something(self) -> None:
+        """Answer a question, mostly one that is open; sometimes with what is no answer, or for more than may be."""
+        chance = self._universe.trouble.chance("answer")
+        questions = list(self._universe.database.all(Question).values())
+        still_open = [one for one in questions if one.state is QuestionState.OPEN]
+        if still_open and chance.random() < 0.8:
+            questions = still_open
+        if not questions:
+            return
+        question = chance.choice(questions)
+        answer = chance.choice((*question.options, *question.options, "", "perhaps", "2"))
+        scope = chance.choice(("run", "run", "loop", "project", "ever"))
+        if question.kind != "permission":
+            scope = chance.choice(("run", "run", "run", scope))
+        await self._ask("answer", question.id, **{"answer": answer, "for": scope})
+
+    async def answer_all(self) -> None:
+        """Answer what is open, but for some that this person never cares about."""
+        chance = self._universe.trouble.chance("answer")
+        for question in list(self._universe.database.all(Question).values()):
+            if question.state is QuestionState.OPEN and question.id not in self._seen:
+                self._seen.add(question.id)
+                if chance.random() < 0.9:
+                    answer = "yes" if question.kind == "permission" else "right"
+                    await self._ask("answer", question.id, answer=answer)
+
+    async def _open_something(self) -> None:
+        """Open an account; it may be in order by then, or not."""
+        chance = self._universe.trouble.chance("open")
+        agent = chance.choice((AGENT, AGENT, OTHER))
+        if chance.random() < 0.6:
+            self._universe.services.mend()
+        if chance.random() < 0.8:
+            await self._ask("open", agent)
+
+    def _other_caps(self) -> dict[str, int | None]:
+        chance = self._universe.trouble.chance("raise")
+        names = chance.sample(list(CAPS.values()), chance.randint(1, len(CAPS)))
+        return {name: chance.choice((None, chance.randint(50_000, 1_000_000))) for name in names}
 
     def _may(self, what: str) -> bool:
         self._tried[what] += 1

@@ -66,10 +66,11 @@ class Database(WatchfulStore):
 class Connection:
     """The Store port of one worker: calls take time, fail, and lose their answers."""
 
-    def __init__(self, database: Database, clock: Clock, trouble: Trouble) -> None:
+    def __init__(self, database: Database, clock: Clock, trouble: Trouble, read: Callable[[], None]) -> None:
         self._database = database
         self._clock = clock
         self._trouble = trouble
+        self._read = read
 
     async def transact(self, name: str, work: Callable[[Tx], T]) -> T:
         self._database._signal.mark()
@@ -85,6 +86,7 @@ class Connection:
     async def read(self, work: Callable[[Tx], T]) -> T:
         self._database._signal.mark()
         await self._call("read")
+        self._read()
         return self._database.read_sync(work)
 
     async def _call(self, name: str) -> None:

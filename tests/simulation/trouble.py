@@ -32,6 +32,7 @@ class Trouble:
         self.scenario = scenario
         self.history = history
         self.struck: Counter[str] = Counter()
+        self.last_struck: dict[str, float] = {}
         self.calm = False
         self.over = False
         self._streams: dict[str, random.Random] = {}
@@ -56,6 +57,7 @@ class Trouble:
         if self.scenario.most is not None and self.struck.total() >= self.scenario.most:
             return False
         self.struck[fault] += 1
+        self.last_struck[fault] = asyncio.get_running_loop().time()
         self.history.note(f"!! {fault} {about}")
         return True
 

@@ -2,30 +2,34 @@
 
 import asyncio
 import logging
+import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from tests.simulation import dialogue, money
+from tests.simulation.agents import COMMANDS, PRICES, SimAgent
 from tests.simulation.invariants import Violation, Watch
 from tests.simulation.machines import GATE_ALL, Machine, SimGate, SimKeepers, acceptance
 from tests.simulation.people import Person
 from tests.simulation.rows import Change, Connection, Database
 from tests.simulation.scenario import Scenario
+from tests.simulation.services import AGENT, OTHER, Services
 from tests.simulation.target import SimRepository, Target
 from tests.simulation.trouble import History, Trouble
 
 from loopwright.adapters.membership import LeasedMembership
 from loopwright.core.errors import StoreUnavailable
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import Attempt, Leg, Loop, Plan, Run, Task
+from loopwright.core.model import Attempt, Envelope, Leg, Loop, Plan, Run, Task
 from loopwright.core.policy import Limits, Policy
 from loopwright.core.states import ENDED_PLAN, AttemptState, LoopState, TaskState
 from loopwright.engine.submit import Submission, submit
 from loopwright.engine.worker import WorkerLoop
 from loopwright.engine.world import HomePaths, Me, World
 from loopwright.ports import Base, PlannedTask, PlannedWork
-from loopwright.testing.scripted import ScriptedAgent
 from loopwright.testing.seeded_engine import Faults, SeededEngine
 from loopwright.testing.virtual_loop import Process, VirtualClock, VirtualLoop
 
@@ -37,6 +41,10 @@ any wait that a leg keeps to itself."""
 LONGEST_S = 60_000.0
 """By then everything has come to rest, or never will."""
 MOST_COMMITS = 40_000
+MOST_READS = 500
+"""More without any commit is looked at."""
+MORE_PROMISES = (dialogue, money)
+"""Modules that register theirs when they are imported, beside those of `invariants`."""
 
 
 class LockHeld:
@@ -124,9 +132,12 @@ class Universe:
         self.trouble = Trouble(scenario, self.history)
         self.ids = Ids()
         self.target = Target()
+        self.services = Services(self.trouble)
         self.watch = Watch(self)
         self.database = Database(VirtualClock(loop), self._committed, self.watch.wrong_move)
         self.person = Person(self)
+        self.reads, self.read_since = 0, 0.0
+        """How often the rows were read since the last commit, and when that was."""
         self.over = False
         self.commits = 0
         self.changed_at = 0.0
@@ -144,7 +155,9 @@ class Universe:
         skewed = self.trouble.has("skew")
         clock = VirtualClock(self.loop, ahead_s=ahead if skewed else 0.0, rate=rate if skewed else 1.0)
         name = f"host{n}"
-        return Machine(name, self.target, self.trouble, clock, self._task_of, self.watch.effect)
+        return Machine(
+            name, self.target, self.trouble, clock, self.services, self._task_of, self.watch.effect
+        )
 
     def _task_of(self, task_id: str) -> Task:
         return self.database.all(Task)[task_id]
@@ -181,7 +194,7 @@ class Universe:
                 version="0",
             ),
             paths=HomePaths(root=Path("/simulated")),
-            store=Connection(self.database, machine.clock, self.trouble),
+            store=Connection(self.database, machine.clock, self.trouble, self._read),
             clock=machine.clock,
             ids=self.ids,
             chance=chance.random,
@@ -189,7 +202,8 @@ class Universe:
             repository=lambda _project: SimRepository(  # type: ignore[arg-type, return-value]
                 self.target, self.trouble, machine.name, self.watch.effect
             ),
-            agent=lambda _name: ScriptedAgent(),
+            agent=lambda name: SimAgent(name=name),
+            asked=lambda directory, _secrets: machine.asked(directory),
             gate=SimGate(machine),
             engine=engine,
             membership=LockHeld() if scenario.exclusive else LeasedMembership(),
@@ -226,16 +240,6 @@ class Universe:
                     scope=(f"s{chance.randint(0, 3)}/**",) if chance.random() < 0.2 else (),
                 )
             )
-        policy = Policy(
-            agent="scripted",
-            parallel=chance.choice((1, 2, 3, 8)),
-            max_attempts=chance.choice((1, 3)),
-            max_call_retries=chance.choice((1, 5)),
-            on_task_error=chance.choice(("hold", "hold", "fail")),
-            limits=Limits(hard_s=200.0),
-            host_lost_after_s=60.0,
-            max_cost_micros=chance.randint(20_000, 400_000) if self.trouble.has("budget") else None,
-        )
         base = self.target.commit(self.target.tree({"README": "hello", "shared.txt": "nobody"}), ())
         return Submission(
             root=Path("/simulated/repository"),
@@ -244,9 +248,36 @@ class Universe:
             source_path=f"plan{n}.yaml",
             work=PlannedWork(title=f"Plan {n}", tasks=tuple(planned), sha256=f"{n}.{edit}"),
             base=Base(ref="main", sha=base.sha),
-            policy=policy,
+            policy=self._policy(chance),
             gates=(GATE_ALL,),
             actor="person",
+        )
+
+    def _policy(self, chance: random.Random) -> Policy:
+        policy = Policy(
+            agent=AGENT,
+            parallel=chance.choice((1, 2, 3, 8)),
+            max_attempts=chance.choice((1, 3)),
+            max_call_retries=chance.choice((1, 5)),
+            on_task_error=chance.choice(("hold", "hold", "fail")),
+            limits=Limits(hard_s=200.0),
+            host_lost_after_s=60.0,
+            permission_mode=chance.choice(("edit",) * 6 + ("read-only", "sandboxed-all")),
+            allowed_commands=chance.choice(((), (), COMMANDS[:1])),
+            answer_within_s=chance.choice((None, 20.0, 90.0, 400.0)),
+            wait_for_limits=chance.random() < 0.8,
+            longest_wait_s=chance.choice((None, 604_800.0, 60.0)),
+            fallback=chance.choice(((), (), (OTHER,), (f"{OTHER}:big",))),
+            prices=PRICES,
+        )
+        if not self.trouble.has("budget"):
+            return policy
+        return replace(
+            policy,
+            max_cost_micros=chance.choice((None, chance.randint(20_000, 400_000))),
+            max_run_cost_micros=chance.choice((None, chance.randint(5_000, 120_000))),
+            max_task_cost_micros=chance.choice((None, chance.randint(50_000, 200_000))),
+            max_day_cost_micros=chance.choice((None, chance.randint(50_000, 600_000))),
         )
 
     def edited(self, plan: Plan) -> Submission:
@@ -278,6 +309,7 @@ class Universe:
             await helper
         for worker in self.workers:
             worker.process.thaw()
+        await self.person.mend_accounts()
         self.changed_at = self.loop.time()
         await self._rest()
         self.watch.at_the_end()
@@ -307,7 +339,9 @@ class Universe:
             if one.state is AttemptState.WAITING and one.plan_id in plans
         ]
         queued = [one for one in self.database.all(Task).values() if one.plan_id in plans]
+        opens = [one.until for one in self.database.all(Envelope).values()]
         times = [
+            *(opens if any(one.status not in ENDED_PLAN for one in plans.values()) else ()),
             *(one.wake_at for one in waiting),
             *(one.not_before for one in queued if one.status is TaskState.QUEUED),
             *(plan.not_before for plan in plans.values()),
@@ -320,6 +354,8 @@ class Universe:
     async def _until(self, condition: Any) -> None:
         while not condition():
             self.watch.check()
+            if self.trouble.calm:
+                await self.person.answer_all()
             for worker in self.workers:
                 if (error := worker.ended_badly) is not None:
                     raise Violation("no_defects", f"{worker.name} ended by itself: {error!r}") from error
@@ -365,9 +401,15 @@ class Universe:
 
     def _committed(self, name: str, changes: tuple[Change, ...]) -> None:
         self.commits += 1
+        self.reads, self.read_since = 0, self.loop.time()
         if any(change.kind in (Attempt, Plan, Task, Loop) for change in changes):
             self.changed_at = self.loop.time()
         self.watch.committed(name, changes)
+
+    def _read(self) -> None:
+        self.reads += 1
+        if self.reads > MOST_READS:
+            self.watch.effect("read", {"reads": self.reads, "seconds": self.loop.time() - self.read_since})
 
     # --- leaving ------------------------------------------------------------------------------------
 

@@ -43,10 +43,11 @@ from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
 from loopwright.config.settings import settings
 from loopwright.core import overspent
-from loopwright.core.errors import Held, Refused
+from loopwright.core.errors import Held
 from loopwright.core.ids import short_id
 from loopwright.core.model import CommandState
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState
+from loopwright.engine.commands import refusal
 from loopwright.engine.submit import Submission, Submitted, evaluate, submit
 from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
@@ -223,7 +224,7 @@ async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: 
 
         answer = await ask(home, "resume", plan.id, {})
         if answer.state is CommandState.REFUSED:
-            raise Refused(answer.result)
+            raise refusal(answer)
     return None
 
 

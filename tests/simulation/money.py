@@ -1,0 +1,191 @@
+"""The promises about money and accounts: what may start, what is stopped, and what a closed account lets through."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tests.simulation.invariants import Problems, Watch, at_end, moves, on_commit, on_effect
+from tests.simulation.rows import Change
+
+from loopwright.core.budget import CAPS
+from loopwright.core.envelopes import PROVEN_AFTER, envelope_id
+from loopwright.core.failures import RULES, Failure
+from loopwright.core.model import Attempt, Envelope, Loop, Plan, Role, Run, Task
+from loopwright.core.states import AttemptState, EnvelopeState, LoopState, RunState
+
+_SEES_NOTHING: Final = frozenset({"crash", "freeze", "reboot", "gone", "slow", "store_away", "lost_answer"})
+"""After one of these, nobody may be there to see what an agent costs."""
+_BLIND_S: Final = 130.0
+"""So long at most: a machine that is frozen stays so for two minutes."""
+_SOON_S: Final = 12.0
+"""How long it may take until an agent has ended that is to be stopped."""
+
+
+def _caps(plan: Plan) -> dict[str, int | None]:
+    return {setting: getattr(plan.policy, name) for setting, name in CAPS.items()}
+
+
+@on_commit
+def the_budget_is_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """No agent is started in a plan whose budget is used up or unknown."""
+    for change in changes:
+        if change.before is None:
+            continue
+        agent = change.kind is Run and change.after.role is Role.IMPLEMENTER
+        if agent and change.before.state is RunState.QUEUED and change.after.state is RunState.RUNNING:
+            plan = watch.all(Plan)[change.after.plan_id]
+            limit = plan.policy.max_cost_micros
+            if limit is not None and (plan.spent_micros >= limit or plan.unknown_costs):
+                yield f"{name} starts {change.id} with {plan.spent_micros} of {limit} spent"
+
+
+@on_commit
+def nothing_starts_beyond_a_cap(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """What a run may cost, with what was spent and what others that run may cost, is within every cap."""
+    for change in moves(changes, Run, RunState.RUNNING):
+        run, plan = change.after, watch.all(Plan)[change.after.plan_id]
+        caps = _caps(plan)
+        if run.agent is None or not any(caps.values()):
+            continue
+        runs = [one for one in watch.all(Run).values() if one.agent is not None and one.id != run.id]
+        same_project = [one for one in runs if _plan_of(watch, one).project_id == plan.project_id]
+        same_loop = [one for one in runs if _plan_of(watch, one).loop_id == plan.loop_id]
+        mine = [one for one in runs if one.plan_id == plan.id]
+        held = {
+            "max_cost_per_run": 0,
+            "max_cost_per_task": _spent([one for one in mine if one.task_id == run.task_id]),
+            "max_cost": _spent(mine) + _reserved(watch, mine),
+            "max_cost_per_loop": _spent(same_loop) + _reserved(watch, same_loop),
+            "max_cost_per_project": _spent(same_project) + _reserved(watch, same_project),
+            # No day ends within a run of the simulation.
+            "max_cost_per_day": _spent(same_project) + _reserved(watch, same_project),
+        }
+        if run.max_cost_micros is None:
+            yield f"{name} starts {run.id} without a limit"
+            continue
+        for setting, limit in caps.items():
+            if limit is not None and held[setting] + run.max_cost_micros > limit:
+                told = f"{run.max_cost_micros} of {setting} {limit}, of which {held[setting]} are taken"
+                yield f"{name} lets {run.id} cost {told}"
+
+
+def _plan_of(watch: Watch, run: Run) -> Plan:
+    plan: Plan = watch.all(Plan)[run.plan_id]
+    return plan
+
+
+def _spent(runs: list[Run]) -> int:
+    return sum(one.cost_micros or 0 for one in runs)
+
+
+def _reserved(watch: Watch, runs: list[Run]) -> int:
+    limited = [
+        one
+        for one in runs
+        if one.state is RunState.RUNNING and _caps(_plan_of(watch, one))["max_cost_per_run"]
+    ]
+    return sum(one.max_cost_micros or 0 for one in limited)
+
+
+@on_effect("cost")
+@on_effect("finished")
+def a_run_is_stopped_at_its_limit(watch: Watch, about: Mapping[str, Any]) -> Problems:
+    """An agent that is watched and has cost as much as it may does not go on."""
+    run, now = watch.all(Run)[about["kept"].spec.run_id], watch.universe.loop.time()
+    caps = _caps(_plan_of(watch, run))
+    if run.max_cost_micros is not None and about.get("micros", 0) >= run.max_cost_micros:
+        watch.over.setdefault(run.id, (now, caps))
+    if run.id not in watch.over:
+        return
+    since, caps_then = watch.over[run.id]
+    struck = [at for fault, at in watch.universe.trouble.last_struck.items() if fault in _SEES_NOTHING]
+    watched = max(struck, default=-_BLIND_S) + _BLIND_S <= since
+    if watched and now - since > _SOON_S and caps == caps_then and run.state is RunState.RUNNING:
+        yield f"{run.id} went on for {now - since:.0f} s after it had cost {run.max_cost_micros}"
+
+
+@on_commit
+def a_run_over_its_limit_pauses_the_loop(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """A run that was stopped over its cost keeps its work, and its loop waits for a person with the reason."""
+    for change in moves(changes, Run, RunState.ERROR):
+        run = change.after
+        if run.failure is not Failure.BUDGET:
+            continue
+        attempt, plan = watch.all(Attempt)[run.attempt_id], _plan_of(watch, run)
+        loop = watch.all(Loop)[plan.loop_id]
+        if attempt.state is AttemptState.WAITING and (attempt.tip_sha is None or not attempt.wait_reason):
+            yield f"{name}: {attempt.id} is parked without its work or without a reason"
+        if loop.state is LoopState.RUNNING:
+            yield f"{name}: {loop.id} goes on"
+
+
+@at_end
+def every_cost_is_charged_once(watch: Watch) -> Problems:
+    """What a plan has spent is the sum of what its runs have cost."""
+    for plan in watch.all(Plan).values():
+        cost = _spent([one for one in watch.all(Run).values() if one.plan_id == plan.id])
+        if plan.spent_micros != cost:
+            yield f"{plan.id} has spent {plan.spent_micros}, its runs cost {cost}"
+
+
+# --- accounts --------------------------------------------------------------------------------------------
+
+
+@on_commit
+def a_closed_account_lets_one_probe_in(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """While an account is closed no run starts that draws from it, but for one at a time that finds out."""
+    for change in moves(changes, Run, RunState.RUNNING):
+        run = change.after
+        envelope = watch.all(Envelope).get(envelope_id(run.agent or ""))
+        if envelope is None or envelope.state is EnvelopeState.OPEN:
+            continue
+        if envelope.probe != run.attempt_id:
+            yield f"{name} starts {run.id}, but {envelope.id} is closed and {envelope.probe} finds out"
+        before = watch.all(Run).get(watch.probes.get(envelope.id, ""))
+        if before is not None and before.state is RunState.RUNNING:
+            yield f"{name} starts {run.id} while {before.id} finds out about {envelope.id}"
+        watch.probes[envelope.id] = run.id
+
+
+@on_commit
+def an_account_opens_for_a_reason(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """A closed account opens because a person says so, or because its probe was let in."""
+    for change in changes:
+        if change.kind is not Envelope:
+            continue
+        if change.after.state is EnvelopeState.OPEN:
+            watch.probes.pop(change.id, None)
+        if change.before is None or (change.before.state, change.after.state) != (
+            EnvelopeState.CLOSED,
+            EnvelopeState.OPEN,
+        ):
+            continue
+        if name == "command.open":
+            continue
+        before = change.before
+        if before.probe is None or before.probed_at is None:
+            yield f"{name} opens {change.id} without a probe"
+            continue
+        run = watch.all(Run)[watch.all(Attempt)[before.probe].run_id]
+        lasted = watch.universe.database._clock.now() - before.probed_at
+        if run.state is RunState.RUNNING and lasted < PROVEN_AFTER:
+            yield f"{name} opens {change.id} after {lasted}, while {run.id} only finds out"
+        if run.failure is not None and RULES[run.failure].closes:
+            yield f"{name} opens {change.id}, which let nobody in: {run.failure.value}"
+
+
+@at_end
+def one_alert_for_each_closing(watch: Watch) -> Problems:
+    """An account that closes is told once, whoever else finds it closed, and no task fails of it."""
+    closed: set[str] = set()
+    types = ("envelope_closed", "envelope_opened")
+    for event in watch.universe.database.read_sync(lambda tx: tx.events(limit=10**9, types=types)):
+        account = event.payload["envelope"]
+        if event.type == "envelope_opened":
+            closed.discard(account)
+        elif account in closed:
+            yield f"event {event.n} tells once more that {account} is closed"
+        else:
+            closed.add(account)
+    for task in watch.all(Task).values():
+        if task.failure is not None and RULES[task.failure].closes:
+            yield f"{task.key} failed of its account: {task.failure.value}"
