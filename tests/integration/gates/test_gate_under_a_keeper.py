@@ -78,8 +78,8 @@ async def test_a_gate_sees_its_own_environment_and_no_descriptor_of_ours(desk, k
         commands=(
             command(
                 "env | cut -d= -f1 | grep -v LC_CTYPE | sort | tr '\\n' ' '; "
-                # Through a file: while it makes a pipe, the shell has one end of it open for a moment.
-                "ls /proc/$$/fd >list; tr '\\n' ' ' <list; pwd"
+                # What the shell itself has open changes while it makes a pipe; whoever it starts has what was let through.
+                "ls /proc/self/fd | tr '\\n' ' '; pwd"
             ),
         ),
         env={"PATH": os.environ["PATH"], "MINE": "1"},
@@ -97,6 +97,7 @@ async def test_a_gate_sees_its_own_environment_and_no_descriptor_of_ours(desk, k
         "0",
         "1",
         "2",
+        "3",  # the folder that is being listed
         str(desk.tree),
     ]
 
