@@ -78,7 +78,7 @@ async def test_a_gate_sees_its_own_environment_and_no_descriptor_of_ours(desk, k
         commands=(
             command(
                 "env | cut -d= -f1 | grep -v LC_CTYPE | sort | tr '\\n' ' '; "
-                # What the shell itself has open changes while it makes a pipe; whoever it starts has what was let through.
+                # What the shell has open changes while it makes a pipe; what it starts has what was let through.
                 "ls /proc/self/fd | tr '\\n' ' '; pwd"
             ),
         ),
