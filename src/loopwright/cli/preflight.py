@@ -181,7 +181,7 @@ def check_options(settings: Settings) -> None:
 
 def warnings(settings: Settings) -> tuple[str, ...]:
     """Say what is allowed, but will hardly be what was meant."""
-    if Access(settings.values.permission_mode) is not Access.READ_ONLY:
+    if settings.values.permission_mode != Access.READ_ONLY.value:
         return ()
     place = settings.origin("permission_mode")
     return (
