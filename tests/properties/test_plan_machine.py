@@ -316,10 +316,12 @@ class PlanMachine(RuleBasedStateMachine):
                 and loop.state in (LoopState.PAUSED, LoopState.STOPPED)
                 and plan.status not in ENDED_PLAN
             ):
-                # Only a person who names another limit gets it further.
-                if plan.policy.max_cost_micros is not None and "resume --max-cost" in loop.reason:
+                answer = self.do(home.command("resume", plan.id))
+                if answer.state is CommandState.REFUSED:
+                    # Only a person who names another limit gets it further.
+                    assert plan.policy.max_cost_micros is not None
+                    assert "--max-cost" in answer.result
                     return
-                self.do(home.command("resume", plan.id))
                 moved = True
             if not moved:
                 break

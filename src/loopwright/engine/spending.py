@@ -7,15 +7,16 @@ from typing import Any
 
 from loopwright.core import budget
 from loopwright.core.events import happened
-from loopwright.core.model import Plan, Project, Role, Run, Task, Usage
+from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, Usage
 from loopwright.core.overspent import Over, nobody_knows
 from loopwright.core.prices import estimate
-from loopwright.core.states import RunState, TaskState
+from loopwright.core.states import AttemptState, RunState, TaskState
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.world import World
 from loopwright.ports import AgentEvent, Tx
 
 _LAST_WORDS_S = 1.0
+_AGENT_TO_COME = (AttemptState.QUEUED, AttemptState.PREPARING, AttemptState.WORKING, AttemptState.WAITING)
 
 
 def caps(
@@ -91,10 +92,16 @@ def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> Over | None:
 
 def still_over(tx: Tx, plan: Plan) -> Over | None:
     """Say which cap would pause a plan again as soon as it goes on; None when it could go on."""
-    if not budget.has_caps(plan.policy):
+    if not budget.has_caps(plan.policy) or not _has_agents_to_start(tx, plan):
         return None
     spent = spent_before(tx, plan) + _dearest_task(tx, plan)
     return budget.over_budget(plan) or budget.used_up(budget.caps(plan.policy, spent, now=tx.now()))
+
+
+def _has_agents_to_start(tx: Tx, plan: Plan) -> bool:
+    """Say whether more could be spent: what is only judged and landed costs nothing."""
+    queued = tx.find(Task, plan_id=plan.id, status=TaskState.QUEUED, limit=1)
+    return bool(queued or tx.find(Attempt, plan_id=plan.id, state=_AGENT_TO_COME, limit=1))
 
 
 def _dearest_task(tx: Tx, plan: Plan) -> Counter[str]:

@@ -179,3 +179,21 @@ async def test_a_person_can_hold_a_loop_that_would_go_on_by_itself() -> None:
     home.clock.advance(2 * 86400)
     await home.turn()
     assert home.loop().state is LoopState.PAUSED
+
+
+async def test_what_is_only_judged_goes_on_although_the_budget_is_used_up() -> None:
+    home = await Home().launch()
+    plan = home.submit(planned("a"), policy=Policy(max_cost_micros=50))
+    [leg] = await home.turn()
+    home.hand.until(leg, AttemptState.CHECKING)
+    home.store.transact_sync("spent", lambda tx: tx.update(Plan, plan.id, spent_micros=50))
+    await home.command("pause", plan.id)
+    answer = await home.command("resume", plan.id)
+    assert (answer.state, answer.result) == (CommandState.APPLIED, "resumed")
+
+
+async def test_whoever_would_only_be_paused_again_is_told_what_to_name() -> None:
+    home, _ = await paused(max_cost_micros=50)
+    answer = await home.command("resume", home.plan().id)
+    assert answer.state is CommandState.REFUSED
+    assert "--max-cost" in answer.result
