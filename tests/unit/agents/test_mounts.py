@@ -77,3 +77,16 @@ def test_a_run_that_may_only_read_has_its_workspace_in_sight(user: Path) -> None
     found = table(user, writable=(), readable=(workspace,))
     assert not is_writable(found, f"{workspace}/x")
     assert not is_hidden(found, f"{workspace}/x")
+
+
+def test_nothing_is_mounted_on_a_link_that_is_seen_with_its_folder(user: Path) -> None:
+    (user / "tools" / "bin").mkdir(parents=True)
+    (user / "elsewhere").mkdir()
+    real = user / "elsewhere" / "python"
+    real.write_text("#!/bin/sh\n")
+    link = user / "tools" / "bin" / "python"
+    link.symlink_to(real)
+    found = table(user, argv=(str(link),))
+    assert str(link) not in found, "a virtual environment's program is such a link"
+    assert found[str(user / "tools")].kind == "read"
+    assert found[str(real)].kind == "read"

@@ -103,6 +103,10 @@ class _Table:
         """Let something be read that lies in a gap; elsewhere it can be read anyway."""
         for path in paths:
             place = self.settled(path)
+            above = covering(self.table, dirname(place))
+            if above is not None and above.kind == "read" and os.path.islink(place):
+                # It is seen with its folder, and nothing can be mounted on it: what it leads to has to be seen.
+                place = path = self._real(path)
             if place not in self.gaps and is_within(place, self.gaps):
                 self.table.setdefault(place, Mount(kind="read", source=path))
 
