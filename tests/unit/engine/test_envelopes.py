@@ -160,7 +160,7 @@ async def test_a_person_opens_it_and_everything_goes_on() -> None:
     [leg, *_] = await home.turn()
     assert home.hand.land(leg).status is TaskState.COMPLETE
     refused = await home.command("open", "goose")
-    assert refused.result == "there is no account named goose (one of claude)"
+    assert refused.result == "there is no account named goose\none of claude"
 
 
 async def test_nobody_opens_what_was_never_drawn_from() -> None:
