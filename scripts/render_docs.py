@@ -223,8 +223,7 @@ def simulation_page() -> str:
     """Return the page about the simulation with its promises and faults, as its own files have them."""
     folder = ROOT / "tests/simulation"
     text = (ROOT / "docs/simulation.md").read_text(encoding="utf-8")
-    written = [(folder / f"{name}.py").read_text(encoding="utf-8") for name in _PROMISED]
-    promises = [promise for source in written for promise in promises_in(source)]
+    promises = list(promises_kept())
     faults = list(faults_in((folder / "scenario.py").read_text(encoding="utf-8")))
     text = between(text, PROMISES_BEGIN, PROMISES_END, _table("promise", promises))
     return between(text, FAULTS_BEGIN, FAULTS_END, _table("fault", faults))
@@ -233,6 +232,12 @@ def simulation_page() -> str:
 def _table(what: str, rows: Sequence[tuple[str, str]]) -> str:
     lines = [f"{len(rows)} of them:", "", f"| {what} | what it says |", "|---|---|"]
     return "\n".join([*lines, *(f"| `{name}` | {says} |" for name, says in rows)])
+
+
+def promises_kept() -> Iterator[tuple[str, str]]:
+    """Yield the name and the sentence of each promise that is looked at in the simulation."""
+    for name in _PROMISED:
+        yield from promises_in((ROOT / f"tests/simulation/{name}.py").read_text(encoding="utf-8"))
 
 
 def promises_in(source: str) -> Iterator[tuple[str, str]]:

@@ -331,14 +331,20 @@ class AttemptLeg:
         if ended.interrupted or (result and result.claimed) or not RULES[failed.failure].closes:
             return
         chance = self._world.chance()
-        await self._world.store.transact(
-            "envelope.closed", lambda tx: envelopes.close(tx, rows.attempt, run, failed, chance=chance)
-        )
+
+        def close(tx: Tx) -> None:
+            change_attempt(tx, rows.attempt.id, self._leg.fence)
+            envelopes.close(tx, rows.attempt, run, failed, chance=chance)
+
+        await self._world.store.transact("envelope.closed", close)
 
     async def _next_run(self, rows: Rows) -> Run:
         """A leg that wakes up after a wait talks to the agent anew, in the same workspace."""
 
         def create(tx: Tx) -> Run:
+            current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
+            if current.state is not rows.attempt.state or current.run_id != rows.attempt.run_id:
+                raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
             run = new_run(tx, self._world.ids, rows.attempt, rows.plan)
             change_attempt(tx, rows.attempt.id, self._leg.fence, run_id=run.id)
             return run
