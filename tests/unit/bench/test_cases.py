@@ -1,7 +1,7 @@
 """The pure parts of single cases: bounds, random plans, shares of processor time, shapes of statements."""
 
 import pytest
-from bench.cases.makespan import lower_bound, random_jobs
+from bench.cases.makespan import Worked, lower_bound, parts, random_jobs
 from bench.cases.overhead import cpu_of
 from bench.counted import Counts, git_command, shape
 from bench.meter import Ended, Metered
@@ -74,3 +74,17 @@ def test_programs_are_counted_by_what_they_are() -> None:
     assert counts.git == {"status": 1}
     assert counts.programs == {"keeper": 1, "true": 1}
     assert git_command(["git", "--version"]) == "?"
+
+
+def test_a_makespan_is_taken_apart_into_what_adds_up_to_it() -> None:
+    """Two slots: b needs a; while a is landed, nothing else can be done; c has been ready all the time."""
+    work = [
+        Worked(key="a", needs=(), start=1.0, end=3.0, landed=4.0, own=1.5),
+        Worked(key="c", needs=(), start=2.0, end=5.0, landed=6.0, own=3.0),
+        Worked(key="b", needs=("a",), start=4.5, end=7.0, landed=8.0, own=2.0),
+    ]
+    found = parts(work, 8.0, 2)
+    assert found == pytest.approx(
+        {"head": 1.0, "agents": 0.5, "turn": 0.75, "landing": 0.5, "shape": 1.0, "tail": 1.0}
+    )
+    assert sum(found.values()) + sum(one.own for one in work) / 2 == pytest.approx(8.0)
