@@ -10,7 +10,7 @@ from typing import Final
 
 from loopwright.core.model import Usage
 
-AS_OF: Final = date(2025, 12, 1)
+AS_OF: Final = date(2026, 11, 6)
 """The day that the table is of: prices that changed since, and newer models, are for the setting `prices`."""
 
 HIGHEST: Final = 10_000
@@ -58,13 +58,33 @@ def _micros(amount: str) -> int:
 PRICES: Final = tuple(
     read_price(line)
     for line in (
+        "claude-fable-5-1 10 50 0.25 12.50",
+        "claude-fable-5 10 50 1 12.50",
+        "claude-opus-5-5 4 20 0.20 5",
+        "claude-opus-5 5 25 0.50 6.25",
+        "claude-opus-4-8 5 25 0.50 6.25",
+        "claude-opus-4-7 5 25 0.50 6.25",
+        "claude-opus-4-6 5 25 0.50 6.25",
         "claude-opus-4-5 5 25 0.50 6.25",
         "claude-opus-4 15 75 1.50 18.75",
         "claude-opus-4-1 15 75 1.50 18.75",
+        "claude-sonnet-5-5 2 10 0.20 2.50",
+        "claude-sonnet-5 2 10 0.20 2.50",
+        "claude-sonnet-4-6 3 15 0.30 3.75",
         "claude-sonnet-4 3 15 0.30 3.75",
         "claude-sonnet-4-5 3 15 0.30 3.75",
+        "claude-haiku-5-5 0.50 2.50 0.05 0.625",
         "claude-haiku-4-5 1 5 0.10 1.25",
         "claude-3-5-haiku 0.80 4 0.08 1",
+        "gpt-5.6-sol 5 30 0.50 6.25",
+        "gpt-5.6-terra 2.50 15 0.25 3.125",
+        "gpt-5.6-luna 1 6 0.10 1.25",
+        "gpt-5.5 5 30 0.50",
+        "gpt-5.4 2.50 15 0.25",
+        "gpt-5.4-mini 0.75 4.50 0.075",
+        "gpt-5.4-nano 0.20 1.25 0.02",
+        "gpt-5.3-codex 1.75 14 0.175",
+        "gpt-5.2-codex 1.75 14 0.175",
         "gpt-5.2 1.75 14 0.175",
         "gpt-5.1 1.25 10 0.125",
         "gpt-5.1-codex 1.25 10 0.125",
@@ -81,12 +101,20 @@ PRICES: Final = tuple(
         "gpt-4.1-nano 0.10 0.40 0.025",
         "o3 2 8 0.50",
         "o4-mini 1.10 4.40 0.275",
+        "gemini-3.1-pro-preview 2 12 0.20",
+        "gemini-3-pro-preview 2 12 0.20",
+        "gemini-3.5-flash 1.50 9 0.15",
+        "gemini-3-flash-preview 0.50 3 0.05",
         "gemini-2.5-pro 1.25 10 0.125",
         "gemini-2.5-flash 0.30 2.50 0.03",
         "gemini-2.5-flash-lite 0.10 0.40 0.01",
     )
 )
-"""Names without patterns: the price of a model that nobody has looked up is not known, however it is called."""
+"""Names without patterns: the price of a model that nobody has looked up is not known, however it is called.
+
+As the services publish them, for prompts of the usual length; where lists of the same year differ, the higher one, and
+for a model whose long prompts cost more from a length on that agents reach often, the price of those.
+"""
 
 
 def price_of(model: str, added: Sequence[str] = ()) -> Price | None:
