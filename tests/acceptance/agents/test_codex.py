@@ -27,7 +27,8 @@ def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(shop:
     assert (run.state, run.summary) == ("COMPLETE", "Made.")
     assert run.usage is not None
     assert run.usage.output_tokens == 50, "two turns of the model"
-    assert run.cost_micros is None, "it tells none"
+    assert run.cost_micros
+    assert run.cost_estimated, "it tells its tokens only"
     assert run.agent_version
     assert "Task: make" in asked[0].prompt
     assert not any("Task: make" in word for word in run.argv), "the prompt is in no process list"
