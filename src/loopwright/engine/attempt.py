@@ -38,7 +38,7 @@ from loopwright.engine.agent_runs import (
     stop_over_budget,
     until_affordable,
 )
-from loopwright.engine.checks import Interrupted
+from loopwright.engine.checks import Interrupted, break_off, end_all
 from loopwright.engine.containing import with_denial
 from loopwright.engine.land import Landing, LandingLocks, check_and_land
 from loopwright.engine.moves import (
@@ -522,14 +522,15 @@ class AttemptLeg:
         if rows is None:
             return
 
-        def stop(tx: Tx) -> None:
+        def stop(tx: Tx) -> list[Run]:
             current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
             if current.interrupt == "cancel":
                 cancel_attempt(tx, current, fence=self._leg.fence)
             else:
                 change_attempt(tx, current.id, self._leg.fence, interrupt="", wait_reason=PAUSED)
+            return break_off(tx, current)
 
-        await self._world.store.transact("attempt.stopped", stop)
+        await end_all(self._world, await self._world.store.transact("attempt.stopped", stop))
         after = await self._rows()
         if after is not None and after.attempt.state is AttemptState.CANCELLED:
             await tidy_attempt(self._world, after.project, after.plan, after.attempt)

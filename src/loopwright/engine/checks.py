@@ -28,6 +28,7 @@ from loopwright.ports import Exit, GateRequest, Repository, Tx
 log = logging.getLogger(__name__)
 
 _JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
+_ROLES = (Role.GATE, Role.BASELINE)
 
 
 class Interrupted(Exception):
@@ -250,10 +251,24 @@ async def _gate_run(world: World, ask: Judging) -> Run:
         return move_run(tx, run, RunState.RUNNING), stale
 
     run, stale = await world.store.transact(f"{ask.role.value}.start", create)
-    for old in stale:
-        if world.keepers.look(world.paths.run(old.id)).state == "alive":
-            await world.keepers.end(world.paths.run(old.id), polite=False)
+    await end_all(world, stale)
     return run
+
+
+def break_off(tx: Tx, attempt: Attempt) -> list[Run]:
+    """Close the gate runs of an attempt that was stopped before they could tell anything; return them."""
+    found = tx.find(Run, attempt_id=attempt.id, role=_ROLES, state=RunState.RUNNING)
+    return [
+        move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the gate was interrupted")
+        for run in found
+    ]
+
+
+async def end_all(world: World, runs: Sequence[Run]) -> None:
+    """End what still runs of runs that are over by the rows."""
+    for run in runs:
+        if world.keepers.look(world.paths.run(run.id)).state == "alive":
+            await world.keepers.end(world.paths.run(run.id), polite=False)
 
 
 def _record(

@@ -186,3 +186,20 @@ def test_a_git_that_ctrl_c_reached_too_costs_no_agents_work(shop: Workshop) -> N
     assert once.exists()
     assert [attempt.state for attempt in shop.attempts("one")] == ["LANDED"]
     assert shop.started() == [("one", 1)]
+
+
+def test_a_gate_that_ctrl_c_kept_from_starting_is_not_left_as_running(shop: Workshop) -> None:
+    once, pid = shop.place / "once", shop.place / "pid"
+    real = shutil.which("git", path=shop.program.env["PATH"])
+    both = f"until test -s {pid}; do sleep 0.02; done; kill -INT $(cat {pid}) $$"
+    hit = f'case "$PWD $*" in */trees/*read-tree*) test -e {once} || {{ touch {once}; {both}; }};; esac'
+    executable(shop.place / "bin" / "git", f'{hit}; exec {real} "$@"')
+    shop.program.env["PATH"] = f"{shop.place / 'bin'}:{shop.program.env['PATH']}"
+    run = shop.start("run", str(shop.chain("one")))
+    pid.write_text(str(run.process.pid))
+    assert run.end(60) == 3, run.out
+    assert shop.rows(Run, state="RUNNING") == []
+    (stopped,) = shop.rows(Run, role="gate")
+    assert (stopped.state, stopped.summary) == ("CANCELLED", "the gate was interrupted")
+    assert shop("resume", timeout=90).code == 0
+    assert shop.started() == [("one", 1)], "its agent's work is kept"
