@@ -169,6 +169,8 @@ class Task:
     """Attempts that count against the limit."""
     call_failures: int = 0
     """Failures of transport or machine since the last judged attempt."""
+    races: int = 0
+    """How often its work lost to what others landed meanwhile: no attempt is used up by that."""
     passed_over: int = 0
     """How many agents of its chain have handed it on for good (see `core.fallback`)."""
     max_attempts: int = 3

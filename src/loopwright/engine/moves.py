@@ -358,6 +358,7 @@ def fail_attempt(
     facts: dict[str, Any] = {
         "attempts": after.attempts,
         "call_failures": after.call_failures,
+        "races": after.races,
         "failure": failed.failure,
         "failure_mark": failed.mark,
     }

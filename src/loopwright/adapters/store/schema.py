@@ -185,6 +185,7 @@ tasks: Final = Table(
     _integer("unmet"),
     _integer("attempts"),
     _integer("call_failures"),
+    _integer("races"),
     _integer("passed_over"),
     _integer("max_attempts"),
     _text("agent", null=True),

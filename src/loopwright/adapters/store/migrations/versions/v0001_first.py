@@ -301,6 +301,7 @@ def upgrade() -> None:
         sa.Column("unmet", sa.BigInteger(), nullable=False),
         sa.Column("attempts", sa.BigInteger(), nullable=False),
         sa.Column("call_failures", sa.BigInteger(), nullable=False),
+        sa.Column("races", sa.BigInteger(), nullable=False),
         sa.Column("passed_over", sa.BigInteger(), nullable=False),
         sa.Column("max_attempts", sa.BigInteger(), nullable=False),
         sa.Column("agent", TEXT, nullable=True),
