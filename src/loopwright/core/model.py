@@ -160,6 +160,8 @@ class Task:
     scope: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
     """Files of the gate that a person allowed it to change, besides those that its scope names."""
+    touched: tuple[str, ...] = ()
+    """What its attempts were seen to change, in its scope or not: nobody else starts there while it is under way."""
     priority: int = 50
     position: int = 0
     status: TaskState
@@ -216,6 +218,8 @@ class Attempt:
     """First of the ports that this attempt has to itself on its host."""
     run_id: str | None = None
     tip_sha: str | None = None
+    touched: tuple[str, ...] = ()
+    """What it was seen to change, relative to the project's folder; folders where that is very much."""
     agent_sha: str | None = None
     candidate_parent: str | None = None
     candidate_sha: str | None = None

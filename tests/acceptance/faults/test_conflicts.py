@@ -37,7 +37,7 @@ def test_the_later_of_two_that_collide_lands_on_the_new_base_and_the_branch_is_n
     plan = sandbox.plan(
         "collide",
         [
-            task("a", "grep -q 'from a' greet.txt"),
+            task("a", "grep -q 'from a' greet.txt", scope=["greet.txt"]),
             task("lines", "grep -q 'from lines' greet.txt"),
             task("meaning", "test -f meaning.txt || test -f limit-b.txt"),
         ],
@@ -69,6 +69,9 @@ def test_the_later_of_two_that_collide_lands_on_the_new_base_and_the_branch_is_n
     assert "- task a (Make a), commit" in told
     assert "greet.txt, limit-a.txt" in told
     assert "+++ b/limit-b.txt" in told
+    assert record.task("lines")["touched"] == ["greet.txt", "key.txt"]
+    receipt = record.call("receipt", "show", "--json").document
+    assert "task 'a' changed files outside of its scope: limit-a.txt" in receipt["not_checked"]
     for key in ("lines", "meaning"):
         task_row = record.task(key)
         assert (task_row["attempts"], task_row["races"]) == (0, 1), "who lost a race used up no attempt"
