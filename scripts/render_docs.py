@@ -15,6 +15,7 @@ from loopwright.cli.exits import ExitCode
 from loopwright.core import errors
 from loopwright.core.failures import RULES, Level, Rule
 from loopwright.core.prices import AS_OF, PRICES
+from loopwright.core.retry import MOST_RACES
 from loopwright.core.states import MACHINES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -99,6 +100,8 @@ def states_page() -> str:
 COUNTERS: Mapping[Level, str] = {
     Level.ATTEMPT: "The work was judged and found wanting: it uses up one of the task's attempts "
     "(`max_attempts`), and the next attempt is told what failed.",
+    Level.RACE: "The work may be good, but others landed first: no attempt is used up, and the next one starts "
+    f"from what landed, with both changes as evidence. What loses {MOST_RACES} times is left to you.",
     Level.CALL: "The service or the machine failed and the work was never judged: it is tried again after "
     "a pause that grows, up to `max_call_retries` times, and no attempt is used up.",
     Level.NONE: "Trying again at once would not help: it is left to you.",
@@ -149,7 +152,7 @@ def _follows(rule: Rule) -> str:
     elif rule.fallback:
         tried = "when it was retried in vain, " if rule.level is Level.CALL else ""
         said += [f"{tried}the next agent of `fallback` takes over for good"]
-    return "; ".join(said) or {Level.ATTEMPT: "the next attempt", Level.NONE: "the task fails"}[rule.level]
+    return "; ".join(said) or {Level.NONE: "the task fails"}.get(rule.level, "the next attempt")
 
 
 def error_classes() -> list[type[errors.LoopwrightError]]:

@@ -556,7 +556,7 @@ class Hand:
         failed = Failed(
             failure=failure, detail=detail, lasted=None if lasted is None else timedelta(seconds=lasted)
         )
-        counts = RULES[failure].level is Level.ATTEMPT
+        counts = RULES[failure].level in (Level.ATTEMPT, Level.RACE)
 
         def over(tx: Tx) -> Task:
             attempt = tx.get(Attempt, leg.subject)

@@ -20,6 +20,7 @@ from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.host import SystemClock, boot_id, host_id, new_id
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.membership import LeasedMembership, LockedMembership
+from loopwright.adapters.redaction import redacted
 from loopwright.adapters.sandbox.choosing import Chosen, choose
 from loopwright.adapters.statefiles import ProjectStateFiles
 from loopwright.adapters.store.sql import SqlStore
@@ -92,6 +93,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         workspace_values=workspace_env,
         may_act=lambda: True,
         asked=asked_by_tool,
+        redact=redacted,
         tools=ask_tool,
         home_view=home_view(settings, env),
         settings_in=settings_in,

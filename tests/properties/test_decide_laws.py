@@ -54,9 +54,8 @@ def fronts(draw: st.DrawFn, number: int) -> Front:
         )
 
     ready, working = tasks("ready", 4), tasks("working", 2)
-    waiting = tuple(
-        rows.attempt(task, id=f"att_{task.id}", wake_at=draw(MOMENTS)) for task in tasks("waiting", 2)
-    )
+    parked = tasks("waiting", 2)
+    waiting = tuple(rows.attempt(task, id=f"att_{task.id}", wake_at=draw(MOMENTS)) for task in parked)
     plan = rows.plan(
         loop,
         id=f"plan_{number}",
@@ -68,7 +67,7 @@ def fronts(draw: st.DrawFn, number: int) -> Front:
         spent_micros=draw(st.sampled_from([0, 99, 100])),
         unknown_costs=draw(st.integers(0, 1)),
     )
-    return Front(loop=loop, plan=plan, ready=ready, working=working, waiting=waiting)
+    return Front(loop=loop, plan=plan, ready=ready, working=working, waiting=waiting, parked=parked)
 
 
 @st.composite
@@ -213,7 +212,7 @@ def test_tasks_that_are_started_together_do_not_write_to_the_same_paths(frontier
     for front in frontier.fronts:
         started = {one.task_id for one in of(decided, front) if isinstance(one, StartAttempt)}
         scopes = [task.scope for task in front.ready if task.id in started]
-        busy = [task.scope for task in front.working]
+        busy = [task.scope for task in (*front.working, *front.parked)]
         for n, scope in enumerate(scopes):
             assert not any(scopes_overlap(scope, other) for other in busy + scopes[:n])
 

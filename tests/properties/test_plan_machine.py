@@ -269,9 +269,8 @@ class PlanMachine(RuleBasedStateMachine):
             parallel = self.policy.parallel
             assert sum(one.interrupt != "cancel" for one in agents) <= parallel + ahead(parallel)
             assert sum(one.interrupt != "cancel" for one in driven) <= 2 * parallel + ahead(parallel)
-            scopes = [task for task in self._tasks() if task.scope and task.status is TaskState.RUNNING]
-            parked = {one.task_id for one in self.home.all(Attempt, state=AttemptState.WAITING)}
-            assert len([task for task in scopes if task.id not in parked]) <= 1 + bool(parked)
+            under_way = (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
+            assert sum(bool(task.scope) and task.status in under_way for task in self._tasks()) <= 1
 
     @invariant()
     def every_run_belongs_and_ends_with_its_attempt(self) -> None:

@@ -10,7 +10,16 @@ from tests.contracts.store import rows
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.model import Task
 from loopwright.core.policy import Policy
-from loopwright.core.retry import LONGEST_PAUSE, LONGEST_S, Again, Failed, GiveUp, after_failure, backoff
+from loopwright.core.retry import (
+    LONGEST_PAUSE,
+    LONGEST_S,
+    MOST_RACES,
+    Again,
+    Failed,
+    GiveUp,
+    after_failure,
+    backoff,
+)
 
 LAW = settings(max_examples=40, deadline=None)
 DETAILS = st.sampled_from(["no such model", "boom", ""])
@@ -31,7 +40,8 @@ def fresh(max_attempts: int) -> Task:
 
 def carried_on(task: Task, failed: Failed, after: Again | GiveUp) -> Task:
     """Return the task as the engine writes it after a failure."""
-    return replace(task, attempts=after.attempts, call_failures=after.call_failures, failure_mark=failed.mark)
+    counts = {"attempts": after.attempts, "call_failures": after.call_failures, "races": after.races}
+    return replace(task, **counts, failure_mark=failed.mark)
 
 
 @LAW
@@ -50,6 +60,7 @@ def test_counters_stay_within_their_limits_and_never_eat_each_other(
         level = RULES[failed.failure].level
         assert after.attempts == task.attempts + (level is Level.ATTEMPT)
         assert after.call_failures == (task.call_failures + 1 if level is Level.CALL else 0)
+        assert after.races == task.races + (level is Level.RACE) <= MOST_RACES
         assert after.attempts <= max_attempts
         assert after.call_failures <= policy.max_call_retries + 1
         if isinstance(after, GiveUp):
@@ -65,7 +76,7 @@ def test_counters_stay_within_their_limits_and_never_eat_each_other(
 @given(policy=POLICIES, max_attempts=st.integers(1, 4), data=st.data())
 def test_a_task_that_always_fails_is_given_up(policy: Policy, max_attempts: int, data: st.DataObject) -> None:
     task = fresh(max_attempts)
-    tries = max_attempts * (policy.max_call_retries + 1)
+    tries = (max_attempts + MOST_RACES) * (policy.max_call_retries + 1)
     for _ in range(tries):
         failed = data.draw(FAILURES)
         after = after_failure(task, failed, policy, now=rows.AT)

@@ -10,6 +10,7 @@ from tests.simulation.rows import Change
 from tests.simulation.scenario import Scenario
 
 from loopwright.core.decide import ahead
+from loopwright.core.failures import RULES, Level
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gates import plan_commands, task_commands
 from loopwright.core.model import (
@@ -152,8 +153,13 @@ class Watch:
                 self.live[change.after.task_id].add(change.id)
             else:
                 self.live[change.after.task_id].discard(change.id)
-            if now is AttemptState.REJECTED and before is not now:
+            if now is AttemptState.REJECTED and before is not now and _is_wanting(change.after):
                 self.rejected[change.after.task_id] += 1
+
+
+def _is_wanting(attempt: Attempt) -> bool:
+    """Say whether the work itself was found wanting; what others landed first is not its fault."""
+    return attempt.failure is None or RULES[attempt.failure].level is not Level.RACE
 
 
 def moves(changes: tuple[Change, ...], kind: type[Any], state: str) -> Iterator[Change]:

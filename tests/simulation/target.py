@@ -10,7 +10,7 @@ from typing import Any
 from tests.simulation.trouble import Trouble, effect
 
 from loopwright.core.errors import GitFailed, MergeConflict
-from loopwright.ports import Candidate, Snapshot, Trailers, Tripwire
+from loopwright.ports import Candidate, Landed, Snapshot, Trailers, Tripwire
 
 Files = Mapping[str, str]
 
@@ -199,6 +199,24 @@ class SimRepository:
             if commit.trailers is not None and commit.trailers.task == task_id:
                 return commit.sha
         return None
+
+    async def landings(self, branch_tip: str, *, since: str, most: int) -> tuple[Landed, ...]:
+        await self._do("landings")
+        target, found = self._target, []
+        for commit in target.line(branch_tip, since):
+            old = target.files(commit.parents[0]) if commit.parents else {}
+            new = target.trees[commit.tree]
+            paths = tuple(sorted(one for one in {*old, *new} if old.get(one) != new.get(one)))
+            task = commit.trailers.task if commit.trailers is not None else None
+            parent = commit.parents[0] if commit.parents else ""
+            found.append(Landed(sha=commit.sha, parent=parent, task_id=task, paths=paths))
+        return tuple(reversed(found[:most]))
+
+    async def difference(self, old: str, new: str, *, paths: Any = (), limit: int) -> str:
+        await self._do("difference")
+        before, after = self._target.files(old), self._target.files(new)
+        changed = [one for one in sorted({*before, *after}) if before.get(one) != after.get(one)]
+        return "\n".join(one for one in changed if not paths or one in paths)[:limit]
 
     async def advance(self, branch: str, *, new: str, old: str) -> bool:
         await self._do("advance")

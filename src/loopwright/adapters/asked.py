@@ -7,9 +7,9 @@ from typing import Final
 
 from loopwright import asking
 from loopwright.adapters.git.files import write_atomically
+from loopwright.adapters.redaction import redacted
 from loopwright.core.permissions import OWN_TOOL
 from loopwright.core.questions import Asking, asked_lines
-from loopwright.keeper.redact import Redactor, forms_of
 from loopwright.ports import ToolServer
 
 _PROGRAM: Final = Path(asking.__file__)
@@ -34,7 +34,8 @@ def asked_by_tool(run_directory: Path, secrets: Sequence[str]) -> tuple[Asking, 
             content = file.read(_MOST_BYTES)
     except FileNotFoundError:
         return ()
-    clean = Redactor(forms_of(list(secrets))).redact(content)
-    if clean != content:
-        write_atomically(path, clean.decode("utf-8", "replace"))
-    return asked_lines(clean.decode("utf-8", "replace"))
+    said = content.decode("utf-8", "replace")
+    clean = redacted(said, secrets)
+    if clean != said:
+        write_atomically(path, clean)
+    return asked_lines(clean)

@@ -15,6 +15,7 @@ from loopwright.core.graph import scopes_overlap
 from loopwright.core.model import Attempt, Envelope, Loop, Plan, Task
 from loopwright.core.overspent import Over
 from loopwright.core.retry import LONGEST_PAUSE
+from loopwright.core.scopes import claims
 from loopwright.core.states import LoopState, PlanState
 
 _MOST_AHEAD = 4
@@ -34,6 +35,8 @@ class Front:
     """Tasks whose attempt is being checked or landed: it keeps others off its scope, but needs no agent."""
     waiting: tuple[Attempt, ...] = ()
     """Attempts parked until a time or until a person resumes them."""
+    parked: tuple[Task, ...] = ()
+    """The tasks of those in `waiting`: what they have done so far keeps others off their scope."""
     handed_on: Mapping[str, Task] = field(default_factory=dict)
     """By the id of the attempt, the tasks of those in `waiting` that an agent has handed on for good."""
 
@@ -218,7 +221,9 @@ def _start_tasks(
         due.extend(filter(None, (choice.look_again_at,)))
         return None
 
-    busy_scopes: list[Sequence[str]] = [task.scope for task in (*front.working, *front.judged)]
+    busy_scopes: list[Sequence[str]] = [
+        claims(task) for task in (*front.working, *front.judged, *front.parked)
+    ]
     for attempt in front.waiting:
         if attempt.wake_at is None:
             continue  # a person resumes it
@@ -235,11 +240,11 @@ def _start_tasks(
             due.append(task.not_before)
         elif (
             len(decisions) < room
-            and not any(scopes_overlap(task.scope, scope) for scope in busy_scopes)
+            and not any(scopes_overlap(claims(task), scope) for scope in busy_scopes)
             and (choice := admit(*fallback.meant(task, policy), fallback.after(task, policy)))
         ):
             decisions.append(StartAttempt(task_id=task.id, instead=_special(choice)))
-            busy_scopes.append(task.scope)
+            busy_scopes.append(claims(task))
     return decisions, due, held
 
 

@@ -13,6 +13,7 @@ class Failure(StrEnum):
     NO_CHANGE = "no_change"
     GATE = "gate"
     CONFLICT = "conflict"
+    TOGETHER = "together"
     AGENT_ERROR = "agent_error"
     REFUSAL = "refusal"
     TOOL = "tool"
@@ -43,6 +44,7 @@ class Level(StrEnum):
     """Which counter a failure draws on: each level has its own, so none eats another's."""
 
     ATTEMPT = "attempt"  # the work was judged and found wanting
+    RACE = "race"  # the work may be good, but others landed first
     CALL = "call"  # transport or machine: the work was never judged
     NONE = "none"  # nothing is tried again by the machine
 
@@ -75,7 +77,10 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
     {
         Failure.NO_CHANGE: Rule(Level.ATTEMPT, "The agent said it was done but changed nothing."),
         Failure.GATE: Rule(Level.ATTEMPT, "A check failed on the result; read its last lines."),
-        Failure.CONFLICT: Rule(Level.ATTEMPT, "The work collides with what landed meanwhile."),
+        Failure.CONFLICT: Rule(Level.RACE, "The work changes the same places as what landed meanwhile."),
+        Failure.TOGETHER: Rule(
+            Level.RACE, "The work passes alone, but not together with what landed meanwhile."
+        ),
         Failure.AGENT_ERROR: Rule(Level.ATTEMPT, "The agent itself reported an error.", hopeless=True),
         Failure.REFUSAL: Rule(Level.ATTEMPT, "The model refused the task; reword it.", fallback=True),
         Failure.TOOL: Rule(Level.ATTEMPT, "A tool that the agent needs does not work."),

@@ -160,6 +160,8 @@ class Task:
     scope: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
     """Files of the gate that a person allowed it to change, besides those that its scope names."""
+    touched: tuple[str, ...] = ()
+    """What its attempts were seen to change, in its scope or not: nobody else starts there while it is under way."""
     priority: int = 50
     position: int = 0
     status: TaskState
@@ -169,6 +171,8 @@ class Task:
     """Attempts that count against the limit."""
     call_failures: int = 0
     """Failures of transport or machine since the last judged attempt."""
+    races: int = 0
+    """How often its work lost to what others landed meanwhile: no attempt is used up by that."""
     passed_over: int = 0
     """How many agents of its chain have handed it on for good (see `core.fallback`)."""
     max_attempts: int = 3
@@ -214,6 +218,8 @@ class Attempt:
     """First of the ports that this attempt has to itself on its host."""
     run_id: str | None = None
     tip_sha: str | None = None
+    touched: tuple[str, ...] = ()
+    """What it was seen to change, relative to the project's folder; folders where that is very much."""
     agent_sha: str | None = None
     candidate_parent: str | None = None
     candidate_sha: str | None = None

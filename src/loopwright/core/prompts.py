@@ -6,7 +6,8 @@ from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.policy import GateCommand
 from loopwright.core.questions import FENCE
 
-EVIDENCE_LIMIT = 8_000
+EVIDENCE_LIMIT = 20_000
+"""Enough for both sides of a conflict, which are what the next attempt has to bring together."""
 
 
 def implementer(

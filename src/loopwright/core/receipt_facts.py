@@ -11,6 +11,7 @@ from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import Commands, after_setup, each_once
 from loopwright.core.model import Usage
 from loopwright.core.policy import GateCommand
+from loopwright.core.scopes import strayed
 from loopwright.core.states import AttemptState, PlanState, TaskState
 from loopwright.core.verdicts import gate_key, plan_outcome, task_outcome
 
@@ -88,6 +89,12 @@ def gate_files_of(task: Mapping[str, Any]) -> Mapping[str, Any]:
     landed = [a for a in task["attempts"] if a["candidate_sha"] == task["landed_sha"] is not None]
     facts = next((a["gate_files"] for a in landed), None)
     return facts or asdict(GateFiles())
+
+
+def strayed_in(task: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what the attempt that landed changed outside of what the task had declared."""
+    landed = [a for a in task["attempts"] if a["candidate_sha"] == task["landed_sha"] is not None]
+    return strayed(landed[0]["touched"], task["scope"]) if landed else ()
 
 
 def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
@@ -193,6 +200,8 @@ def _gaps(
             by = "gate:all alone checked it" if plan["gates"] else "nothing checked it"
             gaps.append(f"task {task['key']!r} has no acceptance command of its own: {by}")
         gaps += _gate_gaps(task)
+        if outside := strayed_in(task):
+            gaps.append(f"task {task['key']!r} changed files outside of its scope: {_listed(outside)}")
         if task["criteria"]:
             gaps.append(
                 f"task {task['key']!r} has {task['criteria']} criteria in words: only commands were run"

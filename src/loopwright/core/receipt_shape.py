@@ -118,6 +118,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "outcome": _text,
             "failure": _maybe(_text),
             "criteria": _count,
+            "scope": _texts,
             "acceptance": [_COMMAND],
             "landed_sha": _maybe(_sha),
             "tree": _maybe(_sha),
@@ -129,6 +130,7 @@ _RECEIPT: Final[dict[str, Any]] = {
                     "failure": _maybe(_text),
                     "wait_reason": _text,
                     "candidate_sha": _maybe(_sha),
+                    "touched": _texts,
                     "gate_files": _maybe(_gate_files),
                 }
             ],

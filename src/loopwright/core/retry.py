@@ -16,6 +16,10 @@ LONGEST_S: Final = 300.0
 LONGEST_PAUSE: Final = timedelta(seconds=1.2 * LONGEST_S)
 """No pause of ours is longer; one until a time that a service names usually is."""
 
+MOST_RACES: Final = 10
+"""So often a task may lose to what others landed meanwhile. Each time something else landed, so it is rare; but each
+time costs a run, and what loses that often is for a person to order."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
@@ -48,6 +52,7 @@ class Again:
     at: datetime
     attempts: int
     call_failures: int
+    races: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,7 @@ class GiveUp:
     reason: str
     attempts: int
     call_failures: int
+    races: int = 0
 
 
 After = Again | GiveUp
@@ -81,23 +87,26 @@ def pause_until(
 def after_failure(task: Task, failed: Failed, policy: Policy, *, now: datetime, chance: float = 0.5) -> After:
     """Decide what follows; `chance` in [0, 1) spreads the pauses of many tasks."""
     rule = RULES[failed.failure]
+    attempts = task.attempts + (rule.level is Level.ATTEMPT and not failed.lasting)
+    calls, races = task.call_failures, task.races + (rule.level is Level.RACE)
+
+    def give_up(reason: str) -> GiveUp:
+        return GiveUp(reason=reason, attempts=attempts, call_failures=calls, races=races)
+
     if failed.lasting:
-        return GiveUp(reason=rule.advice, attempts=task.attempts, call_failures=task.call_failures)
-    attempts = task.attempts + (rule.level is Level.ATTEMPT)
-    calls = task.call_failures + 1 if rule.level is Level.CALL else 0
+        return give_up(rule.advice)
+    calls = calls + 1 if rule.level is Level.CALL else 0
     if rule.level is Level.NONE:
-        return GiveUp(reason=rule.advice, attempts=attempts, call_failures=calls)
-    repeated = failed.instant and failed.mark == task.failure_mark
-    if repeated and rule.hopeless:
-        reason = "It failed at once, twice in exactly the same way; trying again would not help."
-        return GiveUp(reason=reason, attempts=attempts, call_failures=calls)
+        return give_up(rule.advice)
+    if failed.instant and failed.mark == task.failure_mark and rule.hopeless:
+        return give_up("It failed at once, twice in exactly the same way; trying again would not help.")
+    at = now
     if rule.level is Level.CALL:
         if calls > policy.max_call_retries:
-            reason = f"{rule.advice} Tried {calls} times in a row."
-            return GiveUp(reason=reason, attempts=attempts, call_failures=calls)
+            return give_up(f"{rule.advice} Tried {calls} times in a row.")
         at = pause_until(rule, calls, now=now, retry_at=failed.retry_at, chance=chance)
-        return Again(at=at, attempts=attempts, call_failures=calls)
-    if attempts >= task.max_attempts:
-        reason = f"{rule.advice} That was attempt {attempts} of {task.max_attempts}."
-        return GiveUp(reason=reason, attempts=attempts, call_failures=calls)
-    return Again(at=now, attempts=attempts, call_failures=calls)
+    elif rule.level is Level.RACE and races >= MOST_RACES:
+        return give_up(f"{rule.advice} That was the {races}th time.")
+    elif attempts >= task.max_attempts:
+        return give_up(f"{rule.advice} That was attempt {attempts} of {task.max_attempts}.")
+    return Again(at=at, attempts=attempts, call_failures=calls, races=races)

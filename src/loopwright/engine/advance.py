@@ -11,6 +11,7 @@ from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Run, Task, Worker
 from loopwright.core.retry import Failed
+from loopwright.core.scopes import claims
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine import envelopes, pauses, questions
 from loopwright.engine.moves import (
@@ -133,6 +134,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
         working=working,
         judged=tuple(task for task in running if task.id in checked),
         waiting=waiting,
+        parked=tuple(task for task in running if task.id in parked),
         handed_on={task.attempt_id: task for task in running if task.passed_over and task.attempt_id},
     )
 
@@ -146,7 +148,7 @@ def _ready(tx: Tx, plan: Plan, room: int, *, closed: bool) -> tuple[Task, ...]:
 
     # While nothing can start, it only matters whether there is one.
     found = first(max(room, 1))
-    if room > 0 and (closed or any(task.scope or task.not_before for task in found)):
+    if room > 0 and (closed or any(claims(task) or task.not_before for task in found)):
         found = first(room + _LOOK_AHEAD)  # some of them may have to wait, and others go first
     return tuple(found)
 

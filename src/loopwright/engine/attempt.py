@@ -24,6 +24,7 @@ from loopwright.core.fallback import handed_on, meant
 from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Run, Task
 from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed, backoff, pause_until
+from loopwright.core.scopes import kept
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
 from loopwright.engine import envelopes, questions
 from loopwright.engine.agent_runs import (
@@ -53,6 +54,7 @@ from loopwright.engine.moves import (
     new_run,
 )
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
+from loopwright.engine.pinning import inside
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent
 from loopwright.engine.setting_up import set_up
 from loopwright.engine.slots import AgentSlots, Slot
@@ -365,6 +367,7 @@ class AttemptLeg:
             at=at,
         )
         saved: dict[str, Any] = {"tip_sha": snapshot.sha, "agent_sha": snapshot.agent_sha}
+        saved["touched"] = kept(inside(rows.project.subfolder, path) for path in snapshot.changed)
         result = ended.result
         if is_over_budget(run, ended):
             return await self._world.store.transact(

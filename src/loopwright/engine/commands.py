@@ -9,6 +9,7 @@ from loopwright.core.budget import CAPS
 from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
+from loopwright.core.findings import VerdictStatus
 from loopwright.core.ids import Kind
 from loopwright.core.model import (
     Attempt,
@@ -319,6 +320,7 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
         # As many more as it had to begin with: what was used up before is not given twice.
         max_attempts=max(task.max_attempts, task.attempts + min(task.max_attempts, plan.policy.max_attempts)),
         call_failures=0,
+        races=0,
         passed_over=0,
         failure_mark="",
         failure=None,
@@ -342,10 +344,13 @@ def _evidence(tx: Tx, last: Attempt | None) -> str:
         return ""
     if last.state is not AttemptState.REJECTED:
         return last.evidence or last.detail
-    if last.failure is Failure.GATE:
-        gates = tx.find(Run, attempt_id=last.id, role=Role.GATE, order_by=("-created_at",), limit=1)
-        if gates and gates[0].verdict is not None:
-            return evidence(gates[0].verdict)
+    if last.failure in (Failure.GATE, Failure.TOGETHER):
+        gates = tx.find(Run, attempt_id=last.id, role=Role.GATE, order_by=("-created_at",))
+        # The last may have been of the attempt alone, to see whether what others landed is to blame.
+        found = [one.verdict for one in gates if one.verdict is not None]
+        failed = [one for one in found if one.status is VerdictStatus.FAILED]
+        if failed or found:
+            return evidence((failed or found)[0])
     return last.detail
 
 

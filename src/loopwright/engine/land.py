@@ -17,6 +17,7 @@ from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.core.verdicts import evidence, missing_program, task_outcome
 from loopwright.engine.checks import Interrupted, Judging, judge
+from loopwright.engine.collisions import told_of_conflict, told_of_red
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, trailers
 from loopwright.engine.pinning import pin
@@ -86,7 +87,8 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         )
     except MergeConflict as conflict:
         told = f"It changes the same places as work that landed meanwhile: {', '.join(conflict.paths)}"
-        await _reject(landing, Failure.CONFLICT, told, evidence=f"{told}\n{conflict.detail}")
+        seen = await told_of_conflict(landing.world, landing.repository, landing.plan, attempt, tip, conflict)
+        await _reject(landing, Failure.CONFLICT, told, evidence=seen)
         return None
     pinning = await pin(landing.repository, landing.project, landing.plan, landing.task, candidate)
     facts = pinning.facts
@@ -123,8 +125,13 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         case VerdictStatus.FAILED if candidate.empty:
             told = "The agent said that it was done, but it changed nothing, and the checks do not pass."
             await _reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}", **judged)
-        case VerdictStatus.FAILED:
+        case VerdictStatus.FAILED if pinning.pinned is not None:
             await _reject(landing, Failure.GATE, _first_line(verdict), evidence=evidence(verdict), **judged)
+        case VerdictStatus.FAILED:
+            ask = _asked(landing, candidate, facts)
+            alone, seen = await told_of_red(landing.world, landing.repository, ask, verdict, interrupt)
+            failure = Failure.TOGETHER if alone else Failure.GATE
+            await _reject(landing, failure, _first_line(verdict), evidence=seen, **judged)
         case VerdictStatus.UNVERIFIED if not landing.plan.policy.allow_unverified:
             told = "nothing is configured to check it; its work is kept but does not land"
             await _reject(landing, Failure.UNVERIFIED, told)
@@ -142,11 +149,8 @@ async def _author(landing: Landing) -> tuple[Run, datetime]:
     return run, run.ended_at or landing.attempt.updated_at
 
 
-async def _judged(
-    landing: Landing, candidate: Candidate, interrupt: asyncio.Event, facts: GateFiles
-) -> tuple[str | None, Verdict]:
-    """Gate the candidate; a gate that could not run is asked again, because the agent's work is not at fault."""
-    ask = Judging(
+def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
+    return Judging(
         project=landing.project,
         plan=landing.plan,
         attempt=landing.attempt,
@@ -158,6 +162,13 @@ async def _judged(
         before=candidate.parent,
         exempt=facts.exempt,
     )
+
+
+async def _judged(
+    landing: Landing, candidate: Candidate, interrupt: asyncio.Event, facts: GateFiles
+) -> tuple[str | None, Verdict]:
+    """Gate the candidate; a gate that could not run is asked again, because the agent's work is not at fault."""
+    ask = _asked(landing, candidate, facts)
     tries = 0
     while True:
         record, verdict = await judge(landing.world, landing.repository, ask, interrupt)

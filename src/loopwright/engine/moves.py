@@ -12,6 +12,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Question, Role, Run, Task
 from loopwright.core.retry import Again, Failed, GiveUp, after_failure
+from loopwright.core.scopes import kept
 from loopwright.core.states import (
     ATTEMPT,
     ENDED_PLAN,
@@ -152,6 +153,9 @@ def move_attempt(
         **ended,
         **changes,
     )
+    if "touched" in changes:
+        task = need(tx.get(Task, moved.task_id), "the task")
+        tx.update(Task, task.id, touched=kept((*task.touched, *moved.touched)))
     event = f"attempt_{target.value.lower()}"
     tx.append(happened(event, actor, plan=_plan(tx, moved), attempt=moved, n=moved.n, **(about or {})))
     return moved
@@ -358,6 +362,7 @@ def fail_attempt(
     facts: dict[str, Any] = {
         "attempts": after.attempts,
         "call_failures": after.call_failures,
+        "races": after.races,
         "failure": failed.failure,
         "failure_mark": failed.mark,
     }

@@ -92,7 +92,7 @@ async def _touched(
     """Return the changes that concern the gate, with the texts of those that are compared by reading."""
     found: list[_Touched] = []
     for change in candidate.changes:
-        path = _inside(project.subfolder, change.path)
+        path = inside(project.subfolder, change.path)
         kind = kind_of(path, rules, existed=change.before is not None)
         if kind is not None:
             found.append(_Touched(change=change, path=path, kind=kind))
@@ -139,7 +139,7 @@ def _named(touched: Sequence[_Touched]) -> tuple[str, ...]:
     return tuple(one.path.encode("utf-8", "replace").decode() for one in touched[:_MOST])
 
 
-def _inside(subfolder: str, path: str) -> str:
+def inside(subfolder: str, path: str) -> str:
     """Return a path as seen from the project's folder; one that lies elsewhere stays as it is."""
     folder = PurePosixPath(subfolder)
     pure = PurePosixPath(path)

@@ -12,9 +12,11 @@ from loopwright.core.errors import NotFound
 from loopwright.core.failures import RULES
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict
 from loopwright.core.gates import task_commands
+from loopwright.core.graph import scopes_overlap
 from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Loop, Plan, Project, Role, Run, Task, VerdictRecord, Worker
 from loopwright.core.policy import GateCommand
+from loopwright.core.scopes import claims
 from loopwright.core.states import (
     ENDED_PLAN,
     ENDED_RUN,
@@ -169,6 +171,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     now = tx.now()
     keys = {task.id: task.key for task in tasks}
     statuses = {task.id: task.status for task in tasks}
+    busy = [one for one in tasks if one.status in (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)]
     by_task: dict[str | None, list[Run]] = {}
     for run in runs:
         by_task.setdefault(run.task_id, []).append(run)
@@ -182,6 +185,9 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         waiting_for = [keys[one] for one in task.depends_on if statuses[one] is not TaskState.COMPLETE]
         if not waiting_for and loop is not None and loop.state in (LoopState.PAUSED, LoopState.STOPPED):
             waiting_for = ["the plan to be resumed"]
+        elif not waiting_for and claims(task):
+            held = [one for one in busy if scopes_overlap(claims(task), claims(one))]
+            waiting_for = [f"{one.key}, which changes the same files" for one in held]
         return _task_view(
             task, attempt, by_task.get(task.id, []), verdict, waiting_for, resting, now, paths, keys
         )

@@ -115,6 +115,8 @@ class World:
     """False once this worker's lease has lapsed by its own clock: then nothing outside is changed any more."""
     asked: Callable[[Path, Sequence[str]], tuple[Asking, ...]] = lambda _directory, _secrets: ()
     """Reads what a run asked by its tool, from its directory, without these secrets."""
+    redact: Callable[[str, Sequence[str]], str] = lambda text, _secrets: text
+    """Takes these secrets, and what looks like one, out of a text that is to be stored."""
     tools: Callable[[Path], Mapping[str, ToolServer]] = lambda _directory: {}
     """Returns the tools that a run is given, for its directory."""
     home_view: MakeView = the_users_own

@@ -63,6 +63,18 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Landed:
+    """A commit on the plan branch's own line."""
+
+    sha: str
+    parent: str
+    task_id: str | None
+    """Whose work it is; None when someone else committed it."""
+    paths: tuple[str, ...]
+    """What it changed, relative to the top of the repository."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tripwire:
     """A fingerprint of the user's own checkout."""
 
@@ -129,6 +141,12 @@ class Repository(Protocol):
 
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
         """Find the landing commit of a task on the first-parent line since `since`."""
+
+    async def landings(self, branch_tip: str, *, since: str, most: int) -> Sequence[Landed]:
+        """Return the newest commits on the first-parent line since `since`, the oldest of them first."""
+
+    async def difference(self, old: str, new: str, *, paths: Sequence[str] = (), limit: int) -> str:
+        """Return what changed between two commits as text that a person reads, at these paths or at all; cut short."""
 
     async def advance(self, branch: str, *, new: str, old: str) -> bool:
         """Compare-and-swap the branch; False when it had moved."""

@@ -13,6 +13,8 @@ from loopwright.adapters.git import DIFF_COMMAND, GitRepository
 from loopwright.core.errors import GitFailed, MergeConflict, NotFound, Refused
 from loopwright.ports import Candidate
 
+OTHER = TASK.replace("0001", "0002")
+
 
 async def attempt(world: World, n: int, script: str) -> str:
     """Make an attempt's commit from the base."""
@@ -349,3 +351,52 @@ async def test_a_commit_of_ours_is_the_one_that_git_would_write(world: World) ->
         check=True,
     )
     assert again.stdout.decode().strip() == made.sha
+
+
+async def test_what_landed_since_is_told_with_whose_it_is_and_what_it_changed(world: World) -> None:
+    repository = world.repository
+    first = await candidate(
+        world, world.base_sha, await attempt(world, 1, "echo two > app.py; echo x > 'a b*'")
+    )
+    second = await candidate(world, first.sha, await attempt(world, 2, "rm docs/readme.md"), task=OTHER)
+    foreign = world.sh("git", "commit-tree", f"{second.sha}^{{tree}}", "-p", second.sha, "-m", "by hand")
+    found = await repository.landings(foreign, since=world.base_sha, most=10)
+    assert [(one.sha, one.parent, one.task_id, one.paths) for one in found] == [
+        (first.sha, world.base_sha, TASK, ("a b*", "app.py")),
+        (second.sha, first.sha, OTHER, ("docs/readme.md",)),
+        (foreign, second.sha, None, ()),
+    ]
+    assert await repository.landings(foreign, since=world.base_sha, most=2) == found[1:]
+    assert await repository.landings(first.sha, since=first.sha, most=10) == ()
+
+
+async def test_a_difference_is_told_at_the_paths_that_were_asked_for_and_cut_short(world: World) -> None:
+    script = "seq 1000 > app.py; echo x > 'a b*'; printf '\\0\\1' > picture"
+    made = await attempt(world, 1, script)
+    told = world.repository.difference
+    assert "+x\n" in await told(world.base_sha, made, paths=["a b*"], limit=1000)
+    assert "app.py" not in await told(world.base_sha, made, paths=["a b*"], limit=1000)
+    short = await told(world.base_sha, made, limit=500)
+    assert short.endswith("\n[cut short]\n")
+    assert len(short) < 520
+    assert "Binary files" in await told(world.base_sha, made, paths=["picture"], limit=1000)
+
+
+async def test_no_side_is_ever_picked_whatever_the_repository_says_about_merging(world: World) -> None:
+    write(world.user, {".gitattributes": "* merge=union\n", "app.py": "one\n"})
+    world.sh("git", "add", "-A")
+    world.sh("git", "commit", "-q", "-m", "a driver")
+    world.sh("git", "config", "merge.union.driver", "true")
+    world.base_sha = world.sh("git", "rev-parse", "HEAD")
+    first = await candidate(world, world.base_sha, await attempt(world, 1, "echo theirs > app.py"))
+    with pytest.raises(MergeConflict) as caught:
+        await candidate(world, first.sha, await attempt(world, 2, "echo mine > app.py"))
+    assert caught.value.paths == ("app.py",)
+
+
+async def test_what_an_earlier_attempt_did_can_be_looked_at_from_the_next_workspace(world: World) -> None:
+    made = await attempt(world, 1, "echo mine > app.py")
+    later = replace(world)
+    later.workspace = world.home / "workspaces" / "att_2"
+    await later.make()
+    assert "+mine" in later.agent(f"git diff {world.base_sha} {made}")

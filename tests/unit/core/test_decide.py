@@ -114,6 +114,24 @@ def test_tasks_that_may_write_to_the_same_paths_take_turns() -> None:
     assert decided(scene).decisions == (StartAttempt(task_id=first.id),)
 
 
+@pytest.mark.capability("C073")
+def test_what_is_parked_and_what_was_touched_outside_of_a_scope_keeps_others_off_too() -> None:
+    waits = parked(wake_at=None)
+    held = task(scope=("src/api",))
+    strayed = task(scope=("docs",), touched=("docs/a.md", "lib/x.py"))
+    into_parked, into_strayed, returning, free = (
+        task(scope=("src/api/x.py",)),
+        task(scope=("lib",)),
+        task(touched=("docs/a.md",)),
+        task(touched=("docs/b.md", "readme.md")),
+    )
+    ready, policy = (into_parked, into_strayed, returning, free), Policy(parallel=9)
+    scene = front(ready=ready, working=(strayed,), waiting=(waits,), policy=policy)
+    assert decided(replace(scene, parked=(held,))).decisions == ()
+    alone = front(ready=ready, policy=policy)
+    assert decided(alone).decisions == tuple(StartAttempt(task_id=one.id) for one in ready)
+
+
 def test_a_task_that_backs_off_is_looked_at_again_when_it_is_due() -> None:
     scene = front(ready=(task(not_before=LATEST), task(not_before=LATER), task(not_before=NOW)))
     made = decided(scene)

@@ -28,7 +28,7 @@ def test_what_was_never_judged_does_not_use_up_an_attempt(failure: Failure) -> N
     assert RULES[failure].level is Level.CALL
 
 
-@pytest.mark.parametrize("failure", [Failure.NO_CHANGE, Failure.GATE, Failure.CONFLICT, Failure.TIMEOUT])
+@pytest.mark.parametrize("failure", [Failure.NO_CHANGE, Failure.GATE, Failure.TIMEOUT])
 def test_what_was_judged_uses_up_an_attempt(failure: Failure) -> None:
     assert RULES[failure].level is Level.ATTEMPT
 

@@ -647,3 +647,17 @@ def test_a_result_without_a_cancelled_task_is_verified_with_gaps_by_what_was_ask
     assert receipt["outcome"] == "verified_with_gaps"
     assert "task 't3' was cancelled by a person: nothing asks for it" in receipt["not_checked"]
     assert verify_receipt(receipt, FACTS) == []
+
+
+def test_what_a_task_changed_outside_of_its_scope_is_named():
+    declared = task(1, landed_sha=LAND1, acceptance=OWN, scope=("src/**", "docs"))
+    free = task(2, landed_sha=RESULT)
+    landed = {"candidate_sha": LAND1, "candidate_tree": TREE1, "candidate_parent": BASE}
+    attempts = [
+        attempt(1, **landed, touched=("src/a.py", "docs/b.md", "setup.py", "lib/c.py")),
+        attempt(2, candidate_sha=RESULT, candidate_tree=TREE2, candidate_parent=LAND1, touched=("any.py",)),
+    ]
+    receipt = build(tasks=[declared, free], attempts=attempts)
+    strayed = [gap for gap in receipt["not_checked"] if "outside of its scope" in gap]
+    assert strayed == ["task 't1' changed files outside of its scope: setup.py, lib/c.py"]
+    assert receipt["outcome"] == "verified"

@@ -9,7 +9,16 @@ from tests.contracts.store import rows
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.model import Task
 from loopwright.core.policy import Policy
-from loopwright.core.retry import INSTANT, Again, Failed, GiveUp, after_failure, backoff, pause_until
+from loopwright.core.retry import (
+    INSTANT,
+    MOST_RACES,
+    Again,
+    Failed,
+    GiveUp,
+    after_failure,
+    backoff,
+    pause_until,
+)
 
 POLICY = Policy(max_call_retries=2)
 LONG = timedelta(minutes=5)
@@ -37,6 +46,15 @@ def test_work_that_was_found_wanting_is_tried_again_at_once_until_its_limit(fail
     assert last == GiveUp(
         reason=f"{RULES[failure].advice} That was attempt 3 of 3.", attempts=3, call_failures=0
     )
+
+
+@pytest.mark.parametrize("failure", of_level(Level.RACE))
+def test_what_others_landed_first_uses_up_no_attempt_and_still_has_an_end(failure: Failure) -> None:
+    lost = after(failure, task(attempts=2, max_attempts=3, races=1))
+    assert lost == Again(at=rows.AT, attempts=2, call_failures=0, races=2)
+    over = after(failure, task(attempts=2, races=MOST_RACES - 1))
+    assert isinstance(over, GiveUp)
+    assert over.reason == f"{RULES[failure].advice} That was the 10th time."
 
 
 @pytest.mark.parametrize("failure", of_level(Level.CALL))

@@ -11,7 +11,9 @@ from loopwright.core.errors import GitFailed
 from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Outcome, Plan, Question, Role, Run, Task, Worker
 from loopwright.core.policy import GateCommand, Policy
+from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
+from loopwright.engine.views import plan_view
 
 UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 PLAN_EVENTS = (
@@ -243,6 +245,16 @@ async def test_work_that_is_being_judged_keeps_others_off_its_scope() -> None:
     assert await home.turn() == []
     home.hand.land(leg)
     assert len(await home.turn()) == 1
+
+
+async def test_work_that_waits_for_an_answer_keeps_others_off_its_scope() -> None:
+    home = await Home(slots=2).launch()
+    home.submit(planned("a", scope=("src/**",)), planned("b", scope=("src/x.py",)), policy=Policy(parallel=2))
+    [leg] = await home.turn()
+    home.hand.ask(leg, Asking(kind="question", text="which one?"))
+    assert await home.turn() == []
+    view = home.store.read_sync(lambda tx: plan_view(tx, home.plan().id, home.world.paths))
+    assert view.tasks[1].doing == "waits for a, which changes the same files"
 
 
 async def test_on_a_shared_home_judging_takes_a_slot_like_all_else() -> None:

@@ -496,7 +496,7 @@ async def test_a_retry_tells_the_agent_what_the_last_attempt_failed_on_not_the_o
     home, [leg] = await running(planned("a"), policy=Policy(max_attempts=2))
     home.hand.fail(leg, Failure.GATE, "the first failure")
     [leg] = await home.turn()
-    home.hand.fail(leg, Failure.CONFLICT, "the second failure")
+    home.hand.fail(leg, Failure.TIMEOUT, "the second failure")
     await home.command("retry", home.task("a").id)
     assert home.attempt("a").evidence == "the second failure"
 

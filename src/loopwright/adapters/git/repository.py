@@ -14,6 +14,7 @@ from loopwright.adapters.git.capture import Capture, Label
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.environment import own_env, user_env
 from loopwright.adapters.git.files import delete
+from loopwright.adapters.git.history import History
 from loopwright.adapters.git.intact import damaged
 from loopwright.adapters.git.leftovers import Leftover, Leftovers
 from loopwright.adapters.git.merging import Merging
@@ -30,6 +31,7 @@ from loopwright.ports import (
     Candidate,
     Failpoint,
     FileChange,
+    Landed,
     Snapshot,
     Trailers,
     Tripwire,
@@ -50,6 +52,7 @@ class _Parts:
     capture: Capture
     merging: Merging
     overlays: Overlays
+    history: History
     quarantine: Quarantine
 
 
@@ -225,6 +228,16 @@ class GitRepository:
         merging = (await self._ready()).merging
         return await merging.landed(names.sha(branch_tip), since=names.sha(since), task_id=task_id)
 
+    async def landings(self, branch_tip: str, *, since: str, most: int) -> tuple[Landed, ...]:
+        """Return the newest commits on the first-parent line since `since`, the oldest of them first."""
+        history = (await self._ready()).history
+        return await history.landings(names.sha(branch_tip), since=names.sha(since), most=most)
+
+    async def difference(self, old: str, new: str, *, paths: Sequence[str] = (), limit: int) -> str:
+        """Return what changed between two commits as text that a person reads, at these paths or at all; cut short."""
+        history = (await self._ready()).history
+        return await history.difference(names.sha(old), names.sha(new), paths=paths, limit=limit)
+
     async def damaged(self, *, since: str, tip: str) -> str | None:
         """Say what is wrong with an object that came after `since` and is part of `tip`; None when all are whole."""
         depot = (await self._ready()).depot
@@ -340,6 +353,7 @@ class GitRepository:
             capture=capture,
             merging=merging,
             overlays=Overlays(self.git, depot),
+            history=History(self.git, depot),
             quarantine=Quarantine(capture, merging, refs),
         )
         return self._parts

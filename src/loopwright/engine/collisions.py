@@ -1,0 +1,120 @@
+"""Work that others landed first: what the next attempt is told, so that it can bring both together.
+
+Nothing is ever chosen here: a conflict is not resolved by taking a side. The next attempt starts from what landed, with
+both changes before its eyes, so it is what resolves them.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from loopwright.core.accounts import account_named
+from loopwright.core.errors import MergeConflict
+from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.model import Attempt, Plan, Task
+from loopwright.core.verdicts import evidence, keep_start
+from loopwright.engine.checks import Judging, judge
+from loopwright.engine.moves import need
+from loopwright.engine.world import World
+from loopwright.ports import Invocation, Landed, Repository, Tx
+
+_COMMITS: Final = 20
+_FILES: Final = 20
+_THEIRS: Final = 6_000
+_OWN: Final = 6_000
+_PLACES: Final = 3_000
+_NAMES: Final = 2_000
+_FOUND: Final = 4_000
+
+
+async def told_of_conflict(
+    world: World, repository: Repository, plan: Plan, attempt: Attempt, tip: str, conflict: MergeConflict
+) -> str:
+    """Return the evidence of a textual conflict: what landed at these places, and what the attempt did there."""
+    base, mine = need(attempt.base_sha, "a base"), need(attempt.tip_sha, "a snapshot")
+    landed = await repository.landings(tip, since=base, most=_COMMITS)
+    there = [one for one in landed if set(one.paths) & set(conflict.paths)] or landed
+    parts = [
+        f"It changes the same places as work that landed meanwhile: {_named(conflict.paths)}",
+        await _listed(world, there),
+        "What landed there since the attempt began:\n"
+        + await repository.difference(base, tip, paths=conflict.paths, limit=_THEIRS),
+        await _own(repository, base, mine),
+        "The places that collide, as git sees them (the first side is what landed, the second the attempt):\n"
+        + conflict.detail[:_PLACES],
+        "Your workspace has what landed. Do the task again on top of it, so that both hold; drop neither side.",
+    ]
+    return _clean(world, plan, attempt, parts)
+
+
+async def told_of_red(
+    world: World, repository: Repository, ask: Judging, verdict: Verdict, interrupt: asyncio.Event
+) -> tuple[bool, str]:
+    """Say whether an attempt that fails its checks passes them alone, and return the evidence.
+
+    Only what others landed since it began can make that difference, so nothing is asked where nothing landed.
+    """
+    attempt = need(ask.attempt, "an attempt")
+    base, mine = need(attempt.base_sha, "a base"), need(attempt.tip_sha, "a snapshot")
+    if base == ask.before or ask.before is None:
+        return False, evidence(verdict)
+    landed = await repository.landings(ask.before, since=base, most=_COMMITS)
+    alone = Judging(
+        project=ask.project,
+        plan=ask.plan,
+        attempt=attempt,
+        role=ask.role,
+        sha=mine,
+        tree=await repository.tree_of(mine),
+        commands=ask.commands,
+        still_mine=ask.still_mine,
+        before=base,
+        exempt=ask.exempt,
+    )
+    _, by_itself = await judge(world, repository, alone, interrupt)
+    passes = by_itself.status is VerdictStatus.PASSED
+    parts = [evidence(verdict, limit=_FOUND)]
+    if passes:
+        alone_it_passes = "Alone, on the commit that it began with, the attempt passes every check."
+        parts.insert(0, f"{alone_it_passes} Together with what landed meanwhile it does not:")
+    parts.append(await _listed(world, landed))
+    if passes:
+        parts.append(await _own(repository, base, mine))
+        parts.append("Your workspace has what landed. Do the task again on top of it, so that both hold.")
+    return passes, _clean(world, ask.plan, attempt, parts)
+
+
+async def _listed(world: World, landed: Sequence[Landed]) -> str:
+    """Name what landed: whose it is, the commit, and the files."""
+    ids = [one.task_id for one in landed if one.task_id]
+
+    def titles(tx: Tx) -> dict[str, Task]:
+        return {task.id: task for task in tx.find(Task, id=ids)} if ids else {}
+
+    known = await world.store.read(titles)
+    lines = ["Landed since the attempt began:"]
+    for one in landed:
+        task = known.get(one.task_id or "")
+        whose = f"task {task.key} ({task.title})" if task else "a commit that is not of this plan"
+        lines.append(f"- {whose}, commit {one.sha[:12]}: {_named(one.paths)}")
+    return keep_start("\n".join(lines), _NAMES)
+
+
+async def _own(repository: Repository, base: str, mine: str) -> str:
+    changed = await repository.difference(base, mine, limit=_OWN)
+    whole = f"`git diff {base} {mine}` shows all of it"
+    return f"What the attempt itself changed ({whole}; it is kept, but not in your tree):\n{changed}"
+
+
+def _named(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _FILES} more" if len(paths) > _FILES else ""
+    return ", ".join(paths[:_FILES]) + more
+
+
+def _clean(world: World, plan: Plan, attempt: Attempt, parts: Sequence[str]) -> str:
+    """Put the parts together without secrets: a diff may have what an agent wrote into a file."""
+    account = account_named(world.accounts, attempt.agent, attempt.account)
+    given = account.variables if account else {}
+    env = world.environment(plan, Invocation(argv=(), renamed=given), {})
+    secrets = (*world.secrets(env), *(env[name] for name in given if name in env))
+    return world.redact("\n\n".join(part.rstrip() for part in parts), secrets)
