@@ -1,6 +1,6 @@
 """What follows from the entries of a receipt: outcomes, sums and gaps, from its facts and nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -37,7 +37,7 @@ def derive(body: Mapping[str, Any]) -> Json:
             landed=task["landed_sha"] is not None,
             verdict=refused[0] if refused else VerdictStatus.PASSED,
             waits_for_quota=_waits_for_quota(task),
-            capped=bool(GateFiles(**steered).is_capped or known_failures(latest, trees, gate_key(commands))),
+            capped=GateFiles(**steered).is_capped or _is_excused(latest, trees, gate_key(commands)),
         )
     whole = plan_asked(body)
     final = latest.get((plan["result_tree"], gate_key(whole)))
@@ -46,7 +46,7 @@ def derive(body: Mapping[str, Any]) -> Json:
         tasks=list(outcomes.values()),
         final=_found(final, whole),
         cancelled=plan["status"] == PlanState.CANCELLED.value,
-        capped=bool(known_failures(latest, [plan["result_tree"]], gate_key(whole))),
+        capped=_is_excused(latest, [plan["result_tree"]], gate_key(whole)),
     )
     return {
         "outcome": outcome.value,
@@ -70,17 +70,30 @@ def _found(entry: Mapping[str, Any] | None, commands: Sequence[GateCommand]) -> 
     asked = [(c.name, c.command) for c in commands]
     ran = [(c["name"], c["command"]) for c in entry["commands"]]
     counts = entry["checks"]
+    again = {c["command"] for rerun in entry["reruns"] for c in rerun["commands"]}
     clean = all(
-        (c["exit_code"] == 0 or c["known_failures"]) and not c["timed_out"] for c in entry["commands"]
+        not c["timed_out"]
+        and (c["exit_code"] == 0 or c["known_failures"] or (c["flaky"] and c["command"] in again))
+        for c in entry["commands"]
     )
     agrees = asked == ran and clean and counts["passed"] > 0 and not counts["failed"] and not counts["error"]
     return VerdictStatus.FAILED if status is VerdictStatus.PASSED and not agrees else status
 
 
-def known_failures(latest: Mapping[tuple[str, str], Json], trees: Sequence[str], key: str) -> int:
-    """Return how many tests failed on trees that passed nevertheless, because they had failed before the work."""
-    found = [latest[tree, key] for tree in trees if (tree, key) in latest]
-    return sum(command["known_failures"] for entry in found for command in entry["commands"])
+def _is_excused(latest: Mapping[tuple[str, str], Json], trees: Sequence[str | None], key: str) -> bool:
+    """Say whether these trees passed although tests failed: they had failed before the work, or they are flaky."""
+    found = [latest[tree, key] for tree in trees if tree is not None and (tree, key) in latest]
+    return any(
+        command["known_failures"] or command["flaky"] for entry in found for command in entry["commands"]
+    )
+
+
+def gate_outputs(verdict: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """Yield each command that a verdict ran, again where it did, with the directory and position of its output."""
+    yield from ((verdict["run_id"], n, command) for n, command in enumerate(verdict["commands"], 1))
+    for rerun in verdict["reruns"]:
+        directory = f"{verdict['run_id']}/{rerun['folder']}"
+        yield from ((directory, n, command) for n, command in enumerate(rerun["commands"], 1))
 
 
 def gate_files_of(task: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -132,6 +145,11 @@ def _runner_gaps(commands: Sequence[Mapping[str, Any]]) -> list[str]:
     failing = sum(command["known_failures"] for command in commands)
     if failing:
         gaps.append(f"{failing} tests fail on the result that had failed before the plan: they check nothing")
+    flaky = [name for command in commands for name in command["flaky"]]
+    if flaky:
+        gaps.append(
+            f"these failed on the result and passed when they were run again, so they are flaky: {_listed(flaky)}"
+        )
     unseen = [
         command["name"] for command in commands if command["tests"] is None and command["name"] != "setup"
     ]
@@ -167,6 +185,14 @@ def _gate_gaps(task: Mapping[str, Any]) -> list[str]:
     return gaps
 
 
+def _flaky_of(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
+    """Return what was flaky when a task's tree was judged, its gate's files as they were and as they are."""
+    key = gate_key(task_asked(body["plan"], task))
+    trees = (task["tree"], gate_files_of(task)["pinned_tree"])
+    found = [one for one in body["verdicts"] if one["gate_key"] == key and one["tree"] in trees]
+    return sorted({name for one in found for command in one["commands"] for name in command["flaky"]})
+
+
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
@@ -193,6 +219,10 @@ def _gaps(
             by = "gate:all alone checked it" if plan["gates"] else "nothing checked it"
             gaps.append(f"task {task['key']!r} has no acceptance command of its own: {by}")
         gaps += _gate_gaps(task)
+        if landed_by := _flaky_of(body, task):
+            gaps.append(
+                f"task {task['key']!r} landed with checks that failed and then passed on its tree: {_listed(landed_by)}"
+            )
         if task["criteria"]:
             gaps.append(
                 f"task {task['key']!r} has {task['criteria']} criteria in words: only commands were run"

@@ -11,7 +11,8 @@ from loopwright.core.errors import Denied, GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus
-from loopwright.core.gates import with_setup
+from loopwright.core.flakes import FOLDERS, green_commands
+from loopwright.core.gates import setup_command, with_setup
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.policy import GateCommand
@@ -20,6 +21,7 @@ from loopwright.core.verdicts import gate_key, missing_program
 from loopwright.core.witnesses import Baseline, Witnessed, held_against, is_test_runner
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
 from loopwright.engine.moves import MACHINE, move_run
+from loopwright.engine.reruns import Ran, settle
 from loopwright.engine.runs import drive_command
 from loopwright.engine.surroundings import attempt_values, files_to_copy
 from loopwright.engine.world import World
@@ -65,6 +67,8 @@ class Judging:
     """The commit that the work started from: its tests must all be there still."""
     exempt: tuple[str, ...] = ()
     """Files whose tests need not be."""
+    rewritten: tuple[str, ...] = ()
+    """Files whose tests the work changed: that they passed before says nothing of them."""
 
 
 async def judge(
@@ -98,25 +102,80 @@ async def judge(
         verdict = Verdict(status=VerdictStatus.BROKEN, reason="the gate was interrupted")
     denial = denial_in(walls, verdict)
     failure = Failure.ENVIRONMENT if denial is not None else None
+    end, interrupted = ended.exit, ended.interrupted
     if denial is not None:
         verdict = Verdict(status=VerdictStatus.BROKEN, reason=denial, commands=verdict.commands)
     elif verdict.status in _JUDGED:
         before = await _baseline(world, repository, ask, seen, interrupt)
         if before is not None or any(seen):
             verdict = held_against(verdict, seen, before)
+        if verdict.status is VerdictStatus.FAILED and ask.role is not Role.BASELINE:
+            settled = await settle(
+                verdict,
+                seen,
+                before,
+                _Again(world=world, repository=repository, ask=ask, run=run, interrupt=interrupt),
+                setup=setup_command(ask.plan.policy),
+                commands=commands,
+                green_here=await world.store.read(lambda tx: _green_here(tx, ask)),
+                rewritten=_prefixes(ask.rewritten),
+            )
+            verdict, interrupted = settled.verdict, settled.interrupted
+            if settled.exit is not None:
+                end = replace(end, ended_at=settled.exit.ended_at)
     record = await world.store.transact(
-        f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, ended.exit, failure)
+        f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, end, failure)
     )
     try:
         await repository.remove_workspace(tree_path)
     except (GitFailed, UserError, OSError) as trouble:
         # The verdict stands whatever the gate left behind (files of another user, for example).
         log.warning("tree of a gate kept", extra={"run": run.id, "why": str(trouble)})
-    if ended.interrupted:
+    if interrupted:
         raise Interrupted
     if denial is not None:
         raise Denied(denial)
     return record, verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again:
+    """Runs commands of one gate run once more, recorded beside it."""
+
+    world: World
+    repository: Repository
+    ask: Judging
+    run: Run
+    interrupt: asyncio.Event
+
+    async def __call__(
+        self, folder: str, commands: tuple[GateCommand, ...], *, only: frozenset[str], fresh: bool
+    ) -> Ran:
+        world, ask = self.world, self.ask
+        tree = world.paths.tree(self.run.id)
+        request, _ = await gate_request(
+            world, ask.project, ask.plan, ask.attempt, self.run, tree, commands, folder=folder
+        )
+        request = replace(request, only=only)
+        if fresh and world.keepers.look(request.directory).state == "absent":
+            # What the first run left behind could make the second one pass.
+            await self.repository.remove_workspace(tree)
+            await self.repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
+        ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=self.interrupt)
+        if ended.exit.ended_by == "lost":
+            await world.keepers.sweep(self.run.id)
+        return Ran(
+            verdict=world.gate.verdict(request, ended.exit),
+            seen=world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands),
+            exit=ended.exit,
+            interrupted=ended.interrupted,
+        )
+
+
+def _green_here(tx: Tx, ask: Judging) -> frozenset[str]:
+    """Return the commands that passed on exactly this tree before."""
+    known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree)
+    return frozenset(command for record in known for command in green_commands(record.verdict))
 
 
 def denial_in(walls: Walls, verdict: Verdict) -> str | None:
@@ -190,16 +249,22 @@ async def gate_request(
     run: Run,
     tree: Path,
     commands: tuple[GateCommand, ...],
+    *,
+    folder: str = "",
 ) -> tuple[GateRequest, Walls]:
-    """Say what a gate needs to run these commands in this tree, and what contains them."""
+    """Say what a gate needs to run these commands in this tree, and what contains them.
+
+    `folder` is where in the run's directory it is recorded, when they are run again.
+    """
+    directory = world.paths.run(run.id) / folder
     values = {**world.workspace_values(tree), **attempt_values(world, plan, attempt), "CI": "true"}
     # What a setup command makes in a workspace may remember where HOME was, so the agent's is at the same place.
     subject = attempt.id if attempt is not None and run.role is Role.SETUP else run.id
     env, view = world.home_view(world.environment(plan, None, values), None, world.paths.user(subject))
-    sandbox = sandbox_of(world, run)
+    sandbox = sandbox_of(world, run, directory)
     request = GateRequest(
         run_id=run.id,
-        directory=world.paths.run(run.id),
+        directory=directory,
         tree=tree / project.subfolder,
         commands=commands,
         env=env,
@@ -251,9 +316,15 @@ async def _gate_run(world: World, ask: Judging) -> Run:
 
     run, stale = await world.store.transact(f"{ask.role.value}.start", create)
     for old in stale:
-        if world.keepers.look(world.paths.run(old.id)).state == "alive":
-            await world.keepers.end(world.paths.run(old.id), polite=False)
+        await end_keepers(world, old)
     return run
+
+
+async def end_keepers(world: World, run: Run) -> None:
+    """End what still runs of a gate run, commands that are run again among it."""
+    for directory in (world.paths.run(run.id) / folder for folder in ("", *FOLDERS)):
+        if world.keepers.look(directory).state == "alive":
+            await world.keepers.end(directory, polite=False)
 
 
 def _record(
