@@ -47,7 +47,8 @@ def suspects(
     work started from, it must not be one that the work wrote itself: `rewritten` says how the ids of those begin.
     """
     found = []
-    for n, (result, saw) in enumerate(zip(verdict.commands, seen, strict=True), 1):
+    # A gate that tells nothing of its commands names none to run again.
+    for n, (result, saw) in enumerate(zip(verdict.commands, seen, strict=False), 1):
         prefix = command_id(n, result.name)
         bad = [check for check in verdict.checks if is_bad(check) and is_of(check, prefix)]
         if not bad and not result.refused:

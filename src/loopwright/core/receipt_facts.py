@@ -105,7 +105,7 @@ def gate_files_of(task: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
     """Return the commands that a receipt's task had to pass."""
-    return after_setup(_setup(plan), each_once(_read(task["acceptance"]), _read(plan["gates"])))
+    return after_setup(setup_of(plan), each_once(_read(task["acceptance"]), _read(plan["gates"])))
 
 
 def plan_asked(body: Mapping[str, Any]) -> Commands:
@@ -113,10 +113,16 @@ def plan_asked(body: Mapping[str, Any]) -> Commands:
     plan = body["plan"]
     wanted = [task for task in body["tasks"] if task["status"] != TaskState.CANCELLED.value]
     acceptance = [command for task in wanted for command in task["acceptance"]]
-    return after_setup(_setup(plan), each_once(_read(plan["gates"]), _read(acceptance)))
+    return after_setup(setup_of(plan), each_once(_read(plan["gates"]), _read(acceptance)))
 
 
-def _setup(plan: Mapping[str, Any]) -> GateCommand | None:
+def gates_asked(plan: Mapping[str, Any]) -> Commands:
+    """Return the commands that were run on the tree that a receipt's plan started from."""
+    return after_setup(setup_of(plan), _read(plan["gates"]))
+
+
+def setup_of(plan: Mapping[str, Any]) -> GateCommand | None:
+    """Return the command that made every tree of a receipt's plan ready."""
     return GateCommand(**plan["setup"]) if plan["setup"] else None
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.policy import GateCommand
 from loopwright.core.verdicts import command_id, is_bad, is_of, judged_again
 
 NO_END: Final = "the test runner did not come to its end"
@@ -44,6 +45,18 @@ class Baseline:
 def is_test_runner(command: str) -> bool:
     """Say whether a command names a test runner that can be seen from inside."""
     return _RUNNERS.search(command) is not None
+
+
+def is_compared(
+    gates: Iterable[GateCommand], ran: Iterable[GateCommand], seen: Iterable[Witnessed | None]
+) -> bool:
+    """Say whether there is something to compare with how it was before.
+
+    There is when tests were seen in one of the project's gates, or when a gate is a test runner by its name.
+    """
+    named = {gate.command for gate in gates}
+    in_gates = any(one for one, command in zip(seen, ran, strict=True) if command.command in named)
+    return in_gates or any(map(is_test_runner, named))
 
 
 def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Baseline | None) -> Verdict:

@@ -18,7 +18,7 @@ from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictReco
 from loopwright.core.policy import GateCommand
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key, missing_program
-from loopwright.core.witnesses import Baseline, Witnessed, held_against, is_test_runner
+from loopwright.core.witnesses import Baseline, Witnessed, held_against, is_compared
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
 from loopwright.engine.moves import MACHINE, move_run
 from loopwright.engine.reruns import Ran, settle
@@ -118,7 +118,7 @@ async def judge(
                 setup=setup_command(ask.plan.policy),
                 commands=commands,
                 green_here=await world.store.read(lambda tx: _green_here(tx, ask)),
-                rewritten=_prefixes(ask.rewritten),
+                rewritten=id_prefixes(ask.rewritten),
             )
             verdict, interrupted = settled.verdict, settled.interrupted
             if settled.exit is not None:
@@ -149,7 +149,7 @@ class _Again:
     interrupt: asyncio.Event
 
     async def __call__(
-        self, folder: str, commands: tuple[GateCommand, ...], *, only: frozenset[str], fresh: bool
+        self, folder: str, commands: tuple[GateCommand, ...], /, *, only: frozenset[str], fresh: bool
     ) -> Ran:
         world, ask = self.world, self.ask
         tree = world.paths.tree(self.run.id)
@@ -193,14 +193,8 @@ async def _baseline(
     seen: Sequence[Witnessed | None],
     interrupt: asyncio.Event,
 ) -> Baseline | None:
-    """Return what the project's gates saw on the tree that the work started from; they run there once.
-
-    Only if there is something to compare: tests were seen in a gate now, or a gate is a test runner by its name.
-    """
-    gates = {gate.command for gate in ask.plan.gates}
-    ran = with_setup(ask.plan, ask.commands)
-    in_gates = any(one for one, command in zip(seen, ran, strict=True) if command.command in gates)
-    if ask.before is None or not (in_gates or any(map(is_test_runner, gates))):
+    """Return what the project's gates saw on the tree that the work started from; they run there once."""
+    if ask.before is None or not is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen):
         return None
     tree = await repository.tree_of(ask.before)
     if tree == ask.tree:
@@ -220,7 +214,7 @@ async def _baseline(
         )
         record, _ = await judge(world, repository, asked, interrupt)
         before = _seen_by(world, ask.plan, record) if record is not None else None
-    return None if before is None else Baseline(seen=before, exempt=_prefixes(ask.exempt))
+    return None if before is None else Baseline(seen=before, exempt=id_prefixes(ask.exempt))
 
 
 def _seen_by(world: World, plan: Plan, record: VerdictRecord) -> dict[str, Witnessed] | None:
@@ -234,7 +228,7 @@ def _seen_by(world: World, plan: Plan, record: VerdictRecord) -> dict[str, Witne
     return {command: one for command, one in zip(ran, found, strict=True) if one is not None}
 
 
-def _prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
+def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return how the ids of tests in these files begin: with the path, or with the name of the module."""
     stems = [path.removesuffix(".py") for path in paths]
     dotted = [f"{stem.replace('/', '.')}." for stem in stems]

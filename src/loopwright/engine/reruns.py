@@ -27,7 +27,7 @@ class Again(Protocol):
     """Runs commands once more on the same tree; asked twice for the same folder, it runs them once."""
 
     async def __call__(
-        self, folder: str, commands: tuple[GateCommand, ...], *, only: frozenset[str], fresh: bool
+        self, folder: str, commands: tuple[GateCommand, ...], /, *, only: frozenset[str], fresh: bool
     ) -> Ran:
         """Run `only` these tests where the runner can, or all; in a `fresh` workspace, or where they ran before."""
 

@@ -45,7 +45,7 @@ class Again:
     asked: list[tuple[str, list[str], list[str], bool]] = field(default_factory=list)
 
     async def __call__(
-        self, folder: str, commands: tuple[GateCommand, ...], *, only: frozenset[str], fresh: bool
+        self, folder: str, commands: tuple[GateCommand, ...], /, *, only: frozenset[str], fresh: bool
     ) -> Ran:
         self.asked.append((folder, [one.name for one in commands], sorted(only), fresh))
         return self.answers.pop(0)
