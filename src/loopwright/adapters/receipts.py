@@ -152,8 +152,8 @@ def _outputs(receipt: Mapping[str, Any], evidence: Path | None) -> tuple[dict[st
 
 def read_evidence(evidence: Path, wanted: Recorded) -> bytes | str:
     """Return what was recorded; a text says why the whole of it cannot be had."""
-    run_id, _, part = wanted.key.partition("/")
-    directory = evidence / run_id
+    folder, _, part = wanted.key.rpartition("/")
+    directory = evidence / folder
     if part == "output":
         pieces = sorted((directory / places.OUTPUT).glob("*"))
         if not (directory / places.OUTPUT).is_dir():

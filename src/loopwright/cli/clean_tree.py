@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,14 +21,27 @@ from loopwright.core.errors import UserError
 from loopwright.core.findings import Verdict
 from loopwright.core.ids import Kind
 from loopwright.core.policy import GateCommand
+from loopwright.core.witnesses import Witnessed
 from loopwright.engine.checks import denial_in
 from loopwright.engine.containing import Shared, contain_gate
 from loopwright.engine.surroundings import CACHES
 from loopwright.engine.world import HomePaths
-from loopwright.ports import GateRequest
+from loopwright.ports import Exit, GateRequest
 
 FOLDER: Final = "trials"
 """Below the home, so that the gates are run on the disk that workspaces will be on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What running commands in a clean tree gave."""
+
+    verdict: Verdict
+    seen: Sequence[Witnessed | None]
+    """What was seen inside their test runners."""
+    exit: Exit
+    denial: str | None
+    """What the sandbox refused to a command that failed."""
 
 
 class CleanTree:
@@ -53,8 +67,8 @@ class CleanTree:
         self._keepers = ProcessKeepers()
         self._gate = CommandGate(secrets=secret_values(self._env))
 
-    async def judge(self, commands: tuple[GateCommand, ...]) -> tuple[Verdict, str | None]:
-        """Run the commands as a gate does; return its verdict, and what the sandbox refused to one that failed."""
+    async def judge(self, commands: tuple[GateCommand, ...], *, only: frozenset[str] = frozenset()) -> Trial:
+        """Run the commands as a gate does: all of their tests, or `only` these."""
         run_id = new_id(Kind.RUN)
         request = GateRequest(
             run_id=run_id,
@@ -63,6 +77,7 @@ class CleanTree:
             commands=commands,
             env=self._env,
             home=self._sandbox.view(self._view),
+            only=only,
         )
         request, walls = contain_gate(self._sandbox, request, self.tree, self._shared)
         await self._keepers.start(self._gate.spec(request))
@@ -73,7 +88,12 @@ class CleanTree:
             await self._keepers.end(request.directory, polite=False)
             await self._keepers.sweep(run_id)
         verdict = self._gate.verdict(request, ended)
-        return verdict, denial_in(walls, verdict)
+        return Trial(
+            verdict=verdict,
+            seen=self._gate.witnessed(request.directory, len(commands)) or [None] * len(commands),
+            exit=ended,
+            denial=denial_in(walls, verdict),
+        )
 
     def close(self) -> None:
         """Let go of what starts keepers."""

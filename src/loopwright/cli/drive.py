@@ -17,6 +17,7 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
 from loopwright.cli.table import exit_code
 from loopwright.config.resolve import Settings
+from loopwright.core.flakes import FOLDERS
 from loopwright.core.model import Attempt, Loop, Plan, Run
 from loopwright.core.states import LoopState, RunState
 from loopwright.engine import commands
@@ -193,7 +194,7 @@ async def end_agents(world: World, plan_id: str) -> None:
     runs = await world.store.read(
         lambda tx: tx.find(Run, plan_id=plan_id, host_id=world.me.host_id, state=RunState.RUNNING)
     )
-    folders = [world.paths.run(run.id) for run in runs]
+    folders = [world.paths.run(run.id) / folder for run in runs for folder in ("", *FOLDERS)]
     started = [folder for folder in folders if world.keepers.look(folder).state != "absent"]
     await asyncio.gather(*(world.keepers.end(folder, polite=False) for folder in started))
 

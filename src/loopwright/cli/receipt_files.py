@@ -45,12 +45,12 @@ def export(receipt: dict[str, Any], folder: Path, runs: Path) -> list[str]:
     for one in recorded(receipt):
         if one.size is None:
             continue  # what agents were told and said stays at home
-        run_id, _, position = one.key.partition("/")
+        directory, _, position = one.key.rpartition("/")
         kept = read_evidence(runs, one)
         if isinstance(kept, str):
             missing.append(f"{one.what} ({one.key}): {kept}")
             continue
-        target = folder / EVIDENCE / run_id / "gate" / f"{position}.out"
+        target = folder / EVIDENCE / directory / "gate" / f"{position}.out"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(kept)
     text = render(receipt)

@@ -284,6 +284,11 @@ def _landed(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
         lines.append(Text("  none: it landed without proof", style="yellow"))
     elif len(last.checks) > _MOST:
         lines.append(Text(f"  and {len(last.checks) - _MOST} more", style="dim"))
+    flaky = [name for one in last.commands for name in one.flaky] if last else []
+    if flaky:
+        more = f" and {len(flaky) - 3} more" if len(flaky) > 3 else ""
+        told = f"flaky, failed and then passed on the same tree: {', '.join(map(_flat, flaky[:3]))}{more}"
+        lines.append(Text(f"  {told}", style="yellow"))
     return [*lines, Text(), *_attempts(detail, changes, _LEVELS[0].attempts)]
 
 

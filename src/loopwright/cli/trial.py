@@ -72,9 +72,9 @@ async def try_gates(place: Place, sha: str, detected: Detected, settings: Settin
 
 
 async def _ran(tree: CleanTree, command: GateCommand) -> Ran:
-    verdict, denial = await tree.judge((command,))
-    ran = _judged(verdict)
-    return replace(ran, reason=denial) if denial is not None else ran
+    tried = await tree.judge((command,))
+    ran = _judged(tried.verdict)
+    return replace(ran, reason=tried.denial) if tried.denial is not None else ran
 
 
 def _judged(verdict: Verdict) -> Ran:

@@ -49,11 +49,29 @@ class CommandResult:
     """How many tests were seen to run inside of it; None when nothing could be seen there."""
     known_failures: int = 0
     """Tests that failed, all of which had failed before the work: it did not end with 0 because of them."""
+    flaky: tuple[str, ...] = ()
+    """Tests that failed and then passed on the same tree, or its own name where no tests could be seen."""
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether it passes although something in it failed: what passed this way is not proven without gaps."""
+        return bool(self.known_failures or self.flaky)
 
     @property
     def refused(self) -> bool:
         """Whether it speaks against the tree."""
-        return self.timed_out or (self.exit_code != 0 and not self.known_failures)
+        return self.timed_out or (self.exit_code != 0 and not self.is_excused)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rerun:
+    """Commands that were run once more on the same tree within one gate run, because they may have failed by chance."""
+
+    folder: str
+    """Where it is recorded, in the run's directory."""
+    alone: bool
+    """Whether only the tests that had failed were run; else everything, in a fresh workspace."""
+    commands: tuple[CommandResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,3 +82,4 @@ class Verdict:
     checks: tuple[Check, ...] = ()
     commands: tuple[CommandResult, ...] = ()
     reason: str = ""
+    reruns: tuple[Rerun, ...] = ()

@@ -1,6 +1,6 @@
 """What follows from the entries of a receipt: outcomes, sums and gaps, from its facts and nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ def derive(body: Mapping[str, Any]) -> Json:
             landed=task["landed_sha"] is not None,
             verdict=refused[0] if refused else VerdictStatus.PASSED,
             waits_for_quota=_waits_for_quota(task),
-            capped=bool(GateFiles(**steered).is_capped or known_failures(latest, trees, gate_key(commands))),
+            capped=GateFiles(**steered).is_capped or _is_excused(latest, trees, gate_key(commands)),
         )
     whole = plan_asked(body)
     final = latest.get((plan["result_tree"], gate_key(whole)))
@@ -47,7 +47,7 @@ def derive(body: Mapping[str, Any]) -> Json:
         tasks=list(outcomes.values()),
         final=_found(final, whole),
         cancelled=plan["status"] == PlanState.CANCELLED.value,
-        capped=bool(known_failures(latest, [plan["result_tree"]], gate_key(whole))),
+        capped=_is_excused(latest, [plan["result_tree"]], gate_key(whole)),
     )
     return {
         "outcome": outcome.value,
@@ -71,17 +71,30 @@ def _found(entry: Mapping[str, Any] | None, commands: Sequence[GateCommand]) -> 
     asked = [(c.name, c.command) for c in commands]
     ran = [(c["name"], c["command"]) for c in entry["commands"]]
     counts = entry["checks"]
+    again = {c["command"] for rerun in entry["reruns"] for c in rerun["commands"]}
     clean = all(
-        (c["exit_code"] == 0 or c["known_failures"]) and not c["timed_out"] for c in entry["commands"]
+        not c["timed_out"]
+        and (c["exit_code"] == 0 or c["known_failures"] or (c["flaky"] and c["command"] in again))
+        for c in entry["commands"]
     )
     agrees = asked == ran and clean and counts["passed"] > 0 and not counts["failed"] and not counts["error"]
     return VerdictStatus.FAILED if status is VerdictStatus.PASSED and not agrees else status
 
 
-def known_failures(latest: Mapping[tuple[str, str], Json], trees: Sequence[str], key: str) -> int:
-    """Return how many tests failed on trees that passed nevertheless, because they had failed before the work."""
-    found = [latest[tree, key] for tree in trees if (tree, key) in latest]
-    return sum(command["known_failures"] for entry in found for command in entry["commands"])
+def _is_excused(latest: Mapping[tuple[str, str], Json], trees: Sequence[str | None], key: str) -> bool:
+    """Say whether these trees passed although tests failed: they had failed before the work, or they are flaky."""
+    found = [latest[tree, key] for tree in trees if tree is not None and (tree, key) in latest]
+    return any(
+        command["known_failures"] or command["flaky"] for entry in found for command in entry["commands"]
+    )
+
+
+def gate_outputs(verdict: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """Yield each command that a verdict ran, again where it did, with the directory and position of its output."""
+    yield from ((verdict["run_id"], n, command) for n, command in enumerate(verdict["commands"], 1))
+    for rerun in verdict["reruns"]:
+        directory = f"{verdict['run_id']}/{rerun['folder']}"
+        yield from ((directory, n, command) for n, command in enumerate(rerun["commands"], 1))
 
 
 def gate_files_of(task: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -99,7 +112,7 @@ def strayed_in(task: Mapping[str, Any]) -> tuple[str, ...]:
 
 def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
     """Return the commands that a receipt's task had to pass."""
-    return after_setup(_setup(plan), each_once(_read(task["acceptance"]), _read(plan["gates"])))
+    return after_setup(setup_of(plan), each_once(_read(task["acceptance"]), _read(plan["gates"])))
 
 
 def plan_asked(body: Mapping[str, Any]) -> Commands:
@@ -107,10 +120,16 @@ def plan_asked(body: Mapping[str, Any]) -> Commands:
     plan = body["plan"]
     wanted = [task for task in body["tasks"] if task["status"] != TaskState.CANCELLED.value]
     acceptance = [command for task in wanted for command in task["acceptance"]]
-    return after_setup(_setup(plan), each_once(_read(plan["gates"]), _read(acceptance)))
+    return after_setup(setup_of(plan), each_once(_read(plan["gates"]), _read(acceptance)))
 
 
-def _setup(plan: Mapping[str, Any]) -> GateCommand | None:
+def gates_asked(plan: Mapping[str, Any]) -> Commands:
+    """Return the commands that were run on the tree that a receipt's plan started from."""
+    return after_setup(setup_of(plan), _read(plan["gates"]))
+
+
+def setup_of(plan: Mapping[str, Any]) -> GateCommand | None:
+    """Return the command that made every tree of a receipt's plan ready."""
     return GateCommand(**plan["setup"]) if plan["setup"] else None
 
 
@@ -139,6 +158,11 @@ def _runner_gaps(commands: Sequence[Mapping[str, Any]]) -> list[str]:
     failing = sum(command["known_failures"] for command in commands)
     if failing:
         gaps.append(f"{failing} tests fail on the result that had failed before the plan: they check nothing")
+    flaky = [name for command in commands for name in command["flaky"]]
+    if flaky:
+        gaps.append(
+            f"these failed on the result and passed when they were run again, so they are flaky: {_listed(flaky)}"
+        )
     unseen = [
         command["name"] for command in commands if command["tests"] is None and command["name"] != "setup"
     ]
@@ -174,6 +198,14 @@ def _gate_gaps(task: Mapping[str, Any]) -> list[str]:
     return gaps
 
 
+def _flaky_of(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
+    """Return what was flaky when a task's tree was judged, its gate's files as they were and as they are."""
+    key = gate_key(task_asked(body["plan"], task))
+    trees = (task["tree"], gate_files_of(task)["pinned_tree"])
+    found = [one for one in body["verdicts"] if one["gate_key"] == key and one["tree"] in trees]
+    return sorted({name for one in found for command in one["commands"] for name in command["flaky"]})
+
+
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
@@ -202,6 +234,10 @@ def _gaps(
         gaps += _gate_gaps(task)
         if outside := strayed_in(task):
             gaps.append(f"task {task['key']!r} changed files outside of its scope: {_listed(outside)}")
+        if landed_by := _flaky_of(body, task):
+            gaps.append(
+                f"task {task['key']!r} landed with checks that failed and then passed on its tree: {_listed(landed_by)}"
+            )
         if task["criteria"]:
             gaps.append(
                 f"task {task['key']!r} has {task['criteria']} criteria in words: only commands were run"

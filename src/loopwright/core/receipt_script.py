@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from loopwright.core.receipt_facts import plan_asked, task_asked
+from loopwright.core.receipt_facts import gate_outputs, plan_asked, task_asked
 from loopwright.core.verdicts import gate_key
 
 _HEAD: Final = """\
@@ -143,19 +143,19 @@ def check_script(receipt: Mapping[str, Any], text: str, *, name: str) -> str:
         told = (task["landed_sha"], task["parent_sha"], task["tree"], task["diff_sha256"])
         words = (f"task {task['key']}", *(one or "" for one in told))
         parts.append(" ".join(("landed", *map(shlex.quote, words))))
-    for run_id, n, sha256 in outputs(receipt):
-        parts.append(f"output {run_id} {n} {shlex.quote(sha256)}")
+    for directory, n, sha256 in outputs(receipt):
+        parts.append(f"output {directory} {n} {shlex.quote(sha256)}")
     return "\n".join(parts) + _TAIL.format(facts="".join(f" {line}\n" for line in _facts(receipt)))
 
 
 def outputs(receipt: Mapping[str, Any]) -> Iterator[tuple[str, int, str]]:
-    """Yield each recorded output of a gate that the receipt names: its run, its position and its hash."""
+    """Yield each recorded output of a gate that the receipt names: its directory, its position and its hash."""
     seen: set[tuple[str, int]] = set()
     for verdict in receipt["verdicts"]:
-        for n, command in enumerate(verdict["commands"], 1):
-            if (verdict["run_id"], n) not in seen:
-                seen.add((verdict["run_id"], n))
-                yield verdict["run_id"], n, command["output_sha256"]
+        for directory, n, command in gate_outputs(verdict):
+            if (directory, n) not in seen:
+                seen.add((directory, n))
+                yield directory, n, command["output_sha256"]
 
 
 def _facts(receipt: Mapping[str, Any]) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from loopwright.core import ids
 from loopwright.core.findings import CheckStatus, VerdictStatus
+from loopwright.core.flakes import FOLDERS
 from loopwright.core.receipt_facts import USAGE
 from loopwright.core.states import PlanState, TaskState
 
@@ -93,6 +94,7 @@ _RAN: Final[dict[str, Any]] = {
     "output_bytes": _count,
     "tests": _maybe(_count),
     "known_failures": _count,
+    "flaky": _texts,
 }
 _RECEIPT: Final[dict[str, Any]] = {
     "schema": _one_of((SCHEMA,)),
@@ -145,6 +147,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "status": _one_of([*VerdictStatus]),
             "checks": {status.value: _count for status in CheckStatus},
             "commands": [_RAN],
+            "reruns": [{"folder": _one_of(FOLDERS), "alone": _flag, "commands": [_RAN]}],
         }
     ],
     "runs": [

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from loopwright.core.documents import plain, readable
 from loopwright.core.failures import Failure
-from loopwright.core.findings import CheckStatus
+from loopwright.core.findings import CheckStatus, CommandResult
 from loopwright.core.gates import setup_command
 from loopwright.core.model import Attempt, Plan, Project, Run, Task, VerdictRecord
 from loopwright.core.policy import GateCommand
-from loopwright.core.receipt_facts import USAGE, Json, derive
+from loopwright.core.receipt_facts import USAGE, Json, derive, gate_outputs
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
 from loopwright.core.verdicts import is_bad
 
@@ -166,7 +166,8 @@ class Recorded:
     """Something that was recorded while the plan ran, and is in the home's run files."""
 
     key: str
-    """`<run id>/<position>` for the output of a gate's command, `<run id>/output` or `<run id>/prompt`."""
+    """`<run id>/<position>` for the output of a gate's command, with a folder between where it was run again;
+    `<run id>/output` or `<run id>/prompt`."""
     what: str
     """In plain words."""
     sha256: str
@@ -177,9 +178,9 @@ class Recorded:
 def recorded(receipt: Mapping[str, Any]) -> Iterator[Recorded]:
     """Yield what the receipt knows of the recordings of its runs."""
     for verdict in receipt["verdicts"]:
-        for n, command in enumerate(verdict["commands"], 1):
+        for directory, n, command in gate_outputs(verdict):
             yield Recorded(
-                key=f"{verdict['run_id']}/{n}",
+                key=f"{directory}/{n}",
                 what=f"the recorded output of {command['name']!r}",
                 sha256=command["output_sha256"],
                 size=command["output_bytes"],
@@ -286,12 +287,21 @@ def _verdict(record: VerdictRecord) -> Json:
             {"name": c.name, "status": c.status.value, "message": c.message.partition("\n")[0][:200]}
             for c in bad[:_MAX_BAD]
         ],
-        "commands": [
-            {key: value for key, value in asdict(command).items() if key != "tail"}
-            for command in verdict.commands
+        "commands": [_ran(command) for command in verdict.commands],
+        "reruns": [
+            {
+                "folder": rerun.folder,
+                "alone": rerun.alone,
+                "commands": [_ran(command) for command in rerun.commands],
+            }
+            for rerun in verdict.reruns
         ],
         **_moments(record, "created_at"),
     }
+
+
+def _ran(command: CommandResult) -> Json:
+    return {key: value for key, value in plain(command).items() if key != "tail"}
 
 
 def _run(run: Run) -> Json:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.model import Outcome
@@ -51,6 +51,11 @@ def gate_key(commands: Sequence[GateCommand]) -> str:
 def is_bad(check: Check) -> bool:
     """Say whether a check speaks against the tree."""
     return check.status in _BAD
+
+
+def is_of(check: Check, prefix: str) -> bool:
+    """Say whether a check is of the command with this id."""
+    return check.id == prefix or check.id.startswith(f"{prefix}/")
 
 
 def command_id(position: int, name: str) -> str:
@@ -101,6 +106,23 @@ def judge(checks: Sequence[Check], commands: Sequence[CommandResult]) -> Verdict
     status = VerdictStatus.FAILED if bad or refused or not unique else VerdictStatus.PASSED
     reason = f"{bad} of {len(unique)} checks failed" if status is VerdictStatus.FAILED else ""
     return Verdict(status=status, checks=bounded(unique), commands=tuple(commands), reason=reason)
+
+
+def judged_again(
+    verdict: Verdict, checks: Sequence[Check], commands: Sequence[CommandResult], **more: Any
+) -> Verdict:
+    """Return a verdict with other checks and commands, and what follows from them."""
+    bad = sum(map(is_bad, checks))
+    refused = any(command.refused for command in commands)
+    status = VerdictStatus.FAILED if bad or refused else VerdictStatus.PASSED
+    reason = (
+        (f"{bad} of {len(checks)} checks failed" if bad else verdict.reason)
+        if status is VerdictStatus.FAILED
+        else ""
+    )
+    return replace(
+        verdict, status=status, checks=bounded(checks), commands=tuple(commands), reason=reason, **more
+    )
 
 
 def missing_program(verdict: Verdict) -> str:

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
-from loopwright.core.verdicts import bounded, command_id, is_bad
+from loopwright.core.policy import GateCommand
+from loopwright.core.verdicts import command_id, is_bad, is_of, judged_again
 
 NO_END: Final = "the test runner did not come to its end"
 NOTHING: Final = "no tests were collected"
+WITNESS: Final = "witness"
+"""In the ids of checks that say what speaks against a run of tests, besides tests that failed."""
 _SHOWN: Final = 10
 _RUNNERS: Final = re.compile(r"\bpy\.?test\b|\s-m\s+unittest\b|\bnode\b[^;&|]*\s--test\b")
 
@@ -44,6 +47,18 @@ def is_test_runner(command: str) -> bool:
     return _RUNNERS.search(command) is not None
 
 
+def is_compared(
+    gates: Iterable[GateCommand], ran: Iterable[GateCommand], seen: Iterable[Witnessed | None]
+) -> bool:
+    """Say whether there is something to compare with how it was before.
+
+    There is when tests were seen in one of the project's gates, or when a gate is a test runner by its name.
+    """
+    named = {gate.command for gate in gates}
+    in_gates = any(one for one, command in zip(seen, ran, strict=True) if command.command in named)
+    return in_gates or any(map(is_test_runner, named))
+
+
 def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Baseline | None) -> Verdict:
     """Hold a gate's verdict against what was seen inside its test runners, and against how it was before the work.
 
@@ -62,13 +77,13 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
         if found is not None:
             new = found.failed - (base.failed if base is not None else frozenset())
             if new and result.exit_code == 0:
-                said.append(f"{_tests(new)} failed, though the command ended with 0: {_some(new)}")
+                said.append(f"{counted(new)} failed, though the command ended with 0: {listed(new)}")
             if base is not None and not new and not said and found.failed and not result.timed_out:
                 known = len(found.failed)
                 checks = [_known(check, prefix) for check in checks]
         checks += [
             Check(
-                id=f"{prefix}/witness {k}",
+                id=f"{prefix}/{WITNESS} {k}",
                 name=f"{result.name}: {words}",
                 status=CheckStatus.FAILED,
                 message=words,
@@ -77,17 +92,7 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
         ]
         count = None if found is None else len(found.passed | found.failed | found.skipped)
         commands.append(replace(result, tests=count, known_failures=known))
-    bad = sum(map(is_bad, checks))
-    refused = any(command.refused for command in commands)
-    status = VerdictStatus.FAILED if bad or refused else VerdictStatus.PASSED
-    reason = f"{bad} of {len(checks)} checks failed" if status is VerdictStatus.FAILED else ""
-    return replace(
-        verdict,
-        status=status,
-        checks=bounded(checks),
-        commands=tuple(commands),
-        reason=reason or (verdict.reason if status is VerdictStatus.FAILED else ""),
-    )
+    return judged_again(verdict, checks, commands)
 
 
 def _objections(found: Witnessed | None, base: Witnessed | None, exempt: Iterable[str]) -> list[str]:
@@ -108,25 +113,27 @@ def _objections(found: Witnessed | None, base: Witnessed | None, exempt: Iterabl
     ):
         if ids:
             said.append(
-                f"{_tests(ids)} that passed before {'is' if len(ids) == 1 else 'are'} {name}: {_some(ids)}"
+                f"{counted(ids)} that passed before {'is' if len(ids) == 1 else 'are'} {name}: {listed(ids)}"
             )
     return said
 
 
 def _known(check: Check, prefix: str) -> Check:
     """Take a failure that was there before off the work's account; it is no pass either."""
-    if not is_bad(check) or not (check.id == prefix or check.id.startswith(f"{prefix}/")):
+    if not is_bad(check) or not is_of(check, prefix):
         return check
     return replace(
         check, status=CheckStatus.SKIPPED, message=f"it failed before this work too\n{check.message}"
     )
 
 
-def _tests(ids: Iterable[str]) -> str:
+def counted(ids: Iterable[str]) -> str:
+    """Say how many tests there are."""
     count = len(list(ids))
     return f"{count} test{'s' * (count != 1)}"
 
 
-def _some(ids: Iterable[str]) -> str:
+def listed(ids: Iterable[str]) -> str:
+    """Name tests, as many as a person reads."""
     named = sorted(ids)
     return ", ".join(named[:_SHOWN]) + (f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else "")

@@ -11,15 +11,17 @@ from loopwright.core.errors import Denied, GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus
-from loopwright.core.gates import with_setup
+from loopwright.core.flakes import FOLDERS, green_commands
+from loopwright.core.gates import setup_command, with_setup
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.policy import GateCommand
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key, missing_program
-from loopwright.core.witnesses import Baseline, Witnessed, held_against, is_test_runner
+from loopwright.core.witnesses import Baseline, Witnessed, held_against, is_compared
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
 from loopwright.engine.moves import MACHINE, move_run
+from loopwright.engine.reruns import Ran, settle
 from loopwright.engine.runs import drive_command
 from loopwright.engine.surroundings import attempt_values, files_to_copy
 from loopwright.engine.world import World
@@ -66,6 +68,8 @@ class Judging:
     """The commit that the work started from: its tests must all be there still."""
     exempt: tuple[str, ...] = ()
     """Files whose tests need not be."""
+    rewritten: tuple[str, ...] = ()
+    """Files whose tests the work changed: that they passed before says nothing of them."""
 
 
 async def judge(
@@ -99,25 +103,80 @@ async def judge(
         verdict = Verdict(status=VerdictStatus.BROKEN, reason="the gate was interrupted")
     denial = denial_in(walls, verdict)
     failure = Failure.ENVIRONMENT if denial is not None else None
+    end, interrupted = ended.exit, ended.interrupted
     if denial is not None:
         verdict = Verdict(status=VerdictStatus.BROKEN, reason=denial, commands=verdict.commands)
     elif verdict.status in _JUDGED:
         before = await _baseline(world, repository, ask, seen, interrupt)
         if before is not None or any(seen):
             verdict = held_against(verdict, seen, before)
+        if verdict.status is VerdictStatus.FAILED and ask.role is not Role.BASELINE:
+            settled = await settle(
+                verdict,
+                seen,
+                before,
+                _Again(world=world, repository=repository, ask=ask, run=run, interrupt=interrupt),
+                setup=setup_command(ask.plan.policy),
+                commands=commands,
+                green_here=await world.store.read(lambda tx: _green_here(tx, ask)),
+                rewritten=id_prefixes(ask.rewritten),
+            )
+            verdict, interrupted = settled.verdict, settled.interrupted
+            if settled.exit is not None:
+                end = replace(end, ended_at=settled.exit.ended_at)
     record = await world.store.transact(
-        f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, ended.exit, failure)
+        f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, end, failure)
     )
     try:
         await repository.remove_workspace(tree_path)
     except (GitFailed, UserError, OSError) as trouble:
         # The verdict stands whatever the gate left behind (files of another user, for example).
         log.warning("tree of a gate kept", extra={"run": run.id, "why": str(trouble)})
-    if ended.interrupted:
+    if interrupted:
         raise Interrupted
     if denial is not None:
         raise Denied(denial)
     return record, verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again:
+    """Runs commands of one gate run once more, recorded beside it."""
+
+    world: World
+    repository: Repository
+    ask: Judging
+    run: Run
+    interrupt: asyncio.Event
+
+    async def __call__(
+        self, folder: str, commands: tuple[GateCommand, ...], /, *, only: frozenset[str], fresh: bool
+    ) -> Ran:
+        world, ask = self.world, self.ask
+        tree = world.paths.tree(self.run.id)
+        request, _ = await gate_request(
+            world, ask.project, ask.plan, ask.attempt, self.run, tree, commands, folder=folder
+        )
+        request = replace(request, only=only)
+        if fresh and world.keepers.look(request.directory).state == "absent":
+            # What the first run left behind could make the second one pass.
+            await self.repository.remove_workspace(tree)
+            await self.repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
+        ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=self.interrupt)
+        if ended.exit.ended_by == "lost":
+            await world.keepers.sweep(self.run.id)
+        return Ran(
+            verdict=world.gate.verdict(request, ended.exit),
+            seen=world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands),
+            exit=ended.exit,
+            interrupted=ended.interrupted,
+        )
+
+
+def _green_here(tx: Tx, ask: Judging) -> frozenset[str]:
+    """Return the commands that passed on exactly this tree before."""
+    known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree)
+    return frozenset(command for record in known for command in green_commands(record.verdict))
 
 
 def denial_in(walls: Walls, verdict: Verdict) -> str | None:
@@ -135,14 +194,8 @@ async def _baseline(
     seen: Sequence[Witnessed | None],
     interrupt: asyncio.Event,
 ) -> Baseline | None:
-    """Return what the project's gates saw on the tree that the work started from; they run there once.
-
-    Only if there is something to compare: tests were seen in a gate now, or a gate is a test runner by its name.
-    """
-    gates = {gate.command for gate in ask.plan.gates}
-    ran = with_setup(ask.plan, ask.commands)
-    in_gates = any(one for one, command in zip(seen, ran, strict=True) if command.command in gates)
-    if ask.before is None or not (in_gates or any(map(is_test_runner, gates))):
+    """Return what the project's gates saw on the tree that the work started from; they run there once."""
+    if ask.before is None or not is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen):
         return None
     tree = await repository.tree_of(ask.before)
     if tree == ask.tree:
@@ -162,7 +215,7 @@ async def _baseline(
         )
         record, _ = await judge(world, repository, asked, interrupt)
         before = _seen_by(world, ask.plan, record) if record is not None else None
-    return None if before is None else Baseline(seen=before, exempt=_prefixes(ask.exempt))
+    return None if before is None else Baseline(seen=before, exempt=id_prefixes(ask.exempt))
 
 
 def _seen_by(world: World, plan: Plan, record: VerdictRecord) -> dict[str, Witnessed] | None:
@@ -176,7 +229,7 @@ def _seen_by(world: World, plan: Plan, record: VerdictRecord) -> dict[str, Witne
     return {command: one for command, one in zip(ran, found, strict=True) if one is not None}
 
 
-def _prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
+def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return how the ids of tests in these files begin: with the path, or with the name of the module."""
     stems = [path.removesuffix(".py") for path in paths]
     dotted = [f"{stem.replace('/', '.')}." for stem in stems]
@@ -191,16 +244,22 @@ async def gate_request(
     run: Run,
     tree: Path,
     commands: tuple[GateCommand, ...],
+    *,
+    folder: str = "",
 ) -> tuple[GateRequest, Walls]:
-    """Say what a gate needs to run these commands in this tree, and what contains them."""
+    """Say what a gate needs to run these commands in this tree, and what contains them.
+
+    `folder` is where in the run's directory it is recorded, when they are run again.
+    """
+    directory = world.paths.run(run.id) / folder
     values = {**world.workspace_values(tree), **attempt_values(world, plan, attempt), "CI": "true"}
     # What a setup command makes in a workspace may remember where HOME was, so the agent's is at the same place.
     subject = attempt.id if attempt is not None and run.role is Role.SETUP else run.id
     env, view = world.home_view(world.environment(plan, None, values), None, world.paths.user(subject))
-    sandbox = sandbox_of(world, run)
+    sandbox = sandbox_of(world, run, directory)
     request = GateRequest(
         run_id=run.id,
-        directory=world.paths.run(run.id),
+        directory=directory,
         tree=tree / project.subfolder,
         commands=commands,
         env=env,
@@ -265,10 +324,11 @@ def break_off(tx: Tx, attempt: Attempt) -> list[Run]:
 
 
 async def end_all(world: World, runs: Sequence[Run]) -> None:
-    """End what still runs of runs that are over by the rows."""
+    """End what still runs of gate runs that are over by the rows, commands that are run again among it."""
     for run in runs:
-        if world.keepers.look(world.paths.run(run.id)).state == "alive":
-            await world.keepers.end(world.paths.run(run.id), polite=False)
+        for directory in (world.paths.run(run.id) / folder for folder in ("", *FOLDERS)):
+            if world.keepers.look(directory).state == "alive":
+                await world.keepers.end(directory, polite=False)
 
 
 def _record(

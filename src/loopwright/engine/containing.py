@@ -35,15 +35,18 @@ class Walls:
         return self.sandbox.denial(output, self.reach)
 
 
-def sandbox_of(world: World, run: Run) -> Sandbox:
-    """Return the sandbox that a run has, or is to have: one that has begun keeps its own."""
+def sandbox_of(world: World, run: Run, directory: Path | None = None) -> Sandbox:
+    """Return the sandbox that a run has, or is to have: one that has begun keeps its own.
+
+    `directory` is where its process is kept, unless that is the run's own.
+    """
     now = world.sandbox()
     begun = run.sandbox if run.state is not RunState.QUEUED else None
     if begun is None or begun == now.level.value:
         return now
     if begun == Containment.NONE.value:
         return NoSandbox()
-    if world.keepers.look(world.paths.run(run.id)).state == "absent":
+    if world.keepers.look(directory or world.paths.run(run.id)).state == "absent":
         raise CannotRun(f"the run was to start in the sandbox {begun}, which is not in force here any more")
     # It runs in there, or has ended: nothing is started.
     return NoSandbox()

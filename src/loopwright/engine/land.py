@@ -161,6 +161,7 @@ def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
         still_mine=landing.still_mine,
         before=candidate.parent,
         exempt=facts.exempt,
+        rewritten=(*facts.exempt, *facts.pinned),
     )
 
 
@@ -255,9 +256,12 @@ async def _record_landed(landing: Landing, sha: str) -> None:
             return
         judged = tx.find(VerdictRecord, plan_id=task.plan_id, tree=tree)
         passed = [one.verdict for one in judged if one.verdict.status is VerdictStatus.PASSED]
-        known = any(command.known_failures for verdict in passed for command in verdict.commands)
         # An earlier attempt may have landed it, just before everything was killed.
         by = [one for one in tx.find(Attempt, task_id=task.id) if one.candidate_sha == sha]
+        pinned = {one.gate_files.pinned_tree for one in by if one.gate_files is not None} - {None}
+        judged += [one for each in pinned for one in tx.find(VerdictRecord, plan_id=task.plan_id, tree=each)]
+        good = [one.verdict for one in judged if one.verdict.status is VerdictStatus.PASSED]
+        known = any(command.is_excused for verdict in good for command in verdict.commands)
         outcome = task_outcome(
             status=TaskState.COMPLETE,
             landed=True,

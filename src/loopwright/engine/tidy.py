@@ -7,6 +7,7 @@ from loopwright.core.errors import CannotRun, GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task
 from loopwright.core.states import AttemptState, RunState
+from loopwright.engine.checks import end_all
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.world import World
@@ -77,13 +78,11 @@ async def end_cancelled_gates(world: World) -> None:
         lambda tx: tx.find(Run, role=Role.VERIFY, state=RunState.CANCELLED, host_id=host)
     )
     for run in runs:
-        if world.keepers.look(world.paths.run(run.id)).state == "alive":
-            await world.keepers.end(world.paths.run(run.id), polite=False)
+        await end_all(world, [run])
 
 
 async def _end(world: World, run: Run) -> None:
-    if world.keepers.look(world.paths.run(run.id)).state == "alive":
-        await world.keepers.end(world.paths.run(run.id), polite=False)
+    await end_all(world, [run])
     await world.keepers.sweep(run.id)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from loopwright.core.errors import CannotRun, Denied, FenceLost, GitFailed, StaleVersion, UserError
 from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import plan_commands
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Role, Task
 from loopwright.core.retry import backoff
@@ -73,10 +74,10 @@ class VerifyLeg:
             raise FenceLost(f"the verification of {plan.id} was taken over, or is over")
         return plan
 
-    def _exempt(self, tx: Tx) -> tuple[str, ...]:
-        """Return the files of the gate that the plan's tasks had leave to change."""
+    def _gate_files(self, tx: Tx) -> list[GateFiles]:
+        """Return what the plan's tasks did to the gate's files."""
         landed = tx.find(Attempt, plan_id=self._leg.subject, state=AttemptState.LANDED)
-        return tuple(path for one in landed if one.gate_files is not None for path in one.gate_files.exempt)
+        return [one.gate_files for one in landed if one.gate_files is not None]
 
     def _still_mine(self, tx: Tx) -> None:
         self._mine(tx)
@@ -89,6 +90,8 @@ class VerifyLeg:
         # What was cancelled is not in the result, so nothing can ask for it there.
         wanted = [task for task in tasks if task.status is not TaskState.CANCELLED]
         acceptance = tuple(command for task in wanted for command in task.acceptance)
+        changed = await self._world.store.read(self._gate_files)
+        exempt = tuple(path for facts in changed for path in facts.exempt)
         ask = Judging(
             project=project,
             plan=plan,
@@ -99,7 +102,8 @@ class VerifyLeg:
             commands=plan_commands(plan, acceptance),
             still_mine=self._still_mine,
             before=plan.base_sha,
-            exempt=await self._world.store.read(self._exempt),
+            exempt=exempt,
+            rewritten=(*exempt, *(path for facts in changed for path in facts.pinned)),
         )
         _, verdict = await judge(self._world, repository, ask, interrupt)
         if verdict.status is VerdictStatus.BROKEN:
@@ -113,7 +117,7 @@ class VerifyLeg:
         outcome = plan_outcome(
             tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks],
             final=verdict.status,
-            capped=any(command.known_failures for command in verdict.commands),
+            capped=any(command.is_excused for command in verdict.commands),
         )
         await self._world.store.transact("verify.over", lambda tx: self._over(tx, verdict, sha, outcome))
 

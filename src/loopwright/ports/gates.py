@@ -26,6 +26,8 @@ class GateRequest:
     home: HomeView | None = None
     wrapper: tuple[str, ...] = ()
     """Put before each command, so that a sandbox contains it. Who runs and records them stays outside."""
+    only: frozenset[str] = frozenset()
+    """Run no other tests than these, in test runners that can be told so; all when there are none."""
 
 
 class Gate(Protocol):

@@ -64,6 +64,10 @@ def test_a_test_that_failed_before_is_no_fault_of_the_work_and_is_named(calculat
     gap = "1 tests fail on the result that had failed before the plan: they check nothing"
     assert gap in receipt["not_checked"]
     assert len(calculator.rows(Run, role=Role.BASELINE)) == 1, "once for the tree, also for the verification"
+    again = calculator("receipt", "replay", str(calculator.place / "receipt.json"), "--yes", "--json")
+    assert again.code == 0, again.out + again.err
+    (whole,) = again.document["replayed"]
+    assert (whole["then"], whole["now"], whole["differences"]) == ("passed", "passed", [])
 
 
 def test_a_new_failure_beside_an_old_one_is_the_works_own(calculator: Calculator) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -49,11 +49,15 @@ class Desk:
         )
 
     def run(
-        self, *commands: GateCommand, gate: CommandGate | None = None, **env: str
+        self,
+        *commands: GateCommand,
+        gate: CommandGate | None = None,
+        only: frozenset[str] = frozenset(),
+        **env: str,
     ) -> tuple[Verdict, str, int]:
         """Run commands to the end; return the verdict, what the runner printed, and its exit code."""
         gate = gate or CommandGate(term_grace_s=1.0)
-        request = self.request(*commands, **env)
+        request = replace(self.request(*commands, **env), only=only)
         with self.start(gate, request) as process:
             out, err = process.communicate(timeout=60)
         assert err == b""

@@ -42,7 +42,9 @@ class Cases(unittest.TestCase):
 CANARY = "the test runner cannot be believed: a test of ours that has to fail passed"
 
 
-def see(desk: Desk, *commands: GateCommand, **files: str) -> tuple[Verdict, list[Witnessed | None]]:
+def see(
+    desk: Desk, *commands: GateCommand, only: frozenset[str] = frozenset(), **files: str
+) -> tuple[Verdict, list[Witnessed | None]]:
     for name, text in files.items():
         path = desk.tree / name.replace("__", "/").replace("_py", ".py").replace("_mjs", ".mjs").replace(
             "_ini", ".ini"
@@ -50,7 +52,7 @@ def see(desk: Desk, *commands: GateCommand, **files: str) -> tuple[Verdict, list
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     gate = CommandGate(term_grace_s=1.0)
-    verdict, _, _ = desk.run(*commands, gate=gate)
+    verdict, _, _ = desk.run(*commands, gate=gate, only=only)
     seen = gate.witnessed(desk.directory, len(commands))
     assert seen is not None
     return verdict, seen
@@ -202,6 +204,40 @@ def test_node_tells_every_test(desk: Desk) -> None:
     )
     assert verdict.commands[0].exit_code == 1
     assert "fail 1" in verdict.commands[0].tail
+
+
+def test_pytest_runs_a_test_alone_wherever_it_is_started_from(desk: Desk) -> None:
+    only = frozenset({"two/test_it.py::test_good"})
+    _, (seen,) = see(
+        desk,
+        command(f"{PYTEST} one && {PYTEST} two"),
+        only=only,
+        one__test_one_py=MIXED,
+        two__test_it_py=MIXED,
+    )
+    assert seen == Witnessed(passed=only, problems=(NOTHING,)), (
+        "the other run of the command has none of them"
+    )
+
+
+def test_unittest_runs_a_test_alone(desk: Desk) -> None:
+    only = frozenset({"test_cases.Cases.test_good"})
+    _, (seen,) = see(desk, command(UNITTEST.replace("-q", "discover -q")), only=only, test_cases_py=CASES)
+    assert seen == Witnessed(passed=only)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_node_runs_a_test_alone(desk: Desk) -> None:
+    text = """
+    import test, { describe, it } from 'node:test';
+    import assert from 'node:assert';
+    test('bad', () => assert.equal(1, 2));
+    describe("a 'suite'", () => { it("isn't $bad (at 1/2)", () => {}); it('other', () => assert.equal(1, 2)); });
+    """
+    only = frozenset({"a.test.mjs:: isn't $bad (at 1/2)"})
+    _, (seen,) = see(desk, command("node --test"), only=only, **{"a.test_mjs": text})
+    assert seen is not None
+    assert (seen.passed, seen.failed, seen.problems) == (only, frozenset(), ())
 
 
 def test_a_run_that_is_taken_over_keeps_its_witness(desk: Desk) -> None:

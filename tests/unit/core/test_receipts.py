@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from loopwright.core.failures import Failure
-from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.findings import Check, CheckStatus, CommandResult, Rerun, Verdict, VerdictStatus
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, Usage, VerdictRecord
 from loopwright.core.policy import GateCommand, Policy
@@ -21,6 +21,7 @@ from loopwright.core.receipts import (
     GitFacts,
     build_receipt,
     fingerprint,
+    recorded,
     render,
     shape_problems,
     verify_receipt,
@@ -353,6 +354,29 @@ def test_failures_that_were_there_before_are_a_gap_of_the_task_and_of_the_plan()
     landed = replace(JUDGED[0].verdict, commands=(own, replace(rest, exit_code=1, tests=5, known_failures=2)))
     first = build(verdicts=[replace(JUDGED[0], verdict=landed), JUDGED[1], verdict_record(6, TREE2, WHOLE)])
     assert [t["outcome"] for t in first["tasks"]] == ["verified_with_gaps", "verified"]
+
+
+def test_what_is_flaky_is_a_gap_and_counts_only_with_the_run_that_shows_it():
+    found = verdict_record(6, TREE2, WHOLE)
+    first, *rest = found.verdict.commands
+    flaky = (replace(first, exit_code=1, tests=5, flaky=("test_a",)), *rest)
+    again = Rerun(folder="again-alone", alone=True, commands=(replace(first, output_sha256="b" * 64),))
+    excused = replace(found, verdict=replace(found.verdict, commands=flaky, reruns=(again,)))
+    receipt = build(verdicts=[*JUDGED, excused])
+    assert receipt["outcome"] == "verified_with_gaps"
+    told = "these failed on the result and passed when they were run again, so they are flaky: test_a"
+    assert told in receipt["not_checked"]
+    assert f"{found.run_id}/again-alone/1" in [one.key for one in recorded(receipt)]
+    assert not shape_problems(json.loads(render(receipt)))
+    unproven = replace(found, verdict=replace(found.verdict, commands=flaky))
+    assert build(verdicts=[*JUDGED, unproven])["outcome"] == "not_verified"
+
+
+@pytest.mark.parametrize("folder", ["../../etc", "again", None])
+def test_a_second_run_is_recorded_in_no_other_folder(folder):
+    receipt = json.loads(render(build()))
+    receipt["verdicts"][0]["reruns"] = [{"folder": folder, "alone": True, "commands": []}]
+    assert shape_problems(receipt) == [f"receipt.verdicts[0].reruns[0].folder: {folder!r} cannot stand here"]
 
 
 @pytest.mark.parametrize("facts", ["x", {}, {"pinned": [1]}])

@@ -82,7 +82,7 @@ class CommandGate:
             "limits": asdict(self._limits),
             "term_grace_s": self._term_grace_s,
             "wrapper": list(request.wrapper),
-            "witness": witness_of(folder) or prepare(request.commands),
+            "witness": witness_of(folder) or prepare(request.commands, request.only),
             "redact": {
                 "program": redact.__file__,
                 # By name, not by value: the runner finds the values in its environment, so no file holds them.

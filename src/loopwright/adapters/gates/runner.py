@@ -357,7 +357,10 @@ def witnessed(n: int, witness: dict[str, Any]) -> tuple[str, dict[str, str], Pat
     seen = top / "seen"
     seen.mkdir()
     doors = str(top / "doors")
-    env = {**os.environ, witness["variable"]: json.dumps({"folder": str(seen), **how["names"]})}
+    env = {
+        **os.environ,
+        witness["variable"]: json.dumps({"folder": str(seen), "only": how["only"], **how["names"]}),
+    }
     env["PYTHONPATH"] = os.pathsep.join([doors, *filter(None, [os.environ.get("PYTHONPATH")])])
     if how["node_options"]:
         own = how["node_options"].replace("@LOOPWRIGHT_DOORS@", doors)

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -37,10 +38,14 @@ _UNITTEST: Final = re.compile(
 _PYTHONPATH: Final = re.compile(r"\bPYTHONPATH=")
 # Below npm the options would also reach programs that do not bear them, such as the threads of other test runners.
 _NODE: Final = re.compile(r"\bnode\b[^;&|]*\s--test\b")
+_NODE_TEST: Final = re.compile(r"\s--test(?=\s|$)")
 
 
-def prepare(commands: tuple[GateCommand, ...]) -> dict[str, Any]:
-    """Say how each command is started so that its test runners are seen; the gate's runner makes the folders."""
+def prepare(commands: tuple[GateCommand, ...], only: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Say how each command is started so that its test runners are seen; the gate's runner makes the folders.
+
+    With `only`, those that can be told so run no other tests than these.
+    """
     plugin = f"w{secrets.token_hex(8)}"
     programs = {
         "pytest_plugin.py": f"{plugin}.py",
@@ -51,11 +56,11 @@ def prepare(commands: tuple[GateCommand, ...]) -> dict[str, Any]:
         "plugin": plugin,
         "programs": {name: os.fspath(_PROGRAMS / source) for source, name in programs.items()},
         "variable": "LOOPWRIGHT_WITNESS",
-        "commands": [_prepared(command) for command in commands],
+        "commands": [_prepared(command, only) for command in commands],
     }
 
 
-def _prepared(command: GateCommand) -> dict[str, Any] | None:
+def _prepared(command: GateCommand, only: frozenset[str]) -> dict[str, Any] | None:
     if not _MAY_TEST.search(command.command):
         return None
     text = _UNITTEST.sub(lambda found: f"{found[1]} {DOORS}/{_FOR_UNITTEST}", command.command)
@@ -67,8 +72,15 @@ def _prepared(command: GateCommand) -> dict[str, Any] | None:
             "--test-reporter=spec --test-reporter-destination=stdout "
             f'"--test-reporter={DOORS}/{_FOR_NODE}" --test-reporter-destination=/dev/null'
         )
+        patterns = "".join(f" {_node_pattern(test)}" for test in sorted(only))
+        text = _NODE_TEST.sub(lambda found: found[0] + patterns, text)
     names = {kind: f"test_{secrets.token_hex(8)}" for kind in ("must_pass", "must_fail")}
-    return {"run": text, "node_options": options, "names": names}
+    return {"run": text, "node_options": options, "names": names, "only": sorted(only)}
+
+
+def _node_pattern(test: str) -> str:
+    """Return how node is told to run one test; its id is the file, then the name."""
+    return shlex.quote(f"--test-name-pattern=/^{re.escape(test.partition('::')[2].strip())}$/")
 
 
 def read_witness(seen: bytes, names: dict[str, str]) -> Witnessed | None:

@@ -95,13 +95,13 @@ class MustFail(unittest.TestCase):
         raise AssertionError("a test must be able to fail")
 
 
-def ids(suite: Any) -> Iterator[str]:
-    """Yield the ids of all tests of a suite."""
+def flat(suite: Any) -> Iterator[Any]:
+    """Yield all tests of a suite."""
     for test in suite:
         if isinstance(test, unittest.TestSuite):
-            yield from ids(test)
+            yield from flat(test)
         else:
-            yield test.id()
+            yield test
 
 
 class Runner(unittest.TextTestRunner):
@@ -110,8 +110,10 @@ class Runner(unittest.TextTestRunner):
     resultclass: Any = Result
 
     def run(self, test: Any) -> Any:
-        """Run everything, then the canaries."""
-        say(e="collected", ids=list(ids(test)))
+        """Run everything, or what is to be run alone, then the canaries."""
+        if TOLD["only"]:
+            test = unittest.TestSuite(one for one in flat(test) if one.id() in TOLD["only"])
+        say(e="collected", ids=[each.id() for each in flat(test)])
         result = super().run(test)
         for kind, canary in (("must_pass", MustPass()), ("must_fail", MustFail())):
             seen = unittest.TestResult()
