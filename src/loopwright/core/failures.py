@@ -12,6 +12,7 @@ class Failure(StrEnum):
 
     NO_CHANGE = "no_change"
     GATE = "gate"
+    REVIEW = "review"
     CONFLICT = "conflict"
     AGENT_ERROR = "agent_error"
     REFUSAL = "refusal"
@@ -75,6 +76,7 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
     {
         Failure.NO_CHANGE: Rule(Level.ATTEMPT, "The agent said it was done but changed nothing."),
         Failure.GATE: Rule(Level.ATTEMPT, "A check failed on the result; read its last lines."),
+        Failure.REVIEW: Rule(Level.ATTEMPT, "A reviewer found what must not land; read its findings."),
         Failure.CONFLICT: Rule(Level.ATTEMPT, "The work collides with what landed meanwhile."),
         Failure.AGENT_ERROR: Rule(Level.ATTEMPT, "The agent itself reported an error.", hopeless=True),
         Failure.REFUSAL: Rule(Level.ATTEMPT, "The model refused the task; reword it.", fallback=True),

@@ -24,6 +24,8 @@ CREATE TABLE attempts (
 	candidate_tree TEXT, 
 	verdict_id TEXT, 
 	gate_files TEXT, 
+	review_id TEXT, 
+	fix_turns BIGINT NOT NULL, 
 	failure TEXT, 
 	detail TEXT NOT NULL, 
 	wake_at VARCHAR(27), 
@@ -46,7 +48,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168','3fab1eef4367ab68fa064539091b9b1a6f36a80953d3948fffe4c172bf4d514d');
+INSERT INTO "chains" VALUES('plan_4f4ae219-c3a5-4bed-9f49-04af0ad8635f','1bb25e10ed76f2c03d7a4e8b0726791ad9c5998cf281a97d68277cd10e32e8a3');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -108,9 +110,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_e688f62f-c4ed-4f60-b917-9362592ced83',NULL,NULL,'plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T07:51:11.988931Z','test','normal','{}','','8d1729921010cbe6d6c3c92cb4322df3aed33c6e5f746b2ab15bb93e7d89c5bb');
-INSERT INTO "events" VALUES(2,'evt_399e5bbf-1ee9-488b-a0f9-a0cfd0aae9a8',NULL,NULL,'plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T07:51:11.988931Z','test','normal','{}','8d1729921010cbe6d6c3c92cb4322df3aed33c6e5f746b2ab15bb93e7d89c5bb','8ea04de8bb620108b4796afca66b4eed62ab7d0cfcfd9095177e3736b61282c0');
-INSERT INTO "events" VALUES(3,'evt_06b154fa-8b1b-42b9-a352-7a80c789c37a',NULL,NULL,'plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T07:51:11.988931Z','test','normal','{}','8ea04de8bb620108b4796afca66b4eed62ab7d0cfcfd9095177e3736b61282c0','3fab1eef4367ab68fa064539091b9b1a6f36a80953d3948fffe4c172bf4d514d');
+INSERT INTO "events" VALUES(1,'evt_c19ed754-77ee-4e26-aadc-84801afa0201',NULL,NULL,'plan_4f4ae219-c3a5-4bed-9f49-04af0ad8635f',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T09:37:54.081419Z','test','normal','{}','','e3de0ebf84818b0026d3651edad4d3530b7d419f72cff4dcbbcef360c0b30dbe');
+INSERT INTO "events" VALUES(2,'evt_7606e012-73dc-45e4-ac2b-3359177a5625',NULL,NULL,'plan_4f4ae219-c3a5-4bed-9f49-04af0ad8635f',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T09:37:54.081419Z','test','normal','{}','e3de0ebf84818b0026d3651edad4d3530b7d419f72cff4dcbbcef360c0b30dbe','1cf77a4b405e1bcd5775a72de8d69bfb35bc056532680722ac47c147eefa8ac2');
+INSERT INTO "events" VALUES(3,'evt_51ecc330-c817-4023-8b47-dcbde068c1f7',NULL,NULL,'plan_4f4ae219-c3a5-4bed-9f49-04af0ad8635f',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T09:37:54.081419Z','test','normal','{}','1cf77a4b405e1bcd5775a72de8d69bfb35bc056532680722ac47c147eefa8ac2','1bb25e10ed76f2c03d7a4e8b0726791ad9c5998cf281a97d68277cd10e32e8a3');
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -127,7 +129,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_f5a9b5a7-a4d0-459e-a2bb-3077f27a28cc','proj_8b28085c-c106-4218-b36a-366e2c655e4b','plan.md','markdown','84e33479-6760-44a3-9855-37f425027f2d.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_4639e41d-ff9b-43eb-83be-6630bbc3e6ff','proj_b88b2c2c-545b-4b1d-b3f7-6b4a8b5e19ae','plan.md','markdown','c5874063-7f4e-4e83-9f1a-30548dcaa0e6.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -165,7 +167,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168','proj_8b28085c-c106-4218-b36a-366e2c655e4b','loop_f5a9b5a7-a4d0-459e-a2bb-3077f27a28cc','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_4f4ae219-c3a5-4bed-9f49-04af0ad8635f','proj_b88b2c2c-545b-4b1d-b3f7-6b4a8b5e19ae','loop_4639e41d-ff9b-43eb-83be-6630bbc3e6ff','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -177,7 +179,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_8b28085c-c106-4218-b36a-366e2c655e4b','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_b88b2c2c-545b-4b1d-b3f7-6b4a8b5e19ae','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -202,6 +204,31 @@ CREATE TABLE questions (
 	CONSTRAINT fk_questions_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_questions_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_questions_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE TABLE reviews (
+	id TEXT NOT NULL, 
+	plan_id TEXT NOT NULL, 
+	task_id TEXT NOT NULL, 
+	attempt_id TEXT NOT NULL, 
+	n BIGINT NOT NULL, 
+	state TEXT NOT NULL, 
+	run_id TEXT NOT NULL, 
+	agent TEXT NOT NULL, 
+	model TEXT, 
+	parent_sha TEXT NOT NULL, 
+	candidate_sha TEXT NOT NULL, 
+	patch_sha256 TEXT NOT NULL, 
+	shown_whole BOOLEAN NOT NULL, 
+	reasons TEXT NOT NULL, 
+	tries BIGINT NOT NULL, 
+	problem TEXT NOT NULL, 
+	summary TEXT NOT NULL, 
+	findings TEXT NOT NULL, 
+	created_at VARCHAR(27) NOT NULL, 
+	ended_at VARCHAR(27), 
+	CONSTRAINT pk_reviews PRIMARY KEY (id), 
+	CONSTRAINT fk_reviews_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED, 
+	CONSTRAINT fk_reviews_task_id FOREIGN KEY(task_id) REFERENCES tasks (id) DEFERRABLE INITIALLY DEFERRED
 );
 CREATE TABLE runs (
 	id TEXT NOT NULL, 
@@ -280,7 +307,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_9b7f3eda-aa30-40c6-96a9-73143ea8de79','plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168','t1','A task','','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_2d5dfbf2-fec3-4cc5-a7e8-de64db6a54c5','plan_4f4ae219-c3a5-4bed-9f49-04af0ad8635f','t1','A task','','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -306,9 +333,9 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_task_n ON events (task, n);
+CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
@@ -316,16 +343,19 @@ CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
-CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_state ON questions (state);
+CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
+CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
+CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 COMMIT;
