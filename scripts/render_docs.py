@@ -35,6 +35,7 @@ ABOUT: Mapping[str, str] = {
     "run": "A run is one agent process or one gate execution.",
     "question": "A question is something that runs need a person to answer.",
     "envelope": "An envelope is the account that the runs of one agent draw from.",
+    "review": "A review is an independent look at exactly one change, before it lands.",
 }
 
 # What the picture alone does not tell: who or what makes an unusual move.
@@ -45,6 +46,12 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
     },
     "envelope": {
         ("CLOSED", "OPEN"): "the service answered the one attempt that found out, or a person said so",
+    },
+    "review": {
+        ("ASKED", "CLEAR"): "nothing was found that keeps the work from landing",
+        ("ASKED", "BLOCKING"): "the author has to mend what was found",
+        ("ASKED", "INCONCLUSIVE"): "no answer could be read: verified with gaps at most",
+        ("ASKED", "WITHDRAWN"): "the attempt ended before there was an answer",
     },
     "loop": {
         ("STOPPED", "RUNNING"): "a person resumes it",
@@ -65,7 +72,7 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
     },
     "attempt": {
         ("PREPARING", "WAITING"): "its agent's account was closed before the agent started",
-        ("CHECKING", "WORKING"): "a fix turn on review findings",
+        ("CHECKING", "WORKING"): "a reviewer looks at it, or the author mends what one found",
         ("LANDING", "CHECKING"): "the plan branch moved under the candidate, so it is checked again",
         ("WORKING", "BROKEN"): "the machine or the service failed: this does not count against the limit",
         ("CHECKING", "REJECTED"): "a check failed: this counts against the limit",

@@ -11,6 +11,7 @@ from loopwright.adapters.gates.records import output_file
 from loopwright.adapters.store.chain import verify_chain
 from loopwright.core.errors import GitFailed, NotFound, UserError
 from loopwright.core.model import RecordedEvent
+from loopwright.core.receipt_facts import review_of
 from loopwright.core.receipts import EventFacts, Facts, Recorded, recorded, shape_problems
 from loopwright.keeper import places
 from loopwright.ports import Repository, Tx
@@ -75,6 +76,7 @@ async def gather_facts(
             if parent is not None:
                 parents[sha] = parent
                 compared[task["id"]] = (parent, sha)
+    patches = await _patches(repository, receipt, compared)
     damage = await repository.damaged(since=base, tip=result) if whole else None
     hashes = await _diff_hashes(repository, list(compared.values()))
     outputs, missing = _outputs(receipt, home_runs_dir)
@@ -84,6 +86,7 @@ async def gather_facts(
         parents=parents,
         landings=landings,
         diffs=dict(zip(compared, hashes, strict=True)),
+        patches=patches,
         damage=damage,
         outputs=outputs,
         events=events,
@@ -96,6 +99,20 @@ async def _diff_hashes(repository: Repository, pairs: Sequence[tuple[str, str]])
         return await repository.diff_hashes(pairs)
     except GitFailed:
         return [""] * len(pairs)  # an object is damaged: no hash agrees then
+
+
+async def _patches(
+    repository: Repository, receipt: Mapping[str, Any], compared: Mapping[str, tuple[str, str]]
+) -> dict[str, str]:
+    """Hash again what was reviewed before it landed."""
+    found = {}
+    for task in receipt["tasks"]:
+        if task["id"] in compared and review_of(receipt, task) is not None:
+            try:
+                found[task["id"]] = (await repository.patch(*compared[task["id"]])).sha256
+            except GitFailed:
+                found[task["id"]] = ""  # an object is damaged: no hash agrees then
+    return found
 
 
 class _History:

@@ -19,6 +19,9 @@ def check_costs(settings: Settings, work: PlannedWork) -> None:
     if not limits:
         return
     at_work = [(task.agent or policy.agent, task.model or policy.model) for task in work.tasks]
+    review = policy.review
+    if review.mode != "off":
+        at_work += [(review.agent or agent, review.model) for agent, _ in at_work]
     for agent, model in dict.fromkeys((*at_work, *map(named, policy.fallback))):
         able = registry.agent(agent).capabilities
         if "cost" in able:

@@ -9,9 +9,10 @@ from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task, VerdictR
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, SETTLED_TASK, LoopState
 from loopwright.ports import Tx
 
-RoleName = Literal["agent", "gate", "setup", "verify", "baseline"]
+RoleName = Literal["agent", "reviewer", "gate", "setup", "verify", "baseline"]
 ROLES: Final[dict[RoleName, Role]] = {
     "agent": Role.IMPLEMENTER,
+    "reviewer": Role.REVIEWER,
     "gate": Role.GATE,
     "setup": Role.SETUP,
     "verify": Role.VERIFY,

@@ -20,6 +20,7 @@ from loopwright.cli.output import console, print_json
 from loopwright.cli.preflight import (
     check_accounts,
     check_fallback,
+    check_review,
     check_tasks,
     relative,
     uncommitted,
@@ -88,6 +89,7 @@ def _examine(path: Path) -> _Report:
     settings = settings_for(plan=work, plan_name=path.name, project_text=text)
     agents = check_tasks(settings, work, path.name)
     check_fallback(settings)
+    check_review(settings)
     check_accounts(settings)
     check_costs(settings, work)
     edges = {task.key: task.depends_on for task in work.tasks}

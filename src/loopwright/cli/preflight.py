@@ -76,6 +76,8 @@ def plan_problems(settings: Settings, work: PlannedWork) -> list[str]:
     used = _models(work, settings)
     for agent, model in map(named, values.fallback):
         used.setdefault(agent, [model])
+    if values.review.mode != "off" and values.review.agent:
+        used.setdefault(values.review.agent, [values.review.model])
     problems: list[str] = []
     for name, options in values.agents.items():
         places = [settings.origin(f"agents.{name}.{option}") for option in options]
@@ -154,6 +156,23 @@ def _unknown_fallback(settings: Settings) -> list[str]:
     ]
 
 
+def check_review(settings: Settings) -> None:
+    """Refuse a reviewer that could not look at anything: that should be known before the work is done."""
+    review = settings.values.review
+    if review.mode == "off" or review.agent is None:
+        return
+    origin, known = settings.origin("review.agent"), registry.known_agents()
+    if review.agent not in known:
+        guess = did_you_mean(review.agent, known)
+        raise BadConfig(
+            f"{origin}: review.agent: there is no agent named {review.agent!r}{guess}", hint=_known_agents()
+        )
+    found = find_agent(review.agent, settings, models=[review.model])
+    if not found.usable:
+        problem = f"{origin}: review.agent: the agent {review.agent} cannot be used: {found.problem}"
+        raise UserError(problem, hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more"))))
+
+
 def check_accounts(settings: Settings) -> None:
     """Refuse an account that no agent could be started with, before anything is spent."""
     known = registry.known_agents()
@@ -181,12 +200,17 @@ def check_options(settings: Settings) -> None:
 
 def warnings(settings: Settings) -> tuple[str, ...]:
     """Say what is allowed, but will hardly be what was meant."""
-    if settings.values.permission_mode != Access.READ_ONLY.value:
-        return ()
-    place = settings.origin("permission_mode")
-    return (
-        f"permission_mode is read-only ({place}): agents may change no file, so no work comes of this plan",
-    )
+    told = []
+    if settings.values.permission_mode == Access.READ_ONLY.value:
+        place = settings.origin("permission_mode")
+        told.append(
+            f"permission_mode is read-only ({place}): agents may change no file, so no work comes of this plan"
+        )
+    review = settings.values.review
+    named = "review.agent" if review.agent else "review.model" if review.model else ""
+    if named and review.mode == "off":
+        told.append(f"{named} is set ({settings.origin(named)}), but review.mode is off: nothing is reviewed")
+    return tuple(told)
 
 
 def check_gates(settings: Settings, work: PlannedWork) -> None:

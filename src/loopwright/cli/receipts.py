@@ -82,6 +82,7 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
             + money(cost["total"], estimated=bool(cost["estimated_runs"])),
         ),
         ("sandbox", _sandboxes(receipt)),
+        ("reviews", _reviews(receipt)),
         ("made by", receipt["made_by"]),
         ("sha256", receipt["sha256"]),
     ):
@@ -91,6 +92,11 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
     out.print("[bold]not checked[/]")
     for gap in receipt["not_checked"]:
         out.print(f"  · {escape(gap)}")
+
+
+def _reviews(receipt: Mapping[str, Any]) -> str:
+    ended = Counter(review["state"].lower() for review in receipt["reviews"])
+    return ", ".join(f"{count} {name}" for name, count in sorted(ended.items())) or "none"
 
 
 def _sandboxes(receipt: Mapping[str, Any]) -> str:

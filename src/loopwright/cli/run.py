@@ -33,6 +33,7 @@ from loopwright.cli.preflight import (
     check_folder,
     check_gates,
     check_plan,
+    check_review,
     check_sandbox,
     relative,
     uncommitted,
@@ -160,6 +161,7 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
     check_plan(settings, work)
     missing = check_agents(settings, work)
     check_fallback(settings)
+    check_review(settings)
     check_accounts(settings)
     check_costs(settings, work)
     check_gates(settings, work)

@@ -31,6 +31,7 @@ _LIMITED = {
     "max_cost_per_project": "for the project",
     "max_cost_per_day": "for today (UTC)",
 }
+_REVIEWED = {"CLEAR": "reviewed", "INCONCLUSIVE": "review without result"}
 _ASKED = 5
 
 
@@ -60,7 +61,8 @@ def remark(task: TaskView) -> str:
     if task.status == "COMPLETE":
         checks = f"{task.checks_passed}/{task.checks_total} checks" if task.checks_total else ""
         again = f"attempt {task.attempt}" if task.attempt > 1 else ""
-        return "  ".join(part for part in (checks, (task.commit or "")[:7], again) if part)
+        review = _REVIEWED.get(task.review or "", "")
+        return "  ".join(part for part in (checks, review, (task.commit or "")[:7], again) if part)
     if task.status == "ERROR":
         # What the advice for this class of failure says is in `show`.
         advice = RULES[Failure(task.failure)].advice if task.failure else ""

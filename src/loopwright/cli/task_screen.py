@@ -17,6 +17,7 @@ from loopwright.cli.table import mark, word
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.findings import Check, CommandResult
 from loopwright.core.ids import short_id
+from loopwright.core.reviews import Finding, Severity, place
 from loopwright.engine.views import AttemptView, TaskDetail
 
 _LEAST: Final = 3
@@ -32,6 +33,8 @@ _SIGNS: Final = {
     "error": ("✘", "red"),
     "skipped": ("–", "dim"),
 }
+
+_SEVERITY: Final = {Severity.BLOCKING: "✘", Severity.OPINION: "·"}
 
 Lines = list[Text]
 
@@ -194,6 +197,8 @@ def _failing(detail: TaskDetail, room: int) -> Lines:
     latest, judged = detail.attempts[-1], _judged(detail)
     over = [one for one in detail.attempts if one.failure]
     latest = over[-1] if over else latest
+    if latest.failure == "review" and latest.reviews:
+        return [Text(), _title("failed: review"), *_findings(latest.reviews[-1].findings, room)]
     if judged is not None and latest.failure in ("gate", "no_change", "setup"):
         bad = next((one for one in judged.commands if one.refused), None)
         if bad is not None:
@@ -245,6 +250,24 @@ def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: in
             lines[-1].append(f"  {told}")
             lines.append(Text(f"     {diff_command(one.base_sha, one.tip_sha)}", style="dim"))
         lines += _who_worked(one)
+        lines += _who_looked(one)
+    return lines
+
+
+def _who_looked(attempt: AttemptView) -> Lines:
+    """Say what reviewers made of an attempt; what they object to may fill a page, so of each round only the start."""
+    lines = []
+    for review in attempt.reviews:
+        lines.append(Text(f"     review {review.n}: {_flat(review.in_words)}", style="cyan"))
+        lines += [Text(f"       {line.plain.strip()}") for line in _findings(review.findings, _LEAST)]
+    return lines
+
+
+def _findings(findings: Sequence[Finding], room: int) -> Lines:
+    shown = findings if len(findings) <= room else findings[: room - 1]
+    lines = [Text(f"  {_SEVERITY[one.severity]} {place(one)}: {_flat(one.text)}") for one in shown]
+    if len(findings) > len(shown):
+        lines.append(Text(f"  and {len(findings) - len(shown)} more", style="dim"))
     return lines
 
 

@@ -28,7 +28,7 @@ from loopwright.config.kinds import (
     items,
     text,
 )
-from loopwright.core.policy import GateCommand, Limits, Policy
+from loopwright.core.policy import GateCommand, Limits, Policy, ReviewPolicy
 from loopwright.core.prices import read_price
 
 AGENT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
@@ -196,6 +196,40 @@ class SandboxValues:
         "on",
         "Who may use the network: everyone, agents but no gate and no setup command, or nobody.",
         machine=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewValues:
+    """Which changes an independent reviewer looks at before they land."""
+
+    mode: Literal["off", "risky", "always"] = _setting(
+        choice("off", "risky", "always"),
+        "off",
+        "Which changes an agent that did not make them looks at before they land: none, risky ones, or all.",
+    )
+    agent: str | None = _setting(
+        text(what="the name of an agent, such as codex", pattern=AGENT_NAME, optional=True),
+        None,
+        "The agent that reviews; the one that did the work, in a conversation of its own, when empty.",
+    )
+    model: str | None = _setting(
+        text(what="the name of a model", optional=True), None, "The model that the reviewer uses."
+    )
+    max_turns: int = _setting(
+        count(0, 20),
+        2,
+        "How often an attempt's agent may mend what a reviewer found, before the attempt is rejected.",
+    )
+    lines: int = _setting(count(0, 1_000_000), 300, "A change of more lines than this is risky.")
+    paths: tuple[str, ...] = _setting(
+        items(
+            what="a list of patterns relative to the project, without ..; ! in front takes files out",
+            each=lambda pattern: is_inside(pattern.removeprefix("!")),
+            schema={"maxLength": 1000},
+        ),
+        (),
+        "More files whose changes are risky; ! in front takes files out.",
     )
 
 
@@ -387,6 +421,10 @@ class Values:
         default_factory=SandboxValues,
         metadata={"description": "What keeps agents and gates from the rest of the machine."},
     )
+    review: ReviewValues = field(
+        default_factory=ReviewValues,
+        metadata={"description": "Which changes an independent reviewer looks at before they land."},
+    )
     agents: Mapping[str, Mapping[str, Any]] = field(
         default_factory=dict,
         metadata={"description": "Options of single agents, such as binary or max_turns."},
@@ -434,6 +472,9 @@ class Values:
             copy_files=self.copy_files,
             gate_files=self.gate_files,
             red_proof=self.red_proof,
+            review=ReviewPolicy(
+                **{each.name: getattr(self.review, each.name) for each in fields(self.review)}
+            ),
             environment=self.environment,
             limits=Limits(
                 hard_s=limits.hard,
@@ -480,11 +521,14 @@ class Setting:
         return "--" + self.key.replace(".", "-").replace("_", "-")
 
 
-GROUPS: Final[Mapping[str, type[LimitValues | PortValues | UserFolderValues | SandboxValues]]] = {
+GROUPS: Final[
+    Mapping[str, type[LimitValues | PortValues | UserFolderValues | SandboxValues | ReviewValues]]
+] = {
     "limits": LimitValues,
     "ports": PortValues,
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,
+    "review": ReviewValues,
 }
 
 

@@ -12,7 +12,7 @@ from loopwright.core import fallback
 from loopwright.core.budget import over_budget
 from loopwright.core.envelopes import Admission, Choice, Held, unwilling
 from loopwright.core.graph import scopes_overlap
-from loopwright.core.model import Attempt, Envelope, Loop, Plan, Task
+from loopwright.core.model import Attempt, Envelope, Loop, Plan, Run, Task
 from loopwright.core.overspent import Over
 from loopwright.core.retry import LONGEST_PAUSE
 from loopwright.core.scopes import claims
@@ -39,6 +39,8 @@ class Front:
     """The tasks of those in `waiting`: what they have done so far keeps others off their scope."""
     handed_on: Mapping[str, Task] = field(default_factory=dict)
     """By the id of the attempt, the tasks of those in `waiting` that an agent has handed on for good."""
+    reviewers: Mapping[str, Run] = field(default_factory=dict)
+    """By the id of the attempt, the reviewers' runs that some of those in `waiting` go on with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +235,11 @@ def _start_tasks(
         elif len(decisions) < room:
             task = front.handed_on.get(attempt.id)
             others = fallback.after(task, policy) if task is not None else policy.fallback
-            if choice := admit(attempt.agent, attempt.model, others, attempt.account):
+            if reviewer := front.reviewers.get(attempt.id):
+                choice = admit(reviewer.agent or attempt.agent, reviewer.model, ())
+            else:
+                choice = admit(attempt.agent, attempt.model, others, attempt.account)
+            if choice:
                 decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
     for task in front.ready:
         if task.not_before is not None and _waits(task.not_before, task.updated_at, now):

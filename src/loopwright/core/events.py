@@ -77,6 +77,8 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "envelope_probing": EventType(_LOW, "One attempt finds out whether a closed account is open again."),
         "envelope_still_closed": EventType(_LOW, "The account was found closed once more."),
         "envelope_opened": EventType(_NORMAL, "An account is open again; what waited for it goes on."),
+        "review_asked": EventType(_NORMAL, "An independent reviewer is to look at the work before it lands."),
+        "review_ended": EventType(_NORMAL, "A review of the work came to its end."),
         "gate_judged": EventType(_NORMAL, "A gate gave its verdict on a tree."),
         "checkout_changed": EventType(_HIGH, "Your own checkout changed while an agent was running."),
         "worker_joined": EventType(_LOW, "A worker joined the home."),

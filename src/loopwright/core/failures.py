@@ -12,6 +12,7 @@ class Failure(StrEnum):
 
     NO_CHANGE = "no_change"
     GATE = "gate"
+    REVIEW = "review"
     CONFLICT = "conflict"
     TOGETHER = "together"
     AGENT_ERROR = "agent_error"
@@ -77,6 +78,7 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
     {
         Failure.NO_CHANGE: Rule(Level.ATTEMPT, "The agent said it was done but changed nothing."),
         Failure.GATE: Rule(Level.ATTEMPT, "A check failed on the result; read its last lines."),
+        Failure.REVIEW: Rule(Level.ATTEMPT, "A reviewer found what must not land; read its findings."),
         Failure.CONFLICT: Rule(Level.RACE, "The work changes the same places as what landed meanwhile."),
         Failure.TOGETHER: Rule(
             Level.RACE, "The work passes alone, but not together with what landed meanwhile."

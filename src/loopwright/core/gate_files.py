@@ -108,10 +108,12 @@ class GateFiles:
     red_proof: bool | None = None
     """Whether the task's acceptance failed before the work, as it should; None when it was not tried there."""
 
-    @property
-    def is_capped(self) -> bool:
-        """Whether a reviewer would have to look before the work counts as verified without gaps."""
-        return bool(self.exempt or self.uncompared) or self.red_proof is False
+    def is_capped(self, *, reviewed: bool) -> bool:
+        """Whether the work counts as verified with gaps only: unless a reviewer looked at exactly this change.
+
+        Acceptance that passed before the work proves nothing, whoever looks at it.
+        """
+        return (bool(self.exempt or self.uncompared) and not reviewed) or self.red_proof is False
 
 
 def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:

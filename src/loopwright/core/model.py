@@ -11,12 +11,14 @@ from loopwright.core.findings import Verdict
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.permissions import Permissions
 from loopwright.core.policy import GateCommand, Policy
+from loopwright.core.reviews import Finding
 from loopwright.core.states import (
     AttemptState,
     EnvelopeState,
     LoopState,
     PlanState,
     QuestionState,
+    ReviewState,
     RunState,
     TaskState,
 )
@@ -26,11 +28,17 @@ class Role(StrEnum):
     """What a run is for."""
 
     IMPLEMENTER = "implementer"
+    REVIEWER = "reviewer"
+    """An agent that looks at the work of another before it lands."""
     SETUP = "setup"
     GATE = "gate"
     VERIFY = "verify"
     BASELINE = "baseline"
     """The gate on the tree that work starts from, so that what failed before is not held against it."""
+
+
+AGENT_ROLES: Final = frozenset({Role.IMPLEMENTER, Role.REVIEWER})
+"""The roles in which a run is an agent: it takes a slot, draws from an account and costs something."""
 
 
 class Outcome(StrEnum):
@@ -227,6 +235,10 @@ class Attempt:
     verdict_id: str | None = None
     gate_files: GateFiles | None = None
     """What it did to the files that steer the gate; None when it was not judged."""
+    review_id: str | None = None
+    """The review of exactly the change that it lands; None when none was needed."""
+    fix_turns: int = 0
+    """How often its agent was sent back to mend what a reviewer found."""
     failure: Failure | None = None
     detail: str = ""
     wake_at: datetime | None = None
@@ -258,7 +270,8 @@ class Run:
     role: Role
     state: RunState
     label: str = ""
-    """`verify_<plan id>` for the plan's own gate, `setup_<commit>` for setting up a workspace, else empty."""
+    """`verify_<plan id>` for the plan's own gate, `setup_<commit>` for setting up a workspace, the review's id for a
+    reviewer, else empty."""
     agent: str | None = None
     account: str | None = None
     """Which of the agent's accounts it draws from; None before it starts."""
@@ -305,6 +318,39 @@ class VerdictRecord:
     run_id: str
     verdict: Verdict
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What an independent reviewer was asked about exactly one change, and what came of it."""
+
+    id: str
+    plan_id: str
+    task_id: str
+    attempt_id: str
+    n: int
+    """Which round of the attempt this is."""
+    state: ReviewState = ReviewState.ASKED
+    run_id: str
+    """The newest of its runs: one whose answer could not be read is followed by another."""
+    agent: str
+    model: str | None = None
+    parent_sha: str
+    candidate_sha: str
+    patch_sha256: str
+    """Of the change from one to the other, wherever in the files it stands (`core.patches`)."""
+    shown_whole: bool = True
+    """Whether all of the change was shown to the reviewer, or only its beginning and the files."""
+    reasons: tuple[str, ...] = ()
+    """Why it was needed."""
+    tries: int = 0
+    """How many of its runs gave no answer that could be read."""
+    problem: str = ""
+    """What was wrong with the last of those."""
+    summary: str = ""
+    findings: tuple[Finding, ...] = ()
+    created_at: datetime
+    ended_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -424,6 +470,7 @@ Row = (
     | Attempt
     | Run
     | VerdictRecord
+    | Review
     | Command
     | Question
     | Envelope
@@ -438,6 +485,7 @@ ROW_TYPES: Final = (
     Attempt,
     Run,
     VerdictRecord,
+    Review,
     Command,
     Question,
     Envelope,

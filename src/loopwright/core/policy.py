@@ -28,6 +28,23 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPolicy:
+    """Which changes an independent reviewer looks at before they land, and who that is."""
+
+    mode: str = "off"
+    """`off`, `risky` or `always`."""
+    agent: str | None = None
+    """None: the agent that did the work, in a conversation of its own."""
+    model: str | None = None
+    max_turns: int = 2
+    """How often an attempt's agent may mend what a reviewer found."""
+    lines: int = 300
+    """A change of more lines is risky."""
+    paths: tuple[str, ...] = ()
+    """More places where a change is risky; a pattern that begins with `!` takes files out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The settings that a plan was dispatched with. Fixed then, so a later edit changes nothing."""
 
@@ -50,6 +67,7 @@ class Policy:
     """More files that steer the gate; a pattern that begins with `!` takes files out."""
     red_proof: bool = False
     """Acceptance is also run before the work counts: what passes there already proves nothing."""
+    review: ReviewPolicy = field(default_factory=ReviewPolicy)
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""
     limits: Limits = field(default_factory=Limits)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.policy import GateCommand
 from loopwright.core.questions import FENCE
+from loopwright.core.reviews import Finding, in_words
 
 EVIDENCE_LIMIT = 20_000
 """Enough for both sides of a conflict, which are what the next attempt has to bring together."""
@@ -19,6 +20,7 @@ def implementer(
     resumed: bool = False,
     answers: Sequence[tuple[str, str]] = (),
     asks_by_tool: bool = False,
+    findings: Sequence[Finding] = (),
 ) -> str:
     """Return the prompt for one attempt at one task: this task only, never the rest of the plan."""
     parts = [_opening(plan, task, attempt)]
@@ -39,6 +41,11 @@ def implementer(
             _listed("A person allowed you to change these files, which judge the work", task.approved)
         )
     parts.append(_checks(gates))
+    if findings:
+        parts.append(
+            "An independent reviewer looked at what you did in this workspace. What it found must be mended before the "
+            "work can land; leave everything else as it is:\n\n" + _indented(in_words(findings))
+        )
     if attempt.evidence:
         parts.append(
             "The previous attempt was not accepted. You start again from a clean tree. "

@@ -9,10 +9,11 @@ from loopwright.core.failures import Failure
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import Commands, after_setup, each_once
-from loopwright.core.model import Usage
+from loopwright.core.model import Role, Usage
 from loopwright.core.policy import GateCommand
+from loopwright.core.reviews import is_capped
 from loopwright.core.scopes import strayed
-from loopwright.core.states import AttemptState, PlanState, TaskState
+from loopwright.core.states import AttemptState, PlanState, ReviewState, TaskState
 from loopwright.core.verdicts import gate_key, plan_outcome, task_outcome
 
 Json = dict[str, Any]
@@ -38,7 +39,7 @@ def derive(body: Mapping[str, Any]) -> Json:
             landed=task["landed_sha"] is not None,
             verdict=refused[0] if refused else VerdictStatus.PASSED,
             waits_for_quota=_waits_for_quota(task),
-            capped=GateFiles(**steered).is_capped or _is_excused(latest, trees, gate_key(commands)),
+            capped=_is_capped(body, task) or _is_excused(latest, trees, gate_key(commands)),
         )
     whole = plan_asked(body)
     final = latest.get((plan["result_tree"], gate_key(whole)))
@@ -110,6 +111,22 @@ def strayed_in(task: Mapping[str, Any]) -> tuple[str, ...]:
     return strayed(landed[0]["touched"], task["scope"]) if landed else ()
 
 
+def review_of(body: Mapping[str, Any], task: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the review of exactly what a task landed; None when nobody looked."""
+    landed = [a for a in task["attempts"] if a["candidate_sha"] == task["landed_sha"] is not None]
+    named = next((a["review_id"] for a in landed), None)
+    return next((one for one in body["reviews"] if one["id"] == named), None)
+
+
+def _is_capped(body: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
+    review = review_of(body, task)
+    return is_capped(
+        GateFiles(**gate_files_of(task)),
+        review["state"] if review else None,
+        shown_whole=review is not None and review["shown_whole"],
+    )
+
+
 def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
     """Return the commands that a receipt's task had to pass."""
     return after_setup(setup_of(plan), each_once(_read(task["acceptance"]), _read(plan["gates"])))
@@ -177,13 +194,17 @@ def _runner_gaps(commands: Sequence[Mapping[str, Any]]) -> list[str]:
     return gaps
 
 
-def _gate_gaps(task: Mapping[str, Any]) -> list[str]:
+def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
     """Name the gate's files that were changed and that no one else has looked at."""
     facts, name = gate_files_of(task), repr(task["key"])
     gaps = []
     for key, words in (
-        ("exempt", "changed files of the gate with leave, and no reviewer looked at them"),
-        ("uncompared", "changed files of the gate, and whether they ask for less now was not compared"),
+        ()
+        if reviewed
+        else (
+            ("exempt", "changed files of the gate with leave, and no reviewer looked at them"),
+            ("uncompared", "changed files of the gate, and whether they ask for less now was not compared"),
+        )
     ):
         if facts[key]:
             gaps.append(f"task {name} {words}: {_listed(facts[key])}")
@@ -204,6 +225,39 @@ def _flaky_of(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
     trees = (task["tree"], gate_files_of(task)["pinned_tree"])
     found = [one for one in body["verdicts"] if one["gate_key"] == key and one["tree"] in trees]
     return sorted({name for one in found for command in one["commands"] for name in command["flaky"]})
+
+
+def _review_gaps(body: Mapping[str, Any]) -> list[str]:
+    """Name what no independent reviewer has looked at, and what a review is not worth."""
+    landed = [task for task in body["tasks"] if task["landed_sha"] is not None]
+    seen = {task["id"]: review for task in landed if (review := review_of(body, task)) is not None}
+    if not seen:
+        return ["no independent reviewer looked at the work"]
+    gaps = []
+    if unseen := [repr(task["key"]) for task in landed if task["id"] not in seen]:
+        gaps.append(f"no independent reviewer looked at the work of {_listed(unseen)}")
+    runs = {run["id"]: run for run in body["runs"]}
+    for task in landed:
+        review = seen.get(task["id"])
+        if review is None:
+            continue
+        name = repr(task["key"])
+        if review["state"] != ReviewState.CLEAR.value:
+            gaps.append(
+                f"the review of task {name} came to no result: {review['problem'] or review['state']}"
+            )
+        if not review["shown_whole"]:
+            gaps.append(f"not all of the change of task {name} was shown to its reviewer")
+        by = runs.get(review["run_id"], {"agent": None, "model": None})
+        authors = [
+            run
+            for run in body["runs"]
+            if run["task_id"] == task["id"] and run["role"] == Role.IMPLEMENTER.value
+        ]
+        if any((run["agent"], run["model"]) == (by["agent"], by["model"]) for run in authors):
+            gaps.append(f"the reviewer of task {name} was the same agent and model as its author")
+    gaps.append("what reviewers say is their opinion: that they looked is a fact, that they are right is not")
+    return gaps
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -231,7 +285,9 @@ def _gaps(
         if not task["acceptance"]:
             by = "gate:all alone checked it" if plan["gates"] else "nothing checked it"
             gaps.append(f"task {task['key']!r} has no acceptance command of its own: {by}")
-        gaps += _gate_gaps(task)
+        review = review_of(body, task)
+        looked = review is not None and review["state"] == ReviewState.CLEAR.value
+        gaps += _gate_gaps(task, reviewed=looked and review is not None and review["shown_whole"])
         if outside := strayed_in(task):
             gaps.append(f"task {task['key']!r} changed files outside of its scope: {_listed(outside)}")
         if landed_by := _flaky_of(body, task):
@@ -268,5 +324,4 @@ def _gaps(
         gaps.append(
             f"{open_} of {len(begun)} runs had no sandbox around them: they could act on the whole machine"
         )
-    gaps.append("no independent reviewer looked at the work")
-    return gaps
+    return gaps + _review_gaps(body)

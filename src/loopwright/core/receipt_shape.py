@@ -8,7 +8,8 @@ from loopwright.core import ids
 from loopwright.core.findings import CheckStatus, VerdictStatus
 from loopwright.core.flakes import FOLDERS
 from loopwright.core.receipt_facts import USAGE
-from loopwright.core.states import PlanState, TaskState
+from loopwright.core.reviews import Severity
+from loopwright.core.states import PlanState, ReviewState, TaskState
 
 SCHEMA: Final = "loopwright.receipt/1"
 
@@ -85,6 +86,20 @@ def _gate_files(value: Any) -> bool:
     return named and all(test(value[name]) for name, test in _GATE_FILES.items())
 
 
+_FINDING: Final[dict[str, _Test]] = {
+    "file": _text,
+    "line": _maybe(_count),
+    "severity": _one_of([*Severity]),
+    "text": _text,
+    "in_diff": _flag,
+}
+
+
+def _finding(value: Any) -> bool:
+    named = isinstance(value, dict) and value.keys() == _FINDING.keys()
+    return named and all(test(value[name]) for name, test in _FINDING.items())
+
+
 _RAN: Final[dict[str, Any]] = {
     "name": _text,
     "command": _text,
@@ -134,6 +149,8 @@ _RECEIPT: Final[dict[str, Any]] = {
                     "candidate_sha": _maybe(_sha),
                     "touched": _texts,
                     "gate_files": _maybe(_gate_files),
+                    "review_id": _maybe(_id(ids.Kind.REVIEW)),
+                    "fix_turns": _count,
                 }
             ],
         }
@@ -150,9 +167,32 @@ _RECEIPT: Final[dict[str, Any]] = {
             "reruns": [{"folder": _one_of(FOLDERS), "alone": _flag, "commands": [_RAN]}],
         }
     ],
+    "reviews": [
+        {
+            "id": _id(ids.Kind.REVIEW),
+            "task_id": _id(ids.Kind.TASK),
+            "run_id": _id(ids.Kind.RUN),
+            "state": _one_of([*ReviewState]),
+            "patch_sha256": _text,
+            "said_sha256": _text,
+            "shown_whole": _flag,
+            "problem": _text,
+            "blocking": _count,
+            "opinions": _count,
+        }
+    ],
+    "claims": [
+        {
+            "id": _id(ids.Kind.REVIEW),
+            "summary": _text,
+            "findings": [_finding],
+        }
+    ],
     "runs": [
         {
             "id": _id(ids.Kind.RUN),
+            "task_id": _maybe(_text),
+            "model": _maybe(_text),
             "role": _text,
             "output_sha256": _maybe(_text),
             "prompt_sha256": _maybe(_text),

@@ -15,10 +15,11 @@ from loopwright.core.documents import plain, readable
 from loopwright.core.failures import Failure
 from loopwright.core.findings import CheckStatus, CommandResult
 from loopwright.core.gates import setup_command
-from loopwright.core.model import Attempt, Plan, Project, Run, Task, VerdictRecord
+from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task, VerdictRecord
 from loopwright.core.policy import GateCommand
-from loopwright.core.receipt_facts import USAGE, Json, derive, gate_outputs
+from loopwright.core.receipt_facts import USAGE, Json, derive, gate_outputs, review_of
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
+from loopwright.core.reviews import Finding, Severity, blocking, said_hash
 from loopwright.core.verdicts import is_bad
 
 __all__ = [
@@ -73,6 +74,8 @@ class Facts:
     """Per task id, the commits on the first-parent line from base to result that carry its trailer."""
     diffs: Mapping[str, str]
     """Hashes of the diffs, by task id, and by plan id for the whole."""
+    patches: Mapping[str, str] = field(default_factory=dict)
+    """By task id, the hash of what a reviewed task landed, as `core.patches` computes it."""
     damage: str | None = None
     """What is wrong with an object of git between base and result."""
     outputs: Mapping[str, str] = field(default_factory=dict)
@@ -98,11 +101,13 @@ def build_receipt(
     attempts: Sequence[Attempt],
     runs: Sequence[Run],
     verdicts: Sequence[VerdictRecord],
+    reviews: Sequence[Review] = (),
     git: GitFacts,
     event_head: str | None,
     made_by: str,
 ) -> Json:
     """Build the receipt of a plan from its rows; the same rows always give the same bytes."""
+    asked = sorted(reviews, key=lambda r: (r.created_at, r.id))
     body: Json = {
         "schema": SCHEMA,
         "made_by": made_by,
@@ -113,6 +118,8 @@ def build_receipt(
             for task in sorted(tasks, key=lambda t: (t.position, t.id))
         ],
         "verdicts": [_verdict(v) for v in sorted(verdicts, key=lambda v: (v.created_at, v.id))],
+        "reviews": [_review(one) for one in asked],
+        "claims": [_said(one) for one in asked],
         "runs": [_run(run) for run in sorted(runs, key=lambda r: (r.created_at, r.id))],
         "events": {"head": event_head},
     }
@@ -151,6 +158,7 @@ def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
     found += _git_differences(receipt, facts)
     for task in receipt["tasks"]:
         found += _landing_differences(task, facts, has_result=receipt["plan"]["result_sha"] is not None)
+    found += _review_differences(receipt, facts)
     for one in recorded(receipt):
         if facts.outputs.get(one.key, one.sha256) != one.sha256:
             found.append(f"{one.what} ({one.key}) is not the one in the receipt")
@@ -264,6 +272,8 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
                 "candidate_tree": a.candidate_tree,
                 "verdict_id": a.verdict_id,
                 "gate_files": asdict(a.gate_files) if a.gate_files else None,
+                "review_id": a.review_id,
+                "fix_turns": a.fix_turns,
                 **_moments(a, "created_at", "ended_at"),
             }
             for a in ordered
@@ -302,6 +312,28 @@ def _verdict(record: VerdictRecord) -> Json:
 
 def _ran(command: CommandResult) -> Json:
     return {key: value for key, value in plain(command).items() if key != "tail"}
+
+
+def _review(review: Review) -> Json:
+    """Return the facts of a review: that somebody looked, at what, and how many findings there are."""
+    copied = (
+        "id task_id attempt_id n run_id agent model parent_sha candidate_sha patch_sha256 "
+        "shown_whole tries problem"
+    )
+    return {
+        **{name: getattr(review, name) for name in copied.split()},
+        "state": review.state.value,
+        "reasons": list(review.reasons),
+        "blocking": len(blocking(review.findings)),
+        "opinions": len(review.findings) - len(blocking(review.findings)),
+        "said_sha256": said_hash(review.summary, review.findings),
+        **_moments(review, "created_at", "ended_at"),
+    }
+
+
+def _said(review: Review) -> Json:
+    """Return what a reviewer says: nobody has checked whether it is true."""
+    return {"id": review.id, "summary": review.summary, "findings": [plain(one) for one in review.findings]}
 
 
 def _run(run: Run) -> Json:
@@ -356,7 +388,7 @@ def _row_differences(receipt: Mapping[str, Any], rows: Mapping[str, Any]) -> lis
         mine, theirs = ({**one[part], **dict.fromkeys(_FROM_GIT)} for one in (receipt, rows))
         if mine != theirs:
             found.append(f"the home's rows say otherwise of the {part}: {_named(mine, theirs)}")
-    for part in ("tasks", "verdicts", "runs"):
+    for part in ("tasks", "verdicts", "reviews", "claims", "runs"):
         mine, theirs = (
             {one["id"]: {**one, **dict.fromkeys(_FROM_GIT)} for one in whole[part]}
             for whole in (receipt, rows)
@@ -370,6 +402,32 @@ def _row_differences(receipt: Mapping[str, Any], rows: Mapping[str, Any]) -> lis
 
 def _named(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
     return ", ".join(sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name)))
+
+
+def _review_differences(receipt: Mapping[str, Any], facts: Facts) -> list[str]:
+    """Say where a review does not fit what was said in it, its run, or what landed because of it."""
+    said = {one["id"]: one for one in receipt["claims"]}
+    runs = {one["id"]: one for one in receipt["runs"]}
+    found = []
+    for review in receipt["reviews"]:
+        claims = said.pop(review["id"], {"summary": "", "findings": []})
+        findings = tuple(
+            Finding(**{**one, "severity": Severity(one["severity"])}) for one in claims["findings"]
+        )
+        if said_hash(claims["summary"], findings) != review["said_sha256"]:
+            found.append(f"what was said in {review['id']} is not what its hash stands for")
+        if len(blocking(findings)) != review["blocking"]:
+            found.append(f"{review['id']} has another number of blocking findings than it says")
+        run = runs.get(review["run_id"])
+        if run is None or run["role"] != Role.REVIEWER.value:
+            found.append(f"{review['id']} names a run that no reviewer made: {review['run_id']}")
+    found += [f"{one} has findings, and there is no such review" for one in said]
+    for task in receipt["tasks"]:
+        review = review_of(receipt, task)
+        patch = facts.patches.get(task["id"])
+        if review is not None and patch is not None and patch != review["patch_sha256"]:
+            found.append(f"what task {task['key']!r} landed is not what {review['id']} looked at")
+    return found
 
 
 def _event_differences(head: str | None, events: EventFacts | None) -> list[str]:

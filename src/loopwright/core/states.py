@@ -83,6 +83,16 @@ class QuestionState(StrEnum):
     WITHDRAWN = "WITHDRAWN"
 
 
+class ReviewState(StrEnum):
+    """Where a review stands."""
+
+    ASKED = "ASKED"
+    CLEAR = "CLEAR"
+    BLOCKING = "BLOCKING"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    WITHDRAWN = "WITHDRAWN"
+
+
 class EnvelopeState(StrEnum):
     """Whether runs may draw from an account."""
 
@@ -159,7 +169,7 @@ ATTEMPT: Final[Table[AttemptState]] = _table(
         _A.PREPARING: {_A.WORKING, _A.WAITING} | _UNFINISHED,
         _A.WORKING: {_A.WAITING, _A.CHECKING} | _UNFINISHED,
         _A.WAITING: {_A.WORKING} | _UNFINISHED,
-        # Back to WORKING for a fix turn on review findings.
+        # To WORKING while a reviewer looks at it, and for a fix turn on what that found.
         _A.CHECKING: {_A.LANDING, _A.WORKING} | _UNFINISHED,
         # Back to CHECKING when the plan branch moved under the candidate.
         _A.LANDING: {_A.LANDED, _A.CHECKING} | _UNFINISHED,
@@ -191,6 +201,22 @@ QUESTION: Final[Table[QuestionState]] = _table(
     }
 )
 
+REVIEW: Final[Table[ReviewState]] = _table(
+    {
+        # Inconclusive when no answer could be read; withdrawn when its attempt ended before there was one.
+        ReviewState.ASKED: {
+            ReviewState.CLEAR,
+            ReviewState.BLOCKING,
+            ReviewState.INCONCLUSIVE,
+            ReviewState.WITHDRAWN,
+        },
+        ReviewState.CLEAR: set(),
+        ReviewState.BLOCKING: set(),
+        ReviewState.INCONCLUSIVE: set(),
+        ReviewState.WITHDRAWN: set(),
+    }
+)
+
 ENVELOPE: Final[Table[EnvelopeState]] = _table(
     {
         EnvelopeState.OPEN: {EnvelopeState.CLOSED},
@@ -208,6 +234,7 @@ MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingPro
         "run": RUN,  # type: ignore[dict-item]
         "question": QUESTION,  # type: ignore[dict-item]
         "envelope": ENVELOPE,  # type: ignore[dict-item]
+        "review": REVIEW,  # type: ignore[dict-item]
     }
 )
 

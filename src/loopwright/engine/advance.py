@@ -9,7 +9,7 @@ from loopwright.core.envelopes import Choice
 from loopwright.core.errors import GitFailed, StaleVersion, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Run, Task, Worker
+from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Role, Run, Task, Worker
 from loopwright.core.retry import Failed
 from loopwright.core.scopes import claims
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, PlanState, RunState, TaskState
@@ -26,7 +26,7 @@ from loopwright.engine.moves import (
     move_task,
     need,
     new_attempt,
-    new_run,
+    next_run,
 )
 from loopwright.engine.reconcile import DRIVEN, living_hosts
 from loopwright.engine.world import World
@@ -135,8 +135,17 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
         judged=tuple(task for task in running if task.id in checked),
         waiting=waiting,
         parked=tuple(task for task in running if task.id in parked),
+        reviewers=_reviewers(tx, plan, waiting),
         handed_on={task.attempt_id: task for task in running if task.passed_over and task.attempt_id},
     )
+
+
+def _reviewers(tx: Tx, plan: Plan, waiting: tuple[Attempt, ...]) -> dict[str, Run]:
+    """Return the reviewers' runs among those that parked attempts go on with, by attempt."""
+    if plan.policy.review.mode == "off" or not waiting:
+        return {}
+    runs = tx.find(Run, id=[one.run_id for one in waiting], role=Role.REVIEWER)
+    return {run.attempt_id: run for run in runs if run.attempt_id is not None}
 
 
 def _ready(tx: Tx, plan: Plan, room: int, *, closed: bool) -> tuple[Task, ...]:
@@ -253,7 +262,7 @@ def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
         move_run(tx, before, RunState.COMPLETE, ended_at=before.ended_at)
     # One that was parked before its agent started still has its run to do.
     queued = before is not None and before.state is RunState.QUEUED
-    run = before if before is not None and queued else new_run(tx, world.ids, attempt, plan)
+    run = before if before is not None and queued else next_run(tx, world.ids, attempt, plan, before)
     woken = move_attempt(
         tx,
         attempt,

@@ -5,7 +5,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from loopwright.core import budget, prompts
@@ -14,11 +13,12 @@ from loopwright.core.budget import over_budget
 from loopwright.core.containment import Containment
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
-from loopwright.core.model import Attempt, Loop, Plan, Project, Question, Role, Run, Task, Usage
+from loopwright.core.model import Attempt, Loop, Plan, Project, Question, Run, Task, Usage
 from loopwright.core.permissions import Permissions
 from loopwright.core.prices import estimate
 from loopwright.core.questions import Asking, asked_in
 from loopwright.core.retry import Failed
+from loopwright.core.reviews import SCHEMA
 from loopwright.core.states import AttemptState, LoopState, RunState
 from loopwright.engine import accounts, envelopes, pauses, questions, spending
 from loopwright.engine.agent_settings import refuse_foreign
@@ -30,6 +30,14 @@ from loopwright.engine.moves import (
     move_attempt,
     move_run,
     need,
+)
+from loopwright.engine.review_brief import (
+    READS,
+    Mending,
+    brief_reviewer,
+    mending,
+    place_of,
+    review_of,
 )
 from loopwright.engine.runs import Ended, agent_spec
 from loopwright.engine.surroundings import attempt_values
@@ -106,39 +114,49 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
 
 async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
     attempt, plan = rows.attempt, rows.plan
-    workspace = Path(need(attempt.workspace, "a workspace"))
+    review = await world.store.read(lambda tx: review_of(tx, run))
+    workspace = place_of(world, attempt, review)
 
     sandbox = sandbox_of(world, run)
     recorded = run.sandbox if run.state is not RunState.QUEUED else None
     contained = (recorded or sandbox.level.value) != Containment.NONE.value
 
-    def load(tx: Tx) -> tuple[list[Run], Permissions, list[Question], int | None, str]:
-        runs = tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",))
+    def load(tx: Tx) -> tuple[list[Run], Permissions, list[Question], int | None, str, Mending]:
+        runs = tx.find(Run, attempt_id=attempt.id, role=run.role, label=run.label, order_by=("-created_at",))
         # As they were when it began: whoever takes up a running agent must answer it as it was answered before.
-        allowed = run.permissions or questions.permissions(tx, plan, rows.task, attempt, contained=contained)
+        allowed = run.permissions or (
+            READS if review else questions.permissions(tx, plan, rows.task, attempt, contained=contained)
+        )
         # The same for what it may cost.
         most = run.max_cost_micros if run.state is not RunState.QUEUED else _allowance(tx, world, run)
         # And for the account; where all are closed, it does not matter which: the attempt is parked below.
         chosen = run.account or envelopes.account_of(tx, world.accounts, attempt, run)
-        return runs, allowed, questions.of_attempt(tx, attempt), most, chosen or usual(world.accounts, name)
+        to_mend = mending(tx, attempt, next((one for one in runs if one.id != run.id), None))
+        asked = questions.of_attempt(tx, attempt)
+        return runs, allowed, asked, most, chosen or usual(world.accounts, name), to_mend
 
     name = run.agent or attempt.agent
-    runs, permissions, asked, most, drawn = await world.store.read(load)
+    runs, permissions, asked, most, drawn, to_mend = await world.store.read(load)
     earlier = [one for one in runs if one.id != run.id and one.started_at]
     before = earlier[0] if earlier else None
     agent = world.agent(run.agent or attempt.agent)
     # Another agent's conversation is none that this one could go on with, nor one that another account's home has.
     same = before is not None and (before.agent, before.account) == (run.agent, drawn)
     resumes = same and "resume" in agent.capabilities
-    prompt = prompts.implementer(
-        plan,
-        rows.task,
-        attempt,
-        gates=task_commands(plan, rows.task),
-        resumed=before is not None,
-        answers=tuple((one.text, one.answer) for one in asked if one.answer is not None),
-        asks_by_tool="tools" in agent.capabilities,
-    )
+    goes_on = before.session_ref if before and resumes else None
+    if review is not None:
+        prompt = await brief_reviewer(world, rows, review, run, agent, goes_on=goes_on is not None)
+    else:
+        prompt = prompts.implementer(
+            plan,
+            rows.task,
+            attempt,
+            gates=task_commands(plan, rows.task),
+            resumed=before is not None and not to_mend.is_new,
+            answers=tuple((one.text, one.answer) for one in asked if one.answer is not None),
+            asks_by_tool="tools" in agent.capabilities,
+            findings=to_mend.findings,
+        )
     directory = world.paths.run(run.id)
     request = AgentRequest(
         prompt=prompt,
@@ -148,8 +166,10 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         model=run.model,
         permissions=permissions,
         contained=contained,
-        session_ref=before.session_ref if before and resumes else None,
-        tools=world.tools(directory) if "tools" in agent.capabilities else {},
+        session_ref=goes_on,
+        schema=SCHEMA if review and "schema" in agent.capabilities else None,
+        # A reviewer asks nobody: what it does not know is an opinion.
+        tools=world.tools(directory) if "tools" in agent.capabilities and not review else {},
         max_cost_micros=most if "budget" in agent.capabilities else None,
         options=plan.policy.agent_options.get(agent.name, {}),
     )
@@ -157,7 +177,9 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     invocation = accounts.drawing(agent.invocation(request), agent.name, account)
     values = {**world.workspace_values(workspace), **attempt_values(world, plan, attempt)}
     env, view = world.home_view(
-        world.environment(plan, invocation, values), invocation, world.paths.user(attempt.id)
+        world.environment(plan, invocation, values),
+        invocation,
+        world.paths.user(review.id if review else attempt.id),
     )
     spec = agent_spec(
         request,
@@ -189,8 +211,9 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 raise _ClosedMeanwhile
             if not envelopes.admit(tx, current, run, fence=fence, account=drawn):
                 return None
-            envelopes.note_account(tx, current, plan, run, drawn)
-            change_attempt(tx, attempt.id, fence, account=drawn)
+            if review is None:
+                envelopes.note_account(tx, current, plan, run, drawn)
+                change_attempt(tx, attempt.id, fence, account=drawn)
             if current.state is AttemptState.PREPARING:
                 move_attempt(tx, current, AttemptState.WORKING, fence=fence)
             return move_run(

@@ -21,7 +21,7 @@ from loopwright.core.errors import (
 )
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.fallback import handed_on, meant
-from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Run, Task
+from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Role, Run, Task
 from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed, backoff, pause_until
 from loopwright.core.scopes import kept
@@ -51,10 +51,11 @@ from loopwright.engine.moves import (
     move_attempt,
     move_loop,
     need,
-    new_run,
+    next_run,
 )
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.pinning import inside
+from loopwright.engine.reviewing import take_in
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent
 from loopwright.engine.setting_up import set_up
 from loopwright.engine.slots import AgentSlots, Slot
@@ -89,6 +90,8 @@ class AttemptLeg:
         self._ready_at: float | None = None
         """When the workspace was made, by the monotonic clock; None when an earlier leg made it."""
         self._troubles = 0
+        self._reviews = False
+        """Whether the agent that works now only looks at work that is done."""
 
     async def run(self) -> None:
         """Carry on from whatever stage the rows tell."""
@@ -166,7 +169,7 @@ class AttemptLeg:
         except (CannotRun, GitFailed, OSError) as trouble:
             if await self._may_repeat(trouble):
                 return True
-            if attempt.state in (AttemptState.CHECKING, AttemptState.LANDING):
+            if attempt.state in (AttemptState.CHECKING, AttemptState.LANDING) or self._reviews:
                 await self._hold(rows, str(trouble))
                 return False
             await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)), counts=False)
@@ -288,6 +291,7 @@ class AttemptLeg:
         )
         if run.state in ENDED_RUN:
             run = await self._next_run(rows)
+        self._reviews = run.role is Role.REVIEWER
         if run.state is not RunState.QUEUED:
             self._slot = self._slot or self._slots.take_now(attempt.id, rows.plan.id)
         elif interrupt.is_set() or not (self._slot or await self._take_slot(rows, interrupt)):
@@ -322,7 +326,7 @@ class AttemptLeg:
             self._release_slot()
             await world.keepers.sweep(run.id)
             strays = await look_again(world, repository, before, plan=rows.plan, attempt=attempt, run=run)
-            asked = asked_of(world, started.spec, ended.result)
+            asked = () if self._reviews else asked_of(world, started.spec, ended.result)
             return await self._after_agent(rows, run, ended, strays, asked)
         finally:
             spending.forget()
@@ -347,7 +351,8 @@ class AttemptLeg:
             current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
             if current.state is not rows.attempt.state or current.run_id != rows.attempt.run_id:
                 raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
-            run = new_run(tx, self._world.ids, rows.attempt, rows.plan)
+            before = tx.get(Run, current.run_id or "")
+            run = next_run(tx, self._world.ids, rows.attempt, rows.plan, before)
             change_attempt(tx, rows.attempt.id, self._leg.fence, run_id=run.id)
             return run
 
@@ -357,17 +362,9 @@ class AttemptLeg:
         self, rows: Rows, run: Run, ended: Ended, strays: tuple[str, ...], asked: tuple[Asking, ...]
     ) -> bool:
         """Save the work whatever happened, then decide which way the attempt goes."""
-        at = ended.exit.ended_at
-        snapshot = await self._repository(rows).snapshot(
-            Path(need(rows.attempt.workspace, "a workspace")),
-            base_sha=need(rows.attempt.base_sha, "a base"),
-            ref=attempt_ref(rows.attempt),
-            subject=commit_subject(rows.task),
-            trailers=trailers(rows.attempt, run),
-            at=at,
-        )
-        saved: dict[str, Any] = {"tip_sha": snapshot.sha, "agent_sha": snapshot.agent_sha}
-        saved["touched"] = kept(inside(rows.project.subfolder, path) for path in snapshot.changed)
+        saved: dict[str, Any] = {}
+        if not self._reviews:
+            saved = await self._saved(rows, run, ended)
         result = ended.result
         if is_over_budget(run, ended):
             return await self._world.store.transact(
@@ -382,6 +379,9 @@ class AttemptLeg:
         if asked:
             return await self._ask(rows, run, ended, asked, saved)
         if result is not None and result.claimed:
+            if self._reviews:
+                await take_in(self._world, rows, run, ended, None, fence=self._leg.fence)
+                return True
 
             def checking(tx: Tx) -> None:
                 move_attempt(
@@ -401,6 +401,9 @@ class AttemptLeg:
             goes_on = await self._park(rows, run, ended, failed, saved)
             if goes_on is not None:
                 return goes_on
+        if self._reviews:
+            await take_in(self._world, rows, run, ended, failed, fence=self._leg.fence)
+            return True
         if RULES[failed.failure].level is not Level.ATTEMPT and handed_on(
             rows.task, failed.failure, rows.plan.policy
         ):
@@ -408,6 +411,18 @@ class AttemptLeg:
         counts = RULES[failed.failure].level is Level.ATTEMPT
         await self._fail(rows, failed, counts=counts, run=run, ended=ended, **saved)
         return True
+
+    async def _saved(self, rows: Rows, run: Run, ended: Ended) -> dict[str, Any]:
+        snapshot = await self._repository(rows).snapshot(
+            Path(need(rows.attempt.workspace, "a workspace")),
+            base_sha=need(rows.attempt.base_sha, "a base"),
+            ref=attempt_ref(rows.attempt),
+            subject=commit_subject(rows.task),
+            trailers=trailers(rows.attempt, run),
+            at=ended.exit.ended_at,
+        )
+        touched = kept(inside(rows.project.subfolder, path) for path in snapshot.changed)
+        return {"tip_sha": snapshot.sha, "agent_sha": snapshot.agent_sha, "touched": touched}
 
     async def _interrupted(self, rows: Rows, run: Run, ended: Ended, saved: dict[str, Any]) -> bool:
         """Keep the work and park the attempt, or end it when it was cancelled; say whether to go on."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,7 @@ from loopwright.engine.collisions import told_of_conflict, told_of_red
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, trailers
 from loopwright.engine.pinning import pin
+from loopwright.engine.reviewing import Asking, author_of, covered, lands_capped
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Tx
 
@@ -139,13 +140,18 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             await _nothing_to_land(landing, candidate, verdict, record_id)
         case _:
             facts = replace(facts, red_proof=await _failed_before(landing, candidate, interrupt))
-            return await _approve(landing, candidate, record_id, facts)
+            judged["gate_files"] = facts
+            if review := await covered(_asking(landing), candidate, facts, judged):
+                return await _approve(landing, candidate, record_id, facts, review.review_id)
     return None
 
 
+def _asking(landing: Landing) -> Asking:
+    return Asking(**{each.name: getattr(landing, each.name) for each in fields(landing)})
+
+
 async def _author(landing: Landing) -> tuple[Run, datetime]:
-    run_id = need(landing.attempt.run_id, "a run")
-    run: Run = need(await landing.world.store.read(lambda tx: tx.get(Run, run_id)), "the run")
+    run = await landing.world.store.read(lambda tx: author_of(tx, landing.attempt))
     return run, run.ended_at or landing.attempt.updated_at
 
 
@@ -200,7 +206,7 @@ async def _failed_before(landing: Landing, candidate: Candidate, interrupt: asyn
 
 
 async def _approve(
-    landing: Landing, candidate: Candidate, record_id: str | None, facts: GateFiles
+    landing: Landing, candidate: Candidate, record_id: str | None, facts: GateFiles, review_id: str | None
 ) -> Attempt:
     def approve(tx: Tx) -> Attempt:
         if need(tx.get(Attempt, landing.attempt.id), "the attempt").interrupt:
@@ -216,6 +222,7 @@ async def _approve(
             candidate_tree=candidate.tree,
             verdict_id=record_id,
             gate_files=facts,
+            review_id=review_id,
         )
 
     return await landing.world.store.transact("attempt.landing", approve)
@@ -266,7 +273,7 @@ async def _record_landed(landing: Landing, sha: str) -> None:
             status=TaskState.COMPLETE,
             landed=True,
             verdict=VerdictStatus.PASSED if passed else VerdictStatus.UNVERIFIED,
-            capped=known or any(one.gate_files is not None and one.gate_files.is_capped for one in by),
+            capped=known or any(lands_capped(tx, one) for one in by),
         )
         complete_task(tx, task, outcome=outcome, landed_sha=sha)
 

@@ -10,8 +10,22 @@ from loopwright.core.errors import FenceLost, IllegalTransition, StaleVersion
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind
-from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Question, Role, Run, Task
+from loopwright.core.model import (
+    Attempt,
+    Leg,
+    Loop,
+    Outcome,
+    Plan,
+    Project,
+    Question,
+    Review,
+    Role,
+    Run,
+    Task,
+)
+from loopwright.core.permissions import Access
 from loopwright.core.retry import Again, Failed, GiveUp, after_failure
+from loopwright.core.reviews import blocking, said_hash
 from loopwright.core.scopes import kept
 from loopwright.core.states import (
     ATTEMPT,
@@ -21,6 +35,7 @@ from loopwright.core.states import (
     LOOP,
     PLAN,
     QUESTION,
+    REVIEW,
     RUN,
     SETTLED_TASK,
     TASK,
@@ -28,6 +43,7 @@ from loopwright.core.states import (
     LoopState,
     PlanState,
     QuestionState,
+    ReviewState,
     RunState,
     TaskState,
     step,
@@ -242,6 +258,34 @@ def new_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan) -> Run:
     return run
 
 
+def new_review_run(tx: Tx, ids: Ids, review: Review) -> Run:
+    """Create the next queued run of a review."""
+    run = Run(
+        id=ids(Kind.RUN),
+        plan_id=review.plan_id,
+        task_id=review.task_id,
+        attempt_id=review.attempt_id,
+        role=Role.REVIEWER,
+        state=RunState.QUEUED,
+        label=review.id,
+        agent=review.agent,
+        model=review.model,
+        permission_mode=Access.READ_ONLY.value,
+        created_at=tx.now(),
+    )
+    tx.insert(run)
+    return run
+
+
+def next_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan, before: Run | None) -> Run:
+    """Create the run that goes on where another one ended: with the work, or with the review of it."""
+    if before is None or before.role is not Role.REVIEWER:
+        return new_run(tx, ids, attempt, plan)
+    run = new_review_run(tx, ids, need(tx.get(Review, before.label), "the review"))
+    tx.update(Review, before.label, run_id=run.id)
+    return run
+
+
 def new_attempt(
     tx: Tx, ids: Ids, plan: Plan, task: Task, *, n: int, evidence: str = "", stands_in: str = ""
 ) -> Attempt:
@@ -357,6 +401,7 @@ def fail_attempt(
         **changes,
     )
     _withdraw_questions(tx, ended)
+    _withdraw_reviews(tx, ended)
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
     after = after_failure(task, failed, plan.policy, now=tx.now(), chance=chance)
     facts: dict[str, Any] = {
@@ -415,6 +460,7 @@ def cancel_attempt(
     """End an attempt because a person said so; its task is dealt with by whoever asked."""
     ended = move_attempt(tx, attempt, AttemptState.CANCELLED, actor, fence=fence, interrupt="", **changes)
     _withdraw_questions(tx, ended)
+    _withdraw_reviews(tx, ended)
     _end_open_runs(tx, attempt, RunState.CANCELLED)
 
 
@@ -445,6 +491,32 @@ def _withdraw_questions(tx: Tx, attempt: Attempt) -> None:
                 tx.update(Question, question.id, asked_by=left)
             else:
                 move_question(tx, question, QuestionState.WITHDRAWN, MACHINE)
+
+
+def move_review(tx: Tx, review: Review, target: ReviewState, **facts: Any) -> Review:
+    """Bring a review to its end and say so: what it found is a claim, so the event has its numbers and its hash."""
+    step("review", REVIEW, review.id, review.state, target)
+    ended = tx.update(
+        Review, review.id, expect={"state": review.state}, state=target, ended_at=tx.now(), **facts
+    )
+    told: dict[str, Any] = {
+        "review": ended.id,
+        "state": target.value,
+        "patch_sha256": ended.patch_sha256,
+        "findings": len(ended.findings),
+        "blocking": len(blocking(ended.findings)),
+        "findings_sha256": said_hash(ended.summary, ended.findings),
+        "problem": ended.problem[:500],
+    }
+    run = need(tx.get(Run, ended.run_id), "the reviewer's run")
+    tx.append(happened("review_ended", MACHINE, plan=_plan(tx, run), run=run, **told))
+    return ended
+
+
+def _withdraw_reviews(tx: Tx, attempt: Attempt) -> None:
+    """An attempt that is over waits for no reviewer."""
+    for review in tx.find(Review, attempt_id=attempt.id, state=ReviewState.ASKED):
+        move_review(tx, review, ReviewState.WITHDRAWN)
 
 
 def _end_open_runs(tx: Tx, attempt: Attempt, target: RunState, **facts: Any) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core.findings import Verdict
-from loopwright.core.model import Attempt, Loop, Plan, Project, Role, Run, Task, Usage
+from loopwright.core.model import AGENT_ROLES, Attempt, Loop, Plan, Project, Run, Task, Usage
 from loopwright.core.states import ENDED_PLAN, ENDED_RUN, RunState, TaskState
 from loopwright.engine.views import lasted_s, recent_plans
 from loopwright.engine.world import HomePaths
@@ -106,7 +106,7 @@ def _summary(tx: Tx, plan: Plan, now: datetime) -> PlanSummary:
 
 def _is_known(tx: Tx, plan: Plan) -> bool:
     """Say whether the cost of every run is known: asked of the runs, as a new limit begins the plan's count anew."""
-    ended = {"plan_id": plan.id, "role": Role.IMPLEMENTER, "state": ENDED_RUN, "cost_micros": None}
+    ended = {"plan_id": plan.id, "role": AGENT_ROLES, "state": ENDED_RUN, "cost_micros": None}
     return tx.count(Run, **ended) == tx.count(Run, **ended, started_at=None)
 
 

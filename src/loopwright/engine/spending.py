@@ -7,7 +7,7 @@ from typing import Any
 
 from loopwright.core import budget
 from loopwright.core.events import happened
-from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, Usage
+from loopwright.core.model import AGENT_ROLES, Attempt, Plan, Project, Run, Task, Usage
 from loopwright.core.overspent import Over, nobody_knows
 from loopwright.core.prices import estimate
 from loopwright.core.states import ENDED_RUN, AttemptState, RunState, TaskState
@@ -39,10 +39,10 @@ def caps(
         return ()
     spent = spent_before(tx, plan) + Counter(dict.fromkeys(budget.CAPS, own))
     if policy.max_task_cost_micros is not None and run.task_id is not None:
-        ended = tx.find(Run, task_id=run.task_id, role=Role.IMPLEMENTER)
+        ended = tx.find(Run, task_id=run.task_id, role=AGENT_ROLES)
         spent["max_cost_per_task"] += sum(one.cost_micros or 0 for one in ended)
     reserved: Counter[str] = Counter()
-    for other in tx.find(Run, state=RunState.RUNNING, role=Role.IMPLEMENTER):
+    for other in tx.find(Run, state=RunState.RUNNING, role=AGENT_ROLES):
         theirs = need(tx.get(Plan, other.plan_id), "the plan")
         if other.id == run.id or theirs.project_id != plan.project_id:
             continue
@@ -59,7 +59,7 @@ def caps(
 def _kept_free(tx: Tx, plan: Plan, run: Run) -> int:
     if plan.policy.max_run_cost_micros is not None:
         return run.max_cost_micros or 0
-    ended = tx.count(Run, plan_id=plan.id, role=Role.IMPLEMENTER, state=tuple(ENDED_RUN))
+    ended = tx.count(Run, plan_id=plan.id, role=AGENT_ROLES, state=tuple(ENDED_RUN))
     return plan.spent_micros // max(ended, 1)
 
 
@@ -115,7 +115,7 @@ def _dearest_task(tx: Tx, plan: Plan) -> Counter[str]:
     if plan.policy.max_task_cost_micros is None or not going:
         return Counter()
     costs: Counter[str] = Counter()
-    for run in tx.find(Run, plan_id=plan.id, task_id=going, role=Role.IMPLEMENTER):
+    for run in tx.find(Run, plan_id=plan.id, task_id=going, role=AGENT_ROLES):
         costs[run.task_id or ""] += run.cost_micros or 0
     return Counter({"max_cost_per_task": max(costs.values(), default=0)})
 

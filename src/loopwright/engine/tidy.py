@@ -5,11 +5,12 @@ from pathlib import Path
 
 from loopwright.core.errors import CannotRun, GitFailed, UserError
 from loopwright.core.events import happened
-from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task
+from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task
 from loopwright.core.states import AttemptState, RunState
 from loopwright.engine.checks import end_all
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
+from loopwright.engine.reviewing import remove_tree
 from loopwright.engine.world import World
 from loopwright.ports import Tx
 
@@ -42,7 +43,8 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
             and attempt.base_sha
             and repository.has_workspace(path)
         ):
-            run = next((one for one in runs if one.id == attempt.run_id), runs[0])
+            worked_by = [one for one in runs if one.role is Role.IMPLEMENTER]
+            run = next((one for one in worked_by if one.id == attempt.run_id), worked_by[-1])
             saved = await repository.snapshot(
                 path,
                 base_sha=attempt.base_sha,
@@ -55,6 +57,8 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
         if not await _kept(world, project, plan, attempt, tip):
             raise GitFailed(f"commit {tip} is not proven to be in {plan.branch}")
         await repository.remove_workspace(path)
+        for review in await world.store.read(lambda tx: tx.find(Review, attempt_id=attempt.id)):
+            await remove_tree(world, repository, review)
     except (CannotRun, GitFailed, UserError, OSError) as trouble:
         # One attempt that cannot be tidied, of a repository that is gone perhaps, must not hold up all others.
         log.warning("workspace kept", extra={"attempt": attempt.id, "why": str(trouble)})

@@ -1,7 +1,7 @@
 """What people and machines see of a home: one read model for the command line, the state files and every later face."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -14,7 +14,18 @@ from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict
 from loopwright.core.gates import task_commands
 from loopwright.core.graph import scopes_overlap
 from loopwright.core.ids import short_id
-from loopwright.core.model import Attempt, Loop, Plan, Project, Role, Run, Task, VerdictRecord, Worker
+from loopwright.core.model import (
+    AGENT_ROLES,
+    Attempt,
+    Loop,
+    Plan,
+    Project,
+    Role,
+    Run,
+    Task,
+    VerdictRecord,
+    Worker,
+)
 from loopwright.core.policy import GateCommand
 from loopwright.core.scopes import claims
 from loopwright.core.states import (
@@ -30,6 +41,7 @@ from loopwright.core.states import (
 from loopwright.engine.cap_views import CapView, cap_views
 from loopwright.engine.naming import attempt_ref
 from loopwright.engine.question_views import QuestionView, asked_in_plan
+from loopwright.engine.review_views import ReviewView, newest_reviews, reviewer_at_work, reviews_of
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
 
@@ -64,6 +76,8 @@ class TaskView:
     reason: str
     depends_on: tuple[str, ...] = ()
     failure: str | None = None
+    review: str | None = None
+    """How the review of its newest attempt stands; None when there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +150,7 @@ class AttemptView:
     commands: tuple[CommandResult, ...] = ()
     """What the last gate on this attempt ran, with the last lines of each command."""
     checks: tuple[Check, ...] = ()
+    reviews: tuple[ReviewView, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +183,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     attempts = {one.id: one for one in tx.find(Attempt, plan_id=plan.id)}
     runs = tx.find(Run, plan_id=plan.id)
     verdicts = {one.id: one for one in tx.find(VerdictRecord, plan_id=plan.id)}
+    reviews = newest_reviews(tx, plan)
     now = tx.now()
     keys = {task.id: task.key for task in tasks}
     statuses = {task.id: task.status for task in tasks}
@@ -188,9 +204,10 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         elif not waiting_for and claims(task):
             held = [one for one in busy if scopes_overlap(claims(task), claims(one))]
             waiting_for = [f"{one.key}, which changes the same files" for one in held]
-        return _task_view(
+        seen = _task_view(
             task, attempt, by_task.get(task.id, []), verdict, waiting_for, resting, now, paths, keys
         )
+        return replace(seen, review=reviews.get(task.attempt_id or ""))
 
     views = tuple(view(task) for task in tasks)
     gate = plan.verdict.checks if plan.verdict else ()
@@ -255,7 +272,7 @@ def _task_view(
     paths: HomePaths,
     keys: dict[str, str],
 ) -> TaskView:
-    agents = [run for run in runs if run.role is Role.IMPLEMENTER and run.started_at]
+    agents = [run for run in runs if run.role in AGENT_ROLES and run.started_at]
     checks = verdict.verdict.checks if verdict else ()
     moving = task.status in (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
     live = attempt is not None and attempt.state in LIVE_ATTEMPT and moving
@@ -276,7 +293,15 @@ def _task_view(
         checks_passed=sum(check.status is CheckStatus.PASSED for check in checks),
         checks_total=len(checks),
         commit=task.landed_sha,
-        doing=_doing(task, attempt if live else None, waiting_for, resting, now, paths),
+        doing=_doing(
+            task,
+            attempt if live else None,
+            waiting_for,
+            resting,
+            now,
+            paths,
+            reviewer_at_work(attempt, runs),
+        ),
         reason=task.reason,
         depends_on=tuple(keys[one] for one in task.depends_on),
         failure=task.failure.value if task.failure else None,
@@ -290,6 +315,7 @@ def _doing(
     resting: str,
     now: datetime,
     paths: HomePaths,
+    reviewer: str,
 ) -> str:
     if attempt is None:
         if task.status is TaskState.QUEUED and waiting_for:
@@ -312,7 +338,8 @@ def _doing(
     }
     if attempt.state in words:
         return words[attempt.state]
-    return progress(paths.run(attempt.run_id or "")).get("text", "") or "working"
+    doing = progress(paths.run(attempt.run_id or "")).get("text", "") or "working"
+    return f"{reviewer} reviews it: {doing}" if reviewer else doing
 
 
 def progress(directory: Path) -> dict[str, Any]:
@@ -380,7 +407,8 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
     def shown(attempt: Attempt) -> AttemptView:
         record = tx.get(VerdictRecord, attempt.verdict_id) if attempt.verdict_id else None
         mine = [run for run in runs if run.attempt_id == attempt.id]
-        return _attempt_view(attempt, mine, record.verdict if record else _judged(mine), now, paths)
+        shown = _attempt_view(attempt, mine, record.verdict if record else _judged(mine), now, paths)
+        return replace(shown, reviews=reviews_of(tx, attempt))
 
     return TaskDetail(
         task=view,
@@ -418,6 +446,7 @@ def _attempt_view(
     attempt: Attempt, runs: list[Run], verdict: Verdict | None, now: datetime, paths: HomePaths
 ) -> AttemptView:
     agents = [run for run in runs if run.role is Role.IMPLEMENTER and run.started_at]
+    paid = [run for run in runs if run.role in AGENT_ROLES and run.started_at]
     checks = verdict.checks if verdict else ()
     bad = (CheckStatus.FAILED, CheckStatus.ERROR)
     return AttemptView(
@@ -438,8 +467,8 @@ def _attempt_view(
         run_ids=tuple(run.id for run in runs),
         failing_checks=tuple(check for check in checks if check.status in bad),
         lasted_s=_elapsed(agents, attempt.ended_at or now, paths) if agents else None,
-        cost_micros=_cost(agents),
-        cost_estimated=_is_estimate(agents),
+        cost_micros=_cost(paid),
+        cost_estimated=_is_estimate(paid),
         summary=agents[-1].summary if agents else "",
         commands=verdict.commands if verdict else (),
         checks=checks,

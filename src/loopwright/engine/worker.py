@@ -17,7 +17,7 @@ from loopwright.core.errors import (
 )
 from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind, is_id
-from loopwright.core.model import Attempt, Command, Leg, Loop, Plan, Role, Run, Worker
+from loopwright.core.model import AGENT_ROLES, Attempt, Command, Leg, Loop, Plan, Run, Worker
 from loopwright.core.retry import Failed
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState, RunState
 from loopwright.engine import commands
@@ -144,7 +144,7 @@ class WorkerLoop:
 
     def _left_running(self, tx: Tx) -> dict[str, str]:
         """Return the attempts, with their plans, whose agents an earlier worker may have left running here."""
-        running = tx.find(Run, state=RunState.RUNNING, role=Role.IMPLEMENTER, host_id=self._world.me.host_id)
+        running = tx.find(Run, state=RunState.RUNNING, role=AGENT_ROLES, host_id=self._world.me.host_id)
         return {run.attempt_id: run.plan_id for run in running if run.attempt_id is not None}
 
     async def _pass_or_trouble(self, finished: Finished) -> tuple[bool, float]:

@@ -130,6 +130,8 @@ class AgentResult:
     version: str | None = None
     asked: tuple[Asking, ...] = ()
     """What the run stopped for, because a person has to say it. Then it neither claims nor failed."""
+    last_words: str = ""
+    """Its last message where the summary has only a part of it; empty where that has all."""
     structured: Mapping[str, Any] | None = None
     """A result that fits the schema of the request."""
     windows: tuple[QuotaWindow, ...] = ()

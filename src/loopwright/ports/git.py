@@ -6,6 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from loopwright.core.patches import Patch
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base:
@@ -165,6 +167,9 @@ class Repository(Protocol):
 
     async def diff_hashes(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
         """Return the SHA-256 of the full binary diff between the two commits of each pair."""
+
+    async def patch(self, old: str, new: str) -> Patch:
+        """Return what differs between two commits, as text and line by line."""
 
     async def tree_of(self, sha: str) -> str:
         """Return the tree id of a commit."""

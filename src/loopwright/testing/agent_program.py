@@ -5,6 +5,9 @@ that the script has for that attempt (the last list of steps also serves all lat
 
     {"journal": "journal.txt", "tasks": {"<key>": [[step, ...], [step, ...]]}, "default": [[step, ...]]}
 
+A prompt with the line `Review: <n>` is one for a reviewer: then the steps of that round of review are taken from
+`"reviews": {"<key>": [[step, ...]]}` instead, and without any for the task it finds nothing to say.
+
 A step is an object with one of these keys; paths are relative to the working directory:
 
     {"write": PATH, "text": TEXT}     {"append": PATH, "text": TEXT}     {"delete": PATH}
@@ -12,6 +15,7 @@ A step is an object with one of these keys; paths are relative to the working di
     {"run": SHELL}                    {"spawn": SHELL, "pid_file": PATH} {"commit": MESSAGE}
     {"wait_for": PATH, "timeout": S}  {"garbage": COUNT}                 {"flood_mb": MEGABYTES}
     {"usage": {"input_tokens": N, "output_tokens": N, "cost_micros": N}}
+    {"review": [{"file": PATH, "line": N, "severity": "blocking", "text": TEXT}]}   answer as a reviewer, and carry on
     {"expect_prompt": TEXT, "otherwise": [step, ...]}   without TEXT in the prompt, do the others and end
     {"usage_limit": SECONDS}          say that the window is used up and opens again in so long; end
     {"fail": FAILURE, "message": TEXT}  report an error of that class; end
@@ -204,6 +208,11 @@ class Performance:
         """Report tokens and cost of this run so far."""
         emit("usage", **step["usage"])
 
+    def do_review(self, step: Step) -> None:
+        """Give a reviewer's answer."""
+        answer = json.dumps({"summary": "I looked at all of it.", "findings": step["review"]})
+        self.report(ok=True, summary=f"I looked.\n```loopwright-review\n{answer}\n```\n")
+
     def do_expect_prompt(self, step: Step) -> None:
         """Go on only when the prompt says this: whoever was not told cannot know it."""
         if step["expect_prompt"] in self.prompt:
@@ -254,8 +263,11 @@ class Performance:
 STEPS = tuple(name.removeprefix("do_") for name in vars(Performance) if name.startswith("do_"))
 
 
-def choose(script: dict[str, Any], task: str, attempt: int) -> list[Step]:
-    """Return the steps for one attempt at one task."""
+def choose(script: dict[str, Any], task: str, attempt: int, review: int) -> list[Step]:
+    """Return the steps for one attempt at one task, or for one round of its review."""
+    if review:
+        rounds = script.get("reviews", {}).get(task) or [[{"review": []}]]
+        return list(rounds[min(review, len(rounds)) - 1])
     attempts = script.get("tasks", {}).get(task, script.get("default"))
     if not attempts:
         complain(f"the script has no steps for task {task!r}")
@@ -293,8 +305,11 @@ def main(argv: list[str]) -> NoReturn:
         task=task,
         attempt=int(attempt),
     )
-    performance = Performance(task=task, attempt=int(attempt), prompt=prompt, journal=journal)
-    performance.play(choose(script, task, int(attempt)))
+    found = re.search(r"^Review: (\d+)$", prompt, re.MULTILINE)
+    review = int(found.group(1)) if found else 0
+    noted, n = (f"review of {task}", review) if review else (task, int(attempt))
+    performance = Performance(task=noted, attempt=n, prompt=prompt, journal=journal)
+    performance.play(choose(script, task, int(attempt), review))
 
 
 if __name__ == "__main__":

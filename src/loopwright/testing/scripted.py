@@ -25,6 +25,7 @@ from loopwright.ports import (
 from loopwright.testing import agent_program
 
 PROGRAM: Final = Path(agent_program.__file__)
+_LAST_WORDS: Final = 64_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +116,8 @@ class ScriptedAgent:
         failure, detail = _judge(state, exit)
         return AgentResult(
             claimed=failure is None,
-            summary=state.said if failure is None else "",
+            summary=readable(state.said) if failure is None else "",
+            last_words=state.said if failure is None else "",
             failure=failure,
             detail=detail,
             retry_at=state.retry_at if failure is Failure.USAGE_LIMIT else None,
@@ -170,12 +172,12 @@ def _result(state: ScriptedState, event: Mapping[str, Any]) -> Folded:
     new = replace(
         state,
         ok=ok,
-        said=readable(event.get("summary" if ok else "message")),
+        said=readable(event.get("summary" if ok else "message"), _LAST_WORDS if ok else 4_000),
         failure=None if ok else Failure(named) if named in tuple(Failure) else Failure.AGENT_ERROR,
         retry_at=datetime.fromtimestamp(retry_at, UTC) if retry_at and retry_at < 10**10 else None,
     )
     finished = AgentEvent(
-        kind="Finished", text=new.said, data={"ok": ok, "reason": new.failure or "completed"}
+        kind="Finished", text=readable(new.said), data={"ok": ok, "reason": new.failure or "completed"}
     )
     return Folded(state=new, events=(finished,))
 

@@ -10,7 +10,7 @@ from loopwright.config.publish import toml_value
 from loopwright.config.resolve import load, resolve
 from loopwright.config.settings import setting_of, settings
 from loopwright.core.errors import BadConfig
-from loopwright.core.policy import GateCommand, Limits, Policy
+from loopwright.core.policy import GateCommand, Limits, Policy, ReviewPolicy
 from loopwright.ports import PlannedTask, PlannedWork
 
 # Seven different values for each setting: one for each level that may set it, in order.
@@ -61,6 +61,12 @@ SAMPLES: dict[str, list[object]] = {
     "sandbox.write": [["/a"], ["~/b"], ["/c"], ["/d"], ["/e"], ["/f"]],
     "sandbox.read": [["/a"], ["~/b"], ["/c"], ["/d"], ["/e"], ["/f"]],
     "sandbox.network": ["off", "on", "agents", "off", "on", "agents"],
+    "review.mode": ["risky", "always", "off", "risky", "always", "off"],
+    "review.agent": ["a1", "a2", "a3", "a4", "a5", "a6"],
+    "review.model": ["m1", "m2", "m3", "m4", "m5", "m6"],
+    "review.max_turns": [1, 2, 3, 4, 5, 0],
+    "review.lines": [1, 2, 3, 4, 5, 0],
+    "review.paths": [["a"], ["!b"], ["c/"], ["d"], ["e"], ["f"]],
     "gates": [[{"name": f"g{n}", "run": f"run {n}"}] for n in range(6)],
     "agents.claude.binary": ["b1", "b2", "b3", "b4", "b5", "b6"],
 }
@@ -159,6 +165,7 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         copy_files=("a",),
         gate_files=("a",),
         red_proof=True,
+        review=ReviewPolicy(mode="risky", agent="a1", model="m1", max_turns=1, lines=1, paths=("a",)),
         allowed_commands=("a *",),
         answer_within_s=60.0,
         environment=("A",),

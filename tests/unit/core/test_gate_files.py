@@ -131,6 +131,10 @@ def test_a_scope_declares_the_files_that_it_names() -> None:
 
 
 def test_only_what_nobody_compared_needs_another_look() -> None:
-    assert not GateFiles(pinned=("a",), added_tests=3).is_capped
-    assert GateFiles(exempt=("a",)).is_capped
-    assert GateFiles(uncompared=("a",)).is_capped
+    assert not GateFiles(pinned=("a",), added_tests=3).is_capped(reviewed=False)
+    for facts in (GateFiles(exempt=("a",)), GateFiles(uncompared=("a",))):
+        assert facts.is_capped(reviewed=False)
+        assert not facts.is_capped(reviewed=True)
+    assert GateFiles(red_proof=False).is_capped(reviewed=True), (
+        "nobody's eyes make such acceptance prove anything"
+    )

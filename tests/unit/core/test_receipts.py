@@ -13,7 +13,7 @@ import pytest
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Rerun, Verdict, VerdictStatus
 from loopwright.core.gate_files import GateFiles
-from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, Usage, VerdictRecord
+from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task, Usage, VerdictRecord
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.receipts import (
     EventFacts,
@@ -26,7 +26,8 @@ from loopwright.core.receipts import (
     shape_problems,
     verify_receipt,
 )
-from loopwright.core.states import AttemptState, PlanState, RunState, TaskState
+from loopwright.core.reviews import Finding, Severity
+from loopwright.core.states import AttemptState, PlanState, ReviewState, RunState, TaskState
 from loopwright.core.verdicts import gate_key
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -317,6 +318,109 @@ def test_changed_files_of_the_gate_that_nobody_else_looked_at_are_a_gap(facts, g
     assert receipt["outcome"] == "verified_with_gaps"
     ((path,),) = facts.values()
     assert f"task 't1' {gap}: {path}" in receipt["not_checked"]
+
+
+def review(n=1, **changes):
+    """A review of what task 1 landed."""
+    return replace(
+        Review(
+            id=uid("review", n),
+            plan_id=uid("plan", 1),
+            task_id=uid("ptask", 1),
+            attempt_id=uid("att", 1),
+            n=n,
+            state=ReviewState.CLEAR,
+            run_id=uid("run", 7),
+            agent="other",
+            parent_sha=BASE,
+            candidate_sha=LAND1,
+            patch_sha256="9" * 64,
+            reasons=("every change is reviewed",),
+            summary="Fine.",
+            findings=(Finding(file="a.py", line=3, severity=Severity.OPINION, text="Taste.", in_diff=True),),
+            created_at=NOW + timedelta(minutes=n),
+            ended_at=NOW + timedelta(minutes=n),
+        ),
+        **changes,
+    )
+
+
+def reviewed(*reviews, reviewer=None, **facts):
+    """The rows of the plan with reviews of its first task."""
+    tries = steered(**facts) if facts else rows()["attempts"]
+    tries[0] = replace(tries[0], review_id=reviews[-1].id, fix_turns=len(reviews) - 1)
+    authors = [run(1, task_id=uid("ptask", 1)), run(2, task_id=uid("ptask", 2))]
+    looked = run(7, role=Role.REVIEWER, task_id=uid("ptask", 1), **(reviewer or {"agent": "other"}))
+    return {"attempts": tries, "reviews": list(reviews), "runs": [*authors, looked]}
+
+
+LOOKED = replace(FACTS, patches={uid("ptask", 1): "9" * 64})
+BLOCKED = review(
+    state=ReviewState.BLOCKING,
+    patch_sha256="8" * 64,
+    findings=(
+        Finding(file="a.py", line=3, severity=Severity.BLOCKING, text="It breaks.", in_diff=True),
+        Finding(file="a.py", line=4, severity=Severity.OPINION, text="Taste.", in_diff=True),
+    ),
+)
+
+
+@pytest.mark.capability("C044", "C078")
+def test_that_somebody_looked_is_a_fact_and_what_was_said_is_a_claim():
+    receipt = build(**reviewed(BLOCKED, review(2)))
+    assert receipt["outcome"] == "verified"
+    first, second = receipt["reviews"]
+    assert (first["state"], first["blocking"], first["opinions"], first["n"]) == ("BLOCKING", 1, 1, 1)
+    assert (second["state"], second["blocking"], second["opinions"], second["n"]) == ("CLEAR", 0, 1, 2)
+    assert "It breaks." not in json.dumps(receipt["reviews"])
+    assert receipt["claims"][0]["findings"][0]["text"] == "It breaks."
+    landed = receipt["tasks"][0]["attempts"][0]
+    assert (landed["review_id"], landed["fix_turns"]) == (second["id"], 1)
+    assert verify_receipt(json.loads(render(receipt)), LOOKED) == []
+    assert receipt["not_checked"][-2:] == [
+        "no independent reviewer looked at the work of 't2'",
+        "what reviewers say is their opinion: that they looked is a fact, that they are right is not",
+    ]
+
+
+def test_a_review_covers_files_of_the_gate_that_were_changed_with_leave():
+    receipt = build(**reviewed(review(), exempt=("tests/test_a.py",), red_proof=True))
+    assert receipt["outcome"] == "verified"
+    assert not any("files of the gate" in gap for gap in receipt["not_checked"])
+    partly = build(**reviewed(review(shown_whole=False), exempt=("tests/test_a.py",), red_proof=True))
+    assert partly["outcome"] == "verified_with_gaps"
+    assert "not all of the change of task 't1' was shown to its reviewer" in partly["not_checked"]
+
+
+def test_a_review_without_a_result_is_no_pass_and_is_told():
+    nothing = review(state=ReviewState.INCONCLUSIVE, findings=(), summary="", problem="there is no block")
+    receipt = build(**reviewed(nothing))
+    assert receipt["tasks"][0]["outcome"] == "verified_with_gaps"
+    assert "the review of task 't1' came to no result: there is no block" in receipt["not_checked"]
+
+
+def test_a_reviewer_that_is_the_same_agent_and_model_as_the_author_is_told():
+    receipt = build(**reviewed(review(), reviewer={"agent": "scripted", "model": None}))
+    gap = "the reviewer of task 't1' was the same agent and model as its author"
+    assert gap in receipt["not_checked"]
+    assert gap not in build(**reviewed(review(), reviewer={"agent": "scripted", "model": "x"}))["not_checked"]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda r: r["claims"][0]["findings"].clear(), "another number of blocking findings than it says"),
+        (lambda r: r["claims"][0].update(summary="All fine."), "is not what its hash stands for"),
+        (lambda r: r["reviews"][1].update(run_id=uid("run", 1)), "names a run that no reviewer made"),
+        (lambda r: r["reviews"][1].update(patch_sha256="7" * 64), "is not what review_"),
+        (lambda r: r["claims"][1].update(id=uid("review", 9)), "there is no such review"),
+    ],
+)
+def test_a_review_that_was_changed_is_found_even_with_a_new_hash_around_it(change, told):
+    receipt = json.loads(render(build(**reviewed(BLOCKED, review(2)))))
+    change(receipt)
+    receipt["sha256"] = fingerprint(receipt)
+    assert any(told in one for one in verify_receipt(receipt, LOOKED)), verify_receipt(receipt, LOOKED)
 
 
 def test_acceptance_that_passed_before_the_work_proves_nothing():

@@ -26,6 +26,7 @@ _WAYS: Final = ("stdin", "file", "argument")
 _PLACEHOLDER: Final = re.compile(r"\{(prompt_file|prompt|model|workspace)\}")
 _LONGEST_ARGUMENT: Final = 120_000
 """Linux refuses a single argument of 128 KiB or more."""
+_LAST_WORDS: Final = 16_000
 _LONGEST_LINE: Final = 20_000
 """No line of a question is longer."""
 
@@ -35,6 +36,8 @@ class CommandState:
     """The last lines that the program printed, and what it asks in them."""
 
     tail: tuple[str, ...] = ()
+    words: str = ""
+    """The end of what it printed, line by line as it was."""
     asking: Block = field(default_factory=Block)
 
 
@@ -75,7 +78,8 @@ class CommandAgent:
         )
         said = line.stream == "out"
         asking = state.asking.with_line(readable(line.text, _LONGEST_LINE)) if said else state.asking
-        new = replace(state, tail=remembered(state.tail, line.text), asking=asking)
+        words = f"{state.words}{readable(line.text, _LONGEST_LINE)}\n"[-_LAST_WORDS:] if said else state.words
+        new = replace(state, tail=remembered(state.tail, line.text), asking=asking, words=words)
         return Folded(state=new, events=(event,))
 
     def interrupt(self, state: CommandState) -> tuple[str, ...]:  # noqa: ARG002 - a signal does it
@@ -89,7 +93,7 @@ class CommandAgent:
         if failure is None and (asked := state.asking.asked):
             return AgentResult(claimed=False, asked=asked)
         if failure is None:
-            return AgentResult(claimed=True, summary=last)
+            return AgentResult(claimed=True, summary=last, last_words=state.words)
         return AgentResult(claimed=False, failure=failure, detail=f"{detail}: {last}" if last else detail)
 
     def probe(self) -> tuple[str, ...]:

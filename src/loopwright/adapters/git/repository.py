@@ -19,6 +19,7 @@ from loopwright.adapters.git.intact import damaged
 from loopwright.adapters.git.leftovers import Leftover, Leftovers
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.overlays import Overlays
+from loopwright.adapters.git.patches import patch
 from loopwright.adapters.git.place import Place, check_writable, find
 from loopwright.adapters.git.quarantine import FOLDER, Quarantine, Quarantined
 from loopwright.adapters.git.records import Records
@@ -26,6 +27,7 @@ from loopwright.adapters.git.refs import Ref, Refs
 from loopwright.adapters.git.runner import Git
 from loopwright.adapters.git.workspaces import Workspaces
 from loopwright.core.errors import GitFailed, NotARepository, NotFound
+from loopwright.core.patches import Patch
 from loopwright.ports import (
     Base,
     Candidate,
@@ -259,6 +261,10 @@ class GitRepository:
         """Return the SHA-256 of the full binary diff between the two commits of each pair."""
         checked = [(names.sha(old), names.sha(new)) for old, new in pairs]
         return await (await self._ready()).merging.diff_hashes(checked)
+
+    async def patch(self, old: str, new: str) -> Patch:
+        """Return what differs between two commits, as text and line by line."""
+        return await patch(self.git, (await self._ready()).depot, names.sha(old), names.sha(new))
 
     async def tree_of(self, sha: str) -> str:
         """Return the tree id of a commit."""

@@ -235,6 +235,8 @@ attempts: Final = Table(
     _text("candidate_tree", null=True),
     _text("verdict_id", null=True),
     _json("gate_files", null=True),
+    _text("review_id", null=True),
+    _integer("fix_turns"),
     _text("failure", null=True),
     _text("detail"),
     _moment("wake_at", null=True),
@@ -308,6 +310,34 @@ verdicts: Final = Table(
     _json("verdict"),
     _moment("created_at"),
     Index(None, "plan_id", "tree", "gate_key"),
+)
+
+reviews: Final = Table(
+    "reviews",
+    metadata,
+    _id(),
+    _owner("plan_id", "plans"),
+    _owner("task_id", "tasks"),
+    _text("attempt_id"),
+    _integer("n"),
+    _text("state"),
+    _text("run_id"),
+    _text("agent"),
+    _text("model", null=True),
+    _text("parent_sha"),
+    _text("candidate_sha"),
+    _text("patch_sha256"),
+    _boolean("shown_whole"),
+    _json("reasons"),
+    _integer("tries"),
+    _text("problem"),
+    _text("summary"),
+    _json("findings"),
+    _moment("created_at"),
+    _moment("ended_at", null=True),
+    Index(None, "plan_id"),
+    Index(None, "task_id", "patch_sha256"),
+    Index(None, "attempt_id"),
 )
 
 commands: Final = Table(

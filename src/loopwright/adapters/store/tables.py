@@ -22,6 +22,7 @@ NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
         model.Attempt: "attempts",
         model.Run: "runs",
         model.VerdictRecord: "verdicts",
+        model.Review: "reviews",
         model.Command: "commands",
         model.Question: "questions",
         model.Envelope: "envelopes",

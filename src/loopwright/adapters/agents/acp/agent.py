@@ -20,7 +20,7 @@ from loopwright.adapters.agents.acp.profiles import (
     QWEN,
     Profile,
 )
-from loopwright.adapters.agents.acp.state import AcpState, Ending, Problem
+from loopwright.adapters.agents.acp.state import LAST_WORDS, AcpState, Ending, Problem
 from loopwright.adapters.agents.output import readable
 from loopwright.core.failures import Failure
 from loopwright.core.questions import Asking, asked_in
@@ -81,6 +81,7 @@ class AcpAgent:
         return AgentResult(
             claimed=failure is None and not asked,
             summary=readable(state.said) if failure is None else "",
+            last_words=readable(state.said, LAST_WORDS) if failure is None else "",
             failure=failure,
             detail=self._detail(state, failure, detail),
             retry_at=retry_at,

@@ -375,6 +375,8 @@ def upgrade() -> None:
         sa.Column("candidate_tree", TEXT, nullable=True),
         sa.Column("verdict_id", TEXT, nullable=True),
         sa.Column("gate_files", sa.Text(), nullable=True),
+        sa.Column("review_id", TEXT, nullable=True),
+        sa.Column("fix_turns", sa.BigInteger(), nullable=False),
         sa.Column("failure", TEXT, nullable=True),
         sa.Column("detail", TEXT, nullable=False),
         sa.Column("wake_at", MOMENT, nullable=True),
@@ -400,4 +402,39 @@ def upgrade() -> None:
     op.create_index(op.f("ix_attempts_plan_id_state"), "attempts", ["plan_id", "state"], unique=False)
     op.create_index(op.f("ix_attempts_state"), "attempts", ["state"], unique=False)
     op.create_index(op.f("ix_attempts_task_id_n"), "attempts", ["task_id", "n"], unique=True)
+    op.create_table(
+        "reviews",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("plan_id", TEXT, nullable=False),
+        sa.Column("task_id", TEXT, nullable=False),
+        sa.Column("attempt_id", TEXT, nullable=False),
+        sa.Column("n", sa.BigInteger(), nullable=False),
+        sa.Column("state", TEXT, nullable=False),
+        sa.Column("run_id", TEXT, nullable=False),
+        sa.Column("agent", TEXT, nullable=False),
+        sa.Column("model", TEXT, nullable=True),
+        sa.Column("parent_sha", TEXT, nullable=False),
+        sa.Column("candidate_sha", TEXT, nullable=False),
+        sa.Column("patch_sha256", TEXT, nullable=False),
+        sa.Column("shown_whole", sa.Boolean(), nullable=False),
+        sa.Column("reasons", sa.Text(), nullable=False),
+        sa.Column("tries", sa.BigInteger(), nullable=False),
+        sa.Column("problem", TEXT, nullable=False),
+        sa.Column("summary", TEXT, nullable=False),
+        sa.Column("findings", sa.Text(), nullable=False),
+        sa.Column("created_at", MOMENT, nullable=False),
+        sa.Column("ended_at", MOMENT, nullable=True),
+        sa.ForeignKeyConstraint(
+            ["plan_id"], ["plans.id"], name=op.f("fk_reviews_plan_id"), initially="DEFERRED", deferrable=True
+        ),
+        sa.ForeignKeyConstraint(
+            ["task_id"], ["tasks.id"], name=op.f("fk_reviews_task_id"), initially="DEFERRED", deferrable=True
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_reviews")),
+    )
+    op.create_index(op.f("ix_reviews_attempt_id"), "reviews", ["attempt_id"], unique=False)
+    op.create_index(op.f("ix_reviews_plan_id"), "reviews", ["plan_id"], unique=False)
+    op.create_index(
+        op.f("ix_reviews_task_id_patch_sha256"), "reviews", ["task_id", "patch_sha256"], unique=False
+    )
     op.execute("INSERT INTO counters (id, n) VALUES ('events', 0)")

@@ -1,0 +1,249 @@
+"""Reviews as data: which changes need one, how a reviewer's answer is read, and what a finding may do.
+
+A reviewer is an agent, so what it says is a claim. That it looked, at exactly which change, and how many findings it
+holds to be blocking, are facts; only findings on lines of that change can send work back.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from loopwright.core.gate_files import GateFiles
+from loopwright.core.globs import any_covers
+from loopwright.core.patches import ChangedFile, Patch, file_of
+from loopwright.core.policy import ReviewPolicy
+from loopwright.core.states import ReviewState
+
+FENCE: Final = "loopwright-review"
+"""The language of the fenced block that has the answer of an agent that cannot be given a schema."""
+MOST_TRIES: Final = 2
+"""So many runs may fail to give an answer that can be read, before the review is inconclusive."""
+MOST_FINDINGS: Final = 100
+_LONGEST: Final = 2000
+_LONGEST_NAME: Final = 500
+_NAMED: Final = 5
+_BLOCK: Final = re.compile(rf"^```(?:{FENCE}|json)[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+RISKY_WORDS: Final = frozenset(
+    {"auth", "authentication", "authorization", "login", "oauth", "password", "passwords", "permissions"}
+    | {"secret", "secrets", "token", "tokens", "crypto", "security", "payment", "payments", "billing"}
+    | {"migration", "migrations"}
+)
+"""Parts of names behind which mistakes are dear."""
+RISKY_PLACES: Final = (".github", ".gitlab-ci.yml", ".circleci", "**/Dockerfile*", "**/*.tf")
+"""What decides how the project is built and delivered."""
+
+
+class Severity(StrEnum):
+    """What a finding asks for."""
+
+    BLOCKING = "blocking"
+    """The work must not land as it is."""
+    OPINION = "opinion"
+    """It is kept, and nothing follows from it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that a reviewer says about a change."""
+
+    file: str
+    line: int | None
+    severity: Severity
+    text: str
+    in_diff: bool = False
+    """Whether the place is part of the change that was reviewed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a reviewer came to."""
+
+    summary: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def blocking(self) -> tuple[Finding, ...]:
+        """The findings that keep the work from landing."""
+        return blocking(self.findings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """Why an answer cannot be used."""
+
+    problem: str
+
+
+SCHEMA: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["summary", "findings"],
+    "properties": {
+        "summary": {
+            "type": "string",
+            "description": "What you looked at and came to, in one or two sentences.",
+        },
+        "findings": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["file", "line", "severity", "text"],
+                "properties": {
+                    "file": {"type": "string", "description": "The path as the diff has it."},
+                    "line": {
+                        "type": "integer",
+                        "description": "A line of the diff, by its number in the file as it is now.",
+                    },
+                    "severity": {"type": "string", "enum": [one.value for one in Severity]},
+                    "text": {"type": "string", "description": "What is wrong, and what would be right."},
+                },
+            },
+        },
+    },
+}
+"""What an answer looks like, for agents that can be given a schema."""
+
+
+# --- how much review -------------------------------------------------------------------------------------
+
+
+def reasons(policy: ReviewPolicy, patch: Patch, facts: GateFiles, *, subfolder: str = "") -> tuple[str, ...]:
+    """Say why a change is to be reviewed; nothing when it is not."""
+    if policy.mode == "off":
+        return ()
+    found = ["every change is reviewed"] if policy.mode == "always" else []
+    if patch.lines > policy.lines:
+        found.append(f"{patch.lines} lines changed, more than {policy.lines}")
+    top = f"{subfolder}/" if subfolder else ""
+    risky = [path for one in patch.files if is_risky(path := one.path.removeprefix(top), policy.paths)]
+    for what, names in (
+        ("it changes places where mistakes are dear", risky),
+        ("it changed files of the gate without leave", facts.pinned),
+        ("it changed files of the gate with leave", facts.exempt),
+        ("what it loosened in files of the gate cannot be told by reading", facts.uncompared),
+        ("checks are gone or ask for less", facts.weakened),
+    ):
+        if names:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            found.append(f"{what}: {', '.join(names[:_NAMED])}{more}")
+    return tuple(found)
+
+
+def is_risky(path: str, patterns: Sequence[str]) -> bool:
+    """Say whether a mistake in this file is dear; the last of the patterns that names it decides, `!` takes it out."""
+    for pattern in reversed(patterns):
+        if any_covers([pattern.removeprefix("!")], path):
+            return not pattern.startswith("!")
+    words = {word for part in re.split(r"[/._-]", path) for word in _words(part)}
+    return bool(words & RISKY_WORDS) or any_covers(RISKY_PLACES, path)
+
+
+def _words(part: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", part)]
+
+
+def is_capped(facts: GateFiles | None, state: str | None, *, shown_whole: bool) -> bool:
+    """Say whether work counts as verified with gaps only; `state` is that of the review of exactly this change.
+
+    A review that came to no result is never a pass, and one that did not see all of it covers no files of the gate.
+    """
+    if state == ReviewState.INCONCLUSIVE:
+        return True
+    reviewed = state == ReviewState.CLEAR and shown_whole
+    return facts is not None and facts.is_capped(reviewed=reviewed)
+
+
+# --- what a reviewer says --------------------------------------------------------------------------------
+
+
+def read_answer(structured: Mapping[str, Any] | None, text: str, patch: Patch) -> Answer | Unreadable:
+    """Read what a reviewer answered, and tie each finding to the change."""
+    value = structured if structured is not None else _in_text(text)
+    if value is None:
+        return Unreadable(problem=f"there is no block ```{FENCE} with a JSON object in your last message")
+    listed = value.get("findings")
+    if not isinstance(listed, list):
+        return Unreadable(problem="`findings` is not a list")
+    found: list[Finding] = []
+    for n, one in enumerate(listed, 1):
+        finding = _finding(one, patch.files)
+        if isinstance(finding, str):
+            return Unreadable(problem=f"finding {n}: {finding}")
+        found.append(finding)
+    # Of too many, those are kept that ask for something.
+    ranked = sorted(dict.fromkeys(found), key=lambda one: one.severity is not Severity.BLOCKING)
+    return Answer(summary=_clean(value.get("summary"), _LONGEST), findings=tuple(ranked[:MOST_FINDINGS]))
+
+
+def _in_text(text: str) -> dict[str, Any] | None:
+    """Return the object in the last block that has one, or the text itself if it is one."""
+    for block in (*reversed(_BLOCK.findall(text)), text):
+        try:
+            value = json.loads(block)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            return value
+    return None
+
+
+def _finding(value: object, files: Sequence[ChangedFile]) -> Finding | str:
+    if not isinstance(value, dict):
+        return "not an object"
+    file, text = _clean(value.get("file"), _LONGEST_NAME), _clean(value.get("text"), _LONGEST)
+    if not text:
+        return "`text` is missing"
+    if not file:
+        return "`file` is missing"
+    severity, line = value.get("severity"), value.get("line")
+    if severity not in tuple(Severity):
+        return f"`severity` must be {' or '.join(Severity)}"
+    if line is not None and (isinstance(line, bool) or not isinstance(line, int)):
+        return "`line` is not a whole number"
+    changed = file_of(files, file)
+    found = Finding(
+        file=changed.path if changed else file,
+        line=line if line is not None and 0 < line < 2**31 else None,
+        severity=Severity(severity),
+        text=text,
+        in_diff=changed is not None and line is not None and changed.has(line),
+    )
+    return found if found.in_diff else replace(found, severity=Severity.OPINION)
+
+
+def _clean(value: object, limit: int) -> str:
+    if not isinstance(value, str):
+        return ""
+    return value.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()[:limit]
+
+
+def blocking(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings that keep work from landing."""
+    return tuple(one for one in findings if one.severity is Severity.BLOCKING)
+
+
+def said_hash(summary: str, findings: Sequence[Finding]) -> str:
+    """Return the hash of what a reviewer said."""
+    said = [[one.file, one.line, one.severity.value, one.text, one.in_diff] for one in findings]
+    text = json.dumps(["loopwright.review/1", summary, said], ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def in_words(findings: Sequence[Finding]) -> str:
+    """Return findings as a list, for a prompt or for a person."""
+    return "\n".join(f"- {place(one)}: {_indented(one.text)}" for one in findings)
+
+
+def place(finding: Finding) -> str:
+    """Return where a finding stands."""
+    return finding.file if finding.line is None else f"{finding.file}:{finding.line}"
+
+
+def _indented(text: str) -> str:
+    return "\n  ".join(text.splitlines())

@@ -1,0 +1,254 @@
+"""An independent look at a candidate before it lands: when it is asked for, and what follows from what it found.
+
+The landing asks, under its lock; the reviewer works without it, as any agent does; then the landing looks again. So
+there is one place that decides, and whatever moved meanwhile is seen there.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from loopwright.core.errors import FenceLost, GitFailed, UserError
+from loopwright.core.events import happened
+from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.gate_files import GateFiles
+from loopwright.core.ids import Kind
+from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task
+from loopwright.core.patches import Patch
+from loopwright.core.retry import Failed
+from loopwright.core.reviews import (
+    MOST_TRIES,
+    Answer,
+    Unreadable,
+    blocking,
+    in_words,
+    is_capped,
+    place,
+    read_answer,
+    reasons,
+)
+from loopwright.core.states import AttemptState, ReviewState, RunState
+from loopwright.engine.agent_runs import Rows, end_run
+from loopwright.engine.checks import Interrupted
+from loopwright.engine.moves import (
+    MACHINE,
+    cancel_attempt,
+    change_attempt,
+    fail_attempt,
+    move_attempt,
+    move_review,
+    need,
+    new_review_run,
+    new_run,
+    next_run,
+)
+from loopwright.engine.runs import Ended
+from loopwright.engine.world import World
+from loopwright.ports import Candidate, Repository, Tx
+
+log = logging.getLogger(__name__)
+
+_OVER = (ReviewState.CLEAR, ReviewState.BLOCKING, ReviewState.INCONCLUSIVE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """One question: may this candidate land, as far as a review is concerned?"""
+
+    world: World
+    repository: Repository
+    project: Project
+    plan: Plan
+    task: Task
+    attempt: Attempt
+    fence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Covered:
+    """A candidate that may land; `review_id` is the review of exactly its change, None when none was needed."""
+
+    review_id: str | None
+
+
+async def covered(
+    ask: Asking, candidate: Candidate, facts: GateFiles, judged: dict[str, Any]
+) -> Covered | None:
+    """Say that a candidate may land; None when somebody has to look at it first, or to mend it, which the rows say."""
+    policy = ask.plan.policy.review
+    if policy.mode == "off":
+        return Covered(review_id=None)
+    patch = await ask.repository.patch(candidate.parent, candidate.sha)
+    why = reasons(policy, patch, facts, subfolder=ask.project.subfolder)
+    if not why:
+        return Covered(review_id=None)
+    return await ask.world.store.transact(
+        "attempt.review", lambda tx: _look(tx, ask, candidate, patch, why, judged)
+    )
+
+
+def _look(
+    tx: Tx, ask: Asking, candidate: Candidate, patch: Patch, why: tuple[str, ...], judged: dict[str, Any]
+) -> Covered | None:
+    current = change_attempt(tx, ask.attempt.id, ask.fence)
+    if current.state is not AttemptState.CHECKING:
+        raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
+    if current.interrupt:
+        raise Interrupted
+    # Of the same task, whichever attempt: the same change is not paid for twice.
+    known = tx.find(
+        Review, task_id=ask.task.id, patch_sha256=patch.sha256, state=_OVER, order_by=("-created_at",)
+    )
+    if not known:
+        _ask(tx, ask, current, candidate, patch, why)
+        return None
+    if known[0].state is not ReviewState.BLOCKING:
+        return Covered(review_id=known[0].id)
+    _send_back(tx, ask, current, known[0], judged)
+    return None
+
+
+def _ask(
+    tx: Tx, ask: Asking, attempt: Attempt, candidate: Candidate, patch: Patch, why: tuple[str, ...]
+) -> None:
+    policy = ask.plan.policy.review
+    agent = policy.agent or attempt.agent
+    review = Review(
+        id=ask.world.ids(Kind.REVIEW),
+        plan_id=ask.plan.id,
+        task_id=ask.task.id,
+        attempt_id=attempt.id,
+        n=tx.count(Review, attempt_id=attempt.id) + 1,
+        run_id="",
+        agent=agent,
+        model=policy.model or (attempt.model if agent == attempt.agent else None),
+        parent_sha=candidate.parent,
+        candidate_sha=candidate.sha,
+        patch_sha256=patch.sha256,
+        shown_whole=patch.is_whole,
+        reasons=why,
+        created_at=tx.now(),
+    )
+    tx.insert(review)
+    run = new_review_run(tx, ask.world.ids, review)
+    tx.update(Review, review.id, run_id=run.id)
+    moved = move_attempt(
+        tx, attempt, AttemptState.WORKING, fence=ask.fence, about={"review": review.id}, run_id=run.id
+    )
+    told: dict[str, Any] = {"review": review.id, "patch_sha256": patch.sha256, "reasons": list(why)}
+    tx.append(happened("review_asked", MACHINE, plan=ask.plan, attempt=moved, run=run, **told))
+
+
+def _send_back(tx: Tx, ask: Asking, attempt: Attempt, review: Review, judged: dict[str, Any]) -> None:
+    """Let the agent mend what was found, in its own workspace and conversation; too often, and the attempt is over."""
+    found = blocking(review.findings)
+    if attempt.fix_turns >= ask.plan.policy.review.max_turns:
+        names = ", ".join(place(one) for one in found[:3]) + (" and more" if len(found) > 3 else "")
+        turns = "1 turn" if attempt.fix_turns == 1 else f"{attempt.fix_turns} turns"
+        fail_attempt(
+            tx,
+            ask.world.ids,
+            attempt,
+            Failed(
+                failure=Failure.REVIEW, detail=f"a reviewer still objects after {turns} to mend it: {names}"
+            ),
+            fence=ask.fence,
+            counts=True,
+            chance=ask.world.chance(),
+            evidence=f"An independent reviewer found what must not land:\n\n{in_words(found)}",
+            review_id=review.id,
+            **judged,
+        )
+        return
+    move_attempt(
+        tx,
+        attempt,
+        AttemptState.WORKING,
+        fence=ask.fence,
+        about={"review": review.id, "blocking": len(found)},
+        run_id=new_run(tx, ask.world.ids, attempt, ask.plan).id,
+        review_id=review.id,
+        fix_turns=attempt.fix_turns + 1,
+    )
+
+
+def author_of(tx: Tx, attempt: Attempt) -> Run:
+    """Return the last run that worked on an attempt, whoever looked at it since."""
+    runs = tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",), limit=1)
+    run: Run = need(runs[0] if runs else None, "the author's run")
+    return run
+
+
+def lands_capped(tx: Tx, attempt: Attempt) -> bool:
+    """Say whether what an attempt landed counts as verified with gaps only."""
+    review = tx.get(Review, attempt.review_id) if attempt.review_id else None
+    return is_capped(
+        attempt.gate_files,
+        review.state if review else None,
+        shown_whole=review is not None and review.shown_whole,
+    )
+
+
+async def take_in(
+    world: World, rows: Rows, run: Run, ended: Ended, failed: Failed | None, *, fence: int
+) -> None:
+    """Take in what a reviewer came to. Whatever it claims or changed counts for nothing: only its findings do."""
+    repository = world.repository(rows.project)
+    review: Review = need(await world.store.read(lambda tx: tx.get(Review, run.label)), "the review")
+    answer: Answer | Unreadable
+    if failed is not None or ended.result is None:
+        said = f"{failed.failure.value}: {failed.detail}" if failed else "it was lost"
+        answer = Unreadable(problem=f"there was none, the run failed ({said[:300]})")
+    else:
+        patch = await repository.patch(review.parent_sha, review.candidate_sha)
+        answer = read_answer(ended.result.structured, ended.result.last_words or ended.result.summary, patch)
+    hopeless = failed is not None and (failed.lasting or RULES[failed.failure].level is Level.NONE)
+
+    def over(tx: Tx) -> bool:
+        current = change_attempt(tx, rows.attempt.id, fence)
+        if current.state is not AttemptState.WORKING or current.run_id != run.id:
+            raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
+        state = RunState.COMPLETE if failed is None else RunState.ERROR
+        end_run(tx, run, state, ended, failure=failed.failure if failed else None)
+        if current.interrupt == "cancel":
+            cancel_attempt(tx, current, fence=fence)
+            return True
+        asked = need(tx.get(Review, review.id), "the review")
+        if isinstance(answer, Unreadable):
+            asked = tx.update(Review, asked.id, tries=asked.tries + 1, problem=answer.problem)
+            if asked.tries < MOST_TRIES and not hopeless:
+                following = next_run(tx, world.ids, current, rows.plan, run)
+                change_attempt(tx, current.id, fence, run_id=following.id)
+                return False
+        _end(tx, asked, answer, need(tx.get(Run, run.id), "the run"))
+        move_attempt(tx, current, AttemptState.CHECKING, fence=fence, run_id=author_of(tx, current).id)
+        return True
+
+    if await world.store.transact("review.over", over):
+        await remove_tree(world, repository, review)
+
+
+def _end(tx: Tx, review: Review, answer: Answer | Unreadable, run: Run) -> None:
+    if isinstance(answer, Unreadable):
+        move_review(tx, review, ReviewState.INCONCLUSIVE, model=run.model)
+        return
+    move_review(
+        tx,
+        review,
+        ReviewState.BLOCKING if answer.blocking else ReviewState.CLEAR,
+        model=run.model,
+        summary=answer.summary,
+        findings=answer.findings,
+        problem="",
+    )
+
+
+async def remove_tree(world: World, repository: Repository, review: Review) -> None:
+    """Throw away the tree that a reviewer looked at, with whatever it did in there."""
+    path = world.paths.tree(review.id)
+    try:
+        if repository.has_workspace(path):
+            await repository.remove_workspace(path)
+    except (GitFailed, UserError, OSError) as trouble:
+        # The review stands whatever was left behind.
+        log.warning("tree of a review kept", extra={"review": review.id, "why": str(trouble)})
