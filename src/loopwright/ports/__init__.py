@@ -24,6 +24,7 @@ from loopwright.ports.git import (
     FileChange,
     Repository,
     Snapshot,
+    Step,
     Trailers,
     Tripwire,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "Spent",
     "State",
     "StateFiles",
+    "Step",
     "Store",
     "ToolServer",
     "Trailers",

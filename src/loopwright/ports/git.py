@@ -83,6 +83,21 @@ class Trailers:
     run: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One commit on the first-parent line of a plan branch."""
+
+    sha: str
+    tree: str
+    subject: str = ""
+    tasks: tuple[str, ...] = ()
+    """The tasks that it lands, by its trailers; there is one at most unless someone wrote it by hand."""
+    command: str = ""
+    """The person's command that it carries out; empty for any other commit."""
+    takes_out: tuple[str, ...] = ()
+    """The landings that it takes back."""
+
+
 class Repository(Protocol):
     """All git work on one project. Every method is idempotent: called again after a crash it finds its own work."""
 
@@ -128,7 +143,15 @@ class Repository(Protocol):
         """Make a private tree of `sha` to run gates in."""
 
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
-        """Find the landing commit of a task on the first-parent line since `since`."""
+        """Find the landing commit of a task on the first-parent line since `since` that was not taken out again."""
+
+    async def steps(self, tip: str, *, since: str) -> tuple[Step, ...]:
+        """Return the commits of the first-parent line after `since`, the newest first."""
+
+    async def without(
+        self, tip: str, *, landings: Sequence[str], subject: str, plan_id: str, command_id: str, at: datetime
+    ) -> Candidate:
+        """Build the commit that takes landings, the newest first, back out of the tip; raise `MergeConflict`."""
 
     async def advance(self, branch: str, *, new: str, old: str) -> bool:
         """Compare-and-swap the branch; False when it had moved."""

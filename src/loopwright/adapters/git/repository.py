@@ -23,6 +23,7 @@ from loopwright.adapters.git.quarantine import FOLDER, Quarantine, Quarantined
 from loopwright.adapters.git.records import Records
 from loopwright.adapters.git.refs import Ref, Refs
 from loopwright.adapters.git.runner import Git
+from loopwright.adapters.git.taking_out import TakingOut
 from loopwright.adapters.git.workspaces import Workspaces
 from loopwright.core.errors import GitFailed, NotARepository, NotFound
 from loopwright.ports import (
@@ -31,6 +32,7 @@ from loopwright.ports import (
     Failpoint,
     FileChange,
     Snapshot,
+    Step,
     Trailers,
     Tripwire,
     no_failpoint,
@@ -49,6 +51,7 @@ class _Parts:
     workspaces: Workspaces
     capture: Capture
     merging: Merging
+    taking_out: TakingOut
     overlays: Overlays
     quarantine: Quarantine
 
@@ -225,6 +228,23 @@ class GitRepository:
         merging = (await self._ready()).merging
         return await merging.landed(names.sha(branch_tip), since=names.sha(since), task_id=task_id)
 
+    async def steps(self, tip: str, *, since: str) -> tuple[Step, ...]:
+        """Return the commits of the first-parent line after `since`, the newest first."""
+        return await (await self._ready()).taking_out.steps(names.sha(tip), since=names.sha(since))
+
+    async def without(
+        self, tip: str, *, landings: Sequence[str], subject: str, plan_id: str, command_id: str, at: datetime
+    ) -> Candidate:
+        """Build the commit that takes landings, the newest first, back out of the tip; raise `MergeConflict`."""
+        return await (await self._ready()).taking_out.without(
+            names.sha(tip),
+            landings=[names.sha(landing) for landing in landings],
+            subject=subject,
+            plan_id=plan_id,
+            command_id=command_id,
+            at=at,
+        )
+
     async def damaged(self, *, since: str, tip: str) -> str | None:
         """Say what is wrong with an object that came after `since` and is part of `tip`; None when all are whole."""
         depot = (await self._ready()).depot
@@ -339,6 +359,7 @@ class GitRepository:
             workspaces=Workspaces(self.git, place, depot, records),
             capture=capture,
             merging=merging,
+            taking_out=TakingOut(self.git, depot, merging),
             overlays=Overlays(self.git, depot),
             quarantine=Quarantine(capture, merging, refs),
         )
