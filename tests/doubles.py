@@ -70,6 +70,7 @@ from loopwright.ports import (
     PlannedWork,
     RunSpec,
     Sighting,
+    Standing,
     Step,
     Tx,
     no_failpoint,
@@ -236,6 +237,9 @@ class OneBranch:
     async def tip(self, branch: str) -> str:
         self._check()
         return self.branches[branch]
+
+    async def standing(self, branch: str) -> Standing:
+        return Standing(tip=await self.tip(branch))
 
     async def tree_of(self, sha: str) -> str:
         return f"tree of {sha}"

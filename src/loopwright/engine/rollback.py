@@ -29,6 +29,7 @@ from loopwright.core.retry import backoff
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.core.verdicts import evidence
 from loopwright.engine import commands
+from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Judging, judge
 from loopwright.engine.land import LandingLocks
 from loopwright.engine.reopening import Asked, check, chosen, load, reopen
@@ -104,7 +105,7 @@ class Decision:
     async def _look(self, repository: Repository, asked: Asked) -> tuple[Sequence[Step], str]:
         if asked.plan.executed_at is None:
             return (), asked.plan.base_sha  # there is no branch yet
-        tip = await repository.tip(asked.plan.branch)
+        tip = await tip_of(self._world, repository, asked.plan)
         return await repository.steps(tip, since=asked.plan.base_sha), tip
 
     async def _take_out(

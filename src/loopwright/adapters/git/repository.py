@@ -10,6 +10,7 @@ from typing import Final
 
 from loopwright.adapters.git import names, tripwires
 from loopwright.adapters.git.borrowed import borrowed
+from loopwright.adapters.git.branches import Branches
 from loopwright.adapters.git.capture import Capture, Label
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.environment import own_env, user_env
@@ -32,6 +33,7 @@ from loopwright.ports import (
     Failpoint,
     FileChange,
     Snapshot,
+    Standing,
     Step,
     Trailers,
     Tripwire,
@@ -52,6 +54,7 @@ class _Parts:
     capture: Capture
     merging: Merging
     taking_out: TakingOut
+    branches: Branches
     overlays: Overlays
     quarantine: Quarantine
 
@@ -103,11 +106,11 @@ class GitRepository:
     async def ensure_branch(self, branch: str, sha: str) -> str:
         """Create the plan branch at `sha` unless it exists; return its tip."""
         name, sha = names.branch(branch), names.sha(sha)
-        refs = (await self._ready()).refs
-        known = await refs.read(name)
+        parts = await self._ready()
+        known = await parts.refs.read(name)
         if name in known:
             return known[name].sha
-        if await refs.create(name, sha):
+        if await parts.branches.create(branch, sha):
             return sha
         return await self.tip(branch)
 
@@ -135,7 +138,11 @@ class GitRepository:
                 f"the branch {branch} is checked out in {worktree}: landing on it would make that checkout"
                 " look changed. Switch it to another branch there (git switch --detach), then resume."
             )
-        return await parts.refs.swap(name, new=new, old=old)
+        return await parts.branches.swap(branch, new=new, old=old)
+
+    async def standing(self, branch: str) -> Standing:
+        """Take note of what somebody did to a branch of ours; raise `BranchRewritten` when a person has to decide."""
+        return await (await self._ready()).branches.standing(branch)
 
     async def log(self, branch: str, base: str) -> list[tuple[str, str]]:
         """Return id and subject of what landed on a branch since `base`, the newest first."""
@@ -352,6 +359,7 @@ class GitRepository:
         refs = Refs(self.git, place.source, self._failpoint)
         capture = Capture(self.git, depot, records, refs, self._failpoint)
         merging = Merging(self.git, depot)
+        taking_out = TakingOut(self.git, depot, merging)
         self._parts = _Parts(
             place=place,
             depot=depot,
@@ -359,7 +367,8 @@ class GitRepository:
             workspaces=Workspaces(self.git, place, depot, records),
             capture=capture,
             merging=merging,
-            taking_out=TakingOut(self.git, depot, merging),
+            taking_out=taking_out,
+            branches=Branches(refs, merging, taking_out),
             overlays=Overlays(self.git, depot),
             quarantine=Quarantine(capture, merging, refs),
         )
