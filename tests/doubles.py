@@ -6,7 +6,7 @@ agent works is written by `Hand`, through the same moves that a leg uses.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from loopwright.adapters.membership import LeasedMembership, LockedMembership
 from loopwright.core.accounts import Accounts, usual
-from loopwright.core.errors import UserError
+from loopwright.core.errors import MergeConflict, UserError
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
 from loopwright.core.ids import Kind, make
@@ -39,6 +39,7 @@ from loopwright.core.states import MACHINES, AttemptState, RunState, TaskState
 from loopwright.engine import commands, envelopes
 from loopwright.engine.advance import advance
 from loopwright.engine.attempt import PAUSED
+from loopwright.engine.land import LandingLocks
 from loopwright.engine.moves import (
     cancel_attempt,
     change_attempt,
@@ -49,6 +50,7 @@ from loopwright.engine.moves import (
 )
 from loopwright.engine.questions import wait_for_answers
 from loopwright.engine.reconcile import reconcile
+from loopwright.engine.rollback import carry_out
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.submit import Submission, submit
 from loopwright.engine.surroundings import free_port_base
@@ -58,6 +60,7 @@ from loopwright.engine.world import HomePaths, Me, World
 from loopwright.ports import (
     AgentResult,
     Base,
+    Candidate,
     Exit,
     Failpoint,
     GateRequest,
@@ -67,6 +70,8 @@ from loopwright.ports import (
     PlannedWork,
     RunSpec,
     Sighting,
+    Standing,
+    Step,
     Tx,
     no_failpoint,
 )
@@ -116,7 +121,7 @@ _TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("plan", "VERIFIED"): ("plan_verified",),
     ("plan", "FAILED"): ("plan_failed",),
     ("plan", "CANCELLED"): ("plan_cancelled",),
-    ("task", "QUEUED"): ("task_queued", "task_retried"),
+    ("task", "QUEUED"): ("task_queued", "task_retried", "task_reopened"),
     ("task", "RUNNING"): ("task_started", "task_resumed"),
     ("task", "AWAITING_RESPONSE"): ("task_awaiting",),
     ("task", "COMPLETE"): ("task_completed",),
@@ -185,11 +190,45 @@ class WatchfulStore(MemoryStore):
 
 
 class OneBranch:
-    """A repository in which every branch exists and stands still, unless it is `broken`."""
+    """A repository in which every branch exists and stands still, with a list of what landed; unless it is `broken`."""
 
     def __init__(self) -> None:
         self.broken: Exception | None = None
         self.branches: dict[str, str] = {}
+        self.line: list[Step] = []
+        """What landed, the newest first."""
+        self.conflict: MergeConflict | None = None
+        self._built: dict[str, Step] = {}
+
+    def land(self, task_id: str) -> str:
+        """Note a landing, as a leg does."""
+        step = Step(sha=f"{len(self.line) + 1:040x}", tree=f"tree {task_id}", tasks=(task_id,))
+        self.line.insert(0, step)
+        return step.sha
+
+    async def steps(self, tip: str, *, since: str) -> tuple[Step, ...]:
+        self._check()
+        return tuple(self.line)
+
+    async def without(
+        self, tip: str, *, landings: Sequence[str], command_id: str, **_facts: Any
+    ) -> Candidate:
+        self._check()
+        if self.conflict is not None:
+            raise self.conflict
+        sha = f"{len(self.line) + 1:040x}"
+        self._built[sha] = Step(sha=sha, tree=f"tree {sha}", command=command_id, takes_out=tuple(landings))
+        return Candidate(parent=tip, sha=sha, tree=f"tree {sha}", empty=False)
+
+    async def advance(self, branch: str, *, new: str, old: str) -> bool:
+        self._check()
+        if self.branches[branch] != old:
+            return False
+        self.line.insert(0, self._built[new])
+        return True
+
+    async def file_at(self, sha: str, path: str) -> str | None:
+        return "one\ntwo\n" if path == "app.py" else None
 
     async def ensure_branch(self, branch: str, sha: str) -> str:
         self._check()
@@ -198,6 +237,9 @@ class OneBranch:
     async def tip(self, branch: str) -> str:
         self._check()
         return self.branches[branch]
+
+    async def standing(self, branch: str) -> Standing:
+        return Standing(tip=await self.tip(branch))
 
     async def tree_of(self, sha: str) -> str:
         return f"tree of {sha}"
@@ -444,6 +486,8 @@ class Home:
             return commands.request(tx, self.ids, actor="me", verb=verb, target=target, arguments=arguments)
 
         command = self.store.transact_sync("request", ask)
+        if verb in commands.BY_GIT:
+            return await carry_out(self.world, LandingLocks(), command)
         return await apply_command(self.store, self.ids, command)
 
     # --- looking ---
@@ -692,7 +736,8 @@ class Hand:
         move_attempt(tx, attempt, AttemptState.LANDED, fence=leg.fence)
         task = tx.get(Task, attempt.task_id)
         assert task is not None
-        complete_task(tx, task, outcome=Outcome.VERIFIED, landed_sha="4" * 40)
+        sha = self._home.repository.land(task.id)
+        complete_task(tx, task, outcome=Outcome.VERIFIED, landed_sha=sha)
 
     def _obey(self, leg: Leg) -> None:
         """Stop as a leg does: the agent's work is kept, and the attempt is parked, given back, or cancelled."""

@@ -10,7 +10,7 @@ from typing import Any
 from tests.simulation.trouble import Trouble, effect
 
 from loopwright.core.errors import GitFailed, MergeConflict
-from loopwright.ports import Candidate, Landed, Snapshot, Trailers, Tripwire
+from loopwright.ports import Candidate, Landed, Snapshot, Standing, Trailers, Tripwire
 
 Files = Mapping[str, str]
 
@@ -130,6 +130,9 @@ class SimRepository:
     async def tip(self, branch: str) -> str:
         await self._do("tip")
         return self._target.refs[branch]
+
+    async def standing(self, branch: str) -> Standing:
+        return Standing(tip=await self.tip(branch))
 
     async def make_workspace(self, path: Path, sha: str, *, copy_files: Any = (), marker: str = "") -> bool:
         await self._do("make_workspace")

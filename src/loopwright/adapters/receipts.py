@@ -67,9 +67,12 @@ async def gather_facts(
         compared[plan["id"]] = (base, result)
     else:
         unchecked.append("which tasks landed: there is no result yet, or it is not in this repository")
+    steps = await repository.steps(result, since=base) if whole else ()
+    gone = {sha for step in steps for sha in step.takes_out}
     for task in tasks:
         if whole:
-            landings[task["id"]] = await history.landings(base, result, task["id"])
+            carried = [step.sha for step in reversed(steps) if task["id"] in step.tasks]
+            landings[task["id"]] = tuple(sha for sha in carried if sha not in gone)
         sha = task["landed_sha"]
         if sha is not None and trees[sha] is not None:
             parent = await history.parent(sha)
@@ -85,6 +88,7 @@ async def gather_facts(
         contains_base=whole and await repository.is_ancestor(base, result),
         parents=parents,
         landings=landings,
+        taken_out={step.sha: step.takes_out for step in steps if step.takes_out} if whole else None,
         diffs=dict(zip(compared, hashes, strict=True)),
         patches=patches,
         damage=damage,
@@ -137,19 +141,6 @@ class _History:
             except _NOT_THERE:
                 self._parents[sha] = None
         return self._parents[sha]
-
-    async def landings(self, base: str, result: str, task_id: str) -> tuple[str, ...]:
-        """Return every landing of a task between base and result, oldest first.
-
-        The port finds one landing in a range, whichever; so what lies above and below it is searched as well.
-        """
-        found = await self._repository.landed(result, since=base, task_id=task_id)
-        if found is None:
-            return ()
-        below = await self.parent(found)
-        older = await self.landings(base, below, task_id) if below not in (None, base) else ()
-        newer = await self.landings(found, result, task_id) if found != result else ()
-        return (*older, found, *newer)
 
 
 def _outputs(receipt: Mapping[str, Any], evidence: Path | None) -> tuple[dict[str, str], list[str]]:

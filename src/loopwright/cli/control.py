@@ -44,7 +44,7 @@ def pause(plan: str | None = None, /, *, now: bool = False, json: bool = False) 
     json
         Print the answer as JSON.
     """
-    return asyncio.run(_control("pause", plan, {"now": now}, as_json=json))
+    return asyncio.run(control("pause", plan, {"now": now}, as_json=json))
 
 
 def stop(plan: str | None = None, /, *, json: bool = False) -> int:
@@ -57,7 +57,7 @@ def stop(plan: str | None = None, /, *, json: bool = False) -> int:
     json
         Print the answer as JSON.
     """
-    return asyncio.run(_control("stop", plan, {}, as_json=json))
+    return asyncio.run(control("stop", plan, {}, as_json=json))
 
 
 def cancel(target: str, /, *, json: bool = False) -> int:
@@ -70,7 +70,7 @@ def cancel(target: str, /, *, json: bool = False) -> int:
     json
         Print the answer as JSON.
     """
-    return asyncio.run(_control("cancel", target, {}, as_json=json))
+    return asyncio.run(control("cancel", target, {}, as_json=json))
 
 
 def retry(
@@ -103,7 +103,7 @@ def retry(
 
         check_agent(agent, model, look_settings())
     arguments = {"note": note, "agent": agent, "model": model, "allow": list(allow)}
-    return asyncio.run(_control("retry", task, arguments, as_json=json, carry_on=True))
+    return asyncio.run(control("retry", task, arguments, as_json=json, carry_on=True))
 
 
 def resume(
@@ -130,7 +130,7 @@ def resume(
     arguments = {CAPS[key]: getattr(policy, CAPS[key]) for key in flags}
     if no_wait:
         arguments["wait_for_limits"] = False
-    return asyncio.run(_control("resume", plan, arguments, as_json=json, carry_on=True))
+    return asyncio.run(control("resume", plan, arguments, as_json=json, carry_on=True))
 
 
 def reverify(plan: str | None = None, /, *, json: bool = False) -> int:
@@ -143,7 +143,7 @@ def reverify(plan: str | None = None, /, *, json: bool = False) -> int:
     json
         Print the answer as JSON.
     """
-    return asyncio.run(_control("reverify", plan, {}, as_json=json, carry_on=True))
+    return asyncio.run(control("reverify", plan, {}, as_json=json, carry_on=True))
 
 
 async def control_question(question: str, arguments: dict[str, Any], *, as_json: bool) -> int:
@@ -167,14 +167,15 @@ async def control_question(question: str, arguments: dict[str, Any], *, as_json:
         await home.store.close()
 
 
-async def _control(
+async def control(
     verb: str, target: str | None, arguments: dict[str, Any], *, as_json: bool, carry_on: bool = False
 ) -> int:
+    """Send a command about a plan or a task, say what became of it, and perhaps carry the plan on."""
     settings = look_settings()
     home = open_existing(settings)
     log_to(home.root)
     try:
-        row = await home.store.read(lambda tx: _target(tx, target, verb))
+        row = await home.store.read(lambda tx: find_target(tx, target, verb))
         answer = await ask(home, verb, row.id, arguments)
         if answer.state is CommandState.REFUSED:
             raise commands.refusal(answer)
@@ -192,7 +193,8 @@ async def _control(
         await home.store.close()
 
 
-def _target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
+def find_target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
+    """Find the plan or task that a command is about."""
     place = here()
     path = str(place.root) if place else None
     if text is None:
@@ -218,7 +220,8 @@ async def ask(home: Home, verb: str, target: str, arguments: dict[str, Any]) -> 
         "command.request",
         lambda tx: commands.request(tx, new_id, actor=actor(), verb=verb, target=target, arguments=arguments),
     )
-    async with asyncio.timeout(_PATIENCE_S):
+    # What runs a gate takes as long as that does.
+    async with asyncio.timeout(None if verb in commands.BY_GIT else _PATIENCE_S):
         while True:
             row = await home.store.read(lambda tx: tx.get(Command, command.id))
             if row is not None and row.state is not CommandState.PENDING:
@@ -227,17 +230,35 @@ async def ask(home: Home, verb: str, target: str, arguments: dict[str, Any]) -> 
                 {"pid": os.getpid(), "command": verb}
             ):
                 try:
-                    await _apply_here(home, command)
+                    await _apply_here(home)
                 finally:
                     home.membership.release()
                 continue
             await home.store.changed(1.0)
 
 
-async def _apply_here(home: Home, command: Command) -> None:
+async def _apply_here(home: Home) -> None:
+    """Carry out everything that waits, in its order: also what somebody asked for who was killed."""
     from loopwright.engine.worker import apply_command
 
-    await apply_command(home.store, new_id, command)
+    for command in await home.store.read(commands.pending):
+        if command.verb in commands.BY_GIT:
+            await _decide_here(home, command)
+        else:
+            await apply_command(home.store, new_id, command)
+
+
+async def _decide_here(home: Home, command: Command) -> None:
+    from loopwright.app import make_world
+    from loopwright.engine.land import LandingLocks
+    from loopwright.engine.rollback import carry_out
+
+    settings = look_settings()
+    world = make_world(home, settings, os.environ, slots=settings.values.parallel)
+    try:
+        await carry_out(world, LandingLocks(), command)
+    finally:
+        world.keepers.close()
 
 
 async def _someone_works(home: Home) -> bool:

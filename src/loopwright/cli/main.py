@@ -29,6 +29,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("loopwright.cli.control:resume", "Go on with a paused or stopped plan."),
     "stop": ("loopwright.cli.control:stop", "Stop a plan now; all work is kept."),
     "retry": ("loopwright.cli.control:retry", "Give a failed task another attempt."),
+    "reject": (
+        "loopwright.cli.deciding:reject",
+        "Send work back with your words, also work that has landed.",
+    ),
+    "rollback": ("loopwright.cli.deciding:rollback", "Take landed work back out of the plan branch."),
     "cancel": ("loopwright.cli.control:cancel", "Give up a task or a plan for good; all work stays pinned."),
     "quota": ("loopwright.cli.quota:app", "Show what is left of the agents' accounts, or reopen one."),
     "reverify": ("loopwright.cli.control:reverify", "Run the complete gate of a failed plan once more."),

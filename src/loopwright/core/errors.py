@@ -15,7 +15,8 @@ LoopwrightError
 ├── LeaseLost            this worker's lease lapsed
 ├── StaleVersion         the row changed between reading and writing
 ├── CannotRun            a run could not be created: recorded on its task
-│   └── Denied           a sandbox refused what a gate needs; names the path and the setting
+│   ├── Denied           a sandbox refused what a gate needs; names the path and the setting
+│   └── BranchRewritten  somebody rewrote the plan branch; says how to go on
 ├── GitFailed            git refused, with its own words
 ├── MergeConflict        the candidate cannot be built
 ├── StoreUnavailable     the database cannot be reached or written
@@ -165,6 +166,12 @@ class Denied(CannotRun):
     """A sandbox refused what a gate needs."""
 
     code = "denied"
+
+
+class BranchRewritten(CannotRun):
+    """Somebody rewrote the plan branch, so that what landed is not on it any more."""
+
+    code = "branch_rewritten"
 
 
 class GitFailed(LoopwrightError):

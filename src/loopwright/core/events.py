@@ -38,6 +38,16 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "plan_reopened": EventType(_NORMAL, "A person gave an ended plan more to do."),
         "plan_cancelled": EventType(_HIGH, "The plan was cancelled by a person."),
         "plan_cleaned": EventType(_NORMAL, "A person let go of what the ended plan had in the repository."),
+        "plan_rolled_back": EventType(_HIGH, "A person took landed work back out of the plan branch."),
+        "task_reopened": EventType(_HIGH, "A person's decision gave the task another attempt."),
+        "task_rejected": EventType(_NORMAL, "A person rejected work of a task that is queued already."),
+        "branch_moved": EventType(_HIGH, "Somebody put commits on the plan branch; work goes on from there."),
+        "branch_restored": EventType(
+            _HIGH, "Somebody deleted the plan branch or moved it back; it is as it was again."
+        ),
+        "branch_rewritten": EventType(
+            _HIGH, "Somebody rewrote the plan branch; the loop waits for a person."
+        ),
         "task_queued": EventType(_LOW, "The task waits for its turn."),
         "task_started": EventType(_NORMAL, "An attempt at the task began."),
         "task_completed": EventType(_NORMAL, "The task landed."),

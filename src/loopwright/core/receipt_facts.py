@@ -278,6 +278,8 @@ def _gaps(
     elif final and final["checks"]["skipped"]:
         gaps.append(f"{final['checks']['skipped']} checks of gate:all were skipped on the result")
     gaps += _runner_gaps(final["commands"] if final else ())
+    if foreign := [f"{one['sha'][:10]} {one['subject']}" for one in plan["not_ours"]]:
+        gaps.append(f"commits on the branch that no task made, seen by gate:all alone: {_listed(foreign)}")
     for task in body["tasks"]:
         if task["status"] == TaskState.CANCELLED.value:
             gaps.append(f"task {task['key']!r} was cancelled by a person: nothing asks for it")

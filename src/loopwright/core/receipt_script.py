@@ -99,7 +99,7 @@ while read -r object path; do
     same "object $object" "$object" "$found"
 done <"$scratch/objects"
 
-# Each task that landed did so once, and nothing else says that it did.
+# Each task that landed did so once, what a person had taken back apart, and nothing else says that it did.
 git log --first-parent --format='%H %(trailers:key=Loopwright-Task,valueonly,separator=%x2C)' {base}..{result} \\
     2>/dev/null | while read -r sha task; do
     if [ -n "$task" ]; then printf '%s %s\\n' "$task" "$sha"; fi
@@ -107,6 +107,13 @@ done | sort >"$scratch/landings"
 same 'which commits carry a task' "$(cat <<'END'
 {landings}END
 )" "$(cat "$scratch/landings")"
+git log --first-parent --format='%H %(trailers:key=Loopwright-Reverts,valueonly,separator=%x20)' {base}..{result} \\
+    2>/dev/null | while read -r sha gone; do
+    for one in $gone; do printf '%s %s\\n' "$sha" "$one"; done
+done | sort >"$scratch/taken"
+same 'which commits take work back' "$(cat <<'END'
+{taken}END
+)" "$(cat "$scratch/taken")"
 """
 
 _TAIL: Final = """\
@@ -127,6 +134,7 @@ def check_script(receipt: Mapping[str, Any], text: str, *, name: str) -> str:
     parts = [_HEAD.format(name=shlex.quote(name)), ""]
     parts.append(f'same \'the receipt itself\' {_sha256(text)} "$(hash <"$receipt")"\n')
     landed = [task for task in receipt["tasks"] if task["landed_sha"] is not None]
+    back = [one for one in receipt["overrides"] if one["commit"] is not None]
     if plan["result_sha"] is not None:
         parts.append(
             _RESULT.format(
@@ -134,8 +142,12 @@ def check_script(receipt: Mapping[str, Any], text: str, *, name: str) -> str:
                 result=plan["result_sha"],
                 tree=shlex.quote(plan["result_tree"] or ""),
                 diff=shlex.quote(plan["diff_sha256"] or ""),
-                landings="".join(
-                    f"{line}\n" for line in sorted(f"{task['id']} {task['landed_sha']}" for task in landed)
+                landings=_sorted(
+                    *(f"{task['id']} {task['landed_sha']}" for task in landed),
+                    *(f"{pair['task']} {pair['sha']}" for one in back for pair in one["took_out"]),
+                ),
+                taken=_sorted(
+                    *(f"{one['commit']} {pair['sha']}" for one in back for pair in one["took_out"])
                 ),
             )
         )
@@ -146,6 +158,10 @@ def check_script(receipt: Mapping[str, Any], text: str, *, name: str) -> str:
     for directory, n, sha256 in outputs(receipt):
         parts.append(f"output {directory} {n} {shlex.quote(sha256)}")
     return "\n".join(parts) + _TAIL.format(facts="".join(f" {line}\n" for line in _facts(receipt)))
+
+
+def _sorted(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in sorted(lines))
 
 
 def outputs(receipt: Mapping[str, Any]) -> Iterator[tuple[str, int, str]]:
@@ -172,6 +188,11 @@ def _facts(receipt: Mapping[str, Any]) -> Iterator[str]:
         yield from _ran(
             "on the tree that landed" if task["landed_sha"] else "on a tree that did not land", judged
         )
+    if receipt["overrides"]:
+        yield "Decided by people:"
+    for one in receipt["overrides"]:
+        what = one["type"].replace("_", " ")
+        yield "  - " + _line(f"{one['at']} {one['actor']}: {what} {one['note']}")
     yield "Not checked by anybody:"
     yield from (f"  - {_line(gap)}" for gap in receipt["not_checked"])
     yield ""

@@ -124,6 +124,7 @@ _RECEIPT: Final[dict[str, Any]] = {
         "result_sha": _maybe(_sha),
         "result_tree": _maybe(_sha),
         "diff_sha256": _maybe(_text),
+        "not_ours": [{"sha": _sha, "subject": _text}],
         "setup": _maybe(_command),
         "gates": [_COMMAND],
     },
@@ -186,6 +187,17 @@ _RECEIPT: Final[dict[str, Any]] = {
             "id": _id(ids.Kind.REVIEW),
             "summary": _text,
             "findings": [_finding],
+        }
+    ],
+    "overrides": [
+        {
+            "type": _text,
+            "actor": _text,
+            "at": _text,
+            "task": _maybe(_id(ids.Kind.TASK)),
+            "commit": _maybe(_sha),
+            "took_out": [{"task": _id(ids.Kind.TASK), "sha": _sha}],
+            "note": _text,
         }
     ],
     "runs": [

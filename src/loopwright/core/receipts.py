@@ -18,6 +18,7 @@ from loopwright.core.gates import setup_command
 from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task, VerdictRecord
 from loopwright.core.policy import GateCommand
 from loopwright.core.receipt_facts import USAGE, Json, derive, gate_outputs, review_of
+from loopwright.core.receipt_overrides import override_differences
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
 from loopwright.core.reviews import Finding, Severity, blocking, said_hash
 from loopwright.core.verdicts import is_bad
@@ -35,7 +36,7 @@ __all__ = [
 ]
 
 _MAX_BAD: Final = 100
-_FROM_GIT: Final = ("result_tree", "diff_sha256")
+_FROM_GIT: Final = ("result_tree", "diff_sha256", "not_ours")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,8 @@ class GitFacts:
     """Of the whole diff from base to result."""
     task_diff_sha256: Mapping[str, str] = field(default_factory=dict)
     """Of what each landed task changed, by task id."""
+    not_ours: Sequence[Mapping[str, str]] = ()
+    """The commits between base and result that neither landed a task nor took one back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +74,13 @@ class Facts:
     parents: Mapping[str, str]
     """The first parent of each landing commit."""
     landings: Mapping[str, Sequence[str]]
-    """Per task id, the commits on the first-parent line from base to result that carry its trailer."""
+    """Per task id, the commits on the first-parent line from base to result that carry its trailer and still count."""
     diffs: Mapping[str, str]
     """Hashes of the diffs, by task id, and by plan id for the whole."""
     patches: Mapping[str, str] = field(default_factory=dict)
     """By task id, the hash of what a reviewed task landed, as `core.patches` computes it."""
+    taken_out: Mapping[str, Sequence[str]] | None = None
+    """The commits on that line that take landings back, each with those; None when there is no such line."""
     damage: str | None = None
     """What is wrong with an object of git between base and result."""
     outputs: Mapping[str, str] = field(default_factory=dict)
@@ -103,6 +108,7 @@ def build_receipt(
     verdicts: Sequence[VerdictRecord],
     reviews: Sequence[Review] = (),
     git: GitFacts,
+    overrides: Sequence[Json] = (),
     event_head: str | None,
     made_by: str,
 ) -> Json:
@@ -120,6 +126,7 @@ def build_receipt(
         "verdicts": [_verdict(v) for v in sorted(verdicts, key=lambda v: (v.created_at, v.id))],
         "reviews": [_review(one) for one in asked],
         "claims": [_said(one) for one in asked],
+        "overrides": list(overrides),
         "runs": [_run(run) for run in sorted(runs, key=lambda r: (r.created_at, r.id))],
         "events": {"head": event_head},
     }
@@ -159,6 +166,7 @@ def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
     for task in receipt["tasks"]:
         found += _landing_differences(task, facts, has_result=receipt["plan"]["result_sha"] is not None)
     found += _review_differences(receipt, facts)
+    found += override_differences(receipt, facts.taken_out)
     for one in recorded(receipt):
         if facts.outputs.get(one.key, one.sha256) != one.sha256:
             found.append(f"{one.what} ({one.key}) is not the one in the receipt")
@@ -218,6 +226,7 @@ def _plan(plan: Plan, git: GitFacts) -> Json:
         "result_sha": plan.result_sha,
         "result_tree": git.result_tree,
         "diff_sha256": git.diff_sha256,
+        "not_ours": [dict(one) for one in git.not_ours],
         "setup": _command(setup) if (setup := setup_command(policy)) else None,
         "gates": [_command(gate) for gate in plan.gates],
         "policy_sha256": _hash_of(plain(policy)),
@@ -388,6 +397,8 @@ def _row_differences(receipt: Mapping[str, Any], rows: Mapping[str, Any]) -> lis
         mine, theirs = ({**one[part], **dict.fromkeys(_FROM_GIT)} for one in (receipt, rows))
         if mine != theirs:
             found.append(f"the home's rows say otherwise of the {part}: {_named(mine, theirs)}")
+    if receipt["overrides"] != rows["overrides"]:
+        found.append("the home's events say otherwise of what people decided")
     for part in ("tasks", "verdicts", "reviews", "claims", "runs"):
         mine, theirs = (
             {one["id"]: {**one, **dict.fromkeys(_FROM_GIT)} for one in whole[part]}

@@ -13,7 +13,7 @@ from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Ro
 from loopwright.core.retry import Failed
 from loopwright.core.scopes import claims
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, PlanState, RunState, TaskState
-from loopwright.engine import envelopes, pauses, questions
+from loopwright.engine import commands, envelopes, pauses, questions
 from loopwright.engine.moves import (
     MACHINE,
     begin_verify,
@@ -77,10 +77,11 @@ def _frontier(tx: Tx, world: World) -> policy.Frontier:
     standing = envelopes.standing(tx)
     closed = any(one.state is EnvelopeState.CLOSED for one in standing.values())
     fronts = []
+    decided = commands.being_decided(tx)
     driven = tx.find(Loop, state=(LoopState.RUNNING, LoopState.PAUSED), order_by=("priority",))
     for loop in (one for one in driven if one.state is LoopState.RUNNING or one.resume_at is not None):
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
-        if plan is None:
+        if plan is None or plan.id in decided:
             continue
         fronts.append(_front(tx, world, loop, plan, room=room, closed=closed))
     return policy.Frontier(

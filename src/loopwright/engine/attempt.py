@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core.errors import (
+    BranchRewritten,
     CannotRun,
     Denied,
     FenceLost,
@@ -39,6 +40,7 @@ from loopwright.engine.agent_runs import (
     stop_over_budget,
     until_affordable,
 )
+from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, break_off, end_all
 from loopwright.engine.containing import with_denial
 from loopwright.engine.land import Landing, LandingLocks, check_and_land
@@ -163,7 +165,7 @@ class AttemptLeg:
                 case _:
                     await tidy_attempt(self._world, rows.project, rows.plan, rows.attempt)
                     return False
-        except Denied as denied:
+        except (Denied, BranchRewritten) as denied:
             await self._hold(rows, str(denied))
             return False
         except (CannotRun, GitFailed, OSError) as trouble:
@@ -210,7 +212,7 @@ class AttemptLeg:
     async def _accept(self, rows: Rows) -> None:
         """Settle where the attempt starts and where it lives; asked again before its agent starts, it starts later."""
         repository = self._repository(rows)
-        base = await repository.tip(rows.plan.branch)
+        base = await tip_of(self._world, repository, rows.plan)
         me = self._world.me
 
         def accept(tx: Tx) -> None:
@@ -261,7 +263,7 @@ class AttemptLeg:
         now = self._world.clock.monotonic()
         if self._ready_at is not None and now - self._ready_at < _FRESH_S:
             return False
-        return await self._repository(rows).tip(rows.plan.branch) != rows.attempt.base_sha
+        return await tip_of(self._world, self._repository(rows), rows.plan) != rows.attempt.base_sha
 
     async def _take_slot(self, rows: Rows, interrupt: asyncio.Event) -> bool:
         """Wait for a slot, unless an earlier try at this stage has one; False when the leg is to stop."""

@@ -49,11 +49,15 @@ from loopwright.ports import Ids, Tx
 
 Apply = Callable[[Tx, Ids, Command], str]
 
+BY_GIT: Final = frozenset({"reject", "rollback"})
+"""Commands that change the plan branch too: they stay PENDING until that is done (see `engine.rollback`)."""
+
 
 def request(tx: Tx, ids: Ids, *, actor: str, verb: str, target: str, arguments: Mapping[str, Any]) -> Command:
     """Write down what a person wants."""
-    if verb not in VERBS:
-        raise NotFound(f"there is no command {verb!r}", hint="one of: " + ", ".join(VERBS))
+    if verb not in VERBS and verb not in BY_GIT:
+        known = ", ".join((*VERBS, *sorted(BY_GIT)))
+        raise NotFound(f"there is no command {verb!r}", hint=f"one of: {known}")
     command = Command(
         id=ids(Kind.COMMAND), actor=actor, verb=verb, target=target, arguments=arguments, created_at=tx.now()
     )
@@ -63,7 +67,11 @@ def request(tx: Tx, ids: Ids, *, actor: str, verb: str, target: str, arguments: 
 
 def apply(tx: Tx, ids: Ids, command: Command) -> Command:
     """Carry a command out, or raise what speaks against it: then the whole transaction is undone."""
-    result = VERBS[command.verb](tx, ids, command)
+    return answer(tx, command, VERBS[command.verb](tx, ids, command))
+
+
+def answer(tx: Tx, command: Command, result: str) -> Command:
+    """Say what a command that was carried out came to."""
     return _answer(tx, command, CommandState.APPLIED, result, "command_applied")
 
 
@@ -82,6 +90,12 @@ def refusal(command: Command) -> Refused:
 def pending(tx: Tx) -> list[Command]:
     """Return the commands that wait, oldest first."""
     return tx.find(Command, state=CommandState.PENDING, order_by=("created_at",))
+
+
+def being_decided(tx: Tx) -> set[str]:
+    """Return the plans about which a person's decision is on its way: nothing new starts in them meanwhile."""
+    waiting = tx.find(Command, verb=tuple(BY_GIT), state=CommandState.PENDING)
+    return {plan.id for one in waiting if (plan := _plan_of(tx, one.target)) is not None}
 
 
 def _answer(tx: Tx, command: Command, state: CommandState, result: str, event: str) -> Command:
@@ -109,11 +123,11 @@ def _plan(tx: Tx, command: Command) -> tuple[Plan, Loop]:
 
 def _current(tx: Tx, command: Command) -> tuple[Plan, Loop]:
     plan, loop = _plan(tx, command)
-    _refuse_superseded(plan, loop)
+    refuse_superseded(plan, loop)
     return plan, loop
 
 
-def _refuse_superseded(plan: Plan, loop: Loop) -> None:
+def refuse_superseded(plan: Plan, loop: Loop) -> None:
     """A loop drives one plan; what was asked of an older one would move nothing, or the wrong thing."""
     if loop.plan_id != plan.id:
         raise Refused(
@@ -218,6 +232,8 @@ def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
         return "already cancelled"
     if plan.status is PlanState.VERIFIED:
         raise Refused("the plan is VERIFIED: there is nothing left to cancel")
+    if plan.id in being_decided(tx):
+        raise Refused("work of the plan is being taken back this very moment", hint="try again in a moment")
     for open_task in tx.find(Task, plan_id=plan.id):
         if open_task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
             _cancel_task(tx, command, open_task)
@@ -247,7 +263,7 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
     if task.status is TaskState.COMPLETE:
         raise Refused(
             f"the task {task.key} has landed already: there is nothing left to cancel",
-            hint="what it landed is on the plan's branch; `git revert` takes it back there",
+            hint=f"`loopwright rollback {task.key}` takes back what it landed",
         )
     move_task(
         tx,
@@ -280,7 +296,7 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
             hint="cancel it first if it is running",
         )
     plan = need(tx.get(Plan, task.plan_id), "the plan")
-    _refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
+    refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
     if plan.status is PlanState.CANCELLED:
         raise Refused("its plan was cancelled", hint="`loopwright run --new` starts the plan over")
     if plan.status is PlanState.VERIFYING:

@@ -16,6 +16,7 @@ from loopwright.core.model import Attempt, Outcome, Plan, Project, Role, Run, Ta
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.core.verdicts import evidence, missing_program, task_outcome
+from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.collisions import told_of_conflict, told_of_red
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
@@ -59,7 +60,7 @@ class Landing:
 async def check_and_land(landing: Landing, locks: LandingLocks, interrupt: asyncio.Event) -> None:
     """Take the attempt to LANDED or to its end; returns early when the branch moved, to be called again."""
     async with locks.of(landing.plan.id):
-        tip = await landing.repository.tip(landing.plan.branch)
+        tip = await tip_of(landing.world, landing.repository, landing.plan)
         since = need(landing.task.first_base_sha, "a first base")
         # The search is on the very snapshot that the compare-and-swap will guard.
         already = await landing.repository.landed(tip, since=since, task_id=landing.task.id)

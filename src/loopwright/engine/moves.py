@@ -382,8 +382,8 @@ def fail_attempt(
 ) -> Task:
     """End an attempt that did not land, and decide what follows for its task."""
     task: Task = need(tx.get(Task, attempt.task_id), "the task")
-    if task.status is TaskState.CANCELLED:
-        # It was cancelled while it failed by itself: nothing follows.
+    if task.status is TaskState.CANCELLED or task.attempt_id != attempt.id:
+        # It was cancelled, or another one took its place, while it failed by itself: nothing follows.
         cancel_attempt(tx, attempt, fence=fence, failure=failed.failure, detail=failed.detail, **changes)
         return task
     target = AttemptState.REJECTED if counts else AttemptState.BROKEN

@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core.errors import GitFailed, NotFound, UserError
-from loopwright.core.model import Attempt, Plan, Project, Review, Run, Task, VerdictRecord
+from loopwright.core.model import Attempt, Plan, Project, RecordedEvent, Review, Run, Task, VerdictRecord
+from loopwright.core.receipt_overrides import OVERRIDES, overrides
 from loopwright.core.receipts import GitFacts, build_receipt
-from loopwright.engine.moves import need
+from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.world import World
-from loopwright.ports import Repository, Tx
+from loopwright.ports import Repository, Step, Tx
 
 
 async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
@@ -17,7 +18,14 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
     def load(
         tx: Tx,
     ) -> tuple[
-        Plan, Project, list[Task], list[Attempt], list[Run], list[VerdictRecord], list[Review], str | None
+        Plan,
+        Project,
+        list[Task],
+        list[Attempt],
+        list[Run],
+        list[VerdictRecord],
+        list[Review],
+        list[RecordedEvent],
     ]:
         plan = tx.get(Plan, plan_id)
         if plan is None:
@@ -30,10 +38,10 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
             tx.find(Run, plan_id=plan_id),
             tx.find(VerdictRecord, plan_id=plan_id),
             tx.find(Review, plan_id=plan_id),
-            _chain_head(tx, plan_id),
+            _events(tx, plan_id),
         )
 
-    plan, project, tasks, attempts, runs, verdicts, reviews, head = await world.store.read(load)
+    plan, project, tasks, attempts, runs, verdicts, reviews, events = await world.store.read(load)
     git = GitFacts(result_tree=None)
     if Path(project.path).is_dir():
         git = await _git_facts(world.repository(project), plan, tasks, attempts)
@@ -46,16 +54,20 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
         verdicts=verdicts,
         reviews=reviews,
         git=git,
-        event_head=head,
+        overrides=overrides(events, machine=MACHINE),
+        event_head=events[-1].hash if events else None,
         made_by=f"loopwright {world.me.version}",
     )
 
 
-def _chain_head(tx: Tx, plan_id: str) -> str | None:
-    after, head = 0, None
+def _events(tx: Tx, plan_id: str) -> list[RecordedEvent]:
+    """Return what the receipt needs of a plan's events: the last one, and what people decided before it."""
+    kept: list[RecordedEvent] = []
+    after = 0
     while page := tx.events(after=after, plan=plan_id):
-        after, head = page[-1].n, page[-1].hash
-    return head
+        kept = [one for one in (*kept, *page) if one.type in OVERRIDES or one is page[-1]]
+        after = page[-1].n
+    return kept
 
 
 async def _git_facts(
@@ -71,10 +83,18 @@ async def _git_facts(
         }
         hashes = dict(zip(landed, await repository.diff_hashes(list(landed.values())), strict=True))
         whole, tree = None, None
+        steps: tuple[Step, ...] = ()
         if plan.result_sha is not None:
             (whole,) = await repository.diff_hashes([(plan.base_sha, plan.result_sha)])
             tree = await repository.tree_of(plan.result_sha)
+            steps = await repository.steps(plan.result_sha, since=plan.base_sha)
     except (GitFailed, UserError):
         # Someone removed the commits: the receipt then says what it can, and verifying it shows the rest.
         return GitFacts(result_tree=None)
-    return GitFacts(result_tree=tree, diff_sha256=whole, task_diff_sha256=hashes)
+    foreign = [step for step in steps if not step.tasks and not step.command]
+    return GitFacts(
+        result_tree=tree,
+        diff_sha256=whole,
+        task_diff_sha256=hashes,
+        not_ours=[{"sha": step.sha, "subject": step.subject[:200]} for step in foreign],
+    )

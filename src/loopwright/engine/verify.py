@@ -4,7 +4,15 @@ import asyncio
 import logging
 from typing import Any
 
-from loopwright.core.errors import CannotRun, Denied, FenceLost, GitFailed, StaleVersion, UserError
+from loopwright.core.errors import (
+    BranchRewritten,
+    CannotRun,
+    Denied,
+    FenceLost,
+    GitFailed,
+    StaleVersion,
+    UserError,
+)
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import plan_commands
@@ -12,6 +20,7 @@ from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Ro
 from loopwright.core.retry import backoff
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.core.verdicts import plan_outcome
+from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
 from loopwright.engine.runs import Interrupts
@@ -50,7 +59,7 @@ class VerifyLeg:
             await self._world.store.transact(
                 "verify.stopped", lambda tx: self._back(tx, "stopped by a person")
             )
-        except Denied as denied:
+        except (Denied, BranchRewritten) as denied:
             reason = str(denied)
             await self._world.store.transact("verify.denied", lambda tx: self._hold(tx, reason))
         except (CannotRun, GitFailed, UserError, OSError) as trouble:
@@ -86,7 +95,7 @@ class VerifyLeg:
         self, project: Project, plan: Plan, tasks: list[Task], interrupt: asyncio.Event
     ) -> None:
         repository = self._world.repository(project)
-        sha = await repository.tip(plan.branch)
+        sha = await tip_of(self._world, repository, plan)
         # What was cancelled is not in the result, so nothing can ask for it there.
         wanted = [task for task in tasks if task.status is not TaskState.CANCELLED]
         acceptance = tuple(command for task in wanted for command in task.acceptance)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from loopwright.core.decide import ahead
 from loopwright.core.errors import (
+    GitFailed,
     IllegalTransition,
     LeaseLost,
     LoopwrightError,
@@ -29,6 +30,7 @@ from loopwright.engine.land import LandingLocks
 from loopwright.engine.leases import Lease
 from loopwright.engine.moves import fail_attempt, need
 from loopwright.engine.reconcile import drop_old_quarantine, reconcile, tidy_leftovers
+from loopwright.engine.rollback import carry_out
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.slots import AgentSlots
 from loopwright.engine.verify import VerifyLeg
@@ -104,6 +106,8 @@ class WorkerLoop:
         self._export_at = 0.0
         self._behind = False
         self._tidying: asyncio.Task[None] | None = None
+        self._deciding: dict[str, asyncio.Task[Command]] = {}
+        """What people decided about landed work, by command: it runs gates, so it is done beside everything else."""
         self._down_since: float | None = None
 
     async def run(self, finished: Finished) -> None:
@@ -122,9 +126,9 @@ class WorkerLoop:
                         break
                 await world.store.changed(wait_s, ignoring=ROUTINE)
         finally:
-            for task in filter(None, (renewing, self._tidying)):
+            for task in filter(None, (renewing, self._tidying, *self._deciding.values())):
                 task.cancel()
-                with suppress(asyncio.CancelledError, StoreUnavailable):
+                with suppress(asyncio.CancelledError, StoreUnavailable, GitFailed, OSError):
                     await task
             await world.engine.close()
             world.keepers.close()
@@ -178,7 +182,10 @@ class WorkerLoop:
         waiting, interrupted = await world.store.read(self._asked)
         if await self.lease.controls():
             for command in waiting:
-                await apply_command(world.store, world.ids, command)
+                if command.verb in commands.BY_GIT:
+                    self._decide(command)
+                else:
+                    await apply_command(world.store, world.ids, command)
             reconciled = bool(waiting) or self._clock.monotonic() >= self._reconcile_at
             restarted = await reconcile(world, only_end=self._only_end) if reconciled else ()
             try:
@@ -204,6 +211,16 @@ class WorkerLoop:
         for subject in interrupted:
             self._interrupts.raise_for(subject)
         return due
+
+    def _decide(self, command: Command) -> None:
+        """Carry out beside the work what a person decided; one that was cut short is begun again."""
+        known = self._deciding.get(command.id)
+        if known is not None and not known.done():
+            return
+        if known is not None and not known.cancelled() and (trouble := known.exception()) is not None:
+            log.warning("decision cut short", extra={"command": command.id, "why": str(trouble)})
+        self._deciding = {key: task for key, task in self._deciding.items() if not task.done()}
+        self._deciding[command.id] = asyncio.create_task(carry_out(self._world, self._locks, command))
 
     async def _advance(self) -> float | None:
         """Apply policy until nothing more follows from it; return when to look again, by the monotonic clock."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from loopwright.core.patches import Patch
 
@@ -77,6 +77,34 @@ class Landed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One commit on the first-parent line of a plan branch."""
+
+    sha: str
+    tree: str
+    subject: str = ""
+    tasks: tuple[str, ...] = ()
+    """The tasks that it lands, by its trailers; there is one at most unless someone wrote it by hand."""
+    command: str = ""
+    """The person's command that it carries out; empty for any other commit."""
+    takes_out: tuple[str, ...] = ()
+    """The landings that it takes back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a plan branch is, and what somebody did to it since we last moved it."""
+
+    tip: str
+    change: Literal["", "moved", "restored"] = ""
+    """`moved`: it has commits that we did not make. `restored`: it was deleted or moved back, and is as it was."""
+    was: str | None = None
+    """Where we knew it to be, if it has moved; where it was found, if it was restored; None when it was gone."""
+    commits: tuple[Step, ...] = ()
+    """What we did not make, the newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tripwire:
     """A fingerprint of the user's own checkout."""
 
@@ -108,6 +136,9 @@ class Repository(Protocol):
 
     async def tip(self, branch: str) -> str:
         """Return the tip of a branch of ours."""
+
+    async def standing(self, branch: str) -> Standing:
+        """Take note of what somebody did to a branch of ours; raise `BranchRewritten` when a person has to decide."""
 
     async def make_workspace(
         self, path: Path, sha: str, *, copy_files: Sequence[str] = (), marker: str = ""
@@ -142,7 +173,15 @@ class Repository(Protocol):
         """Make a private tree of `sha` to run gates in."""
 
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
-        """Find the landing commit of a task on the first-parent line since `since`."""
+        """Find the landing commit of a task on the first-parent line since `since` that was not taken out again."""
+
+    async def steps(self, tip: str, *, since: str) -> tuple[Step, ...]:
+        """Return the commits of the first-parent line after `since`, the newest first."""
+
+    async def without(
+        self, tip: str, *, landings: Sequence[str], subject: str, plan_id: str, command_id: str, at: datetime
+    ) -> Candidate:
+        """Build the commit that takes landings, the newest first, back out of the tip; raise `MergeConflict`."""
 
     async def landings(self, branch_tip: str, *, since: str, most: int) -> Sequence[Landed]:
         """Return the newest commits on the first-parent line since `since`, the oldest of them first."""

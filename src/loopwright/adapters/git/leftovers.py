@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from loopwright.adapters.git import names
+from loopwright.adapters.git.branches import PINS, pin_of
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.place import Source
 from loopwright.adapters.git.refs import Ref, Refs
@@ -26,8 +27,8 @@ class Leftover:
 
     @property
     def is_branch(self) -> bool:
-        """Whether it is the plan's branch, and not the pin of an attempt."""
-        return self.ref.name.startswith(_OURS)
+        """Whether it is the plan's branch, or what we noted of it, and not the pin of an attempt."""
+        return self.ref.name.startswith((_OURS, PINS))
 
     @property
     def name(self) -> str:
@@ -47,7 +48,8 @@ class Leftovers:
     async def of_plan(self, plan_id: str) -> list[Leftover]:
         """Return every ref of a plan, each with where else its work is."""
         branch, pins = names.branch(f"loopwright/{plan_id}/main"), f"refs/loopwright/attempts/{plan_id}"
-        found = await self._refs.read(branch, names.pin(pins))
+        noted = pin_of(branch.removeprefix("refs/heads/"))
+        found = await self._refs.read(branch, noted, names.pin(pins))
         known: dict[str, tuple[str | None, bool]] = {}
         for ref in found.values():
             if ref.sha not in known:

@@ -19,6 +19,8 @@ DIFF_COMMAND: Final = "git diff-tree -r -p --binary --full-index --no-renames --
 """How anyone can compute the hash of a change again."""
 
 _DIFF_FLAGS: Final = ("-r", "-p", "--binary", "--full-index", "--no-renames", "--no-color")
+_EFFECTS: Final = ("Loopwright-Task", "Loopwright-Reverts")
+_VALUES: Final = "valueonly,unfold,separator=%x1e"
 _DETAIL_LIMIT: Final = 8000
 _CONFLICT_FILES: Final = 5
 _FILE_LIMIT: Final = 4000
@@ -42,22 +44,7 @@ class Merging:
         self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
     ) -> Candidate:
         """Merge an attempt into the tip; raise `MergeConflict` with what collides."""
-        done = await self._git.run(
-            "merge-tree",
-            "--write-tree",
-            "-z",
-            "--name-only",
-            "--messages",
-            tip,
-            attempt_sha,
-            # Right into the user's repository, where the attempt is kept already: so landing only moves a ref.
-            env=self._depot.env_into_source(),
-            ok=(0, 1),
-        )
-        tree, *rest = done.out.split(b"\0")
-        merged = tree.decode("ascii")
-        if done.code == 1:
-            raise await self._conflict(merged, rest)
+        merged = await self._merged(tip, attempt_sha)
         tip_tree = await self.tree_of(tip)
         sha = write_commit(
             self._depot,
@@ -72,8 +59,46 @@ class Merging:
         _remember(self._parents, sha, (tip, attempt_sha))
         return Candidate(parent=tip, sha=sha, tree=merged, empty=merged == tip_tree)
 
+    async def merged_trees(self, *, base: str, ours: str, theirs: str) -> str:
+        """Merge two trees that both came from a third; raise `MergeConflict`."""
+        # Git is told the third by commits that stand for them: naming it outright is younger than git 2.38.
+        start = self._stands_for(base)
+        return await self._merged(self._stands_for(ours, start), self._stands_for(theirs, start))
+
+    def _stands_for(self, tree: str, *parents: str) -> str:
+        return write_commit(
+            self._depot,
+            tree,
+            parents=parents,
+            message="One side of a merge: nothing names it",
+            at=datetime.fromtimestamp(0, UTC),
+            into=self._depot.source.objects,
+        )
+
+    async def _merged(self, ours: str, theirs: str) -> str:
+        done = await self._git.run(
+            "merge-tree",
+            "--write-tree",
+            "-z",
+            "--name-only",
+            "--messages",
+            ours,
+            theirs,
+            # Right into the user's repository, where the attempt is kept already: so landing only moves a ref.
+            env=self._depot.env_into_source(),
+            ok=(0, 1),
+        )
+        tree, *rest = done.out.split(b"\0")
+        merged = tree.decode("ascii")
+        if done.code == 1:
+            raise await self._conflict(merged, rest)
+        return merged
+
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
-        """Find the newest first-parent commit since `since` whose trailer names exactly this task."""
+        """Find the newest first-parent commit since `since` whose trailer names exactly this task.
+
+        One that was taken out again does not count: what takes it out comes later, so it is met first.
+        """
         while branch_tip != since and branch_tip in self._tasks and branch_tip in self._parents:
             # What was written here need not be asked.
             if self._tasks[branch_tip] == task_id:
@@ -81,7 +106,7 @@ class Merging:
             branch_tip = self._parents[branch_tip][0]
         if branch_tip == since:
             return None
-        form = "%H%x1f%(trailers:key=Loopwright-Task,valueonly,unfold,separator=%x1e)%x00"
+        form = "%x1f".join(("%H", *(f"%(trailers:key={key},{_VALUES})" for key in _EFFECTS))) + "%x00"
         done = await self._git.run(
             "log",
             "--first-parent",
@@ -90,10 +115,12 @@ class Merging:
             f"^{since}",
             env=self._depot.env(),
         )
-        for entry in done.out.decode("utf-8", "replace").split("\0"):
-            sha, _, values = entry.strip("\n").partition("\x1f")
-            if task_id in (value.strip() for value in values.split("\x1e")):
-                return sha
+        taken_out: set[str] = set()
+        for entry in filter(None, done.out.decode("utf-8", "replace").replace("\n", "").split("\0")):
+            sha, tasks, reverts = (field.split("\x1e") for field in entry.split("\x1f"))
+            taken_out.update(reverts)
+            if task_id in tasks and sha[0] not in taken_out:
+                return sha[0]
         return None
 
     async def is_ancestor(self, sha: str, of: str) -> bool:

@@ -163,6 +163,14 @@ class Refs:
         """Create a ref; False when it exists."""
         return await self._swap(name, new=sha, old="0" * len(sha))
 
+    async def create_both(self, name: str, beside: str, sha: str) -> bool:
+        """Create a ref, and let another one say the same; False when the first exists."""
+        return await self._update(f"create {name} {sha}\nupdate {beside} {sha}\n", name)
+
+    async def swap_both(self, name: str, beside: str, *, new: str, old: str) -> bool:
+        """Move a ref from `old` to `new`, and another one with it; False when the first was not at `old`."""
+        return await self._update(f"update {name} {new} {old}\nupdate {beside} {new}\n", name)
+
     async def swap(self, name: str, *, new: str, old: str) -> bool:
         """Move a ref from `old` to `new`; False when it was not at `old`."""
         return await self._swap(name, new=new, old=old)
@@ -177,9 +185,14 @@ class Refs:
         self._failpoint("git.ref.after")
 
     async def _swap(self, name: str, *, new: str, old: str) -> bool:
+        return await self._update(f"update {name} {new} {old}\n", name)
+
+    async def _update(self, script: str, name: str) -> bool:
         self._failpoint("git.ref.before")
         try:
-            await self._git.run("update-ref", "-m", "loopwright", name, new, old, env=self._source.env())
+            await self._git.run(
+                "update-ref", "-m", "loopwright", "--stdin", env=self._source.env(), stdin=script.encode()
+            )
         except GitFailed as error:
             words = str(error)
             if any(sign in words for sign in _MOVED):

@@ -10,6 +10,7 @@ from typing import Final
 
 from loopwright.adapters.git import names, tripwires
 from loopwright.adapters.git.borrowed import borrowed
+from loopwright.adapters.git.branches import Branches
 from loopwright.adapters.git.capture import Capture, Label
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.environment import own_env, user_env
@@ -25,6 +26,7 @@ from loopwright.adapters.git.quarantine import FOLDER, Quarantine, Quarantined
 from loopwright.adapters.git.records import Records
 from loopwright.adapters.git.refs import Ref, Refs
 from loopwright.adapters.git.runner import Git
+from loopwright.adapters.git.taking_out import TakingOut
 from loopwright.adapters.git.workspaces import Workspaces
 from loopwright.core.errors import GitFailed, NotARepository, NotFound
 from loopwright.core.patches import Patch
@@ -35,6 +37,8 @@ from loopwright.ports import (
     FileChange,
     Landed,
     Snapshot,
+    Standing,
+    Step,
     Trailers,
     Tripwire,
     no_failpoint,
@@ -53,6 +57,8 @@ class _Parts:
     workspaces: Workspaces
     capture: Capture
     merging: Merging
+    taking_out: TakingOut
+    branches: Branches
     overlays: Overlays
     history: History
     quarantine: Quarantine
@@ -105,11 +111,11 @@ class GitRepository:
     async def ensure_branch(self, branch: str, sha: str) -> str:
         """Create the plan branch at `sha` unless it exists; return its tip."""
         name, sha = names.branch(branch), names.sha(sha)
-        refs = (await self._ready()).refs
-        known = await refs.read(name)
+        parts = await self._ready()
+        known = await parts.refs.read(name)
         if name in known:
             return known[name].sha
-        if await refs.create(name, sha):
+        if await parts.branches.create(branch, sha):
             return sha
         return await self.tip(branch)
 
@@ -137,7 +143,11 @@ class GitRepository:
                 f"the branch {branch} is checked out in {worktree}: landing on it would make that checkout"
                 " look changed. Switch it to another branch there (git switch --detach), then resume."
             )
-        return await parts.refs.swap(name, new=new, old=old)
+        return await parts.branches.swap(branch, new=new, old=old)
+
+    async def standing(self, branch: str) -> Standing:
+        """Take note of what somebody did to a branch of ours; raise `BranchRewritten` when a person has to decide."""
+        return await (await self._ready()).branches.standing(branch)
 
     async def log(self, branch: str, base: str) -> list[tuple[str, str]]:
         """Return id and subject of what landed on a branch since `base`, the newest first."""
@@ -239,6 +249,23 @@ class GitRepository:
         """Return what changed between two commits as text that a person reads, at these paths or at all; cut short."""
         history = (await self._ready()).history
         return await history.difference(names.sha(old), names.sha(new), paths=paths, limit=limit)
+
+    async def steps(self, tip: str, *, since: str) -> tuple[Step, ...]:
+        """Return the commits of the first-parent line after `since`, the newest first."""
+        return await (await self._ready()).taking_out.steps(names.sha(tip), since=names.sha(since))
+
+    async def without(
+        self, tip: str, *, landings: Sequence[str], subject: str, plan_id: str, command_id: str, at: datetime
+    ) -> Candidate:
+        """Build the commit that takes landings, the newest first, back out of the tip; raise `MergeConflict`."""
+        return await (await self._ready()).taking_out.without(
+            names.sha(tip),
+            landings=[names.sha(landing) for landing in landings],
+            subject=subject,
+            plan_id=plan_id,
+            command_id=command_id,
+            at=at,
+        )
 
     async def damaged(self, *, since: str, tip: str) -> str | None:
         """Say what is wrong with an object that came after `since` and is part of `tip`; None when all are whole."""
@@ -351,6 +378,7 @@ class GitRepository:
         refs = Refs(self.git, place.source, self._failpoint)
         capture = Capture(self.git, depot, records, refs, self._failpoint)
         merging = Merging(self.git, depot)
+        taking_out = TakingOut(self.git, depot, merging)
         self._parts = _Parts(
             place=place,
             depot=depot,
@@ -358,6 +386,8 @@ class GitRepository:
             workspaces=Workspaces(self.git, place, depot, records),
             capture=capture,
             merging=merging,
+            taking_out=taking_out,
+            branches=Branches(refs, merging, taking_out),
             overlays=Overlays(self.git, depot),
             history=History(self.git, depot),
             quarantine=Quarantine(capture, merging, refs),

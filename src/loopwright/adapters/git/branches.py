@@ -1,0 +1,86 @@
+"""Plan branches, each with a pin of ours beside it that says where we left it: so what others do to it is noticed."""
+
+from typing import Final
+
+from loopwright.adapters.git import names
+from loopwright.adapters.git.merging import Merging
+from loopwright.adapters.git.refs import Refs
+from loopwright.adapters.git.taking_out import TakingOut
+from loopwright.core.errors import BranchRewritten, GitFailed
+from loopwright.ports import Standing
+
+PINS: Final = "refs/loopwright/branches/"
+_LOOKS: Final = 5
+
+
+def pin_of(branch: str) -> str:
+    """Return where we note the tip of a plan branch: it also keeps what landed from being collected as garbage."""
+    return names.pin(PINS + branch.removeprefix("loopwright/"))
+
+
+class Branches:
+    """The plan branches of one repository."""
+
+    def __init__(self, refs: Refs, merging: Merging, taking_out: TakingOut) -> None:
+        self._refs = refs
+        self._merging = merging
+        self._taking_out = taking_out
+
+    async def create(self, branch: str, sha: str) -> bool:
+        """Create a branch with its pin; False when it exists."""
+        return await self._refs.create_both(names.branch(branch), pin_of(branch), sha)
+
+    async def swap(self, branch: str, *, new: str, old: str) -> bool:
+        """Move a branch with its pin; False when it was not at `old`."""
+        return await self._refs.swap_both(names.branch(branch), pin_of(branch), new=new, old=old)
+
+    async def standing(self, branch: str) -> Standing:
+        """Compare a branch with its pin and bring them together; raise `BranchRewritten` if we must not."""
+        name, beside = names.branch(branch), pin_of(branch)
+        for _ in range(_LOOKS):
+            # The pin first: what lands in between is then seen as ours that was added, and never as missing.
+            pin = await self._refs.tip(beside)
+            tip = await self._refs.tip(name)
+            if pin is None and tip is None:
+                raise BranchRewritten(
+                    f"the branch {branch} is gone, and nothing tells where it was. If you know its last commit, "
+                    f"`git branch {branch} COMMIT` brings it back; then resume."
+                )
+            if pin is None and tip is not None:
+                await self._refs.create(beside, tip)
+                return Standing(tip=tip)
+            if tip == pin and tip is not None:
+                return Standing(tip=tip)
+            if tip is None and pin is not None:
+                if await self._refs.create(name, pin):
+                    return Standing(tip=pin, change="restored")
+            elif tip is not None and pin is not None:
+                found = await self._moved(branch, tip=tip, pin=pin)
+                if found is not None:
+                    return found
+        raise GitFailed(f"{branch} does not stand still: somebody moves it again and again")
+
+    async def _moved(self, branch: str, *, tip: str, pin: str) -> Standing | None:
+        """Deal with a branch that is not where we left it; None when it moved once more meanwhile."""
+        name, beside = names.branch(branch), pin_of(branch)
+        if await self._merging.is_ancestor(pin, tip):
+            if not await self._refs.swap(beside, new=tip, old=pin):
+                return None
+            steps = await self._taking_out.steps(tip, since=pin)
+            foreign = tuple(step for step in steps if not step.tasks and not step.command)
+            # Nothing foreign: we were killed between the two refs.
+            return Standing(tip=tip, change="moved" if foreign else "", was=pin, commits=foreign)
+        where = await self._refs.checked_out(name)
+        if not where and await self._merging.is_ancestor(tip, pin):
+            return (
+                Standing(tip=pin, change="restored", was=tip)
+                if await self._refs.swap(name, new=pin, old=tip)
+                else None
+            )
+        raise BranchRewritten(
+            f"the branch {branch} was rewritten by hand: it is at {tip[:10]}, what landed is at {pin[:10]}. "
+            f"`git branch -f {branch} {pin[:10]}` takes what landed back"
+            + (f" (it is checked out in {where}: `git reset --keep {pin[:10]}` there)" if where else "")
+            + f"; to keep your commits as well, merge {pin[:10]} into them. Then resume. "
+            "`loopwright rollback` takes landed work out of it in order."
+        )

@@ -1,0 +1,220 @@
+"""Carrying out what a person decided about landed work: `rollback` and `reject`, all or nothing.
+
+The command stays PENDING until its rows are written, and the commit that takes work out names the command. So whoever
+comes after a kill finds either no such commit, and begins again, or finds it and only writes the rows.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+
+from loopwright.core.errors import (
+    CannotRun,
+    FenceLost,
+    GitFailed,
+    IllegalTransition,
+    LeaseLost,
+    MergeConflict,
+    NotFound,
+    Refused,
+    StaleVersion,
+    UserError,
+)
+from loopwright.core.findings import VerdictStatus
+from loopwright.core.gates import plan_commands
+from loopwright.core.model import Attempt, Command, CommandState, Plan, Role, Task
+from loopwright.core.rejections import Comment, comments_in, objections
+from loopwright.core.retry import backoff
+from loopwright.core.states import AttemptState, TaskState
+from loopwright.core.verdicts import evidence
+from loopwright.engine import commands
+from loopwright.engine.branch import tip_of
+from loopwright.engine.checks import Judging, judge
+from loopwright.engine.land import LandingLocks
+from loopwright.engine.reopening import Asked, check, chosen, load, reopen
+from loopwright.engine.world import World
+from loopwright.ports import Candidate, Repository, Step, Tx
+
+log = logging.getLogger(__name__)
+
+_REPEATS = 3
+"""How often it is tried again when the machine got in the way, before it is refused."""
+_TOLD = 2_000
+
+
+async def carry_out(world: World, locks: LandingLocks, command: Command) -> Command:
+    """Carry a decision out, or answer why not; returns it unanswered when someone else answers it."""
+    try:
+        return await Decision(world, locks, command).run()
+    except (UserError, IllegalTransition) as no:
+        why = no
+    except (StaleVersion, FenceLost, LeaseLost) as lost:
+        log.info("decision dropped", extra={"command": command.id, "why": str(lost)})
+        return command
+    try:
+        return await world.store.transact("command.refused", lambda tx: commands.refuse(tx, command, why))
+    except StaleVersion:
+        return command
+
+
+class Decision:
+    """One `rollback` or `reject` on its way."""
+
+    def __init__(self, world: World, locks: LandingLocks, command: Command) -> None:
+        self._world = world
+        self._locks = locks
+        self._command = command
+
+    async def run(self) -> Command:
+        """Take out what has to go, then write the rows; raise what speaks against it."""
+        asked = await self._world.store.read(lambda tx: load(tx, self._command))
+        repository = self._world.repository(asked.project)
+        told = await self._objections(repository, asked)
+        async with self._locks.of(asked.plan.id):
+            troubles = 0
+            while True:
+                # What fails before this is known is not answered: the branch may have seen it already.
+                asked = await self._world.store.read(self._mine)
+                steps, tip = await self._look(repository, asked)
+                done = next((step for step in steps if step.command == self._command.id), None)
+                if done is not None:
+                    return await self._over(told, commit=done.sha, taken_out=done.takes_out)
+                await self._world.store.read(lambda tx: check(tx, self._command, load(tx, self._command)))
+                landings = chosen(asked, self._command, steps)
+                if not landings:
+                    return await self._over(told, commit=None, taken_out=())
+                try:
+                    await self._take_out(repository, asked, steps, tip, landings)
+                except (GitFailed, CannotRun, OSError) as trouble:
+                    troubles += 1
+                    if troubles > _REPEATS:
+                        raise Refused(f"it cannot be taken back now: {trouble}") from trouble
+                    pause = backoff(troubles, first_s=0.1, limit_s=5.0, chance=self._world.chance())
+                    await self._world.clock.sleep(pause.total_seconds())
+
+    def _mine(self, tx: Tx) -> Asked:
+        self._still_pending(tx)
+        return load(tx, self._command)
+
+    def _still_pending(self, tx: Tx) -> None:
+        current = tx.get(Command, self._command.id)
+        if current is None or current.state is not CommandState.PENDING:
+            raise FenceLost(f"{self._command.id} was answered by someone else")
+
+    async def _look(self, repository: Repository, asked: Asked) -> tuple[Sequence[Step], str]:
+        if asked.plan.executed_at is None:
+            return (), asked.plan.base_sha  # there is no branch yet
+        tip = await tip_of(self._world, repository, asked.plan)
+        return await repository.steps(tip, since=asked.plan.base_sha), tip
+
+    async def _take_out(
+        self, repository: Repository, asked: Asked, steps: Sequence[Step], tip: str, landings: Sequence[str]
+    ) -> None:
+        plan = asked.plan
+        keys = [task.key for task in asked.tasks if task.landed_sha in landings]
+        try:
+            candidate = await repository.without(
+                tip,
+                landings=landings,
+                subject=f"revert: {', '.join(keys)}",
+                plan_id=plan.id,
+                command_id=self._command.id,
+                at=self._command.created_at,
+            )
+        except MergeConflict as conflict:
+            raise Refused(
+                f"later work changed the same places: {', '.join(conflict.paths)}",
+                hint=f"take that back as well: `loopwright rollback {plan.id} --to TASK`",
+            ) from conflict
+        await self._gate(repository, asked, steps, candidate, landings)
+        await self._world.store.read(self._still_pending)
+        if not self._world.may_act():
+            raise LeaseLost("the lease lapsed before the rollback")
+        await repository.advance(plan.branch, new=candidate.sha, old=tip)
+
+    async def _gate(
+        self,
+        repository: Repository,
+        asked: Asked,
+        steps: Sequence[Step],
+        candidate: Candidate,
+        landings: Sequence[str],
+    ) -> None:
+        """Judge what stays; a tree that the branch had before needs no second verdict."""
+        plan = asked.plan
+        before = {step.tree for step in steps if step.tasks} | {await repository.tree_of(plan.base_sha)}
+        if candidate.tree in before:
+            return
+        stays = [
+            one for one in asked.tasks if one.status is TaskState.COMPLETE and one.landed_sha not in landings
+        ]
+        ask = Judging(
+            project=asked.project,
+            plan=plan,
+            attempt=None,
+            role=Role.GATE,
+            sha=candidate.sha,
+            tree=candidate.tree,
+            commands=plan_commands(plan, tuple(command for one in stays for command in one.acceptance)),
+            still_mine=self._still_pending,
+            before=plan.base_sha,
+            exempt=await self._world.store.read(lambda tx: _exempt(tx, plan, stays)),
+        )
+        _, verdict = await judge(self._world, repository, ask, asyncio.Event())
+        if verdict.status is VerdictStatus.BROKEN:
+            raise CannotRun(f"the gate could not run: {verdict.reason}")
+        if verdict.status is VerdictStatus.FAILED:
+            raise Refused(
+                f"what stays does not pass without it: {evidence(verdict)[:_TOLD]}".replace("\n", " "),
+                hint=f"take more back: `loopwright rollback {plan.id} --to TASK`",
+            )
+
+    async def _over(self, told: str, *, commit: str | None, taken_out: Sequence[str]) -> Command:
+        command = self._command
+
+        def over(tx: Tx) -> Command:
+            self._still_pending(tx)
+            if commit is None:
+                check(tx, command, load(tx, command))
+            result = reopen(tx, self._world.ids, command, commit=commit, taken_out=taken_out, told=told)
+            return commands.answer(tx, command, result)
+
+        return await self._world.store.transact(f"command.{command.verb}", over)
+
+    # --- what the next attempt is told ---------------------------------------------------------------
+
+    async def _objections(self, repository: Repository, asked: Asked) -> str:
+        if self._command.verb != "reject" or asked.target is None:
+            return ""
+        arguments, task = self._command.arguments, asked.target
+        comments = comments_in(arguments.get("comments"))
+        tip = await self._world.store.read(lambda tx: last_tip(tx, task))
+        quoted = [await self._quoted(repository, tip, one) for one in comments]
+        return objections(str(arguments.get("note") or ""), quoted)
+
+    async def _quoted(self, repository: Repository, tip: str | None, comment: Comment) -> Comment:
+        """Put the line itself beside what is said about it: the next attempt does not see the rejected work."""
+        if tip is None:
+            raise NotFound(f"there is no work yet that has a line {comment.file}:{comment.line}")
+        text = await repository.file_at(tip, comment.file)
+        if text is None:
+            raise NotFound(f"the rejected work has no file {comment.file}", hint=f"looked at {tip[:10]}")
+        lines = text.splitlines()
+        if comment.line > len(lines):
+            raise NotFound(f"{comment.file} has only {len(lines)} lines in the rejected work")
+        return replace(comment, quoted=lines[comment.line - 1][:500])
+
+
+def last_tip(tx: Tx, task: Task) -> str | None:
+    """Return the newest pinned work of a task."""
+    tips = [(one.n, one.tip_sha) for one in tx.find(Attempt, task_id=task.id) if one.tip_sha]
+    return max(tips)[1] if tips else None
+
+
+def _exempt(tx: Tx, plan: Plan, stays: Sequence[Task]) -> tuple[str, ...]:
+    """Return the files of the gate that what stays had leave to change."""
+    landed = {task.landed_sha for task in stays}
+    attempts = tx.find(Attempt, plan_id=plan.id, state=AttemptState.LANDED)
+    files = [one.gate_files for one in attempts if one.gate_files and one.candidate_sha in landed]
+    return tuple(path for facts in files for path in facts.exempt)

@@ -1,0 +1,62 @@
+"""`rollback` and `reject`: a person takes landed work back, and sends work back with words."""
+
+import subprocess
+
+import pytest
+from tests.acceptance.control.workshop import Workshop, refused
+
+from loopwright.core.model import Command, Plan
+
+TOLD = [
+    {"expect_prompt": "b:2\n    > two\n    no, three", "otherwise": [{"write": "b", "text": "one\ntwo\n"}]},
+    {"write": "b", "text": "one\nthree\n"},
+]
+"""An agent that writes two until it is told otherwise, with the line that is wrong."""
+
+
+def test_rejected_work_leaves_the_branch_and_is_done_again_with_a_person_s_words(shop: Workshop) -> None:
+    plan = shop.chain("a", "b", "c", steps={"b": [TOLD]})
+    assert shop.run(plan).code == 0
+    row = shop.row(Plan)
+    before = shop.git("rev-parse", row.branch).strip()
+    refused(shop("reject", "b"), 2, "nothing is said about what is wrong")
+    refused(shop("reject", "b", "--at", "b:7", "no"), 2, "b has only 2 lines in the rejected work")
+    refused(shop("rollback", "b"), 2, "2 tasks (b, c) would be taken back", "--yes")
+
+    said = shop("reject", "b", "--at", "b:2", "no, three", timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert "taken back: b, c; attempt 2 of b is queued" in said.out
+    assert shop.landed() == ["a", "b", "c", "b", "c"]
+    assert shop.git("show", f"{row.branch}:b") == "one\nthree\n"
+    assert shop.started() == [("a", 1), ("b", 1), ("c", 1), ("b", 2), ("c", 2)]
+    # History only grew: what was there is still part of it.
+    shop.git("merge-base", "--is-ancestor", before, row.branch)
+    shop.untouched()
+    [told] = shop.events("plan_rolled_back")
+    assert [one["task"] for one in told.payload["took_out"]] == [shop.task("b").id, shop.task("c").id]
+    shown = shop("receipt", "show", "--json").document
+    decided = [one["type"] for one in shown["overrides"]]
+    assert decided == ["plan_rolled_back", "task_reopened", "task_reopened", "plan_reopened"]
+    script = shop.repository / ".loopwright" / "receipts" / f"{row.id}.sh"
+    checked = subprocess.run(["sh", str(script)], cwd=shop.repository, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "Decided by people:" in checked.stdout
+    assert shop("receipt", "verify").code == 0
+
+
+@pytest.mark.parametrize("moment", ["git.ref.before", "git.ref.after"])
+def test_a_rollback_that_is_killed_ends_in_one_of_two_whole_states(shop: Workshop, moment: str) -> None:
+    assert shop.run(shop.chain("a", "b")).code == 0
+    shop.program.env["LOOPWRIGHT_FAILPOINT"] = moment
+    assert shop("rollback", "b", "--yes").code == -9
+    del shop.program.env["LOOPWRIGHT_FAILPOINT"]
+    [command] = shop.rows(Command)
+    assert (command.verb, command.state) == ("rollback", "PENDING")
+    assert shop.task("b").status == "COMPLETE"
+
+    # Whoever works here next carries it out before anything else.
+    said = shop("resume", timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert shop.landed() == ["a", "b", "b"]
+    assert len(shop.events("plan_rolled_back")) == 1
+    assert shop.started() == [("a", 1), ("b", 1), ("b", 2)]

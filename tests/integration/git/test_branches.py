@@ -1,0 +1,91 @@
+"""A plan branch that somebody moves, rewrites or deletes by hand."""
+
+import pytest
+from tests.integration.git.test_taking_out import land
+from tests.integration.git.world import BRANCH, TASK, World
+
+from loopwright.adapters.git.branches import pin_of
+from loopwright.core.errors import BranchRewritten
+from loopwright.ports import Standing
+
+
+def commit(world: World, parent: str, subject: str) -> str:
+    """Make a commit beside every branch, with the tree of its parent."""
+    return world.sh("git", "commit-tree", "-p", parent, "-m", subject, f"{parent}^{{tree}}")
+
+
+async def test_where_we_left_a_branch_is_noted_beside_it(world: World) -> None:
+    tip = await land(world, 1, "echo two > app.py")
+    assert world.sh("git", "rev-parse", pin_of(BRANCH)) == tip
+    assert await world.repository.standing(BRANCH) == Standing(tip=tip)
+
+
+async def test_commits_that_somebody_put_on_top_are_accepted_and_named(world: World) -> None:
+    tip = await land(world, 1, "echo two > app.py")
+    mine = commit(world, tip, "a fix of mine")
+    world.sh("git", "update-ref", f"refs/heads/{BRANCH}", mine)
+    found = await world.repository.standing(BRANCH)
+    assert (found.tip, found.change, found.was) == (mine, "moved", tip)
+    assert [step.subject for step in found.commits] == ["a fix of mine"]
+    # Told once: from here on it is where the branch stands.
+    assert await world.repository.standing(BRANCH) == Standing(tip=mine)
+    assert await world.repository.landed(mine, since=world.base_sha, task_id=TASK) == tip
+
+
+async def test_a_landing_that_was_cut_short_between_the_two_refs_is_ours(world: World) -> None:
+    first = await land(world, 1, "echo two > app.py")
+    second = await land(world, 2, "echo three > app.py")
+    world.sh("git", "update-ref", pin_of(BRANCH), first)
+    found = await world.repository.standing(BRANCH)
+    assert (found.tip, found.change, found.commits) == (second, "", ())
+    assert world.sh("git", "rev-parse", pin_of(BRANCH)) == second
+
+
+@pytest.mark.parametrize("packed", [False, True])
+async def test_a_branch_that_was_deleted_is_back(world: World, packed: bool) -> None:
+    tip = await land(world, 1, "echo two > app.py")
+    world.sh("git", "branch", "-D", BRANCH)
+    if packed:
+        world.sh("git", "gc", "-q", "--prune=now")
+    assert await world.repository.standing(BRANCH) == Standing(tip=tip, change="restored")
+    assert world.sh("git", "rev-parse", BRANCH) == tip
+
+
+async def test_a_branch_that_was_moved_back_is_where_it_was(world: World) -> None:
+    tip = await land(world, 1, "echo two > app.py")
+    world.sh("git", "branch", "-f", BRANCH, world.base_sha)
+    found = await world.repository.standing(BRANCH)
+    assert (found.tip, found.change, found.was) == (tip, "restored", world.base_sha)
+    assert world.sh("git", "rev-parse", BRANCH) == tip
+
+
+async def test_a_branch_that_was_rewritten_is_left_alone_until_a_person_mends_it(world: World) -> None:
+    tip = await land(world, 1, "echo two > app.py")
+    other = commit(world, world.base_sha, "all of it anew")
+    world.sh("git", "branch", "-f", BRANCH, other)
+    with pytest.raises(BranchRewritten, match=f"git branch -f {BRANCH} {tip[:10]}") as rewritten:
+        await world.repository.standing(BRANCH)
+    assert "loopwright rollback" in str(rewritten.value)
+    assert world.sh("git", "rev-parse", BRANCH) == other
+    # Merging what landed into it keeps both.
+    both = world.sh("git", "commit-tree", "-p", other, "-p", tip, "-m", "both", f"{tip}^{{tree}}")
+    world.sh("git", "branch", "-f", BRANCH, both)
+    found = await world.repository.standing(BRANCH)
+    assert (found.tip, found.change) == (both, "moved")
+
+
+async def test_a_branch_moved_back_under_somebody_s_feet_is_theirs_to_mend(world: World) -> None:
+    await land(world, 1, "echo two > app.py")
+    world.sh("git", "worktree", "add", "-q", str(world.home / "mine"), BRANCH)
+    world.sh("git", "-C", str(world.home / "mine"), "reset", "-q", "--hard", world.base_sha)
+    with pytest.raises(BranchRewritten, match="checked out in"):
+        await world.repository.standing(BRANCH)
+
+
+async def test_a_branch_without_any_trace_is_said_so(world: World) -> None:
+    with pytest.raises(BranchRewritten, match="is gone, and nothing tells where it was"):
+        await world.repository.standing(BRANCH)
+    # One from before there were pins is taken as it is.
+    world.sh("git", "branch", BRANCH)
+    assert await world.repository.standing(BRANCH) == Standing(tip=world.base_sha)
+    assert world.sh("git", "rev-parse", pin_of(BRANCH)) == world.base_sha
