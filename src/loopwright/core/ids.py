@@ -19,6 +19,7 @@ class Kind(StrEnum):
     VERDICT = "verdict"
     COMMAND = "cmd"
     QUESTION = "ask"
+    FINISH = "finish"
     WORKER = "worker"
     EVENT = "evt"
     PACKET = "pkt"

@@ -11,7 +11,7 @@ from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import Commands, after_setup, each_once
 from loopwright.core.model import Usage
 from loopwright.core.policy import GateCommand
-from loopwright.core.states import AttemptState, PlanState, TaskState
+from loopwright.core.states import AttemptState, FinishState, PlanState, TaskState
 from loopwright.core.verdicts import gate_key, plan_outcome, task_outcome
 
 Json = dict[str, Any]
@@ -103,6 +103,24 @@ def plan_asked(body: Mapping[str, Any]) -> Commands:
     return after_setup(_setup(plan), each_once(_read(plan["gates"]), _read(acceptance)))
 
 
+def finish_asked(body: Mapping[str, Any], finish: Mapping[str, Any]) -> Commands:
+    """Return the commands that what a plan's end took over had to pass."""
+    if not finish["tasks"]:
+        return plan_asked(body)
+    plan = body["plan"]
+    acceptance = [
+        command for task in body["tasks"] if task["id"] in finish["tasks"] for command in task["acceptance"]
+    ]
+    return after_setup(_setup(plan), each_once(_read(plan["gates"]), _read(acceptance)))
+
+
+def verdict_on(body: Mapping[str, Any], tree: str, commands: Commands) -> bool:
+    """Say whether a tree has passed these commands, or there were none to pass."""
+    latest = {(v["tree"], v["gate_key"]): v for v in body["verdicts"]}
+    found = _found(latest.get((tree, gate_key(commands))), commands)
+    return found in (VerdictStatus.PASSED, VerdictStatus.UNVERIFIED)
+
+
 def _setup(plan: Mapping[str, Any]) -> GateCommand | None:
     return GateCommand(**plan["setup"]) if plan["setup"] else None
 
@@ -167,6 +185,17 @@ def _gate_gaps(task: Mapping[str, Any]) -> list[str]:
     return gaps
 
 
+def _finish_gaps(body: Mapping[str, Any]) -> list[str]:
+    """Name what reached its end without a verdict, because a person took it so."""
+    return [
+        f"nothing checked what {one['id']} took over: {one['actor']} accepted it"
+        for one in body["finishes"]
+        if one["state"] == FinishState.FINISHED.value
+        and one["verdict_id"] is None
+        and one["commit_sha"] != one["target_sha"]
+    ]
+
+
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
@@ -223,5 +252,6 @@ def _gaps(
         gaps.append(
             f"{open_} of {len(begun)} runs had no sandbox around them: they could act on the whole machine"
         )
+    gaps += _finish_gaps(body)
     gaps.append("no independent reviewer looked at the work")
     return gaps

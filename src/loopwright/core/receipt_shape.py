@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from loopwright.core import ids
 from loopwright.core.findings import CheckStatus, VerdictStatus
+from loopwright.core.finishing import WAYS
 from loopwright.core.receipt_facts import USAGE
-from loopwright.core.states import PlanState, TaskState
+from loopwright.core.states import FinishState, PlanState, TaskState
 
 SCHEMA: Final = "loopwright.receipt/1"
 
@@ -159,6 +160,22 @@ _RECEIPT: Final[dict[str, Any]] = {
             "cost_micros": _maybe(_count),
             "cost_estimated": _flag,
             "usage": {name: _maybe(_count) for name in USAGE},
+        }
+    ],
+    "finishes": [
+        {
+            "id": _id(ids.Kind.FINISH),
+            "how": _one_of(WAYS),
+            "state": _one_of([*FinishState]),
+            "tasks": [_id(ids.Kind.TASK)],
+            "source_sha": _maybe(_sha),
+            "target_sha": _maybe(_sha),
+            "commit_sha": _maybe(_sha),
+            "tree": _maybe(_sha),
+            "verdict_id": _maybe(_id(ids.Kind.VERDICT)),
+            "receipt_sha256": _maybe(_sha),
+            "signed": _flag,
+            "request_url": _maybe(_text),
         }
     ],
     "cost": {},

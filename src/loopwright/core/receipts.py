@@ -15,9 +15,10 @@ from loopwright.core.documents import plain, readable
 from loopwright.core.failures import Failure
 from loopwright.core.findings import CheckStatus
 from loopwright.core.gates import setup_command
-from loopwright.core.model import Attempt, Plan, Project, Run, Task, VerdictRecord
+from loopwright.core.model import Attempt, Finish, Plan, Project, Run, Task, VerdictRecord
 from loopwright.core.policy import GateCommand
 from loopwright.core.receipt_facts import USAGE, Json, derive
+from loopwright.core.receipt_finishes import CommitFacts, finish_differences, finish_entry
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
 from loopwright.core.verdicts import is_bad
 
@@ -73,6 +74,10 @@ class Facts:
     """Per task id, the commits on the first-parent line from base to result that carry its trailer."""
     diffs: Mapping[str, str]
     """Hashes of the diffs, by task id, and by plan id for the whole."""
+    commits: Mapping[str, CommitFacts] = field(default_factory=dict)
+    """What is known of the commits with which the plan ended."""
+    frozen: Mapping[str, str] = field(default_factory=dict)
+    """The receipts that those commits name, by the id of the end, where they were kept."""
     damage: str | None = None
     """What is wrong with an object of git between base and result."""
     outputs: Mapping[str, str] = field(default_factory=dict)
@@ -98,6 +103,7 @@ def build_receipt(
     attempts: Sequence[Attempt],
     runs: Sequence[Run],
     verdicts: Sequence[VerdictRecord],
+    finishes: Sequence[Finish] = (),
     git: GitFacts,
     event_head: str | None,
     made_by: str,
@@ -114,6 +120,7 @@ def build_receipt(
         ],
         "verdicts": [_verdict(v) for v in sorted(verdicts, key=lambda v: (v.created_at, v.id))],
         "runs": [_run(run) for run in sorted(runs, key=lambda r: (r.created_at, r.id))],
+        "finishes": [finish_entry(one) for one in sorted(finishes, key=lambda f: (f.created_at, f.id))],
         "events": {"head": event_head},
     }
     derived = derive(body)
@@ -151,6 +158,7 @@ def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
     found += _git_differences(receipt, facts)
     for task in receipt["tasks"]:
         found += _landing_differences(task, facts, has_result=receipt["plan"]["result_sha"] is not None)
+    found += finish_differences(receipt, trees=facts.trees, commits=facts.commits, frozen=facts.frozen)
     for one in recorded(receipt):
         if facts.outputs.get(one.key, one.sha256) != one.sha256:
             found.append(f"{one.what} ({one.key}) is not the one in the receipt")
@@ -344,7 +352,7 @@ def _row_differences(receipt: Mapping[str, Any], rows: Mapping[str, Any]) -> lis
         mine, theirs = ({**one[part], **dict.fromkeys(_FROM_GIT)} for one in (receipt, rows))
         if mine != theirs:
             found.append(f"the home's rows say otherwise of the {part}: {_named(mine, theirs)}")
-    for part in ("tasks", "verdicts", "runs"):
+    for part in ("tasks", "verdicts", "runs", "finishes"):
         mine, theirs = (
             {one["id"]: {**one, **dict.fromkeys(_FROM_GIT)} for one in whole[part]}
             for whole in (receipt, rows)

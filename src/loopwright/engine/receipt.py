@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core.errors import GitFailed, NotFound, UserError
-from loopwright.core.model import Attempt, Plan, Project, Run, Task, VerdictRecord
+from loopwright.core.model import Attempt, Finish, Plan, Project, Run, Task, VerdictRecord
 from loopwright.core.receipts import GitFacts, build_receipt
 from loopwright.engine.moves import need
 from loopwright.engine.world import World
@@ -16,7 +16,9 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
 
     def load(
         tx: Tx,
-    ) -> tuple[Plan, Project, list[Task], list[Attempt], list[Run], list[VerdictRecord], str | None]:
+    ) -> tuple[
+        Plan, Project, list[Task], list[Attempt], list[Run], list[VerdictRecord], list[Finish], str | None
+    ]:
         plan = tx.get(Plan, plan_id)
         if plan is None:
             raise NotFound(f"there is no plan {plan_id}")
@@ -27,10 +29,11 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
             tx.find(Attempt, plan_id=plan_id),
             tx.find(Run, plan_id=plan_id),
             tx.find(VerdictRecord, plan_id=plan_id),
+            tx.find(Finish, plan_id=plan_id),
             _chain_head(tx, plan_id),
         )
 
-    plan, project, tasks, attempts, runs, verdicts, head = await world.store.read(load)
+    plan, project, tasks, attempts, runs, verdicts, finishes, head = await world.store.read(load)
     git = GitFacts(result_tree=None)
     if Path(project.path).is_dir():
         git = await _git_facts(world.repository(project), plan, tasks, attempts)
@@ -41,6 +44,7 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
         attempts=attempts,
         runs=runs,
         verdicts=verdicts,
+        finishes=finishes,
         git=git,
         event_head=head,
         made_by=f"loopwright {world.me.version}",

@@ -42,22 +42,7 @@ class Merging:
         self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
     ) -> Candidate:
         """Merge an attempt into the tip; raise `MergeConflict` with what collides."""
-        done = await self._git.run(
-            "merge-tree",
-            "--write-tree",
-            "-z",
-            "--name-only",
-            "--messages",
-            tip,
-            attempt_sha,
-            # Right into the user's repository, where the attempt is kept already: so landing only moves a ref.
-            env=self._depot.env_into_source(),
-            ok=(0, 1),
-        )
-        tree, *rest = done.out.split(b"\0")
-        merged = tree.decode("ascii")
-        if done.code == 1:
-            raise await self._conflict(merged, rest)
+        merged = await self.merged(tip, attempt_sha)
         tip_tree = await self.tree_of(tip)
         sha = write_commit(
             self._depot,
@@ -71,6 +56,25 @@ class Merging:
         _remember(self._tasks, sha, trailers.task)
         _remember(self._parents, sha, (tip, attempt_sha))
         return Candidate(parent=tip, sha=sha, tree=merged, empty=merged == tip_tree)
+
+    async def merged(self, ours: str, theirs: str) -> str:
+        """Return the tree of two commits together; raise `MergeConflict` with what collides."""
+        done = await self._git.run(
+            "merge-tree",
+            "--write-tree",
+            "-z",
+            "--name-only",
+            "--messages",
+            ours,
+            theirs,
+            # Right into the user's repository, where the attempt is kept already: so landing only moves a ref.
+            env=self._depot.env_into_source(),
+            ok=(0, 1),
+        )
+        tree, *rest = done.out.split(b"\0")
+        if done.code == 1:
+            raise await self._conflict(tree.decode("ascii"), rest)
+        return tree.decode("ascii")
 
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
         """Find the newest first-parent commit since `since` whose trailer names exactly this task."""

@@ -24,6 +24,7 @@ NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
         model.VerdictRecord: "verdicts",
         model.Command: "commands",
         model.Question: "questions",
+        model.Finish: "finishes",
         model.Envelope: "envelopes",
         model.Worker: "workers",
         model.Cursor: "cursors",
