@@ -36,6 +36,7 @@ ABOUT: Mapping[str, str] = {
     "question": "A question is something that runs need a person to answer.",
     "envelope": "An envelope is the account that the runs of one agent draw from.",
     "review": "A review is an independent look at exactly one change, before it lands.",
+    "finish": "A finish is one end of a plan: its work on the way into your branch or into a pull request.",
 }
 
 # What the picture alone does not tell: who or what makes an unusual move.
@@ -76,6 +77,15 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
         ("LANDING", "CHECKING"): "the plan branch moved under the candidate, so it is checked again",
         ("WORKING", "BROKEN"): "the machine or the service failed: this does not count against the limit",
         ("CHECKING", "REJECTED"): "a check failed: this counts against the limit",
+    },
+    "finish": {
+        ("LANDING", "CHECKING"): "the base moved meanwhile, so what goes in is built and gated again",
+        ("CHECKING", "FINISHED"): "the base has all of it already",
+        ("CHECKING", "REFUSED"): "a conflict, a failed check, or a person who stopped it; nothing was moved",
+        (
+            "LANDING",
+            "REFUSED",
+        ): "your checkout has changes, or the forge or the signing key refused; nothing was moved",
     },
     "run": {("AWAITING_RESPONSE", "RUNNING"): "the question was answered"},
 }

@@ -33,7 +33,7 @@ from loopwright.core.model import Leg, Plan, Project
 from loopwright.engine.feed import Outbox
 from loopwright.engine.worker import WorkerLoop
 from loopwright.engine.world import HomePaths, MakeView, Me, World, the_users_own
-from loopwright.ports import Engine, Failpoint, Invocation, Membership, no_failpoint
+from loopwright.ports import Engine, Failpoint, Forge, Invocation, Membership, no_failpoint
 
 PIPELINE_VERSION = "1"
 """Raised when legs of an older program must not be carried on by this one."""
@@ -101,10 +101,20 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         sandbox=lambda: chosen().sandbox,
         network=settings.values.sandbox.network,
         borrowed=lambda project: opened(project).borrowed(),
+        forge=partial(forge, settings, env),
         caches=settings.values.caches,
         port_first=settings.values.ports.first,
         port_count=settings.values.ports.size,
     )
+
+
+def forge(settings: Settings, env: Mapping[str, str], address: str) -> Forge:
+    """Return the repository on a forge that a remote's address means; raise `Refused` with what to do."""
+    # Its library takes a while to import: only plans that end in a pull request pay for it.
+    from loopwright.adapters.forge.choosing import open_forge
+
+    wanted = settings.values.forge
+    return open_forge(address, hosts=wanted.hosts, token_file=wanted.token_file, env=env)
 
 
 def accounts(settings: Settings, env: Mapping[str, str]) -> Accounts:
@@ -147,9 +157,9 @@ def home_view(settings: Settings, env: Mapping[str, str]) -> MakeView:
     return Views(real=user_folder(env), own=own, show=wanted.show, hide=wanted.hide, accounts=homes)
 
 
-def make_worker(world: World, *, only_end: bool = False) -> WorkerLoop:
-    """Return a worker over these ports, or one that only sees to the end of what a person wants ended."""
-    return WorkerLoop(world, ProjectStateFiles(), only_end=only_end)
+def make_worker(world: World, *, only_end: bool = False, only_finish: str | None = None) -> WorkerLoop:
+    """Return a worker over these ports, or one that only ends what a person wants ended, or one plan."""
+    return WorkerLoop(world, ProjectStateFiles(), only_end=only_end, only_finish=only_finish)
 
 
 async def catch_up_state_files(world: World) -> None:

@@ -12,7 +12,9 @@ from loopwright.adapters.store.chain import verify_chain
 from loopwright.core.errors import GitFailed, NotFound, UserError
 from loopwright.core.model import RecordedEvent
 from loopwright.core.receipt_facts import review_of
+from loopwright.core.receipt_finishes import CommitFacts, read_commit
 from loopwright.core.receipts import EventFacts, Facts, Recorded, recorded, shape_problems
+from loopwright.core.states import FinishState
 from loopwright.keeper import places
 from loopwright.ports import Repository, Tx
 
@@ -47,14 +49,19 @@ def check_shape(receipt: Any) -> None:
 
 
 async def gather_facts(
-    repository: Repository, receipt: Any, home_runs_dir: Path | None, events: EventFacts | None = None
+    repository: Repository,
+    receipt: Any,
+    home_runs_dir: Path | None,
+    events: EventFacts | None = None,
+    frozen: Mapping[str, str] | None = None,
 ) -> Facts:
     """Recompute everything that a receipt can be compared with; `unchecked` names what could not be looked at."""
     check_shape(receipt)
     plan, tasks = receipt["plan"], receipt["tasks"]
     base, result = plan["base_sha"], plan["result_sha"]
     history = _History(repository)
-    named = [base, result, *(task["landed_sha"] for task in tasks)]
+    made = [one["commit_sha"] for one in receipt["finishes"] if one["state"] == FinishState.FINISHED.value]
+    named = [base, result, *(task["landed_sha"] for task in tasks), *made]
     trees = {sha: await history.tree(sha) for sha in dict.fromkeys(named) if sha is not None}
     parents: dict[str, str] = {}
     landings: dict[str, tuple[str, ...]] = {}
@@ -81,6 +88,17 @@ async def gather_facts(
                 compared[task["id"]] = (parent, sha)
     patches = await _patches(repository, receipt, compared)
     damage = await repository.damaged(since=base, tip=result) if whole else None
+    commits: dict[str, CommitFacts] = {}
+    for sha in made:
+        if sha is not None and trees[sha] is not None:
+            commits[sha] = read_commit(await (await repository.ends()).text(sha))
+            damage = damage or await repository.damaged(since=base, tip=sha)
+    kept = frozen or {}
+    unchecked += [
+        f"the receipt that {one['id']} names: {one['id']}.json is not beside this one"
+        for one in receipt["finishes"]
+        if one["receipt_sha256"] is not None and one["id"] not in kept
+    ]
     hashes = await _diff_hashes(repository, list(compared.values()))
     outputs, missing = _outputs(receipt, home_runs_dir)
     return Facts(
@@ -91,6 +109,8 @@ async def gather_facts(
         taken_out={step.sha: step.takes_out for step in steps if step.takes_out} if whole else None,
         diffs=dict(zip(compared, hashes, strict=True)),
         patches=patches,
+        commits=commits,
+        frozen=kept,
         damage=damage,
         outputs=outputs,
         events=events,

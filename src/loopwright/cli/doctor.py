@@ -6,7 +6,7 @@ from typing import Final
 
 from rich.text import Text
 
-from loopwright.cli import checkup_accounts, checkup_home, checkup_machine, checkup_sandbox
+from loopwright.cli import checkup_accounts, checkup_forge, checkup_home, checkup_machine, checkup_sandbox
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.context import look_settings
 from loopwright.cli.exits import ExitCode
@@ -30,6 +30,7 @@ _OF_HOME: Final[tuple[Callable[[Settings], list[Finding]], ...]] = (
     checkup_home.home,
     checkup_home.disk,
     checkup_home.database,
+    checkup_forge.forge,
 )
 
 

@@ -21,6 +21,7 @@ from loopwright.core.flakes import FOLDERS
 from loopwright.core.model import Attempt, Loop, Plan, Run
 from loopwright.core.states import LoopState, RunState
 from loopwright.engine import commands
+from loopwright.engine.finishes import is_open
 from loopwright.engine.moves import need
 from loopwright.engine.views import PlanView, plan_view
 from loopwright.engine.world import HomePaths, World
@@ -125,7 +126,7 @@ class Foreground:
         def load(tx: Tx) -> bool:
             plan = need(tx.get(Plan, self._plan_id), "the plan")
             loop = need(tx.get(Loop, plan.loop_id), "the loop")
-            return loop.state in _RESTING and loop.resume_at is None
+            return loop.state in _RESTING and loop.resume_at is None and not is_open(tx, plan.id)
 
         return await self._home.store.read(load)
 

@@ -21,7 +21,10 @@ class ExitCode(IntEnum):
         2,
         "Mend your plan, configuration or arguments, or install the agent; the message says what to do.",
     )
-    UNFINISHED = 3, "Unfinished: paused, stopped, cancelled as a whole, or waiting for something."
+    UNFINISHED = (
+        3,
+        "Unfinished: paused, stopped, cancelled as a whole, waiting for something, or not taken over as you asked.",
+    )
     UNVERIFIED = (
         4,
         "Done with gaps: it landed without proof because you allowed that, or single tasks were cancelled.",

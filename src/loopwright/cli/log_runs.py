@@ -9,7 +9,7 @@ from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task, VerdictR
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, SETTLED_TASK, LoopState
 from loopwright.ports import Tx
 
-RoleName = Literal["agent", "reviewer", "gate", "setup", "verify", "baseline"]
+RoleName = Literal["agent", "reviewer", "gate", "setup", "verify", "baseline", "finish"]
 ROLES: Final[dict[RoleName, Role]] = {
     "agent": Role.IMPLEMENTER,
     "reviewer": Role.REVIEWER,
@@ -17,6 +17,7 @@ ROLES: Final[dict[RoleName, Role]] = {
     "setup": Role.SETUP,
     "verify": Role.VERIFY,
     "baseline": Role.BASELINE,
+    "finish": Role.FINISH,
 }
 NAMES: Final = {role: name for name, role in ROLES.items()}
 
@@ -56,7 +57,8 @@ def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
         earlier = _judged_before(tx, attempts, runs)
         runs += [run for run in earlier if run.id not in since]
     else:
-        runs, plan_id = tx.find(Run, plan_id=row.id, role=Role.VERIFY, order_by=("created_at",))[-1:], row.id
+        role = Role.FINISH if wish.role == "finish" else Role.VERIFY
+        runs, plan_id = tx.find(Run, plan_id=row.id, role=role, order_by=("created_at",))[-1:], row.id
     wanted = [
         run
         for run in runs

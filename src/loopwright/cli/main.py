@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rollback": ("loopwright.cli.deciding:rollback", "Take landed work back out of the plan branch."),
     "cancel": ("loopwright.cli.control:cancel", "Give up a task or a plan for good; all work stays pinned."),
     "quota": ("loopwright.cli.quota:app", "Show what is left of the agents' accounts, or reopen one."),
+    "accept": ("loopwright.cli.finishing:accept", "Take a plan's work over, or some tasks of it."),
     "reverify": ("loopwright.cli.control:reverify", "Run the complete gate of a failed plan once more."),
     "receipt": ("loopwright.cli.receipts:app", "Show, verify, replay or hand on the record of a plan."),
     "clean": ("loopwright.cli.clean:clean", "Delete what ended plans left in git and you have elsewhere."),

@@ -12,7 +12,7 @@ from loopwright.adapters.git import GitRepository
 from loopwright.adapters.receipts import gather_facts, plan_events
 from loopwright.cli.context import look_settings, open_existing
 from loopwright.cli.looking import find_plan, looking, whereabouts
-from loopwright.cli.receipt_files import EVIDENCE, script_beside
+from loopwright.cli.receipt_files import EVIDENCE, frozen_beside, script_beside
 from loopwright.core.errors import DamagedRow, LoopwrightError, NotARepository
 from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import EventFacts, Facts, render
@@ -40,7 +40,9 @@ async def look_again(receipt: Any, where: Path, file: Path) -> Facts:
     with tempfile.TemporaryDirectory(prefix="loopwright-verify-") as scratch:
         repository = GitRepository(where, project_id="verify", home=Path(scratch))
         try:
-            facts = await gather_facts(repository, receipt, evidence, _events(receipt))
+            facts = await gather_facts(
+                repository, receipt, evidence, _events(receipt), frozen_beside(receipt, file)
+            )
         except NotARepository as outside:
             hint = "say where the result is: --repository PATH"
             raise NotARepository(str(outside), hint=hint) from outside

@@ -1,12 +1,14 @@
 """A receipt as files: read with distrust, written whole, and exported with its script and its evidence."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.receipts import read_evidence
 from loopwright.cli.writing import write_whole
 from loopwright.core.errors import UserError
+from loopwright.core.ids import Kind, is_id
 from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import recorded, render
 
@@ -31,8 +33,11 @@ def read_receipt(path: Path) -> Any:
         raise UserError(f"{path} is not JSON: {error}", hint=hint) from error
 
 
-def export(receipt: dict[str, Any], folder: Path, runs: Path) -> list[str]:
-    """Write a receipt with its script and the outputs of its gates into a new folder; say what could not be had."""
+def export(receipt: dict[str, Any], folder: Path, runs: Path, ends: Mapping[str, str]) -> list[str]:
+    """Write a receipt with its script and the outputs of its gates into a new folder; say what could not be had.
+
+    `ends` are the receipts that the commits of the plan's ends name, by their ids.
+    """
     try:
         folder.mkdir(parents=True)
     except FileExistsError as error:
@@ -53,10 +58,26 @@ def export(receipt: dict[str, Any], folder: Path, runs: Path) -> list[str]:
         target = folder / EVIDENCE / directory / "gate" / f"{position}.out"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(kept)
+    for end, frozen in ends.items():
+        write_whole(folder / f"{end}.json", frozen, hint=_ELSEWHERE)
     text = render(receipt)
     write_whole(folder / "receipt.sh", check_script(receipt, text, name="receipt.sh"), hint=_ELSEWHERE)
     write_whole(folder / "receipt.json", text, hint=_ELSEWHERE)
     return missing
+
+
+def frozen_beside(receipt: Any, path: Path) -> dict[str, str]:
+    """Return the receipts beside this one that the commits of the plan's ends name, by their ids."""
+    found = {}
+    for one in receipt.get("finishes", ()) if isinstance(receipt, dict) else ():
+        name = one.get("id") if isinstance(one, dict) else None
+        if (
+            isinstance(name, str)
+            and is_id(name, Kind.FINISH)
+            and (kept := path.with_name(f"{name}.json")).is_file()
+        ):
+            found[name] = kept.read_text(encoding="utf-8", errors="replace")
+    return found
 
 
 def script_beside(path: Path) -> str | None:

@@ -24,8 +24,9 @@ from loopwright.cli.rows import Roomy, one_line
 from loopwright.cli.writing import write_whole
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import short_id
-from loopwright.core.model import Plan, Project
+from loopwright.core.model import Finish, Plan, Project
 from loopwright.core.receipts import Facts, render, verify_receipt
+from loopwright.core.states import FinishState
 from loopwright.ports import Tx
 
 app = App(
@@ -83,6 +84,7 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
         ),
         ("sandbox", _sandboxes(receipt)),
         ("reviews", _reviews(receipt)),
+        *(("ended", _ended(one)) for one in receipt["finishes"]),
         ("made by", receipt["made_by"]),
         ("sha256", receipt["sha256"]),
     ):
@@ -97,6 +99,11 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
 def _reviews(receipt: Mapping[str, Any]) -> str:
     ended = Counter(review["state"].lower() for review in receipt["reviews"])
     return ", ".join(f"{count} {name}" for name, count in sorted(ended.items())) or "none"
+
+
+def _ended(one: Mapping[str, Any]) -> str:
+    told = one["detail"].partition("\n")[0] or one["how"]
+    return told if one["state"] == FinishState.FINISHED.value else f"{one['state'].lower()}: {told}"
 
 
 def _sandboxes(receipt: Mapping[str, Any]) -> str:
@@ -144,7 +151,9 @@ def export_(folder: Path, plan: str | None = None, /, *, json: bool = False) -> 
         Print what was written as JSON.
     """
     receipt = asyncio.run(present_receipt(plan))
-    missing = export(receipt, folder, whereabouts(os.environ, sys.platform)[0] / "runs")
+    missing = export(
+        receipt, folder, whereabouts(os.environ, sys.platform)[0] / "runs", _frozen(receipt["plan"]["id"])
+    )
     if json:
         print_json({"written": str(folder), "sha256": receipt["sha256"], "missing": missing})
         return ExitCode.VERIFIED
@@ -154,6 +163,12 @@ def export_(folder: Path, plan: str | None = None, /, *, json: bool = False) -> 
         out.print(f"[dim]· not included: {escape(gap)}[/]")
     out.print(f"anyone with the repository checks it: sh {escape(str(folder / 'receipt.sh'))} REPOSITORY")
     return ExitCode.VERIFIED
+
+
+def _frozen(plan_id: str) -> dict[str, str]:
+    with looking() as look:
+        ends = look.store.read_sync(lambda tx: tx.find(Finish, plan_id=plan_id))
+    return {one.id: one.receipt for one in ends if one.receipt}
 
 
 # --- verify ----------------------------------------------------------------------------------------

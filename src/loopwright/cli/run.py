@@ -22,6 +22,7 @@ from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.drive import Foreground, log_to
 from loopwright.cli.exits import ExitCode
+from loopwright.cli.finishing import check_finish, print_finish
 from loopwright.cli.follow import Display
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.lines import counted
@@ -49,6 +50,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import CommandState
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.commands import refusal
+from loopwright.engine.finishes import is_open
 from loopwright.engine.submit import Submission, Submitted, evaluate, submit
 from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
@@ -80,6 +82,7 @@ def run(
     permission_mode: Annotated[str | None, Parameter(help=_MODES)] = None,
     base: str | None = None,
     allow_unverified: Annotated[bool | None, Parameter(negative="--no-allow-unverified")] = None,
+    finish: str | None = None,
     new: bool = False,
     no_wait: bool = False,
     costs: CostFlags = NO_COST_FLAGS,
@@ -103,6 +106,8 @@ def run(
         Commit or branch to start from (default: what is checked out).
     allow_unverified
         Let work land that nothing checks, or do not; if it lands, the exit code is not 0.
+    finish
+        What becomes of the plan's branch once it is verified: leave, fast-forward, squash or pull-request.
     new
         Start over a plan that was already done or cancelled.
     no_wait
@@ -117,6 +122,7 @@ def run(
         "max_attempts": max_attempts,
         "permission_mode": permission_mode,
         "allow_unverified": allow_unverified,
+        "finish": finish,
         "wait_for_limits": False if no_wait else None,
         **costs.given(),
     }
@@ -157,7 +163,8 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
         start = await repository.base(base)
         await check_folder(repository, start, place)
         found = await project_settings(repository, start.sha, place)
-    settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
+        settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
+        await check_finish(settings, repository, start)
     check_plan(settings, work)
     missing = check_agents(settings, work)
     check_fallback(settings)
@@ -195,6 +202,8 @@ async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: 
     if submitted.created:
         return None
     plan, loop = submitted.plan, submitted.loop
+    if await home.store.read(lambda tx: is_open(tx, plan.id)):
+        return None  # only its end is left to be carried out
     if plan.status in ENDED_PLAN:
         await catch_up_state_files(make_world(home, asked.settings, os.environ, slots=1))
         view = await _view(home, plan.id)
@@ -261,6 +270,10 @@ def closing(view: PlanView, *, as_json: bool) -> None:
     receipt = _receipt(view)
     if receipt.exists():
         out.print(f"receipt: {escape(os.path.relpath(receipt))}")
+    for end in view.finishes:
+        print_finish(end)
+    if view.finishes:
+        return
     if view.status == "VERIFIED":
         out.print(f"merge it:  git merge --ff-only {view.branch}")
         out.print("[dim](without --ff-only if your branch has moved on since)[/]")

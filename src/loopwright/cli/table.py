@@ -11,6 +11,7 @@ from loopwright.cli.rows import Rows, Wrapped
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.ids import short_id
 from loopwright.core.overspent import dollars
+from loopwright.core.states import FinishState
 from loopwright.engine.overview import PlanSummary
 from loopwright.engine.views import ANSWERED, PlanView, TaskView
 
@@ -162,6 +163,8 @@ def standing(view: PlanView | PlanSummary) -> tuple[str, str]:
 
 def exit_code(view: PlanView) -> ExitCode:
     """Return what a plan's state means for the exit code: 0 only when everything was verified."""
+    if view.finishes and view.finishes[-1].state != FinishState.FINISHED.value:
+        return ExitCode.UNFINISHED
     if view.status == "VERIFIED":
         return ExitCode.VERIFIED if view.outcome == "verified" else ExitCode.UNVERIFIED
     if view.outcome == "unverified":

@@ -199,6 +199,40 @@ class SandboxValues:
     )
 
 
+_HOST: Final = r"^[A-Za-z0-9.:-]+ (github|gitlab)( https?://\S+)?$"
+
+
+def _is_host(entry: str) -> bool:
+    return len(entry) <= 1000 and re.fullmatch(_HOST, entry) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgeValues:
+    """Where pull requests are opened."""
+
+    remote: str = _setting(
+        text(what="the name of a git remote", pattern=r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,99}"),
+        "origin",
+        "The git remote that a pull request goes to.",
+    )
+    hosts: tuple[str, ...] = _setting(
+        items(
+            what='a list such as ["git.example.com gitlab"], each perhaps with the address of its interface',
+            each=_is_host,
+            schema={"pattern": _HOST, "maxLength": 1000},
+        ),
+        (),
+        "Hosts besides github.com and gitlab.com that are a GitHub or a GitLab and get a token of yours.",
+        machine=True,
+    )
+    token_file: str | None = _setting(
+        text(what="the path of a file", optional=True, limit=1000),
+        None,
+        "A file that only you can read with the token in it; when empty, GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN.",
+        machine=True,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewValues:
     """Which changes an independent reviewer looks at before they land."""
@@ -280,6 +314,17 @@ class Values:
         choice("hold", "fail"),
         "hold",
         "Whether a failed task holds the plan for a person, or fails the plan at once.",
+    )
+    finish: Literal["leave", "fast-forward", "squash", "pull-request"] = _setting(
+        choice("leave", "fast-forward", "squash", "pull-request"),
+        "leave",
+        "What becomes of a verified plan's branch: it is left, goes into the base, or becomes a pull request.",
+    )
+    finish_sign: bool = _setting(
+        SWITCH,
+        default=False,
+        description="Signs the commit of finish squash with your own git signing key.",
+        machine=True,
     )
     setup: str | None = _setting(
         text(what="a shell command", optional=True, limit=MAX_TEXT),
@@ -425,6 +470,9 @@ class Values:
         default_factory=ReviewValues,
         metadata={"description": "Which changes an independent reviewer looks at before they land."},
     )
+    forge: ForgeValues = field(
+        default_factory=ForgeValues, metadata={"description": "Where pull requests are opened."}
+    )
     agents: Mapping[str, Mapping[str, Any]] = field(
         default_factory=dict,
         metadata={"description": "Options of single agents, such as binary or max_turns."},
@@ -467,6 +515,9 @@ class Values:
             max_call_retries=self.max_call_retries,
             allow_unverified=self.allow_unverified,
             on_task_error=self.on_task_error,
+            finish=self.finish,
+            finish_sign=self.finish_sign,
+            remote=self.forge.remote,
             setup=self.setup,
             setup_timeout_s=self.setup_timeout,
             copy_files=self.copy_files,
@@ -521,14 +572,15 @@ class Setting:
         return "--" + self.key.replace(".", "-").replace("_", "-")
 
 
-GROUPS: Final[
-    Mapping[str, type[LimitValues | PortValues | UserFolderValues | SandboxValues | ReviewValues]]
-] = {
+_Group = LimitValues | PortValues | UserFolderValues | SandboxValues | ReviewValues | ForgeValues
+
+GROUPS: Final[Mapping[str, type[_Group]]] = {
     "limits": LimitValues,
     "ports": PortValues,
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,
     "review": ReviewValues,
+    "forge": ForgeValues,
 }
 
 

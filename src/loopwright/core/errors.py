@@ -19,6 +19,7 @@ LoopwrightError
 │   └── BranchRewritten  somebody rewrote the plan branch; says how to go on
 ├── GitFailed            git refused, with its own words
 ├── MergeConflict        the candidate cannot be built
+├── Busy                 a service asks to come back later; says when
 ├── StoreUnavailable     the database cannot be reached or written
 ├── DamagedRow           something in the database is not what was written there
 └── NewerDatabase        the database was written by a newer Loopwright
@@ -189,6 +190,17 @@ class MergeConflict(LoopwrightError):
         super().__init__("conflict in " + ", ".join(paths))
         self.paths = paths
         self.detail = detail
+
+
+class Busy(LoopwrightError):
+    """A service on the network cannot answer now; it should be asked again later."""
+
+    code = "busy"
+
+    def __init__(self, message: str, *, after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.after_s = after_s
+        """How long to wait at least, as the service says; None when it does not."""
 
 
 class StoreUnavailable(LoopwrightError):

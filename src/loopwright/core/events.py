@@ -48,6 +48,15 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "branch_rewritten": EventType(
             _HIGH, "Somebody rewrote the plan branch; the loop waits for a person."
         ),
+        "finish_begun": EventType(_NORMAL, "The plan's result is on its way to where it is to end."),
+        "finish_checked_again": EventType(
+            _LOW, "The base moved meanwhile, so the end is built and gated again."
+        ),
+        "finish_landing": EventType(
+            _LOW, "What goes into the base, or is pushed, was gated and is written down."
+        ),
+        "finish_done": EventType(_HIGH, "The plan's work is in the base branch, or in a pull request."),
+        "finish_refused": EventType(_HIGH, "The plan's work was not taken over; nothing was moved."),
         "task_queued": EventType(_LOW, "The task waits for its turn."),
         "task_started": EventType(_NORMAL, "An attempt at the task began."),
         "task_completed": EventType(_NORMAL, "The task landed."),

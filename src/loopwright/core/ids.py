@@ -20,6 +20,7 @@ class Kind(StrEnum):
     COMMAND = "cmd"
     QUESTION = "ask"
     REVIEW = "review"
+    FINISH = "finish"
     WORKER = "worker"
     EVENT = "evt"
     PACKET = "pkt"

@@ -15,6 +15,7 @@ from loopwright.core.reviews import Finding
 from loopwright.core.states import (
     AttemptState,
     EnvelopeState,
+    FinishState,
     LoopState,
     PlanState,
     QuestionState,
@@ -35,6 +36,8 @@ class Role(StrEnum):
     VERIFY = "verify"
     BASELINE = "baseline"
     """The gate on the tree that work starts from, so that what failed before is not held against it."""
+    FINISH = "finish"
+    """The complete gate on what is about to go into the user's branch, where that is another tree than the result."""
 
 
 AGENT_ROLES: Final = frozenset({Role.IMPLEMENTER, Role.REVIEWER})
@@ -354,6 +357,46 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """One end of a plan: its work, or some tasks of it, on the way into the user's branch or into a pull request."""
+
+    id: str
+    plan_id: str
+    how: str
+    """One of `core.finishing.WAYS`."""
+    state: FinishState
+    actor: str
+    tasks: tuple[str, ...] = ()
+    """The tasks that a person chose; empty for the whole plan."""
+    leg: int = 0
+    fence: int = 0
+    """Raised each time someone commits to a leg; a writer with an older one changes nothing."""
+    source_sha: str | None = None
+    """What goes in: the verified result, or the chosen tasks built on the base."""
+    target_sha: str | None = None
+    """Where the base branch stood when that was built and gated."""
+    commit_sha: str | None = None
+    """What the base branch is moved to, or what is pushed; written down before it is done."""
+    tree: str | None = None
+    """The tree of that commit."""
+    verdict_id: str | None = None
+    """The verdict on that tree; None when nothing checks it, and a person accepted that."""
+    receipt: str = ""
+    """The receipt as it stood when the end began: the commit's trailer has the hash of this very text."""
+    receipt_sha256: str | None = None
+    signed: bool = False
+    request_url: str | None = None
+    request_n: int | None = None
+    detail: str = ""
+    """What was done, or why it was refused and what to do."""
+    call_failures: int = 0
+    not_before: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+    finished_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """Something a user asked for; applied by the controller, acknowledged by an event."""
 
@@ -473,6 +516,7 @@ Row = (
     | Review
     | Command
     | Question
+    | Finish
     | Envelope
     | Worker
     | Cursor
@@ -488,6 +532,7 @@ ROW_TYPES: Final = (
     Review,
     Command,
     Question,
+    Finish,
     Envelope,
     Worker,
     Cursor,
@@ -532,10 +577,10 @@ class RecordedEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leg:
-    """One uninterrupted piece of an attempt, or of a plan's verification."""
+    """One uninterrupted piece of an attempt, of a plan's verification, or of its end."""
 
     subject: str
-    """An attempt id, or a plan id for its verification."""
+    """An attempt id, a plan id for its verification, or the id of a finish."""
     n: int
     fence: int
     host_id: str | None = None

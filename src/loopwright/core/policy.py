@@ -60,6 +60,12 @@ class Policy:
     max_call_retries: int = 5
     allow_unverified: bool = False
     on_task_error: str = "hold"
+    finish: str = "leave"
+    """What becomes of the plan's branch once it is verified: one of `core.finishing.WAYS`."""
+    finish_sign: bool = False
+    """The squash commit is signed with the user's own git signing key."""
+    remote: str = "origin"
+    """The git remote that a pull request goes to."""
     setup: str | None = None
     setup_timeout_s: float = 900.0
     copy_files: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from loopwright.core.model import Role, Usage
 from loopwright.core.policy import GateCommand
 from loopwright.core.reviews import is_capped
 from loopwright.core.scopes import strayed
-from loopwright.core.states import AttemptState, PlanState, ReviewState, TaskState
+from loopwright.core.states import AttemptState, FinishState, PlanState, ReviewState, TaskState
 from loopwright.core.verdicts import gate_key, plan_outcome, task_outcome
 
 Json = dict[str, Any]
@@ -140,6 +140,24 @@ def plan_asked(body: Mapping[str, Any]) -> Commands:
     return after_setup(setup_of(plan), each_once(_read(plan["gates"]), _read(acceptance)))
 
 
+def finish_asked(body: Mapping[str, Any], finish: Mapping[str, Any]) -> Commands:
+    """Return the commands that what a plan's end took over had to pass."""
+    if not finish["tasks"]:
+        return plan_asked(body)
+    plan = body["plan"]
+    acceptance = [
+        command for task in body["tasks"] if task["id"] in finish["tasks"] for command in task["acceptance"]
+    ]
+    return after_setup(setup_of(plan), each_once(_read(plan["gates"]), _read(acceptance)))
+
+
+def verdict_on(body: Mapping[str, Any], tree: str, commands: Commands) -> bool:
+    """Say whether a tree has passed these commands, or there were none to pass."""
+    latest = {(v["tree"], v["gate_key"]): v for v in body["verdicts"]}
+    found = _found(latest.get((tree, gate_key(commands))), commands)
+    return found in (VerdictStatus.PASSED, VerdictStatus.UNVERIFIED)
+
+
 def gates_asked(plan: Mapping[str, Any]) -> Commands:
     """Return the commands that were run on the tree that a receipt's plan started from."""
     return after_setup(setup_of(plan), _read(plan["gates"]))
@@ -260,6 +278,17 @@ def _review_gaps(body: Mapping[str, Any]) -> list[str]:
     return gaps
 
 
+def _finish_gaps(body: Mapping[str, Any]) -> list[str]:
+    """Name what reached its end without a verdict, because a person took it so."""
+    return [
+        f"nothing checked what {one['id']} took over: {one['actor']} accepted it"
+        for one in body["finishes"]
+        if one["state"] == FinishState.FINISHED.value
+        and one["verdict_id"] is None
+        and one["commit_sha"] != one["target_sha"]
+    ]
+
+
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
@@ -326,4 +355,4 @@ def _gaps(
         gaps.append(
             f"{open_} of {len(begun)} runs had no sandbox around them: they could act on the whole machine"
         )
-    return gaps + _review_gaps(body)
+    return gaps + _finish_gaps(body) + _review_gaps(body)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from loopwright.core.receipt_facts import gate_outputs, plan_asked, task_asked
+from loopwright.core.receipt_finishes import carries_hash, squashed
+from loopwright.core.states import FinishState
 from loopwright.core.verdicts import gate_key
 
 _HEAD: Final = """\
@@ -68,10 +70,40 @@ change() {{ # WHAT OLD NEW SHA256
     same "the change of $1" "$4" "$(hash <"$scratch/change")"
 }}
 
+whole() {{
+    # git believes an object's name when it reads it, so each one is named again after its content.
+    while read -r object path; do
+        kind=$(git cat-file -t "$object" 2>/dev/null)
+        found=$(git cat-file "$kind" "$object" 2>/dev/null | git hash-object -t "$kind" --stdin 2>/dev/null)
+        same "object $object" "$object" "$found"
+    done <"$scratch/objects"
+}}
+
 landed() {{ # WHAT SHA PARENT TREE SHA256
     commit "$1" "$2" "$4"
     same "what $1 landed on" "$3" "$(git rev-parse --verify -q "$2^1" 2>&1)"
     change "$1" "$3" "$2" "$5"
+}}
+
+ended() {{ # WHAT SHA TREE BASE
+    commit "$1" "$2" "$3"
+    git rev-list --objects "$2" "^$4" >"$scratch/objects" 2>/dev/null || same "the objects of $1" whole damaged
+    whole
+}}
+
+names() {{ # WHAT SHA END RECEIPT
+    same "the end that $1 names" "$3" \
+        "$(git log -1 --format='%(trailers:key=Loopwright-Finish,valueonly,separator=%x2C)' "$2" 2>&1)"
+    same "the receipt that $1 names" "sha256:$4" \
+        "$(git log -1 --format='%(trailers:key=Loopwright-Receipt,valueonly,separator=%x2C)' "$2" 2>&1)"
+}}
+
+frozen() {{ # END SHA256
+    if [ -f "$here/$1.json" ]; then
+        same "the receipt of $1" "$2" "$(hash <"$here/$1.json")"
+    else
+        printf 'not here: the receipt %s.json\n' "$1"
+    fi
 }}
 
 output() {{ # RUN COMMAND SHA256
@@ -90,14 +122,9 @@ commit 'the result' {result} {tree}
 git merge-base --is-ancestor {base} {result} 2>/dev/null || same 'the result' 'contains the base' 'does not'
 change 'the whole plan' {base} {result} {diff}
 
-# git believes an object's name when it reads it, so each one is named again after its content.
 git rev-list --objects {base}..{result} >"$scratch/objects" 2>/dev/null ||
     same 'the objects of the result' whole damaged
-while read -r object path; do
-    kind=$(git cat-file -t "$object" 2>/dev/null)
-    found=$(git cat-file "$kind" "$object" 2>/dev/null | git hash-object -t "$kind" --stdin 2>/dev/null)
-    same "object $object" "$object" "$found"
-done <"$scratch/objects"
+whole
 
 # Each task that landed did so once, what a person had taken back apart, and nothing else says that it did.
 git log --first-parent --format='%H %(trailers:key=Loopwright-Task,valueonly,separator=%x2C)' {base}..{result} \\
@@ -155,6 +182,8 @@ def check_script(receipt: Mapping[str, Any], text: str, *, name: str) -> str:
         told = (task["landed_sha"], task["parent_sha"], task["tree"], task["diff_sha256"])
         words = (f"task {task['key']}", *(one or "" for one in told))
         parts.append(" ".join(("landed", *map(shlex.quote, words))))
+    for one in receipt["finishes"]:
+        parts += _ended(one, plan["base_sha"])
     for directory, n, sha256 in outputs(receipt):
         parts.append(f"output {directory} {n} {shlex.quote(sha256)}")
     return "\n".join(parts) + _TAIL.format(facts="".join(f" {line}\n" for line in _facts(receipt)))
@@ -162,6 +191,17 @@ def check_script(receipt: Mapping[str, Any], text: str, *, name: str) -> str:
 
 def _sorted(*lines: str) -> str:
     return "".join(f"{line}\n" for line in sorted(lines))
+
+
+def _ended(one: Mapping[str, Any], base: str) -> Iterator[str]:
+    """Yield what to look at of one end of the plan."""
+    what, commit = f"the end {one['id']}", one["commit_sha"]
+    if one["receipt_sha256"] is not None:
+        yield f"frozen {one['id']} {one['receipt_sha256']}"
+    if one["state"] == FinishState.FINISHED.value and commit is not None:
+        yield f"ended {shlex.quote(what)} {commit} {shlex.quote(one['tree'] or '')} {base}"
+        if carries_hash(one):
+            yield f"names {shlex.quote(what)} {commit} {one['id']} {one['receipt_sha256']}"
 
 
 def outputs(receipt: Mapping[str, Any]) -> Iterator[tuple[str, int, str]]:
@@ -182,9 +222,12 @@ def _facts(receipt: Mapping[str, Any]) -> Iterator[str]:
     yield from _ran(
         "on the tree of the result", latest.get((plan["result_tree"], gate_key(plan_asked(receipt))))
     )
+    reached = squashed(receipt)
     for task in receipt["tasks"]:
         yield f"task {_line(task['key'])}: {_line(task['outcome'])}"
         judged = latest.get((task["tree"], gate_key(task_asked(plan, task))))
+        for where in reached.get(task["id"], ()):
+            yield f"  taken over as {_line(where)}"
         yield from _ran(
             "on the tree that landed" if task["landed_sha"] else "on a tree that did not land", judged
         )

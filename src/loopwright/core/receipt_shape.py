@@ -6,10 +6,11 @@ from typing import Any, Final
 
 from loopwright.core import ids
 from loopwright.core.findings import CheckStatus, VerdictStatus
+from loopwright.core.finishing import WAYS
 from loopwright.core.flakes import FOLDERS
 from loopwright.core.receipt_facts import USAGE
 from loopwright.core.reviews import Severity
-from loopwright.core.states import PlanState, ReviewState, TaskState
+from loopwright.core.states import FinishState, PlanState, ReviewState, TaskState
 
 SCHEMA: Final = "loopwright.receipt/1"
 
@@ -216,6 +217,22 @@ _RECEIPT: Final[dict[str, Any]] = {
             "cost_micros": _maybe(_count),
             "cost_estimated": _flag,
             "usage": {name: _maybe(_count) for name in USAGE},
+        }
+    ],
+    "finishes": [
+        {
+            "id": _id(ids.Kind.FINISH),
+            "how": _one_of(WAYS),
+            "state": _one_of([*FinishState]),
+            "tasks": [_id(ids.Kind.TASK)],
+            "source_sha": _maybe(_sha),
+            "target_sha": _maybe(_sha),
+            "commit_sha": _maybe(_sha),
+            "tree": _maybe(_sha),
+            "verdict_id": _maybe(_id(ids.Kind.VERDICT)),
+            "receipt_sha256": _maybe(_sha),
+            "signed": _flag,
+            "request_url": _maybe(_text),
         }
     ],
     "cost": {},

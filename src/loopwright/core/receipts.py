@@ -15,9 +15,10 @@ from loopwright.core.documents import plain, readable
 from loopwright.core.failures import Failure
 from loopwright.core.findings import CheckStatus, CommandResult
 from loopwright.core.gates import setup_command
-from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task, VerdictRecord
+from loopwright.core.model import Attempt, Finish, Plan, Project, Review, Role, Run, Task, VerdictRecord
 from loopwright.core.policy import GateCommand
 from loopwright.core.receipt_facts import USAGE, Json, derive, gate_outputs, review_of
+from loopwright.core.receipt_finishes import CommitFacts, finish_differences, finish_entry
 from loopwright.core.receipt_overrides import override_differences
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
 from loopwright.core.reviews import Finding, Severity, blocking, said_hash
@@ -81,6 +82,10 @@ class Facts:
     """By task id, the hash of what a reviewed task landed, as `core.patches` computes it."""
     taken_out: Mapping[str, Sequence[str]] | None = None
     """The commits on that line that take landings back, each with those; None when there is no such line."""
+    commits: Mapping[str, CommitFacts] = field(default_factory=dict)
+    """What is known of the commits with which the plan ended."""
+    frozen: Mapping[str, str] = field(default_factory=dict)
+    """The receipts that those commits name, by the id of the end, where they were kept."""
     damage: str | None = None
     """What is wrong with an object of git between base and result."""
     outputs: Mapping[str, str] = field(default_factory=dict)
@@ -107,6 +112,7 @@ def build_receipt(
     runs: Sequence[Run],
     verdicts: Sequence[VerdictRecord],
     reviews: Sequence[Review] = (),
+    finishes: Sequence[Finish] = (),
     git: GitFacts,
     overrides: Sequence[Json] = (),
     event_head: str | None,
@@ -128,6 +134,7 @@ def build_receipt(
         "claims": [_said(one) for one in asked],
         "overrides": list(overrides),
         "runs": [_run(run) for run in sorted(runs, key=lambda r: (r.created_at, r.id))],
+        "finishes": [finish_entry(one) for one in sorted(finishes, key=lambda f: (f.created_at, f.id))],
         "events": {"head": event_head},
     }
     derived = derive(body)
@@ -167,6 +174,7 @@ def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
         found += _landing_differences(task, facts, has_result=receipt["plan"]["result_sha"] is not None)
     found += _review_differences(receipt, facts)
     found += override_differences(receipt, facts.taken_out)
+    found += finish_differences(receipt, trees=facts.trees, commits=facts.commits, frozen=facts.frozen)
     for one in recorded(receipt):
         if facts.outputs.get(one.key, one.sha256) != one.sha256:
             found.append(f"{one.what} ({one.key}) is not the one in the receipt")
@@ -399,7 +407,7 @@ def _row_differences(receipt: Mapping[str, Any], rows: Mapping[str, Any]) -> lis
             found.append(f"the home's rows say otherwise of the {part}: {_named(mine, theirs)}")
     if receipt["overrides"] != rows["overrides"]:
         found.append("the home's events say otherwise of what people decided")
-    for part in ("tasks", "verdicts", "reviews", "claims", "runs"):
+    for part in ("tasks", "verdicts", "reviews", "claims", "runs", "finishes"):
         mine, theirs = (
             {one["id"]: {**one, **dict.fromkeys(_FROM_GIT)} for one in whole[part]}
             for whole in (receipt, rows)

@@ -100,6 +100,15 @@ class EnvelopeState(StrEnum):
     CLOSED = "CLOSED"
 
 
+class FinishState(StrEnum):
+    """Where the end of a plan stands: what becomes of its branch."""
+
+    CHECKING = "CHECKING"
+    LANDING = "LANDING"
+    FINISHED = "FINISHED"
+    REFUSED = "REFUSED"
+
+
 S = TypeVar("S", bound=StrEnum)
 Table = Mapping[S, frozenset[S]]
 
@@ -225,6 +234,17 @@ ENVELOPE: Final[Table[EnvelopeState]] = _table(
     }
 )
 
+FINISH: Final[Table[FinishState]] = _table(
+    {
+        FinishState.CHECKING: {FinishState.LANDING, FinishState.FINISHED, FinishState.REFUSED},
+        # Back to CHECKING when the branch that it goes to moved meanwhile.
+        FinishState.LANDING: {FinishState.CHECKING, FinishState.FINISHED, FinishState.REFUSED},
+        FinishState.FINISHED: set(),
+        # Nothing was moved; a person's `accept` begins another one.
+        FinishState.REFUSED: set(),
+    }
+)
+
 MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingProxyType(
     {
         "loop": LOOP,  # type: ignore[dict-item]
@@ -235,12 +255,14 @@ MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingPro
         "question": QUESTION,  # type: ignore[dict-item]
         "envelope": ENVELOPE,  # type: ignore[dict-item]
         "review": REVIEW,  # type: ignore[dict-item]
+        "finish": FINISH,  # type: ignore[dict-item]
     }
 )
 
 LIVE_ATTEMPT: Final = frozenset(state for state, targets in ATTEMPT.items() if targets)
 SETTLED_TASK: Final = frozenset({_T.COMPLETE, _T.ERROR, _T.CANCELLED})
 ENDED_PLAN: Final = frozenset({_P.VERIFIED, _P.FAILED, _P.CANCELLED})
+OPEN_FINISH: Final = frozenset(state for state, targets in FINISH.items() if targets)
 ENDED_RUN: Final = frozenset(state for state, targets in RUN.items() if not targets)
 
 

@@ -7,6 +7,7 @@ from loopwright.core.events import happened
 from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Loop, Plan
 from loopwright.core.states import PlanState
+from loopwright.engine.finishes import is_open
 from loopwright.engine.views import recent_plans
 from loopwright.ports import Tx
 
@@ -35,6 +36,8 @@ def why_not(tx: Tx, plan: Plan) -> str:
     ):
         # A failed plan can be retried and verified again, and both need its branch.
         return f"is {plan.status.value}"
+    if is_open(tx, plan.id):
+        return "is being taken over (`loopwright resume` goes on with that)"
     if tx.find(Attempt, plan_id=plan.id, cleaned_at=None, limit=1):
         return "has workspaces that are not tidied yet (`loopwright worker --until-idle` does it)"
     return ""

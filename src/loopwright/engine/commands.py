@@ -34,7 +34,7 @@ from loopwright.core.states import (
     TaskState,
 )
 from loopwright.core.verdicts import evidence
-from loopwright.engine import envelopes, pauses, questions, spending
+from loopwright.engine import envelopes, finishes, pauses, questions, spending
 from loopwright.engine.moves import (
     begin_verify,
     cancel_attempt,
@@ -151,6 +151,8 @@ def _interrupt(tx: Tx, plan: Plan, how: str) -> int:
 
 def _pause(tx: Tx, _ids: Ids, command: Command) -> str:
     plan, loop = _current(tx, command)
+    if called_off := finishes.call_off(tx, plan, command.actor):
+        return called_off
     _refuse_at_rest(plan, loop)
     if loop.state is LoopState.PAUSED and loop.resume_at is not None:
         tx.update(Loop, loop.id, resume_at=None, reason="paused by a person", updated_at=tx.now())
@@ -182,6 +184,8 @@ def _asked_to_stop(count: int) -> str:
 
 def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
     plan, loop = _current(tx, command)
+    if finishes.is_open(tx, plan.id):
+        return "its end is carried on"
     if plan.status in ENDED_PLAN:
         hints = {
             PlanState.VERIFIED: "there is nothing left to do",
@@ -216,6 +220,8 @@ def is_to_be_ended(tx: Tx, plan: Plan, loop: Loop) -> bool:
 
 def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
     plan, loop = _current(tx, command)
+    if called_off := finishes.call_off(tx, plan, command.actor):
+        return called_off
     if loop.state is LoopState.STOPPED:
         return "already stopped"
     _refuse_at_rest(plan, loop)
@@ -460,4 +466,5 @@ VERBS: Final[Mapping[str, Apply]] = {
     "reverify": _reverify,
     "answer": _answered,
     "open": envelopes.reopen,
+    "accept": finishes.accept,
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loopwright.core.documents import document
 from loopwright.core.errors import LoopwrightError, StoreUnavailable
-from loopwright.core.model import Attempt, Cursor, Loop, Plan, Project, RecordedEvent, Run, Task
+from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, RecordedEvent, Run, Task
 from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import render
 from loopwright.core.states import ENDED_PLAN
@@ -88,25 +88,31 @@ class Outbox:
         return True
 
     async def _export_plan(self, where: Path, plan_id: str) -> None:
-        def load(tx: Tx) -> tuple[Plan, Loop | None, list[Task], list[Attempt]] | None:
+        def load(tx: Tx) -> tuple[Plan, Loop | None, list[Task], list[Attempt], list[Finish]] | None:
             plan = tx.get(Plan, plan_id)
             if plan is None:
                 return None
             tasks = tx.find(Task, plan_id=plan_id, order_by=("position",))
-            return plan, tx.get(Loop, plan.loop_id), tasks, tx.find(Attempt, plan_id=plan_id)
+            attempts, ends = tx.find(Attempt, plan_id=plan_id), tx.find(Finish, plan_id=plan_id)
+            return plan, tx.get(Loop, plan.loop_id), tasks, attempts, ends
 
         loaded = await self._world.store.read(load)
         if loaded is None:
             return
-        plan, loop, tasks, attempts = loaded
+        plan, loop, tasks, attempts, ends = loaded
         whole = {
             **document(plan),
             "loop": document(loop) if loop else None,
             "tasks": [document(task) for task in tasks],
             "attempts": [document(attempt) for attempt in attempts],
+            "finishes": [document(end) for end in ends],
         }
         self._files.put(where, "plans", plan.id, whole)
-        if plan.status in ENDED_PLAN:
+        for end in ends:
+            if end.receipt:
+                # What the commit's trailer has the hash of: anyone can check it with sha256sum.
+                self._files.put_text(where, "receipts", f"{end.id}.json", end.receipt)
+        if plan.status in ENDED_PLAN or ends:
             receipt = await plan_receipt(self._world, plan.id)
             text, script = render(receipt), f"{plan.id}.sh"
             self._files.put_text(where, "receipts", f"{plan.id}.json", text)

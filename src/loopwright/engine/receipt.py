@@ -4,7 +4,17 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core.errors import GitFailed, NotFound, UserError
-from loopwright.core.model import Attempt, Plan, Project, RecordedEvent, Review, Run, Task, VerdictRecord
+from loopwright.core.model import (
+    Attempt,
+    Finish,
+    Plan,
+    Project,
+    RecordedEvent,
+    Review,
+    Run,
+    Task,
+    VerdictRecord,
+)
 from loopwright.core.receipt_overrides import OVERRIDES, overrides
 from loopwright.core.receipts import GitFacts, build_receipt
 from loopwright.engine.moves import MACHINE, need
@@ -25,6 +35,7 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
         list[Run],
         list[VerdictRecord],
         list[Review],
+        list[Finish],
         list[RecordedEvent],
     ]:
         plan = tx.get(Plan, plan_id)
@@ -38,10 +49,11 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
             tx.find(Run, plan_id=plan_id),
             tx.find(VerdictRecord, plan_id=plan_id),
             tx.find(Review, plan_id=plan_id),
+            tx.find(Finish, plan_id=plan_id),
             _events(tx, plan_id),
         )
 
-    plan, project, tasks, attempts, runs, verdicts, reviews, events = await world.store.read(load)
+    plan, project, tasks, attempts, runs, verdicts, reviews, finishes, events = await world.store.read(load)
     git = GitFacts(result_tree=None)
     if Path(project.path).is_dir():
         git = await _git_facts(world.repository(project), plan, tasks, attempts)
@@ -53,6 +65,7 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
         runs=runs,
         verdicts=verdicts,
         reviews=reviews,
+        finishes=finishes,
         git=git,
         overrides=overrides(events, machine=MACHINE),
         event_head=events[-1].hash if events else None,

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from loopwright.core.errors import GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Worker
+from loopwright.core.model import Attempt, Finish, Leg, Loop, Plan, Project, Worker
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, PlanState
+from loopwright.engine import finishes
 from loopwright.engine.commands import is_to_be_ended
 from loopwright.engine.moves import MACHINE, commit_leg, fail_attempt, need
 from loopwright.engine.tidy import end_cancelled_gates, tidy_attempt
@@ -28,19 +29,27 @@ DRIVEN = frozenset(
 _OVER = frozenset({AttemptState.LANDED, AttemptState.REJECTED, AttemptState.BROKEN, AttemptState.CANCELLED})
 
 
-async def reconcile(world: World, *, only_end: bool = False) -> tuple[Leg, ...]:
+async def reconcile(
+    world: World, *, only_end: bool = False, only_finish: str | None = None
+) -> tuple[Leg, ...]:
     """Commit to a new leg for everything that should be moving and that nobody moves.
 
-    With `only_end`, for nothing but what a person asked to end.
+    With `only_end`, for nothing but what a person asked to end; with `only_finish`, for that end of a plan alone.
     """
     recovered = await _bury_dead_workers(world)
     await _give_up_lost_hosts(world)
     # A dead worker's leg gets a successor with a new fence: whoever was thought dead and wakes up then changes nothing.
     flying = frozenset(await world.engine.in_flight()) - frozenset(recovered)
-    idle = await world.store.read(lambda tx: _idle(tx, world, flying, only_end=only_end))
-    if not idle:
+
+    def idle(tx: Tx) -> list[Attempt | Plan | Finish]:
+        ends = [one for one in finishes.due(tx) if f"{one.id}/{one.leg}" not in flying]
+        if only_finish is not None:
+            return [one for one in ends if one.id == only_finish]
+        return [*_idle(tx, world, flying, only_end=only_end), *(() if only_end else ends)]
+
+    if not await world.store.read(idle):
         return ()
-    return await world.store.transact("reconcile", lambda tx: _restart(tx, world, flying, only_end=only_end))
+    return await world.store.transact("reconcile", lambda tx: _restart(tx, idle(tx)))
 
 
 def to_be_ended(tx: Tx, *, host_id: str | None = None) -> list[Attempt | Plan]:
@@ -112,10 +121,12 @@ def _should_move(loop: Loop, attempt: Attempt) -> bool:
     return loop.state is LoopState.PAUSED and not attempt.wait_reason
 
 
-def _restart(tx: Tx, world: World, flying: frozenset[str], *, only_end: bool) -> tuple[Leg, ...]:
+def _restart(tx: Tx, idle: list[Attempt | Plan | Finish]) -> tuple[Leg, ...]:
     legs: list[Leg] = []
-    for row in _idle(tx, world, flying, only_end=only_end):
-        if isinstance(row, Plan):
+    for row in idle:
+        if isinstance(row, Finish):
+            legs.append(finishes.commit_finish_leg(tx, row))
+        elif isinstance(row, Plan):
             moved = tx.update(
                 Plan,
                 row.id,

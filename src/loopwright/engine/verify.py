@@ -14,12 +14,14 @@ from loopwright.core.errors import (
     UserError,
 )
 from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.finishing import LEAVE
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import plan_commands
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Role, Task
 from loopwright.core.retry import backoff
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.core.verdicts import plan_outcome
+from loopwright.engine import finishes
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
@@ -148,6 +150,8 @@ class VerifyLeg:
             verified_at=tx.now(),
         )
         self._end_loop(tx, plan, passed=passed, reason=reason)
+        if passed and plan.policy.finish != LEAVE:
+            finishes.begin(tx, self._world.ids, plan, plan.policy.finish)
 
     def _broken(self, tx: Tx, reason: str) -> None:
         """The gate could not run: try again later, a bounded number of times."""

@@ -17,6 +17,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import (
     AGENT_ROLES,
     Attempt,
+    Finish,
     Loop,
     Plan,
     Project,
@@ -32,6 +33,7 @@ from loopwright.core.states import (
     ENDED_PLAN,
     ENDED_RUN,
     LIVE_ATTEMPT,
+    OPEN_FINISH,
     AttemptState,
     LoopState,
     PlanState,
@@ -39,6 +41,7 @@ from loopwright.core.states import (
     TaskState,
 )
 from loopwright.engine.cap_views import CapView, cap_views
+from loopwright.engine.finishes import FinishView, finish_views
 from loopwright.engine.naming import attempt_ref
 from loopwright.engine.question_views import QuestionView, asked_in_plan
 from loopwright.engine.review_views import ReviewView, newest_reviews, reviewer_at_work, reviews_of
@@ -117,6 +120,8 @@ class PlanView:
     """What may be spent, and how much of that was."""
     resume_at: datetime | None = None
     """When it goes on by itself, while it is paused."""
+    finishes: tuple[FinishView, ...] = ()
+    """What became of its branch, by policy or because a person accepted it; the oldest first."""
     prefix: str = ""
     """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
@@ -241,13 +246,14 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         questions=asked_in_plan(tx, plan, list(attempts.values())),
         limits=cap_views(tx, plan),
         resume_at=loop.resume_at if loop and loop.plan_id == plan.id else None,
+        finishes=finish_views(tx, plan.id, keys),
         prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )
 
 
 def goes_on(tx: Tx) -> bool:
     """Say whether anything in the home is going on, or will by itself."""
-    if tx.count(Loop, state=LoopState.RUNNING):
+    if tx.count(Loop, state=LoopState.RUNNING) or tx.count(Finish, state=OPEN_FINISH):
         return True
     return any(loop.resume_at is not None for loop in tx.find(Loop, state=LoopState.PAUSED))
 

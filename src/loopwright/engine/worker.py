@@ -18,13 +18,14 @@ from loopwright.core.errors import (
 )
 from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind, is_id
-from loopwright.core.model import AGENT_ROLES, Attempt, Command, Leg, Loop, Plan, Run, Worker
+from loopwright.core.model import AGENT_ROLES, Attempt, Command, Finish, Leg, Loop, Plan, Run, Worker
 from loopwright.core.retry import Failed
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState, RunState
-from loopwright.engine import commands
+from loopwright.core.states import LIVE_ATTEMPT, OPEN_FINISH, AttemptState, PlanState, RunState
+from loopwright.engine import commands, finishes
 from loopwright.engine.advance import advance
 from loopwright.engine.attempt import AttemptLeg
 from loopwright.engine.feed import Outbox
+from loopwright.engine.finish import FinishLeg
 from loopwright.engine.health import BEAT, beat
 from loopwright.engine.land import LandingLocks
 from loopwright.engine.leases import Lease
@@ -53,6 +54,10 @@ ROUTINE = frozenset(
         "advance",
         "attempt.accepted",
         "attempt.landing",
+        "finish.judged",
+        "finish.landing",
+        "finish.receipt",
+        "finish.start",
         "gate.start",
         "gate.judged",
         "run.start",
@@ -71,10 +76,20 @@ class WorkerLoop:
     """One worker process. Everything it knows is in the rows, so it may be killed at any moment."""
 
     def __init__(
-        self, world: World, files: StateFiles, *, patience_s: float = 120.0, only_end: bool = False
+        self,
+        world: World,
+        files: StateFiles,
+        *,
+        patience_s: float = 120.0,
+        only_end: bool = False,
+        only_finish: str | None = None,
     ) -> None:
-        """Take part with these ports; `only_end` moves nothing but what a person asked to end."""
-        self._only_end = only_end
+        """Take part with these ports.
+
+        `only_end` moves nothing but what a person asked to end, `only_finish` nothing but that end of a plan.
+        """
+        self._only_end = only_end or only_finish is not None
+        self._only_finish = only_finish
         self._clock = world.clock
         me = world.me
         blank = Worker(
@@ -179,15 +194,19 @@ class WorkerLoop:
         """Do everything that is due; return when to look again at the latest, by the monotonic clock."""
         world = self._world
         due = None
-        waiting, interrupted = await world.store.read(self._asked)
+        waiting, interrupted, ends = await world.store.read(self._asked)
         if await self.lease.controls():
             for command in waiting:
                 if command.verb in commands.BY_GIT:
                     self._decide(command)
                 else:
                     await apply_command(world.store, world.ids, command)
-            reconciled = bool(waiting) or self._clock.monotonic() >= self._reconcile_at
-            restarted = await reconcile(world, only_end=self._only_end) if reconciled else ()
+            reconciled = bool(waiting) or ends or self._clock.monotonic() >= self._reconcile_at
+            restarted = (
+                await reconcile(world, only_end=self._only_end, only_finish=self._only_finish)
+                if reconciled
+                else ()
+            )
             try:
                 due = await self._advance()
             finally:
@@ -207,7 +226,7 @@ class WorkerLoop:
             # Whoever controls now brings the state files up to date.
             self._behind = False
         if waiting:
-            _, interrupted = await world.store.read(self._asked)
+            _, interrupted, _ = await world.store.read(self._asked)
         for subject in interrupted:
             self._interrupts.raise_for(subject)
         return due
@@ -258,16 +277,18 @@ class WorkerLoop:
         await tidy_leftovers(self._world, self._interrupts.knows)
         await drop_old_quarantine(self._world)
 
-    def _asked(self, tx: Tx) -> tuple[list[Command], list[str]]:
-        """Return what people asked for: the commands that wait, and the legs of this process to be stopped."""
-        attempts = [one for one in self._interrupts.subjects() if not is_id(one, Kind.PLAN)]
+    def _asked(self, tx: Tx) -> tuple[list[Command], list[str], bool]:
+        """Return what people asked for: the commands that wait, the legs of this process to be stopped, new ends."""
+        attempts = [one for one in self._interrupts.subjects() if is_id(one, Kind.ATTEMPT)]
+        ends = [one for one in self._interrupts.subjects() if is_id(one, Kind.FINISH)]
         plans = [one for one in self._interrupts.subjects() if is_id(one, Kind.PLAN)]
         found = [row.id for row in tx.find(Attempt, id=attempts) if row.interrupt] if attempts else []
         for plan in tx.find(Plan, id=plans) if plans else []:
             loop = need(tx.get(Loop, plan.loop_id), "the loop")
             if plan.status is not PlanState.VERIFYING or commands.is_to_be_ended(tx, plan, loop):
                 found.append(plan.id)
-        return commands.pending(tx), found
+        found += [row.id for row in tx.find(Finish, id=ends) if row.state not in OPEN_FINISH] if ends else []
+        return commands.pending(tx), found, finishes.new(tx)
 
     async def _execute(self, leg: Leg) -> None:
         """Carry a leg on. Whatever goes wrong in it is recorded on its task and never ends the worker."""
@@ -276,13 +297,15 @@ class WorkerLoop:
             log.info("leg runs here already", extra={"leg": leg.id})
             return
         self._legs.add(leg.id)
-        runner = (
-            VerifyLeg(self._world, leg, interrupts=self._interrupts)
-            if is_id(leg.subject, Kind.PLAN)
-            else AttemptLeg(
+        runner: AttemptLeg | VerifyLeg | FinishLeg
+        if is_id(leg.subject, Kind.PLAN):
+            runner = VerifyLeg(self._world, leg, interrupts=self._interrupts)
+        elif is_id(leg.subject, Kind.FINISH):
+            runner = FinishLeg(self._world, leg, interrupts=self._interrupts)
+        else:
+            runner = AttemptLeg(
                 self._world, leg, interrupts=self._interrupts, locks=self._locks, slots=self._slots
             )
-        )
         try:
             await runner.run()
         except StoreUnavailable:
@@ -293,7 +316,7 @@ class WorkerLoop:
             log.exception("leg failed", extra={"leg": leg.id})
             detail = f"internal error: {type(defect).__name__}: {defect}"
             with suppress(LoopwrightError):
-                if isinstance(runner, VerifyLeg):
+                if isinstance(runner, VerifyLeg | FinishLeg):
                     await runner.break_off(detail)
                 else:
                     await self._crashed(leg, detail)

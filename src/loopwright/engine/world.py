@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loopwright.core.accounts import Accounts
+from loopwright.core.errors import Refused
 from loopwright.core.homes import HomeView
 from loopwright.core.model import Plan, Project
 from loopwright.core.questions import Asking
@@ -13,6 +14,7 @@ from loopwright.ports import (
     Agent,
     Clock,
     Engine,
+    Forge,
     Gate,
     Ids,
     Invocation,
@@ -86,6 +88,10 @@ def the_users_own(
     return dict(env), None
 
 
+def _no_forge(address: str) -> Forge:
+    raise Refused(f"there is no forge for {address}", hint="this worker was put together without one")
+
+
 async def _nothing_borrowed(project: Project) -> tuple[Path, ...]:  # noqa: ARG001
     return ()
 
@@ -130,6 +136,8 @@ class World:
     """Who may use the network in there: `on`, `agents` or `off`."""
     borrowed: Callable[[Project], Awaitable[tuple[Path, ...]]] = _nothing_borrowed
     """Returns the folders outside of a workspace that its git reads objects from."""
+    forge: Callable[[str], Forge] = _no_forge
+    """Returns the repository on a forge that a remote's address means; raises `Refused` with what to do."""
     ledger: Ledger = field(default_factory=Ledger)
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""

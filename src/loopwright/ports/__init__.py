@@ -16,6 +16,8 @@ from loopwright.ports.agents import (
 )
 from loopwright.ports.clock import Clock, Failpoint, Ids, no_failpoint
 from loopwright.ports.dispatch import Engine, Execute
+from loopwright.ports.ends import Built, Ends, Pick
+from loopwright.ports.forges import Forge, Request, Wanted
 from loopwright.ports.gates import Gate, GateRequest
 from loopwright.ports.git import (
     Base,
@@ -44,8 +46,10 @@ __all__ = [
     "AgentRequest",
     "AgentResult",
     "Base",
+    "Built",
     "Candidate",
     "Clock",
+    "Ends",
     "Engine",
     "Entry",
     "Execute",
@@ -53,6 +57,7 @@ __all__ = [
     "Failpoint",
     "FileChange",
     "Folded",
+    "Forge",
     "Gate",
     "GateRequest",
     "Ids",
@@ -62,11 +67,13 @@ __all__ = [
     "Membership",
     "NoSandbox",
     "OutputLine",
+    "Pick",
     "PlannedTask",
     "PlannedWork",
     "QuotaWindow",
     "Reach",
     "Repository",
+    "Request",
     "RunSpec",
     "Sandbox",
     "Sighting",
@@ -82,5 +89,6 @@ __all__ = [
     "Trailers",
     "Tripwire",
     "Tx",
+    "Wanted",
     "no_failpoint",
 ]

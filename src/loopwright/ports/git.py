@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from loopwright.core.patches import Patch
+from loopwright.ports.ends import Ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +201,9 @@ class Repository(Protocol):
 
     async def proven(self, sha: str, target: str) -> bool:
         """Say whether the work of `sha` is in `target`: as its ancestor, or change by change after a squash."""
+
+    async def ends(self) -> Ends:
+        """Return what brings a plan's work into a branch of the user's."""
 
     async def drop_quarantine(self, older_than: datetime) -> Sequence[Any]:
         """Let go of what was put in quarantine before a moment, and return it."""

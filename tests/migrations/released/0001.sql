@@ -49,7 +49,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_56d2b7e8-0f2b-4308-9941-c7d301bdcafe','1dffc3d4f669263ecd946207a8528a079a7de576d1d35d567b30ede8de4986b3');
+INSERT INTO "chains" VALUES('plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18','db7bac4214a5f630728036af0c7bfed3319ffc730135af04e3038adb7c9e8cec');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -111,9 +111,37 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_1200d109-d001-4c11-8494-42393befca0c',NULL,NULL,'plan_56d2b7e8-0f2b-4308-9941-c7d301bdcafe',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:13:17.283743Z','test','normal','{}','','56d86255626fd20682b6281963e1d4b257553582e94349110eb5dd079849bf6a');
-INSERT INTO "events" VALUES(2,'evt_27c4ab56-d65d-486a-ae36-03530933a055',NULL,NULL,'plan_56d2b7e8-0f2b-4308-9941-c7d301bdcafe',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:13:17.283743Z','test','normal','{}','56d86255626fd20682b6281963e1d4b257553582e94349110eb5dd079849bf6a','ee90d66a6b19e8d82125555f408ec14fa1edc4e0160194b1148ffe804dd2bf76');
-INSERT INTO "events" VALUES(3,'evt_69587349-5f86-4b58-9a21-dfaa10b5739a',NULL,NULL,'plan_56d2b7e8-0f2b-4308-9941-c7d301bdcafe',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:13:17.283743Z','test','normal','{}','ee90d66a6b19e8d82125555f408ec14fa1edc4e0160194b1148ffe804dd2bf76','1dffc3d4f669263ecd946207a8528a079a7de576d1d35d567b30ede8de4986b3');
+INSERT INTO "events" VALUES(1,'evt_1c2cb206-5a99-4617-8ece-ee2881e28e19',NULL,NULL,'plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:14:16.865279Z','test','normal','{}','','c430131c7a5629e763a6c1254789c5c8fab9d28e7d77b82678fcaa36f28ecd58');
+INSERT INTO "events" VALUES(2,'evt_2c63b4c6-0c1a-4767-b091-d3ea246d7c9a',NULL,NULL,'plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:14:16.865279Z','test','normal','{}','c430131c7a5629e763a6c1254789c5c8fab9d28e7d77b82678fcaa36f28ecd58','6951a94bb77ca3d63716ef0cf96bf2375d446ddc4ee1891428687ff33a6491a8');
+INSERT INTO "events" VALUES(3,'evt_07db3b48-ade6-4253-b5b1-f983a359b3d4',NULL,NULL,'plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:14:16.865279Z','test','normal','{}','6951a94bb77ca3d63716ef0cf96bf2375d446ddc4ee1891428687ff33a6491a8','db7bac4214a5f630728036af0c7bfed3319ffc730135af04e3038adb7c9e8cec');
+CREATE TABLE finishes (
+	id TEXT NOT NULL, 
+	plan_id TEXT NOT NULL, 
+	how TEXT NOT NULL, 
+	state TEXT NOT NULL, 
+	actor TEXT NOT NULL, 
+	tasks TEXT NOT NULL, 
+	leg BIGINT NOT NULL, 
+	fence BIGINT NOT NULL, 
+	source_sha TEXT, 
+	target_sha TEXT, 
+	commit_sha TEXT, 
+	tree TEXT, 
+	verdict_id TEXT, 
+	receipt TEXT NOT NULL, 
+	receipt_sha256 TEXT, 
+	signed BOOLEAN NOT NULL, 
+	request_url TEXT, 
+	request_n BIGINT, 
+	detail TEXT NOT NULL, 
+	call_failures BIGINT NOT NULL, 
+	not_before VARCHAR(27), 
+	created_at VARCHAR(27) NOT NULL, 
+	updated_at VARCHAR(27) NOT NULL, 
+	finished_at VARCHAR(27), 
+	CONSTRAINT pk_finishes PRIMARY KEY (id), 
+	CONSTRAINT fk_finishes_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -130,7 +158,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_d1b5c2e4-ed94-4b40-a860-8eb3d20fb9e4','proj_5452c678-39f5-431f-8656-080f733420d3','plan.md','markdown','885ba25a-2671-41f6-baee-ca2c62547002.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_e7a16dfa-2eeb-4e32-970c-d23a3cb68e14','proj_50c188d1-a9b2-4615-81c0-1e66c55ddc41','plan.md','markdown','c39ccbe4-9ca4-45a0-ad87-41739459a82a.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -168,7 +196,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_56d2b7e8-0f2b-4308-9941-c7d301bdcafe','proj_5452c678-39f5-431f-8656-080f733420d3','loop_d1b5c2e4-ed94-4b40-a860-8eb3d20fb9e4','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18','proj_50c188d1-a9b2-4615-81c0-1e66c55ddc41','loop_e7a16dfa-2eeb-4e32-970c-d23a3cb68e14','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -180,7 +208,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_5452c678-39f5-431f-8656-080f733420d3','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_50c188d1-a9b2-4615-81c0-1e66c55ddc41','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -310,7 +338,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_9d865ed0-8f1e-47ed-ade3-2fc977d223d9','plan_56d2b7e8-0f2b-4308-9941-c7d301bdcafe','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_b21d505e-b1db-4441-a668-ef7f038beb0f','plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -336,28 +364,30 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
-CREATE INDEX ix_plans_loop_id ON plans (loop_id);
-CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
-CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
+CREATE INDEX ix_plans_status ON plans (status);
+CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
-CREATE INDEX ix_runs_task_id ON runs (task_id);
-CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE INDEX ix_questions_state ON questions (state);
-CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
+CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
+CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
+CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
 CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);

@@ -45,15 +45,15 @@ class Leftovers:
         self._refs = refs
         self._merging = merging
 
-    async def of_plan(self, plan_id: str) -> list[Leftover]:
-        """Return every ref of a plan, each with where else its work is."""
+    async def of_plan(self, plan_id: str, *, into: str | None = None) -> list[Leftover]:
+        """Return every ref of a plan, each with where else its work is; `into` is the branch that it started from."""
         branch, pins = names.branch(f"loopwright/{plan_id}/main"), f"refs/loopwright/attempts/{plan_id}"
         noted = pin_of(branch.removeprefix("refs/heads/"))
         found = await self._refs.read(branch, noted, names.pin(pins))
         known: dict[str, tuple[str | None, bool]] = {}
         for ref in found.values():
             if ref.sha not in known:
-                known[ref.sha] = await self._elsewhere(ref.sha)
+                known[ref.sha] = await self._elsewhere(ref.sha, into)
         return [
             Leftover(ref=ref, branch=known[ref.sha][0], same_commits=known[ref.sha][1])
             for ref in found.values()
@@ -68,7 +68,7 @@ class Leftovers:
                 names.pin(ref.name)
         await self._refs.delete(refs)
 
-    async def _elsewhere(self, sha: str) -> tuple[str | None, bool]:
+    async def _elsewhere(self, sha: str, into: str | None) -> tuple[str | None, bool]:
         env = self._source.env()
         done = await self._git.run(
             "for-each-ref", f"--contains={sha}", "--format=%(refname)", *_YOURS, env=env
@@ -76,12 +76,13 @@ class Leftovers:
         yours = [name for name in done.text.splitlines() if not name.startswith(_OURS)]
         if yours:
             return _short(yours[0]), True
+        # A squash has other commits: only the content tells, so only branches that it may well be in are looked at.
         head = await self._git.run("symbolic-ref", "-q", "HEAD", env=env, ok=(0, 1))
-        if head.code != 0 or head.text.startswith(_OURS):
-            return None, False
-        tip = await self._git.run("rev-parse", "-q", "--verify", head.text, env=env, ok=(0, 1, 128))
-        if tip.code == 0 and await self._merging.proven(sha, tip.text):
-            return _short(head.text), False
+        likely = [head.text, f"refs/heads/{into}" if into else ""]
+        for name in dict.fromkeys(one for one in likely if one and not one.startswith(_OURS)):
+            tip = await self._git.run("rev-parse", "-q", "--verify", name, env=env, ok=(0, 1, 128))
+            if tip.code == 0 and await self._merging.proven(sha, tip.text):
+                return _short(name), False
         return None, False
 
 

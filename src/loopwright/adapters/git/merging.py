@@ -44,7 +44,7 @@ class Merging:
         self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
     ) -> Candidate:
         """Merge an attempt into the tip; raise `MergeConflict` with what collides."""
-        merged = await self._merged(tip, attempt_sha)
+        merged = await self.merged(tip, attempt_sha)
         tip_tree = await self.tree_of(tip)
         sha = write_commit(
             self._depot,
@@ -63,7 +63,7 @@ class Merging:
         """Merge two trees that both came from a third; raise `MergeConflict`."""
         # Git is told the third by commits that stand for them: naming it outright is younger than git 2.38.
         start = self._stands_for(base)
-        return await self._merged(self._stands_for(ours, start), self._stands_for(theirs, start))
+        return await self.merged(self._stands_for(ours, start), self._stands_for(theirs, start))
 
     def _stands_for(self, tree: str, *parents: str) -> str:
         return write_commit(
@@ -75,7 +75,8 @@ class Merging:
             into=self._depot.source.objects,
         )
 
-    async def _merged(self, ours: str, theirs: str) -> str:
+    async def merged(self, ours: str, theirs: str) -> str:
+        """Return the tree of two commits together; raise `MergeConflict` with what collides."""
         done = await self._git.run(
             "merge-tree",
             "--write-tree",
@@ -89,10 +90,9 @@ class Merging:
             ok=(0, 1),
         )
         tree, *rest = done.out.split(b"\0")
-        merged = tree.decode("ascii")
         if done.code == 1:
-            raise await self._conflict(merged, rest)
-        return merged
+            raise await self._conflict(tree.decode("ascii"), rest)
+        return tree.decode("ascii")
 
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
         """Find the newest first-parent commit since `since` whose trailer names exactly this task.

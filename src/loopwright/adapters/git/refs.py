@@ -36,7 +36,7 @@ class Ref:
 
 
 class Refs:
-    """The refs of one of the user's repositories. Nothing outside our own namespace is ever written."""
+    """The refs of one of the user's repositories. Outside our own namespace only `swap` writes: see `ends`."""
 
     def __init__(self, git: Git, source: Source, failpoint: Failpoint) -> None:
         self._git = git

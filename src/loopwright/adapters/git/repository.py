@@ -13,6 +13,7 @@ from loopwright.adapters.git.borrowed import borrowed
 from loopwright.adapters.git.branches import Branches
 from loopwright.adapters.git.capture import Capture, Label
 from loopwright.adapters.git.depot import Depot
+from loopwright.adapters.git.ends import GitEnds
 from loopwright.adapters.git.environment import own_env, user_env
 from loopwright.adapters.git.files import delete
 from loopwright.adapters.git.history import History
@@ -72,6 +73,7 @@ class GitRepository:
     ) -> None:
         self.git = Git()
         self._project = project_path
+        self.path = project_path
         self._home = home.absolute()
         self._own = self._home / "git" / f"{project_id}.git"
         self._failpoint = failpoint
@@ -282,6 +284,11 @@ class GitRepository:
         goal = target if names.is_sha(target) else await self._resolved(target)
         return await parts.merging.proven(names.sha(sha), goal)
 
+    async def ends(self) -> GitEnds:
+        """Return what brings a plan's work into a branch of the user's."""
+        parts = await self._ready()
+        return GitEnds(self.git, parts.place, parts.depot, parts.merging, parts.refs, self._failpoint)
+
     # --- reading -----------------------------------------------------------------------------------
 
     async def diff_hashes(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
@@ -338,9 +345,9 @@ class GitRepository:
 
     # --- what ended plans leave --------------------------------------------------------------------
 
-    async def leftovers(self, plan_id: str) -> list[Leftover]:
+    async def leftovers(self, plan_id: str, *, into: str | None = None) -> list[Leftover]:
         """Return every ref that a plan has in the user's repository, each with where else its work is."""
-        return await (await self._leftovers()).of_plan(plan_id)
+        return await (await self._leftovers()).of_plan(plan_id, into=into)
 
     async def let_go(self, refs: list[Ref]) -> None:
         """Delete refs of a plan that are still what they were when they were looked at."""

@@ -382,6 +382,37 @@ questions: Final = Table(
     Index(None, "plan_id"),
 )
 
+finishes: Final = Table(
+    "finishes",
+    metadata,
+    _id(),
+    _owner("plan_id", "plans"),
+    _text("how"),
+    _text("state"),
+    _text("actor"),
+    _json("tasks"),
+    _integer("leg"),
+    _integer("fence"),
+    _text("source_sha", null=True),
+    _text("target_sha", null=True),
+    _text("commit_sha", null=True),
+    _text("tree", null=True),
+    _text("verdict_id", null=True),
+    _text("receipt"),
+    _text("receipt_sha256", null=True),
+    _boolean("signed"),
+    _text("request_url", null=True),
+    _integer("request_n", null=True),
+    _text("detail"),
+    _integer("call_failures"),
+    _moment("not_before", null=True),
+    _moment("created_at"),
+    _moment("updated_at"),
+    _moment("finished_at", null=True),
+    Index(None, "plan_id"),
+    Index(None, "state"),
+)
+
 envelopes: Final = Table(
     "envelopes",
     metadata,

@@ -25,6 +25,7 @@ NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
         model.Review: "reviews",
         model.Command: "commands",
         model.Question: "questions",
+        model.Finish: "finishes",
         model.Envelope: "envelopes",
         model.Worker: "workers",
         model.Cursor: "cursors",

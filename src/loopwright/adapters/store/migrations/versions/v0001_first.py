@@ -189,6 +189,39 @@ def upgrade() -> None:
     op.create_index(op.f("ix_plans_project_id_status"), "plans", ["project_id", "status"], unique=False)
     op.create_index(op.f("ix_plans_status"), "plans", ["status"], unique=False)
     op.create_table(
+        "finishes",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("plan_id", TEXT, nullable=False),
+        sa.Column("how", TEXT, nullable=False),
+        sa.Column("state", TEXT, nullable=False),
+        sa.Column("actor", TEXT, nullable=False),
+        sa.Column("tasks", sa.Text(), nullable=False),
+        sa.Column("leg", sa.BigInteger(), nullable=False),
+        sa.Column("fence", sa.BigInteger(), nullable=False),
+        sa.Column("source_sha", TEXT, nullable=True),
+        sa.Column("target_sha", TEXT, nullable=True),
+        sa.Column("commit_sha", TEXT, nullable=True),
+        sa.Column("tree", TEXT, nullable=True),
+        sa.Column("verdict_id", TEXT, nullable=True),
+        sa.Column("receipt", TEXT, nullable=False),
+        sa.Column("receipt_sha256", TEXT, nullable=True),
+        sa.Column("signed", sa.Boolean(), nullable=False),
+        sa.Column("request_url", TEXT, nullable=True),
+        sa.Column("request_n", sa.BigInteger(), nullable=True),
+        sa.Column("detail", TEXT, nullable=False),
+        sa.Column("call_failures", sa.BigInteger(), nullable=False),
+        sa.Column("not_before", MOMENT, nullable=True),
+        sa.Column("created_at", MOMENT, nullable=False),
+        sa.Column("updated_at", MOMENT, nullable=False),
+        sa.Column("finished_at", MOMENT, nullable=True),
+        sa.ForeignKeyConstraint(
+            ["plan_id"], ["plans.id"], name=op.f("fk_finishes_plan_id"), initially="DEFERRED", deferrable=True
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_finishes")),
+    )
+    op.create_index(op.f("ix_finishes_plan_id"), "finishes", ["plan_id"], unique=False)
+    op.create_index(op.f("ix_finishes_state"), "finishes", ["state"], unique=False)
+    op.create_table(
         "questions",
         sa.Column("id", TEXT, nullable=False),
         sa.Column("project_id", TEXT, nullable=False),

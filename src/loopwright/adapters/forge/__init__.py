@@ -1,0 +1,1 @@
+"""`ports.Forge` for GitHub and GitLab, over their HTTP interfaces."""

@@ -1,0 +1,115 @@
+"""Asking a forge over HTTP: its refusals in plain words, its wishes to be left alone for a while honoured."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import httpx
+
+from loopwright.core.errors import Busy, Refused
+
+_TIME_LIMIT_S: Final = 30.0
+_LONGEST_S: Final = 3600.0
+_UNTOLD_S: Final = 60.0
+"""How long to leave a forge alone that asks for it without saying how long: at least a minute, says GitHub."""
+_WORDS: Final = 500
+
+
+class Conflict(Exception):
+    """What should be created is there already, or cannot be; carries the forge's own words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """One repository's interface on a forge."""
+
+    url: str
+    """Without a slash at the end."""
+    forge: str
+    """How people call it."""
+    token: str = field(repr=False)
+    token_from: str
+    """Where the token came from, for messages."""
+    headers: Mapping[str, str] = field(repr=False)
+
+    async def get(self, path: str, **query: str) -> Any:
+        """Ask for something."""
+        return await self._ask("GET", path, params=query)
+
+    async def post(self, path: str, body: Mapping[str, str]) -> Any:
+        """Create something; raise `Conflict` when the forge says that it cannot be, or is there already."""
+        return await self._ask("POST", path, json=dict(body))
+
+    async def _ask(self, method: str, path: str, **more: Any) -> Any:
+        try:
+            # A redirect is not followed: nobody but the host that was meant gets the token.
+            async with httpx.AsyncClient(timeout=_TIME_LIMIT_S, follow_redirects=False) as client:
+                answer = await client.request(method, f"{self.url}{path}", headers=dict(self.headers), **more)
+        except httpx.HTTPError as error:
+            raise Busy(f"{self.forge} cannot be reached at {self.url}: {self._clean(str(error))}") from error
+        if answer.is_success:
+            try:
+                return answer.json()
+            except ValueError as error:
+                raise Refused(
+                    f"{self.url} does not answer like {self.forge}", hint="look at the setting forge.hosts"
+                ) from error
+        raise self._refusal(answer)
+
+    def _refusal(self, answer: httpx.Response) -> Exception:
+        words = self._clean(_message(answer))
+        status, wait = answer.status_code, _wait(answer)
+        if status == 429 or (status == 403 and wait is not None) or status >= 500:
+            told = "asks to be left alone for a while" if status < 500 else f"is in trouble ({status})"
+            after = wait if wait is not None else (_UNTOLD_S if status == 429 else None)
+            return Busy(f"{self.forge} {told}: {words}", after_s=after)
+        match status:
+            case 401:
+                told, hint = "does not know the token", f"put a valid one into {self.token_from}"
+            case 403:
+                told, hint = (
+                    "does not let the token do that",
+                    f"give the one in {self.token_from} the right to it",
+                )
+            case 404:
+                told = "has no such repository, or does not show it to the token"
+                hint = f"look at the remote's address, and at what the token in {self.token_from} may see"
+            case 409 | 422:
+                return Conflict(words)
+            case 301 | 302 | 307 | 308:
+                told, hint = "says that the repository has moved", "put its new address into the git remote"
+            case _:
+                told, hint = f"answered with {status}", "look at its words"
+        return Refused(f"{self.forge} {told}: {words}", hint=hint)
+
+    def _clean(self, text: str) -> str:
+        return "".join(one if one.isprintable() else " " for one in text.replace(self.token, "***"))[:_WORDS]
+
+
+def _message(answer: httpx.Response) -> str:
+    """Return the forge's own words: GitHub and GitLab put them into `message`, with more in `errors`."""
+    try:
+        told = answer.json()
+    except ValueError:
+        return answer.reason_phrase
+    if not isinstance(told, dict):
+        return answer.reason_phrase
+    pieces = [told.get("message") or told.get("error") or answer.reason_phrase]
+    pieces += [_detail(one) for one in told.get("errors") or ()]
+    return "; ".join(", ".join(map(str, one)) if isinstance(one, list) else str(one) for one in pieces)
+
+
+def _detail(one: Any) -> Any:
+    """Return one of GitHub's details: in words, or which field is at fault and how."""
+    return one.get("message") or f"{one.get('field')} {one.get('code')}" if isinstance(one, dict) else one
+
+
+def _wait(answer: httpx.Response) -> float | None:
+    """Return how many seconds the forge wants to be left alone; None when it does not say so."""
+    given = answer.headers.get("retry-after")
+    if given is None and answer.headers.get("x-ratelimit-remaining") == "0":
+        given = answer.headers.get("x-ratelimit-reset", "")
+        if given.isdigit():
+            return min(max(float(given) - time.time(), 1.0), _LONGEST_S)
+    return min(float(given), _LONGEST_S) if given is not None and given.isdigit() else None

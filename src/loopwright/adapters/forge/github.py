@@ -1,0 +1,70 @@
+"""Pull requests on GitHub and GitHub Enterprise Server."""
+
+from typing import Any, Final
+
+from loopwright.adapters.forge.api import Api, Conflict
+from loopwright.adapters.forge.remotes import Remote
+from loopwright.core.errors import Refused
+from loopwright.ports import Request, Wanted
+
+NAME: Final = "GitHub"
+HOST: Final = "github.com"
+TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
+
+
+def api_url(host: str) -> str:
+    """Return where a host's interface is."""
+    return "https://api.github.com" if host == HOST else f"https://{host}/api/v3"
+
+
+class GitHub:
+    """One repository on GitHub."""
+
+    def __init__(self, remote: Remote, url: str, token: str, token_from: str) -> None:
+        self._remote = remote
+        self._api = Api(
+            url=url.rstrip("/"),
+            forge=NAME,
+            token=token,
+            token_from=token_from,
+            headers={
+                "Authorization": f"Bearer {token}",
+                "Accept": "application/vnd.github+json",
+                "X-GitHub-Api-Version": "2022-11-28",
+            },
+        )
+
+    async def request(self, wanted: Wanted) -> Request:
+        """Find the open request of this branch into its base, or create it; called again it finds its own."""
+        known = await self._find(wanted)
+        if known is not None:
+            return _request(known, created=False)
+        body = {"title": wanted.title, "body": wanted.body, "head": wanted.branch, "base": wanted.base}
+        try:
+            return _request(await self._api.post(self._path, body), created=True)
+        except Conflict as conflict:
+            # Somebody may have opened it in this moment.
+            known = await self._find(wanted)
+            if known is not None:
+                return _request(known, created=False)
+            raise Refused(
+                f"GitHub would not open a pull request of {wanted.branch} into {wanted.base}: {conflict}",
+                hint=f"see that the branch {wanted.base} is there, and that it lacks what the other one has",
+            ) from conflict
+
+    async def _find(self, wanted: Wanted) -> Any:
+        head = f"{self._remote.owner}:{wanted.branch}"
+        found = await self._api.get(self._path, state="open", head=head, base=wanted.base)
+        # A forge that does not know a filter answers with everything.
+        mine = [
+            one for one in found if one["head"]["ref"] == wanted.branch and one["base"]["ref"] == wanted.base
+        ]
+        return mine[0] if mine else None
+
+    @property
+    def _path(self) -> str:
+        return f"/repos/{self._remote.path}/pulls"
+
+
+def _request(found: Any, *, created: bool) -> Request:
+    return Request(n=int(found["number"]), url=str(found["html_url"]), created=created)

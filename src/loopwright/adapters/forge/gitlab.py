@@ -1,0 +1,65 @@
+"""Merge requests on GitLab, wherever it is."""
+
+from typing import Any, Final
+from urllib.parse import quote
+
+from loopwright.adapters.forge.api import Api, Conflict
+from loopwright.adapters.forge.remotes import Remote
+from loopwright.core.errors import Refused
+from loopwright.ports import Request, Wanted
+
+NAME: Final = "GitLab"
+HOST: Final = "gitlab.com"
+TOKENS: Final = ("GITLAB_TOKEN",)
+
+
+def api_url(host: str) -> str:
+    """Return where a host's interface is."""
+    return f"https://{host}/api/v4"
+
+
+class GitLab:
+    """One project on GitLab."""
+
+    def __init__(self, remote: Remote, url: str, token: str, token_from: str) -> None:
+        self._path = f"/projects/{quote(remote.path, safe='')}/merge_requests"
+        self._api = Api(
+            url=url.rstrip("/"),
+            forge=NAME,
+            token=token,
+            token_from=token_from,
+            headers={"PRIVATE-TOKEN": token},
+        )
+
+    async def request(self, wanted: Wanted) -> Request:
+        """Find the open request of this branch into its base, or create it; called again it finds its own."""
+        known = await self._find(wanted)
+        if known is not None:
+            return _request(known, created=False)
+        body = {
+            "title": wanted.title,
+            "description": wanted.body,
+            "source_branch": wanted.branch,
+            "target_branch": wanted.base,
+        }
+        try:
+            return _request(await self._api.post(self._path, body), created=True)
+        except Conflict as conflict:
+            # Somebody may have opened it in this moment.
+            known = await self._find(wanted)
+            if known is not None:
+                return _request(known, created=False)
+            raise Refused(
+                f"GitLab would not open a merge request of {wanted.branch} into {wanted.base}: {conflict}",
+                hint=f"see that the branch {wanted.base} is there, and that it lacks what the other one has",
+            ) from conflict
+
+    async def _find(self, wanted: Wanted) -> Any:
+        branches = {"source_branch": wanted.branch, "target_branch": wanted.base}
+        found = await self._api.get(self._path, state="opened", **branches)
+        mine = [one for one in found if all(one[key] == value for key, value in branches.items())]
+        return mine[0] if mine else None
+
+
+def _request(found: Any, *, created: bool) -> Request:
+    return Request(n=int(found["iid"]), url=str(found["web_url"]), created=created)

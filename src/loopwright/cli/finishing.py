@@ -1,0 +1,157 @@
+"""`accept`, and what `run` asks and tells about the end of a plan."""
+
+import asyncio
+import os
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.markup import escape
+
+from loopwright.adapters.git import GitRepository
+from loopwright.adapters.git.environment import user_env
+from loopwright.app import Home, forge, make_worker, make_world
+from loopwright.cli.context import look_settings, open_existing
+from loopwright.cli.drive import log_to
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.looking import find_plan
+from loopwright.cli.output import console, print_json
+from loopwright.config.resolve import Settings
+from loopwright.core.errors import BadConfig, UserError
+from loopwright.core.finishing import LEAVE, PULL_REQUEST, SQUASH
+from loopwright.core.model import CommandState, Finish
+from loopwright.core.states import OPEN_FINISH, FinishState
+from loopwright.engine import commands
+from loopwright.engine.finishes import FinishView, finish_views
+from loopwright.engine.moves import need
+from loopwright.ports import Base
+
+
+def accept(
+    plan: str | None = None,
+    /,
+    *,
+    tasks: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = (),
+    finish: str | None = None,
+    json: bool = False,
+) -> int:
+    """Take a plan's work over: into the base branch or into a pull request, as its setting `finish` says.
+
+    The whole plan goes in when it is VERIFIED. With --tasks only those go in: they are built on the base anew and the
+    complete gate runs on them together; nothing is moved when one of them needs a task that is not among them, when
+    they conflict, or when a check fails. Your checkout is only touched if it has the base branch and is clean.
+
+    Parameters
+    ----------
+    plan
+        Which plan (default: the newest of this repository).
+    tasks
+        Only these tasks, by name; several with commas or spaces between them.
+    finish
+        fast-forward, squash or pull-request, instead of the plan's setting.
+    json
+        Print the answer as JSON.
+    """
+    keys = [key for word in tasks for key in word.split(",") if key]
+    return asyncio.run(_accept(plan, keys, finish, as_json=json))
+
+
+async def _accept(text: str | None, keys: list[str], how: str | None, *, as_json: bool) -> int:
+    from loopwright.cli.control import ask
+
+    settings = look_settings()
+    home = open_existing(settings)
+    log_to(home.root)
+    try:
+        plan = await home.store.read(lambda tx: find_plan(tx, text))
+        answer = await ask(home, "accept", plan.id, {"tasks": keys, "finish": how})
+        if answer.state is CommandState.REFUSED:
+            raise commands.refusal(answer)
+        if not as_json:
+            console().print(escape(answer.result))
+        begun = await home.store.read(lambda tx: tx.find(Finish, plan_id=plan.id, order_by=("-created_at",)))
+        finish = await _until_over(home, settings, begun[0].id)
+        (end,) = [
+            one
+            for one in await home.store.read(lambda tx: finish_views(tx, plan.id, {}))
+            if one.id == finish.id
+        ]
+        done = finish.state is FinishState.FINISHED
+        code = ExitCode.VERIFIED if done else ExitCode.UNFINISHED
+        if as_json:
+            print_json({"command": answer, "finish": end, "exit_code": int(code)})
+        else:
+            print_finish(end)
+        return code
+    finally:
+        await home.store.close()
+
+
+async def _until_over(home: Home, settings: Settings, finish_id: str) -> Finish:
+    """Carry an end of a plan out, or wait for the worker that does."""
+
+    async def row() -> Finish:
+        found: Finish = need(await home.store.read(lambda tx: tx.get(Finish, finish_id)), "the finish")
+        return found
+
+    async def finished() -> bool:
+        return (await row()).state not in OPEN_FINISH
+
+    while not await finished():
+        if not home.membership.acquire({"pid": os.getpid(), "command": "accept"}):
+            await home.store.changed(1.0)
+            continue
+        world = make_world(home, settings, os.environ, slots=1)
+        try:
+            await make_worker(world, only_finish=finish_id).run(finished)
+        finally:
+            home.membership.release()
+    return await row()
+
+
+def print_finish(end: FinishView) -> None:
+    """Say what became of a plan's work, and what to do if that is not what was wanted."""
+    told, _, way = end.detail.partition("\n")
+    out = console()
+    if end.state == FinishState.FINISHED.value:
+        out.print(f"[green]finished[/]: {escape(told)}")
+        return
+    word = "not finished" if end.state == FinishState.REFUSED.value else "finishing"
+    out.print(f"[yellow]{word}[/]: {escape(told or end.how)}")
+    if way:
+        out.print(f"what to do: {escape(way)}")
+
+
+async def check_finish(settings: Settings, repository: GitRepository, start: Base) -> None:
+    """Refuse, before any money is spent, an end that could not be reached."""
+    values = settings.values
+    if values.finish_sign and values.finish != SQUASH:
+        raise BadConfig(
+            f"{settings.origin('finish_sign')}: finish_sign: only finish squash makes a commit that can be signed",
+            hint="set finish to squash, or finish_sign to false",
+        )
+    if values.finish == LEAVE:
+        return
+    ends = await repository.ends()
+    if values.finish == PULL_REQUEST:
+        address = await ends.remote(values.forge.remote)
+        if address is None:
+            raise UserError(
+                f"finish is pull-request, but there is no git remote {values.forge.remote!r}",
+                hint="add it with `git remote add`, or set forge.remote to the one that you mean",
+            )
+        forge(settings, os.environ, address)
+        return
+    if await ends.base_tip(start.ref) is None:
+        raise UserError(
+            f"finish is {values.finish}, but {start.ref} is no branch that could be moved",
+            hint="check a branch out, give one with --base, or set finish to leave",
+        )
+    if values.finish_sign:
+        key = await repository.git.run(
+            "config", "user.signingkey", env=user_env(), ok=(0, 1), cwd=repository.path
+        )
+        if not key.text:
+            raise UserError(
+                "finish_sign is true, but git has no key to sign with",
+                hint="git config --global user.signingkey KEY (and gpg.format ssh for an ssh key)",
+            )

@@ -1,0 +1,11 @@
+"""Fakes of GitHub and GitLab on the loopback interface, for tests of whatever opens pull requests.
+
+They know one repository and one token, keep the requests that are opened in memory, check what the real ones check,
+and play any trouble that they are told to.
+"""
+
+from loopwright.testing.forges.github import FakeGitHub
+from loopwright.testing.forges.gitlab import FakeGitLab
+from loopwright.testing.forges.server import Asked, FakeForge, Opened, Trouble
+
+__all__ = ["Asked", "FakeForge", "FakeGitHub", "FakeGitLab", "Opened", "Trouble"]

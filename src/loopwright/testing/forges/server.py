@@ -1,0 +1,144 @@
+"""What the fakes have in common: a server on the loopback interface, one repository, and trouble on demand."""
+
+import json
+import threading
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
+
+Answer = tuple[int, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A request that somebody opened."""
+
+    n: int
+    title: str
+    body: str
+    branch: str
+    base: str
+    is_open: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """An answer that stands in for the right one; `then_do` does what was asked all the same, before it."""
+
+    status: int
+    message: str = "trouble"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    then_do: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What somebody asked of the server."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    """With names in lower case."""
+    body: Mapping[str, str]
+
+
+class FakeForge:
+    """A forge with one repository, while it is entered as a context."""
+
+    def __init__(
+        self, repository: str, *, token: str = "let-me-in", branches: Set[str] = frozenset()
+    ) -> None:
+        self.repository = repository
+        self.token = token
+        self.branches = set(branches)
+        """The branches that it has; none means that it does not look."""
+        self.opened: list[Opened] = []
+        self.asked: list[Asked] = []
+        self.troubles: list[Trouble | None] = []
+        """Played one after the other, before it behaves; None stands for an answer without trouble."""
+        self._server: ThreadingHTTPServer | None = None
+
+    @property
+    def url(self) -> str:
+        """Where its interface is."""
+        assert self._server is not None, "enter it first"
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def close(self, n: int) -> None:
+        """Close a request, as a person would."""
+        self.opened = [replace(one, is_open=False) if one.n == n else one for one in self.opened]
+
+    def __enter__(self) -> Self:
+        """Begin to answer."""
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                fake._handle(self)
+
+            def do_POST(self) -> None:
+                fake._handle(self)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop answering."""
+        assert self._server is not None
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _handle(self, handler: BaseHTTPRequestHandler) -> None:
+        parts = urlsplit(handler.path)
+        size = int(handler.headers.get("content-length") or 0)
+        asked = Asked(
+            method=handler.command,
+            path=parts.path,
+            query=dict(parse_qsl(parts.query)),
+            headers={name.lower(): value for name, value in handler.headers.items()},
+            body=json.loads(handler.rfile.read(size)) if size else {},
+        )
+        self.asked.append(asked)
+        headers: Mapping[str, str] = {}
+        trouble = self.troubles.pop(0) if self.troubles else None
+        if trouble is not None:
+            if trouble.then_do:
+                self.answer(asked)
+            (status, told), headers = (trouble.status, {"message": trouble.message}), trouble.headers
+        else:
+            status, told = self.answer(asked)
+        text = json.dumps(told).encode()
+        handler.send_response(status)
+        for name, value in {**headers, "Content-Type": "application/json"}.items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(text)))
+        handler.end_headers()
+        handler.wfile.write(text)
+
+    def answer(self, asked: Asked) -> Answer:
+        """Do what was asked, as the real one does."""
+        raise NotImplementedError
+
+    def open(self, *, title: str, body: str, branch: str, base: str) -> Opened:
+        """Take a new request in."""
+        one = Opened(n=len(self.opened) + 1, title=title, body=body, branch=branch, base=base)
+        self.opened.append(one)
+        return one
+
+    def same(self, branch: str, base: str) -> Opened | None:
+        """Return the open request of a branch into a base."""
+        return next((o for o in self.opened if o.is_open and (o.branch, o.base) == (branch, base)), None)
+
+    def has(self, branch: str) -> bool:
+        """Say whether it has a branch, as far as it was told."""
+        return not self.branches or branch in self.branches
