@@ -193,8 +193,11 @@ async def test_a_commit_between_the_first_look_and_the_first_wait_is_not_lost(st
 
 async def test_every_waiting_task_is_woken_by_each_commit(store: Any) -> None:
     woken: list[int] = []
+    begun: list[int] = []
 
     async def wait(n: int) -> None:
+        await store.read(lambda tx: tx.find(Project))  # from here on it is told of every commit
+        begun.append(n)
         for _ in range(3):
             assert await store.changed(1000)
             woken.append(n)
@@ -203,6 +206,7 @@ async def test_every_waiting_task_is_woken_by_each_commit(store: Any) -> None:
         async with anyio.create_task_group() as group:
             for n in range(3):
                 group.start_soon(wait, n)
+            await eventually_async(lambda: len(begun) == 3)
             for commits in range(1, 4):
                 await store.transact("write", lambda tx: tx.append(event()))
                 # At least: a listener that connected anew says so too, because it may have missed something.
