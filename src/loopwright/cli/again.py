@@ -83,4 +83,7 @@ def for_finished(flags: Mapping[str, Any], *, base: str | None, cancelled: bool 
     if not given:
         return f"This plan {was}; --new starts it over."
     verb = "changes" if len(given) == 1 else "change"
-    return f"This plan {was}, so {listed(given)} {verb} nothing; --new starts it over with that."
+    told = f"This plan {was}, so {listed(given)} {verb} nothing; --new starts it over with that."
+    if flags.get("finish") and not cancelled:
+        told += f" `loopwright accept --finish {flags['finish']}` takes its work over."
+    return told

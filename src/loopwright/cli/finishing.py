@@ -8,7 +8,6 @@ from cyclopts import Parameter
 from rich.markup import escape
 
 from loopwright.adapters.git import GitRepository
-from loopwright.adapters.git.environment import user_env
 from loopwright.app import Home, forge, make_worker, make_world
 from loopwright.cli.context import look_settings, open_existing
 from loopwright.cli.drive import log_to
@@ -16,8 +15,8 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.looking import find_plan
 from loopwright.cli.output import console, print_json
 from loopwright.config.resolve import Settings
-from loopwright.core.errors import BadConfig, UserError
-from loopwright.core.finishing import LEAVE, PULL_REQUEST, SQUASH
+from loopwright.core.errors import UserError
+from loopwright.core.finishing import LEAVE, PULL_REQUEST
 from loopwright.core.model import CommandState, Finish
 from loopwright.core.states import OPEN_FINISH, FinishState
 from loopwright.engine import commands
@@ -124,11 +123,6 @@ def print_finish(end: FinishView) -> None:
 async def check_finish(settings: Settings, repository: GitRepository, start: Base) -> None:
     """Refuse, before any money is spent, an end that could not be reached."""
     values = settings.values
-    if values.finish_sign and values.finish != SQUASH:
-        raise BadConfig(
-            f"{settings.origin('finish_sign')}: finish_sign: only finish squash makes a commit that can be signed",
-            hint="set finish to squash, or finish_sign to false",
-        )
     if values.finish == LEAVE:
         return
     ends = await repository.ends()
@@ -140,18 +134,13 @@ async def check_finish(settings: Settings, repository: GitRepository, start: Bas
                 hint="add it with `git remote add`, or set forge.remote to the one that you mean",
             )
         forge(settings, os.environ, address)
-        return
-    if await ends.base_tip(start.ref) is None:
+    elif await ends.base_tip(start.ref) is None:
         raise UserError(
             f"finish is {values.finish}, but {start.ref} is no branch that could be moved",
             hint="check a branch out, give one with --base, or set finish to leave",
         )
-    if values.finish_sign:
-        key = await repository.git.run(
-            "config", "user.signingkey", env=user_env(), ok=(0, 1), cwd=repository.path
+    if values.finish_sign and not await ends.can_sign():
+        raise UserError(
+            "finish_sign is true, but git has no key to sign with",
+            hint="git config --global user.signingkey KEY (and gpg.format ssh for an ssh key)",
         )
-        if not key.text:
-            raise UserError(
-                "finish_sign is true, but git has no key to sign with",
-                hint="git config --global user.signingkey KEY (and gpg.format ssh for an ssh key)",
-            )

@@ -14,6 +14,7 @@ from rich.text import Text
 from loopwright.cli.context import Place, here, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.exits import ExitCode
+from loopwright.cli.finishing import check_finish
 from loopwright.cli.glance import glance_at
 from loopwright.cli.lines import columns, counted, listed, one_line
 from loopwright.cli.output import console, print_json
@@ -32,6 +33,7 @@ from loopwright.cli.starting import project_settings, read_plan, settings_in_che
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
 from loopwright.core.errors import NotARepository
+from loopwright.core.finishing import LEAVE
 from loopwright.engine.submit import evaluate
 from loopwright.ports import PlannedTask, PlannedWork
 
@@ -87,6 +89,8 @@ def _examine(path: Path) -> _Report:
     place = here()
     text, notes = asyncio.run(_project_text(place, path)) if place else (None, _outside())
     settings = settings_for(plan=work, plan_name=path.name, project_text=text)
+    if place is not None and settings.values.finish != LEAVE:
+        asyncio.run(_check_finish(settings, place))
     agents = check_tasks(settings, work, path.name)
     check_fallback(settings)
     check_review(settings)
@@ -113,6 +117,15 @@ async def _project_text(place: Place, plan: Path) -> tuple[str | None, tuple[str
         found = await project_settings(repository, start.sha, place)
     plan_name = relative(plan, place.root)
     return found.text, uncommitted(start, found.file, committed=found.committed, plan=plan_name)
+
+
+async def _check_finish(settings: Settings, place: Place) -> None:
+    with glance_at(place.root) as repository:
+        try:
+            start = await repository.base()
+        except NotARepository:
+            return  # said before
+        await check_finish(settings, repository, start)
 
 
 def _outside() -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from loopwright.cli.rows import Rows, Wrapped
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.ids import short_id
 from loopwright.core.overspent import dollars
-from loopwright.core.states import FinishState
+from loopwright.core.states import OPEN_FINISH, FinishState
 from loopwright.engine.overview import PlanSummary
 from loopwright.engine.views import ANSWERED, PlanView, TaskView
 
@@ -181,6 +181,13 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Gro
         tasks_rows(view, limit=limit),
         Text.from_markup(summary(view)),
     ]
+    if view.finishes and view.finishes[-1].state in OPEN_FINISH:
+        told = view.finishes[-1].detail.partition("\n")[0]
+        parts.append(
+            Text(
+                f"finishing: {view.finishes[-1].how}" + (f" ({one_line(told)})" if told else ""), style="cyan"
+            )
+        )
     if view.questions:
         from loopwright.cli.questions import picture
 

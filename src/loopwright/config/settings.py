@@ -323,7 +323,7 @@ class Values:
     finish_sign: bool = _setting(
         SWITCH,
         default=False,
-        description="Signs the commit of finish squash with your own git signing key.",
+        description="Signs the commits that the end of a plan makes with your own git signing key.",
         machine=True,
     )
     setup: str | None = _setting(

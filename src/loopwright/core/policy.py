@@ -63,7 +63,7 @@ class Policy:
     finish: str = "leave"
     """What becomes of the plan's branch once it is verified: one of `core.finishing.WAYS`."""
     finish_sign: bool = False
-    """The squash commit is signed with the user's own git signing key."""
+    """The commits that its end makes are signed with the user's own git signing key."""
     remote: str = "origin"
     """The git remote that a pull request goes to."""
     setup: str | None = None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from loopwright.core.finishing import FINISH_TRAILER, PULL_REQUEST, RECEIPT_TRAILER, SQUASH, receipt_hash
+from loopwright.core.finishing import FINISH_TRAILER, PULL_REQUEST, RECEIPT_TRAILER, receipt_hash
 from loopwright.core.model import Finish
 from loopwright.core.receipt_facts import Json, finish_asked, verdict_on
 from loopwright.core.states import FinishState, TaskState
@@ -110,7 +110,7 @@ def _commit_differences(one: Mapping[str, Any], name: str, facts: CommitFacts) -
                 found.append(f"the commit of {name} says {facts.trailers.get(key)!r} as {key}, not {value!r}")
     if is_made(one) and one["target_sha"] not in facts.parents:
         found.append(f"the commit of {name} was not made on {one['target_sha']}")
-    if one["how"] == SQUASH and one["signed"] and not facts.signed:
+    if one["signed"] and not facts.signed:
         found.append(f"the commit of {name} has no signature")
     return found
 

@@ -105,7 +105,8 @@ class Outbox:
             "loop": document(loop) if loop else None,
             "tasks": [document(task) for task in tasks],
             "attempts": [document(attempt) for attempt in attempts],
-            "finishes": [document(end) for end in ends],
+            # Their receipts are files of their own.
+            "finishes": [{**document(end), "receipt": f"receipts/{end.id}.json"} for end in ends],
         }
         self._files.put(where, "plans", plan.id, whole)
         for end in ends:

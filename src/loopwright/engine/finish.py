@@ -26,7 +26,7 @@ from loopwright.core.model import Attempt, Finish, Leg, Plan, Project, Role, Tas
 from loopwright.core.policy import GateCommand
 from loopwright.core.receipts import render
 from loopwright.core.retry import backoff
-from loopwright.core.states import OPEN_FINISH, AttemptState, FinishState, TaskState
+from loopwright.core.states import OPEN_FINISH, AttemptState, FinishState, PlanState, TaskState
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.finishes import mine, move_finish
 from loopwright.engine.moves import need
@@ -213,7 +213,7 @@ class FinishLeg:
 
         draft = await commit()
         record_id = await self._gated(work, draft, tree, tip, interrupt)
-        sign = plan.policy.finish_sign and finish.how == finishing.SQUASH
+        sign = plan.policy.finish_sign
         made = await commit(sign=True) if sign else draft
         return await self._landing(
             work,
@@ -222,7 +222,8 @@ class FinishLeg:
             commit_sha=made,
             tree=tree,
             verdict_id=record_id,
-            signed=sign,
+            # The result itself was made without a key.
+            signed=sign and (made != source or not work.whole),
         )
 
     async def _source(self, work: _Work, tip: str) -> tuple[str, str]:
@@ -242,7 +243,9 @@ class FinishLeg:
             )
             if task.landed_sha is not None
         ]
-        built = await work.ends.picked(tip, picks, at=work.finish.created_at)
+        # Of a squash only the tree of these remains.
+        sign = work.plan.policy.finish_sign and work.finish.how != finishing.SQUASH
+        built = await work.ends.picked(tip, picks, at=work.finish.created_at, sign=sign)
         return built.sha, built.tree
 
     async def _gated(
@@ -314,18 +317,19 @@ class FinishLeg:
 
     async def _pushable(self, work: _Work, branch: str, interrupt: asyncio.Event) -> Finish:
         """Write down which commit is pushed: the verified result as it is, or the chosen tasks after a gate."""
-        if work.whole:
-            sha = need(work.plan.result_sha, "a result")
-            tree = await work.repository.tree_of(sha)
-            record_id = await self._gated(work, sha, tree, work.plan.base_sha, interrupt)
-            tip = work.plan.base_sha
-        else:
-            tip = work.plan.base_sha
-            sha, tree = await self._source(work, tip)
-            record_id = await self._gated(work, sha, tree, tip, interrupt)
+        tip = work.plan.base_sha
+        sha, tree = await self._source(work, tip)
+        record_id = await self._gated(work, sha, tree, tip, interrupt)
+        if not work.whole:
             await work.ends.keep(branch, sha)
         return await self._landing(
-            work, source_sha=sha, target_sha=tip, commit_sha=sha, tree=tree, verdict_id=record_id
+            work,
+            source_sha=sha,
+            target_sha=tip,
+            commit_sha=sha,
+            tree=tree,
+            verdict_id=record_id,
+            signed=work.plan.policy.finish_sign and not work.whole,
         )
 
     def _still_mine(self, tx: Tx) -> None:
@@ -353,12 +357,16 @@ class FinishLeg:
 
     async def _landing(self, work: _Work, **facts: Any) -> Finish:
         about = {"commit": facts["commit_sha"], "tree": facts["tree"], "base": facts["target_sha"]}
-        return await self._world.store.transact(
-            "finish.landing",
-            lambda tx: move_finish(
+
+        def landing(tx: Tx) -> Finish:
+            plan: Plan = need(tx.get(Plan, work.plan.id), "the plan")
+            if work.whole and (plan.status, plan.result_sha) != (PlanState.VERIFIED, work.plan.result_sha):
+                raise Refused("the plan has more to do by now", hint="wait until it is verified again")
+            return move_finish(
                 tx, work.finish, FinishState.LANDING, fence=self._leg.fence, about=about, **facts
-            ),
-        )
+            )
+
+        return await self._world.store.transact("finish.landing", landing)
 
     async def _check_again(self, finish: Finish) -> Finish:
         return await self._world.store.transact(

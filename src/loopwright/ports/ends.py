@@ -37,7 +37,10 @@ class Ends(Protocol):
     ) -> str:
         """Write a commit into the user's repository, signed with the user's own key if asked; no ref moves."""
 
-    async def picked(self, target: str, picks: Sequence[Pick], *, at: datetime) -> Built:
+    async def can_sign(self) -> bool:
+        """Say whether git knows a key of the user's to sign with."""
+
+    async def picked(self, target: str, picks: Sequence[Pick], *, at: datetime, sign: bool = False) -> Built:
         """Build the changes of some commits on another base, one after the other; raise `MergeConflict`."""
 
     async def text(self, sha: str) -> str:

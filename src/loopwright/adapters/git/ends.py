@@ -107,7 +107,12 @@ class GitEnds:
             ) from failed
         return done.text
 
-    async def picked(self, target: str, picks: Sequence[Pick], *, at: datetime) -> Built:
+    async def can_sign(self) -> bool:
+        """Say whether git knows a key of the user's to sign with."""
+        env = self._place.source.env()
+        return bool((await self._git.run("config", "user.signingkey", env=env, ok=(0, 1))).text)
+
+    async def picked(self, target: str, picks: Sequence[Pick], *, at: datetime, sign: bool = False) -> Built:
         """Build the changes of some commits on another base, one after the other; raise `MergeConflict`."""
         tip, tree = names.sha(target), await self._merging.tree_of(target)
         into = self._depot.source.objects
@@ -121,7 +126,7 @@ class GitEnds:
             after = bare(await self._merging.tree_of(pick.sha), before)
             tree = await self._merging.merged(bare(tree, before), after)
             if tree != await self._merging.tree_of(tip):
-                tip = await self.commit(tree, parents=(tip,), message=pick.message, at=at)
+                tip = await self.commit(tree, parents=(tip,), message=pick.message, at=at, sign=sign)
         return Built(sha=tip, tree=tree)
 
     async def text(self, sha: str) -> str:

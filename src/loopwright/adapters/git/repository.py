@@ -73,7 +73,6 @@ class GitRepository:
     ) -> None:
         self.git = Git()
         self._project = project_path
-        self.path = project_path
         self._home = home.absolute()
         self._own = self._home / "git" / f"{project_id}.git"
         self._failpoint = failpoint
