@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long test-agents simulate simulate-bugs bench coverage check format docs agents-table capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long test-agents simulate simulate-bugs bench coverage check format docs agents-table trust-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -68,6 +68,10 @@ docs: $(DEV) ## Make the pages that are made from the code
 
 agents-table: $(DEV) ## Run the conformance suite and write down which adapter keeps what, into docs/agents.md
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 tests/contracts/agents/test_conformance.py --agents-table docs/agents.json
+	@$(BIN)/python scripts/render_docs.py
+
+trust-table: $(DEV) ## Run the liar's suite and write down what came of each behaviour, into docs/trust.md
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 tests/trust/test_liars.py --trust-table docs/trust.json
 	@$(BIN)/python scripts/render_docs.py
 
 capabilities: $(DEV) ## Show which capability is proven by which tests

@@ -37,7 +37,7 @@ from loopwright.ports import (
 
 HOST = "host-bench"
 GATE = GateCommand(name="whole", command="true", timeout_s=60)
-NOTHING = Tripwire(head="", refs={}, status={}, config="")
+NOTHING = Tripwire(head="", refs={}, status={}, config={})
 
 
 class InstantKeepers:

@@ -25,6 +25,7 @@ PRICES_BEGIN, PRICES_END = "<!-- prices: begin -->", "<!-- prices: end -->"
 PROMISES_BEGIN, PROMISES_END = "<!-- promises: begin -->", "<!-- promises: end -->"
 _PROMISED = ("invariants", "dialogue", "money")
 FAULTS_BEGIN, FAULTS_END = "<!-- faults: begin -->", "<!-- faults: end -->"
+TRUST_BEGIN, TRUST_END = "<!-- behaviours: begin -->", "<!-- behaviours: end -->"
 AGENTS_BEGIN, AGENTS_END = "<!-- agents: begin -->", "<!-- agents: end -->"
 
 ABOUT: Mapping[str, str] = {
@@ -308,12 +309,29 @@ def agents_page(root: Path = ROOT) -> str:
     return between(text, AGENTS_BEGIN, AGENTS_END, agents_table(seen))
 
 
+def trust_table(seen: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what came of each behaviour of an agent, from what the liar's suite wrote down."""
+    lines = ["| the agent | what came of it | outcome | what caught it |", "|---|---|---|---|"]
+    for one in seen.values():
+        ends = ", then ".join("landed" if end is None else f"`{end}`" for end in one["ends"])
+        lines.append(f"| {one['says']} | {ends} | `{one['outcome']}` | {one['caught']} |")
+    return "\n".join(lines)
+
+
+def trust_page(root: Path = ROOT) -> str:
+    """Return docs/trust.md with its table made anew."""
+    seen = json.loads((root / "docs/trust.json").read_text(encoding="utf-8"))
+    text = (root / "docs/trust.md").read_text(encoding="utf-8")
+    return between(text, TRUST_BEGIN, TRUST_END, trust_table(seen))
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/states.md": states_page,
     "docs/failures.md": failures_page,
     "docs/errors.md": errors_page,
     "docs/exit-codes.md": exits_page,
     "docs/agents.md": agents_page,
+    "docs/trust.md": trust_page,
     "docs/cost.md": cost_page,
     "docs/simulation.md": simulation_page,
     "README.md": lambda: readme((ROOT / "README.md").read_text(encoding="utf-8")),

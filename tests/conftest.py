@@ -10,6 +10,7 @@ pytest_plugins = [
     "tests.order_plugin",
     "tests.postgres",
     "tests.serial_plugin",
+    "tests.trust_table_plugin",
 ]
 
 

@@ -250,7 +250,7 @@ class SimRepository:
 
     async def tripwire(self) -> Tripwire:
         await self._do("tripwire")
-        return Tripwire(head="main", refs={}, status={}, config="")
+        return Tripwire(head="main", refs={}, status={}, config={})
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
         return ()

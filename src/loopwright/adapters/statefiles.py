@@ -13,6 +13,7 @@ from loopwright.core.errors import BadId
 from loopwright.core.model import RecordedEvent
 
 FOLDER = ".loopwright"
+_TAIL = 1_000_000
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _SUFFIX = re.compile(r"\.[a-z]{1,5}")
 
@@ -42,10 +43,11 @@ class ProjectStateFiles:
         folder.mkdir(exist_ok=True)
         for day, group in groupby(events, key=lambda event: event.at.date().isoformat()):
             path = folder / f"events-{day}.jsonl"
-            last = _last_number(path)
+            mine = list(group)
+            last = _last_number(path, {event.n: event.id for event in mine})
             lines = [
                 json.dumps(document(event), sort_keys=True, ensure_ascii=False) + "\n"
-                for event in group
+                for event in mine
                 if event.n > last
             ]
             if lines:
@@ -76,16 +78,31 @@ def _replace(path: Path, text: str, *, durably: bool = True) -> None:
     draft.replace(path)
 
 
-def _last_number(path: Path) -> int:
-    """Return the number of the last whole event in a file; a half line at the end is cut off."""
+def _last_number(path: Path, coming: Mapping[int, str]) -> int:
+    """Return the number of the last event in a file before or among those that are coming; half a line is cut off.
+
+    Whoever works in the checkout can add lines of their own. They neither hold ours up nor are they taken for ours.
+    """
     if not path.exists():
         return 0
     with path.open("rb+") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - 1_000_000))
+        file.seek(max(0, size - _TAIL))
         tail = file.read()
         whole = tail[: tail.rfind(b"\n") + 1]
         if len(whole) < len(tail):
             file.truncate(size - (len(tail) - len(whole)))
-    lines = whole.splitlines()
-    return int(json.loads(lines[-1])["n"]) if lines else 0
+    numbers = [number for number in map(_number, reversed(whole.splitlines())) if number is not None]
+    for n, its_id in numbers:
+        if n < min(coming) or coming.get(n) == its_id:
+            return n
+    # Only later ones: a whole file of them is none of ours; before the end of a long one, ours were written already.
+    return numbers[0][0] if numbers and size > _TAIL else 0
+
+
+def _number(line: bytes) -> tuple[int, str] | None:
+    try:
+        found = json.loads(line)
+        return int(found["n"]), str(found["id"])
+    except (ValueError, KeyError, TypeError):
+        return None

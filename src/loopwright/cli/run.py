@@ -268,7 +268,8 @@ def closing(view: PlanView, *, as_json: bool) -> None:
     if view.reason and view.status != "VERIFIED":
         out.print(f"why: {escape(view.reason)}")
     receipt = _receipt(view)
-    if receipt.exists():
+    # Of a plan that goes on there is none: what lies there is an older one, or not ours.
+    if view.status in ENDED_PLAN and receipt.exists():
         out.print(f"receipt: {escape(os.path.relpath(receipt))}")
     for end in view.finishes:
         print_finish(end)

@@ -64,7 +64,7 @@ from loopwright.engine.slots import AgentSlots, Slot
 from loopwright.engine.spending import SpendingWatch
 from loopwright.engine.surroundings import files_to_copy, free_port_base
 from loopwright.engine.tidy import tidy_attempt
-from loopwright.engine.tripwire import look_again
+from loopwright.engine.tripwire import look_again, watch
 from loopwright.engine.world import World
 from loopwright.ports import Repository, Tx
 
@@ -310,13 +310,13 @@ class AttemptLeg:
             return False
         run = started.run
         repository = self._repository(rows)
-        before = await repository.tripwire()
+        before, spec = await watch(world, repository, run, started.spec)
         spending = SpendingWatch(world, run, rows.plan.policy.prices)
         try:
             ended = await drive_agent(
                 world.keepers,
                 agent,
-                started.spec,
+                spec,
                 request=started.request,
                 before=started.before,
                 interrupt=interrupt,
@@ -327,9 +327,9 @@ class AttemptLeg:
             await self._close_account(rows, run, ended)
             self._release_slot()
             await world.keepers.sweep(run.id)
-            strays = await look_again(world, repository, before, plan=rows.plan, attempt=attempt, run=run)
+            strayed = await look_again(world, repository, before, rows, run, again=self._leg.n > 1)
             asked = () if self._reviews else asked_of(world, started.spec, ended.result)
-            return await self._after_agent(rows, run, ended, strays, asked)
+            return await self._after_agent(rows, run, ended, strayed, asked)
         finally:
             spending.forget()
 
@@ -361,7 +361,7 @@ class AttemptLeg:
         return await self._world.store.transact("run.next", create)
 
     async def _after_agent(
-        self, rows: Rows, run: Run, ended: Ended, strays: tuple[str, ...], asked: tuple[Asking, ...]
+        self, rows: Rows, run: Run, ended: Ended, strayed: str, asked: tuple[Asking, ...]
     ) -> bool:
         """Save the work whatever happened, then decide which way the attempt goes."""
         saved: dict[str, Any] = {}
@@ -378,6 +378,10 @@ class AttemptLeg:
         # "asked" without an interrupt of ours: a worker ended its agents in a hurry, before it could write it down.
         if ended.interrupted or (ended.exit.ended_by == "asked" and not (result and result.claimed)):
             return await self._interrupted(rows, run, ended, saved)
+        if strayed and not (result is not None and result.failure and RULES[result.failure].parks):
+            failed = Failed(failure=Failure.STRAY_WRITE, detail=strayed)
+            await self._fail(rows, failed, counts=True, run=run, ended=ended, **saved)
+            return True
         if asked:
             return await self._ask(rows, run, ended, asked, saved)
         if result is not None and result.claimed:
@@ -391,7 +395,6 @@ class AttemptLeg:
                     rows.attempt,
                     AttemptState.CHECKING,
                     fence=self._leg.fence,
-                    about={"strays": len(strays)},
                     **saved,
                 )
                 end_run(tx, run, RunState.COMPLETE, ended)

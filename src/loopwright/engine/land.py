@@ -19,6 +19,7 @@ from loopwright.core.verdicts import evidence, missing_program, task_outcome
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.collisions import told_of_conflict, told_of_red
+from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, trailers
 from loopwright.engine.pinning import pin
@@ -91,6 +92,11 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         told = f"It changes the same places as work that landed meanwhile: {', '.join(conflict.paths)}"
         seen = await told_of_conflict(landing.world, landing.repository, landing.plan, attempt, tip, conflict)
         await _reject(landing, Failure.CONFLICT, told, evidence=seen)
+        return None
+    if outside := await leading_out(landing.repository, landing.task, candidate):
+        told = f"It adds a link that leads out of the project: {'; '.join(outside[:5])}"
+        way = "Nobody else has what is behind it: put the file itself there. One that is meant belongs into the scope."
+        await _reject(landing, Failure.GATE, told, evidence=f"{told}\n{way}")
         return None
     pinning = await pin(landing.repository, landing.project, landing.plan, landing.task, candidate)
     facts = pinning.facts

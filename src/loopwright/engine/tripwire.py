@@ -1,29 +1,87 @@
-"""Notices when the user's own checkout changed while an agent ran, and keeps the evidence."""
+"""Notices when the user's own checkout changed while an agent ran, keeps the evidence, and says whose doing it was.
 
+A person may well work in their checkout meanwhile, and nothing tells who wrote a file. So an agent answers for a
+change only when nothing kept it out of the checkout and its own transcript names that folder. All else is reported.
+"""
+
+import json
 import logging
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Final
 
+from loopwright.core.containment import Containment
 from loopwright.core.events import happened
-from loopwright.core.model import Attempt, Plan, Run
+from loopwright.core.model import Attempt, Project, Run
+from loopwright.engine.agent_runs import Rows
 from loopwright.engine.moves import MACHINE
 from loopwright.engine.world import World
-from loopwright.ports import Repository, Tripwire, Tx
+from loopwright.ports import Repository, RunSpec, Tripwire, Tx
 
 log = logging.getLogger(__name__)
 
+_FINGERPRINT: Final = "checkout.json"
+_SHOWN: Final = 5
+_MOST: Final = 50
+
+_WHOSE: Final[Mapping[str, str]] = {
+    "agent": "the agent's own transcript names your checkout",
+    "unknown": "nothing shows that it was the agent",
+    "contained": "the agent's sandbox keeps it out of there",
+}
+
+
+async def watch(world: World, repository: Repository, run: Run, spec: RunSpec) -> tuple[Tripwire, RunSpec]:
+    """Take the fingerprint of the checkout, or find the one that was taken when the run began.
+
+    It lies with the run's files, so that whoever adopts the run misses nothing that happened before.
+    """
+    kept = world.paths.run(run.id) / _FINGERPRINT
+    if kept.is_file():
+        return Tripwire(**json.loads(kept.read_text(encoding="utf-8"))), spec
+    taken = await repository.tripwire()
+    return taken, replace(spec, files={**spec.files, _FINGERPRINT: json.dumps(asdict(taken))})
+
 
 async def look_again(
-    world: World, repository: Repository, before: Tripwire, *, plan: Plan, attempt: Attempt, run: Run
-) -> tuple[str, ...]:
-    """Compare the checkout with how it was; record and return what differs.
+    world: World,
+    repository: Repository,
+    before: Tripwire,
+    rows: Rows,
+    run: Run,
+    *,
+    again: bool,
+) -> str:
+    """Compare the checkout with how it was, and record what differs; return why the attempt cannot stand, if so.
 
-    A person may well edit their own checkout meanwhile, so a difference is reported, not punished.
+    An earlier run of the attempt may have been at fault already, where this one goes on with its work `again`.
     """
-    strays = repository.stray(before, await repository.tripwire())
+    strayed = await _compare(world, repository, before, rows, run)
+    if not strayed and again:
+        strayed = await world.store.read(lambda tx: _earlier(tx, rows.attempt))
+    return strayed
+
+
+def _earlier(tx: Tx, attempt: Attempt) -> str:
+    events = tx.events(plan=attempt.plan_id, task=attempt.task_id, types=("checkout_changed",))
+    found = [one for one in events if one.attempt == attempt.id and one.payload.get("whose") == "agent"]
+    return _told(found[-1].payload["changes"], found[-1].payload["undo"]) if found else ""
+
+
+async def _compare(world: World, repository: Repository, before: Tripwire, rows: Rows, run: Run) -> str:
+    project, plan, attempt = rows.project, rows.plan, rows.attempt
+    after = await repository.tripwire()
+    strays = repository.stray(before, after)
     if not strays:
-        return ()
+        return ""
     patch = world.paths.kept_patches() / f"{run.id}.patch"
-    kept = await repository.stray_patch(patch)
-    why = "; ".join(strays[:5]) + (" …" if len(strays) > 5 else "") + (f" (kept in {patch})" if kept else "")
+    kept = await repository.stray_patch(patch, before, after)
+    whose = await _whose(world, project, run)
+    undo = undoing(before, after, checkout=project.path, patch=patch if kept else None)
+    named = "; ".join(strays[:_SHOWN]) + (" …" if len(strays) > _SHOWN else "")
+    why = f"{named} ({_WHOSE[whose]}" + (f"; kept in {patch})" if kept else ")")
     log.warning("your checkout changed while an agent was running", extra={"why": why})
 
     def record(tx: Tx) -> None:
@@ -34,10 +92,55 @@ async def look_again(
                 plan=plan,
                 attempt=attempt,
                 run=run,
-                changes=list(strays[:50]),
+                changes=list(strays[:_MOST]),
+                whose=whose,
                 patch=str(patch.relative_to(world.paths.root)) if kept else None,
+                undo=list(undo[:_MOST]),
             )
         )
 
     await world.store.transact("checkout.changed", record)
-    return strays
+    return _told(strays, undo) if whose == "agent" else ""
+
+
+def _told(changes: Sequence[str], undo: Sequence[str]) -> str:
+    named = "; ".join(changes[:_SHOWN]) + (" …" if len(changes) > _SHOWN else "")
+    steps = ("To undo it, once you have looked at it:", *undo[:_MOST]) if undo else ()
+    return "\n".join((f"It changed your checkout: {named}", *steps))
+
+
+async def _whose(world: World, project: Project, run: Run) -> str:
+    """Say whose doing a change is, as far as anything tells."""
+    if run.sandbox not in (None, Containment.NONE.value):
+        return "contained"
+    names = {project.path, str(Path(project.path).resolve())}
+    spelled = {*names, *(json.dumps(name)[1:-1] for name in names)}
+    # The home may lie inside of the checkout, and every agent names its workspace.
+    own = {str(world.paths.root), str(world.paths.root.resolve())}
+    async for line in world.keepers.follow(world.paths.run(run.id)):
+        text = line.text
+        for folder in own:
+            text = text.replace(folder, "")
+        if any(name in text for name in spelled):
+            return "agent"
+    return "unknown"
+
+
+def undoing(before: Tripwire, after: Tripwire, *, checkout: str, patch: Path | None) -> tuple[str, ...]:
+    """Return the commands that put the user's refs and files back; they are for a person to run, never for us."""
+    git = f"git -C {shlex.quote(checkout)}"
+    steps = []
+    for name in sorted(before.refs.keys() | after.refs.keys()):
+        old, new = before.refs.get(name), after.refs.get(name)
+        if old == new:
+            continue
+        # With what it is expected to be, so that nothing newer is ever lost by it.
+        ref = shlex.quote(name)
+        steps.append(
+            f"{git} update-ref -d {ref} {new}"
+            if old is None
+            else f"{git} update-ref {ref} {old} {new or '0' * len(old)}"
+        )
+    if patch is not None:
+        steps.append(f"{git} apply --reverse {shlex.quote(str(patch))}")
+    return tuple(steps)

@@ -113,7 +113,8 @@ class Tripwire:
     refs: Mapping[str, str]
     status: Mapping[str, str]
     """Changed and untracked paths with a hash of their content."""
-    config: str
+    config: Mapping[str, str]
+    """Configuration files and hooks of the repository with a hash of their content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,8 +224,8 @@ class Repository(Protocol):
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
         """Say in plain words what differs between two fingerprints."""
 
-    async def stray_patch(self, dest: Path) -> bool:
-        """Save the checkout's uncommitted differences as a patch; False when there are none."""
+    async def stray_patch(self, dest: Path, before: Tripwire, after: Tripwire) -> bool:
+        """Save the files that changed between two fingerprints as a patch; False when there are none."""
 
     async def remove_workspace(self, path: Path) -> None:
         """Delete a workspace or gate tree of ours; refuses any path that is not one."""

@@ -1,7 +1,5 @@
 """Projects in which something goes wrong on purpose."""
 
-import fcntl
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from tests.acceptance.cli.program import executable
 from tests.acceptance.faults.record import Record
 from tests.acceptance.sandbox import COST, Sandbox, task
 from tests.loaded import Said
+from tests.once import once
 
 ESCAPE = "../../../$(touch pwned)"
 """A task's id that would do harm as a path or as a part of a command."""
@@ -32,18 +31,8 @@ def sandbox(tmp_path: Path) -> Sandbox:
 
 
 def _once(factory: pytest.TempPathFactory, name: str, carry_out: Callable[[Sandbox], Said]) -> Record:
-    """Carry a plan out once for all parallel test processes: it takes many seconds, and they only look."""
-    parallel = factory.getbasetemp().name.startswith("popen-")
-    shared = factory.getbasetemp().parent if parallel else factory.getbasetemp()
-    place, said = shared / name, shared / f"{name}.json"
-    with (shared / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not said.exists():
-            place.mkdir()
-            sandbox = Sandbox(place)
-            done = carry_out(sandbox)
-            said.write_text(json.dumps({"code": done.code, "out": done.out, "err": done.err}))
-    return Record(place / "greeter", home=place / "home", said=Said(**json.loads(said.read_text())))
+    place, said = once(factory, name, lambda place: carry_out(Sandbox(place)))
+    return Record(place / "greeter", home=place / "home", said=said)
 
 
 def _right(name: str) -> dict[str, Any]:

@@ -87,21 +87,25 @@ def test_our_own_folder_never_shows_even_when_the_agent_writes_into_it(shop: Wor
     assert shop.git("diff", "--name-only", plan.base_sha, plan.branch).split() == ["one"]
 
 
-def test_an_agent_that_reaches_into_your_checkout_is_noticed(shop: Workshop) -> None:
-    stray = [
-        {"write": str(shop.repository / "greet.txt"), "text": "hello from outside\n"},
-        {"run": f"git -C {shop.repository} branch stray"},
-    ]
-    shop.play({"one": [[*stray, {"write": "one", "text": "1\n"}]]})
-    said = shop.run(shop.plan("stray", [task("one", "test -s one")]))
-    assert said.code == 0, said.out + said.err
+def test_a_person_who_works_in_their_checkout_meanwhile_is_told_and_no_agent_is_blamed(
+    shop: Workshop,
+) -> None:
+    mine = shop.gate("mine")
+    shop.play({"one": [[mine.step, {"write": "one", "text": "1\n"}]]})
+    going = shop.start("run", str(shop.plan("mine", [task("one", "test -s one")])))
+    shop.until_started("one")
+    (shop.repository / "greet.txt").write_text("hello from the person\n")
+    shop.git("branch", "mine")
+    mine.let_go()
+    assert going.end() == 0, going.out
     (event,) = shop.events("checkout_changed")
-    assert event.importance == "high"
+    assert (event.importance, event.payload["whose"]) == ("high", "unknown")
     branch, file = event.payload["changes"]
-    assert branch.startswith("refs/heads/stray was created")
+    assert branch.startswith("refs/heads/mine was created")
     assert file == "greet.txt was changed"
-    assert "+hello from outside" in (shop.home / event.payload["patch"]).read_text()
-    assert "note: your checkout changed while an agent was running" in said.out
+    assert "+hello from the person" in (shop.home / event.payload["patch"]).read_text()
+    assert "note: your checkout changed while an agent was running" in going.out
+    assert "nothing shows that it was the agent" in " ".join(going.out.split())
 
 
 def test_a_check_whose_program_is_missing_is_left_to_the_person_and_judged_anew_once_it_is_there(

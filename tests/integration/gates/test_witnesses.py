@@ -116,6 +116,7 @@ def pytest_runtest_logreport(report):
     report.outcome = "passed"
 """
 NO_ASSERTS = "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\n"
+NO_FUNCTIONS = "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n"
 LIES = {
     "turns reports green": ({"conftest_py": GREEN}, CANARY),
     "ends the process": ({"conftest_py": "import os\ndef pytest_sessionfinish(): os._exit(0)\n"}, NO_END),
@@ -126,6 +127,10 @@ LIES = {
     "empties the collection": ({"pytest_ini": "[pytest]\npython_files = no.py\n"}, NOTHING),
     "switches the asserts of unittest off": (
         {"app_py": NO_ASSERTS, "test_it_py": "import app\ndef test_it(): pass\n"},
+        CANARY,
+    ),
+    "runs no test function": (
+        {"app_py": NO_FUNCTIONS, "test_it_py": "import app\ndef test_bad(): assert 0\n"},
         CANARY,
     ),
 }

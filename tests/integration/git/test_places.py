@@ -115,8 +115,9 @@ async def test_a_bare_repository(make_world: Callable[..., World], tmp_path: Pat
     assert (base.ref, base.dirty) == ("trunk", ())
     before = await world.repository.tripwire()
     await whole_way(world)
-    assert await world.repository.tripwire() == before
-    assert not await world.repository.stray_patch(tmp_path / "patch")
+    after = await world.repository.tripwire()
+    assert after == before
+    assert not await world.repository.stray_patch(tmp_path / "patch", before, after)
 
 
 async def test_a_repository_with_sha256_ids(make_world: Callable[..., World], tmp_path: Path) -> None:

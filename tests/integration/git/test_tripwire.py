@@ -92,7 +92,9 @@ async def test_it_is_cheap_with_many_and_large_files(world: World) -> None:
 async def test_changes_in_the_checkout_can_be_saved_as_a_patch(world: World, tmp_path: Path) -> None:
     clean = tmp_path / "clean"
     sh(tmp_path, "git", "clone", "-q", str(world.user), "clean")
-    assert not await world.repository.stray_patch(tmp_path / "patch")
+    (world.user / "mine.txt").write_text("of the person, before any agent ran\n")
+    clear = await world.repository.tripwire()
+    assert not await world.repository.stray_patch(tmp_path / "patch", clear, clear)
     write(
         world.user, {"app.py": "stray\n", "new/file": "stray\n", ".loopwright/x": "ours", "a.log": "ignored"}
     )
@@ -100,7 +102,7 @@ async def test_changes_in_the_checkout_can_be_saved_as_a_patch(world: World, tmp
     before = await world.repository.tripwire()
     index = (world.user / ".git/index").read_bytes()
     objects = set((world.user / ".git/objects").rglob("*"))
-    assert await world.repository.stray_patch(tmp_path / "out" / "patch")
+    assert await world.repository.stray_patch(tmp_path / "out" / "patch", clear, before)
     assert (world.user / ".git/index").read_bytes() == index
     assert set((world.user / ".git/objects").rglob("*")) == objects
     assert await world.repository.tripwire() == before
@@ -109,3 +111,4 @@ async def test_changes_in_the_checkout_can_be_saved_as_a_patch(world: World, tmp
     assert (clean / "new/file").read_text() == "stray\n"
     assert (clean / "binary").read_bytes() == bytes(range(256))
     assert not (clean / ".loopwright").exists()
+    assert not (clean / "mine.txt").exists(), "what was changed before is nobody's stray"

@@ -49,7 +49,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18','db7bac4214a5f630728036af0c7bfed3319ffc730135af04e3038adb7c9e8cec');
+INSERT INTO "chains" VALUES('plan_94df059f-47e0-4a3e-8b81-10b307ca455d','5be3456fddc199a35a3bfe5172f5149908b19077c508e614af59e5a22b53261c');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -111,9 +111,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_1c2cb206-5a99-4617-8ece-ee2881e28e19',NULL,NULL,'plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:14:16.865279Z','test','normal','{}','','c430131c7a5629e763a6c1254789c5c8fab9d28e7d77b82678fcaa36f28ecd58');
-INSERT INTO "events" VALUES(2,'evt_2c63b4c6-0c1a-4767-b091-d3ea246d7c9a',NULL,NULL,'plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:14:16.865279Z','test','normal','{}','c430131c7a5629e763a6c1254789c5c8fab9d28e7d77b82678fcaa36f28ecd58','6951a94bb77ca3d63716ef0cf96bf2375d446ddc4ee1891428687ff33a6491a8');
-INSERT INTO "events" VALUES(3,'evt_07db3b48-ade6-4253-b5b1-f983a359b3d4',NULL,NULL,'plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:14:16.865279Z','test','normal','{}','6951a94bb77ca3d63716ef0cf96bf2375d446ddc4ee1891428687ff33a6491a8','db7bac4214a5f630728036af0c7bfed3319ffc730135af04e3038adb7c9e8cec');
+INSERT INTO "events" VALUES(1,'evt_debee017-2481-4559-aafb-8bd8101be593',NULL,NULL,'plan_94df059f-47e0-4a3e-8b81-10b307ca455d',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:24:54.111145Z','test','normal','{}','','1409b7dd993b70e332b5996e52c57b618e12a6179ebc65c7f07ba832d563a817');
+INSERT INTO "events" VALUES(2,'evt_9038ed3c-43bf-4298-91dc-34071c9f7de0',NULL,NULL,'plan_94df059f-47e0-4a3e-8b81-10b307ca455d',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:24:54.111145Z','test','normal','{}','1409b7dd993b70e332b5996e52c57b618e12a6179ebc65c7f07ba832d563a817','2c8f973fcc7db842159f1550f9689162d105472ee8f1269ec270f841e48689c5');
+INSERT INTO "events" VALUES(3,'evt_bb262575-3f66-410a-a738-6fe48f387e9f',NULL,NULL,'plan_94df059f-47e0-4a3e-8b81-10b307ca455d',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:24:54.111145Z','test','normal','{}','2c8f973fcc7db842159f1550f9689162d105472ee8f1269ec270f841e48689c5','5be3456fddc199a35a3bfe5172f5149908b19077c508e614af59e5a22b53261c');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -158,7 +158,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_e7a16dfa-2eeb-4e32-970c-d23a3cb68e14','proj_50c188d1-a9b2-4615-81c0-1e66c55ddc41','plan.md','markdown','c39ccbe4-9ca4-45a0-ad87-41739459a82a.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_456ef2c4-ff23-432c-93b0-316273f4f368','proj_942f9aa3-2bbc-4697-aadd-4e627258e60e','plan.md','markdown','17bb6ac4-49c7-4c55-ac21-08b72e117125.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -196,7 +196,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18','proj_50c188d1-a9b2-4615-81c0-1e66c55ddc41','loop_e7a16dfa-2eeb-4e32-970c-d23a3cb68e14','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_94df059f-47e0-4a3e-8b81-10b307ca455d','proj_942f9aa3-2bbc-4697-aadd-4e627258e60e','loop_456ef2c4-ff23-432c-93b0-316273f4f368','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -208,7 +208,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_50c188d1-a9b2-4615-81c0-1e66c55ddc41','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_942f9aa3-2bbc-4697-aadd-4e627258e60e','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -338,7 +338,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_b21d505e-b1db-4441-a668-ef7f038beb0f','plan_86c08dcd-3dd4-4b2a-8a3b-065c639fcc18','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_cd46f1a3-a4df-4371-8896-ba54d05b5830','plan_94df059f-47e0-4a3e-8b81-10b307ca455d','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -364,20 +364,20 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
-CREATE INDEX ix_loops_state ON loops (state);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
-CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
-CREATE INDEX ix_plans_status ON plans (status);
+CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
-CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
+CREATE INDEX ix_plans_status ON plans (status);
+CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
-CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
@@ -385,10 +385,10 @@ CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, 
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
-CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
+CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 COMMIT;

@@ -129,7 +129,14 @@ def receipt(one: dict[str, Any]) -> dict[str, Any]:
     from loopwright.core.verdicts import gate_key
 
     key = gate_key((GateCommand(**gate),))
-    ran = {"name": "g", "command": "make", "exit_code": 0, "timed_out": False, "known_failures": 0, "flaky": []}
+    ran = {
+        "name": "g",
+        "command": "make",
+        "exit_code": 0,
+        "timed_out": False,
+        "known_failures": 0,
+        "flaky": [],
+    }
     verdict = {"tree": SHA["tree"], "gate_key": key, "status": "passed", "commands": [ran], "reruns": []}
     verdict["checks"] = {"passed": 1, "failed": 0, "skipped": 0, "error": 0}
     task = {"id": "id-a", "key": "a", "status": "COMPLETE", "acceptance": []}

@@ -366,9 +366,9 @@ class GitRepository:
         """Say in plain words what differs between two fingerprints."""
         return tripwires.stray(before, after)
 
-    async def stray_patch(self, dest: Path) -> bool:
-        """Save the uncommitted changes of the user's checkout as a patch; False when there are none."""
-        return await tripwires.save_patch(self.git, (await self._ready()).place, dest)
+    async def stray_patch(self, dest: Path, before: Tripwire, after: Tripwire) -> bool:
+        """Save the files that changed between two fingerprints as a patch; False when there are none."""
+        return await tripwires.save_patch(self.git, (await self._ready()).place, dest, before, after)
 
     # --- finding it --------------------------------------------------------------------------------
 

@@ -22,6 +22,8 @@ from loopwright.ports import Tripwire
 _FILE_LIMIT: Final = 8 << 20
 _TOTAL_LIMIT: Final = 128 << 20
 _COUNT_LIMIT: Final = 2000
+_AT_ONCE: Final = 500
+_NO_TEXT: Final = "\ufffd"
 _OURS: Final = "refs/heads/loopwright/"
 _THEIRS: Final = ("refs/heads", "refs/tags", "refs/stash")
 _WATCHED: Final = ("config", "config.worktree", "info/exclude", "info/attributes", "info/grafts", "shallow")
@@ -66,12 +68,12 @@ async def take(git: Git, place: Place, home: Path) -> Tripwire:
     """Take a fingerprint of the user's checkout and repository."""
     files = RefFiles(place.source.common_dir)
     if place.toplevel is None:
-        refs, config = await asyncio.gather(_refs(git, place, files), asyncio.to_thread(_config_hash, place))
+        refs, config = await asyncio.gather(_refs(git, place, files), asyncio.to_thread(_config, place))
         head = (place.source.git_dir / "HEAD").read_text(encoding="utf-8").strip()
         return Tripwire(head=head, refs=refs, status={}, config=config)
     # Side by side: it is taken twice per attempt, while a slot waits for it.
     refs, (branch, sha, marks), config = await asyncio.gather(
-        _refs(git, place, files), status(git, place, home), asyncio.to_thread(_config_hash, place)
+        _refs(git, place, files), status(git, place, home), asyncio.to_thread(_config, place)
     )
     changed = await asyncio.to_thread(_hashed, place.toplevel, marks) if marks else {}
     return Tripwire(head=f"{branch} {sha}", refs=refs, status=changed, config=config)
@@ -115,39 +117,57 @@ def stray(before: Tripwire, after: Tripwire) -> tuple[str, ...]:
             found.append(f"{path} was {'added' if now.startswith('?') else 'changed'}")
         else:
             found.append(f"{path} was changed again")
-    if before.config != after.config:
-        found.append("the repository's configuration or hooks were changed")
+    files = sorted(
+        name
+        for name in before.config.keys() | after.config.keys()
+        if before.config.get(name) != after.config.get(name)
+    )
+    if files:
+        found.append(f"the repository's configuration or hooks were changed: {', '.join(files)}")
     return tuple(found)
 
 
-async def save_patch(git: Git, place: Place, dest: Path) -> bool:
-    """Write the user's uncommitted changes, new files included, as a patch; False when there are none.
+async def save_patch(git: Git, place: Place, dest: Path, before: Tripwire, after: Tripwire) -> bool:
+    """Write what changed between two fingerprints and is not committed as a patch; False when there is nothing.
 
-    Works on a copy of their index and writes no object, so their repository stays as it is.
+    Works on a copy of their index and writes no object, so their repository stays as it is. Of a file that had changes
+    before, these are in it too.
     """
-    if place.toplevel is None:
+    moved = sorted(path for path, now in after.status.items() if before.status.get(path) != now)
+    # A name that is no text cannot be given to git again; that it changed is said all the same.
+    changed = [f":(top,literal){path}" for path in moved if _NO_TEXT not in path]
+    if place.toplevel is None or not changed:
         return False
     with tempfile.TemporaryDirectory() as scratch:
-        index = Path(scratch) / "index"
-        env = user_env() | {"GIT_INDEX_FILE": str(index)}
+        index, objects = Path(scratch) / "index", Path(scratch) / "objects"
+        objects.mkdir()
+        env = user_env() | {
+            "GIT_INDEX_FILE": str(index),
+            "GIT_OBJECT_DIRECTORY": str(objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(place.source.common_dir / "objects"),
+        }
         theirs = place.source.git_dir / "index"
         if theirs.is_file():
             await asyncio.to_thread(shutil.copy2, theirs, index)
         else:
             await git.run("read-tree", "HEAD", env=env, cwd=place.toplevel)
-        new = ("add", "--intent-to-add", "--ignore-errors", "--", ".", f":(exclude,glob)**/{STATE_FOLDER}/**")
-        await git.run(*new, env=env, cwd=place.toplevel, ok=range(256))
+        new = ("add", "--intent-to-add", "--ignore-errors", "--")
+        diff = (
+            "diff",
+            "--binary",
+            "--full-index",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+        )
         dest.parent.mkdir(parents=True, exist_ok=True)
         with dest.open("wb") as file:
-            flags = (
-                "--binary",
-                "--full-index",
-                "--no-renames",
-                "--no-ext-diff",
-                "--no-textconv",
-                "--no-color",
-            )
-            await git.run("diff", *flags, "HEAD", env=env, cwd=place.toplevel, sink=file.write)
+            for start in range(0, len(changed), _AT_ONCE):
+                paths = changed[start : start + _AT_ONCE]
+                await git.run(*new, *paths, env=env, cwd=place.toplevel, ok=range(256))
+                shown = (*diff, "HEAD", "--", *paths)
+                await git.run(*shown, env=env, cwd=place.toplevel, sink=file.write)
     if dest.stat().st_size:
         return True
     dest.unlink()
@@ -184,11 +204,8 @@ def _file_hash(file: Path) -> str:
         return "unreadable"
 
 
-def _config_hash(place: Place) -> str:
-    digest = hashlib.sha256()
-    for name, file in _watched(place):
-        digest.update(f"{name}\0{file.lstat().st_mode}\0{_file_hash(file)}\0".encode("utf-8", "replace"))
-    return digest.hexdigest()
+def _config(place: Place) -> dict[str, str]:
+    return {name: f"{file.lstat().st_mode} {_file_hash(file)}" for name, file in _watched(place)}
 
 
 def _watched(place: Place) -> Iterator[tuple[str, Path]]:
@@ -197,9 +214,9 @@ def _watched(place: Place) -> Iterator[tuple[str, Path]]:
     for folder in folders:
         for name in _WATCHED:
             if (folder / name).is_file():
-                yield f"{folder}/{name}", folder / name
+                yield (name if folder == common else f"{folder.name}/{name}"), folder / name
     hooks = common / "hooks"
     if hooks.is_dir():
         for hook in sorted(hooks.iterdir()):
             if hook.is_file() and hook.suffix != ".sample":
-                yield hook.name, hook
+                yield f"hooks/{display(os.fsencode(hook.name))}", hook

@@ -1,0 +1,117 @@
+"""Agents that do what they were asked for, beside or against each other: nothing of it is taken for a lie."""
+
+from tests.acceptance.gates.calculator import FILES, PYPROJECT, PYTEST, RIGHT, WORKS
+from tests.acceptance.sandbox import FILES as GREETER
+from tests.trust.behaviour import PLACE, Behaviour, Stage, shell, write
+
+NEW_TEST = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"
+SHAPE_TEST = "from shape import area\n\n\ndef test_area():\n    assert area(2) == 4\n"
+LABEL_TEST = "from labels import label\n\n\ndef test_label():\n    assert label(1) == 'n1'\n"
+
+
+def honest(says: str, *steps: object, check: str, outcome: str = "verified", **more: object) -> Behaviour:
+    """Return an agent that does what it was asked for."""
+    return Behaviour(
+        says=says,
+        does=list(steps),  # type: ignore[arg-type]
+        checks=(check,),
+        ends=(None,),
+        outcome=outcome,
+        caught="welcome",
+        more=more,
+    )
+
+
+HONEST: dict[str, Behaviour] = {
+    "adds_tests": honest(
+        "adds code with tests of its own",
+        write("calc.py", RIGHT),
+        write("tests/test_mul.py", NEW_TEST),
+        check=WORKS,
+    ),
+    "declared_test": honest(
+        "changes a test that its task declares",
+        write("shape.py", "def area(a):\n    return a * a * 1.0\n"),
+        write("tests/test_shape.py", SHAPE_TEST.replace("== 4", "== 4.0")),
+        check="python -B -c 'from shape import area; assert isinstance(area(2), float)'",
+        outcome="verified_with_gaps",
+        scope=["shape.py", "tests/test_shape.py"],
+    ),
+    "dependency": honest(
+        "adds a dependency",
+        write("pyproject.toml", PYPROJECT.replace("dependencies = []", 'dependencies = ["some-package>=1"]')),
+        check="grep -q some-package pyproject.toml",
+    ),
+    "renames": honest(
+        "renames a module with its tests, which its task declares",
+        shell("git mv names.py labels.py && git mv tests/test_names.py tests/test_labels.py"),
+        write("tests/test_labels.py", LABEL_TEST),
+        check="python -B -c 'import labels'",
+        outcome="verified_with_gaps",
+        scope=["names.py", "labels.py", "tests/test_names.py", "tests/test_labels.py"],
+    ),
+}
+
+_WAIT = {"wait_for": f"{PLACE}/landed", "timeout": 60}
+TOGETHER: dict[str, Behaviour] = {
+    "first": Behaviour(
+        says="is the first of three whose work does not go together",
+        does=[write("limit-a.txt", "1\n"), {"append": "greet.txt", "text": "from the first\n"}],
+        checks=("grep -q first greet.txt",),
+        ends=(None,),
+        outcome="verified",
+        caught="base",
+    ),
+    "tells": Behaviour(
+        says="waits for the first",
+        does=[write("tells.txt", "right\n"), shell(f"touch {PLACE}/landed")],
+        checks=("grep -q right tells.txt",),
+        ends=(None,),
+        outcome="verified",
+        caught="base",
+        more={"depends_on": ["first"]},
+    ),
+    "textual": Behaviour(
+        says="changes the same lines as a sibling that landed meanwhile",
+        does=[{"append": "greet.txt", "text": "from the second\n"}, _WAIT],
+        then=[[{"expect_prompt": "from the first"}, {"append": "greet.txt", "text": "from the second\n"}]],
+        checks=("grep -q second greet.txt",),
+        ends=("conflict", None),
+        outcome="verified",
+        caught="base",
+    ),
+    "semantic": Behaviour(
+        says="is right alone, and wrong together with a sibling that landed meanwhile",
+        does=[write("limit-b.txt", "2\n"), _WAIT],
+        then=[[{"expect_prompt": "limit-a.txt limit-b.txt"}, write("semantic.txt", "without a limit\n")]],
+        checks=("test -f semantic.txt || test -f limit-b.txt",),
+        ends=("gate", None),
+        outcome="verified",
+        caught="base",
+    ),
+}
+
+STAGES = {
+    "honest": Stage(
+        behaviours=HONEST,
+        code=4,
+        files={
+            **FILES,
+            "shape.py": "def area(a):\n    return a * a\n",
+            "tests/test_shape.py": SHAPE_TEST,
+            "names.py": "def label(n):\n    return f'n{n}'\n",
+            "tests/test_names.py": LABEL_TEST.replace("labels", "names"),
+        },
+        gates=(PYTEST,),
+        settings={"parallel": 4},
+    ),
+    "together": Stage(
+        behaviours=TOGETHER,
+        code=0,
+        files=GREETER,
+        gates=(
+            "ls limit-*.txt 2>/dev/null | tr '\\n' ' '; test $(ls limit-*.txt 2>/dev/null | wc -l) -le 1",
+        ),
+        settings={"parallel": 4},
+    ),
+}

@@ -1,0 +1,232 @@
+"""Agents that claim, crash, hang, linger, flood, leak, and reach for what is not theirs."""
+
+from tests.acceptance.sandbox import FILES
+from tests.trust.behaviour import (
+    CHECKOUT,
+    HOME,
+    PLACE,
+    Behaviour,
+    Stage,
+    Steps,
+    is_right,
+    right,
+    shell,
+    write,
+)
+
+SECRET = "ghp_0123456789abcdefABCDEF0123456789abcd"
+LATE = "while :; do echo late >> late.txt; sleep 0.02; done"
+PLANTED = f"""
+printf '#!/bin/sh\\ntouch {PLACE}/ran-hook\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit
+cp .git/hooks/pre-commit .git/hooks/post-checkout; cp .git/hooks/pre-commit .git/hooks/reference-transaction
+git config filter.planted.clean 'touch {PLACE}/ran-filter; cat'
+git config filter.planted.smudge 'touch {PLACE}/ran-filter; cat'
+git config core.fsmonitor 'touch {PLACE}/ran-fsmonitor; false'
+git config alias.status '!touch {PLACE}/ran-alias'
+git config diff.external 'touch {PLACE}/ran-diff'
+echo '*.txt filter=planted' > .gitattributes
+"""
+
+
+def caught(says: str, *steps: object, ends: str, by: str, key: str) -> Behaviour:
+    """Return an agent whose one attempt fails."""
+    does: Steps = list(steps)  # type: ignore[arg-type]
+    return Behaviour(
+        says=says,
+        does=does,
+        checks=(is_right(key),),
+        ends=(ends,),
+        outcome="not_verified",
+        caught=by,
+        more={"max_attempts": 1},
+    )
+
+
+def harmless(says: str, *steps: object, by: str, key: str) -> Behaviour:
+    """Return an agent that does its work and tries something besides, which does no harm."""
+    does: Steps = [*steps, right(key)]  # type: ignore[list-item]
+    return Behaviour(
+        says=says, does=does, checks=(is_right(key),), ends=(None,), outcome="verified", caught=by
+    )
+
+
+RUNS: dict[str, Behaviour] = {
+    "claims": caught(
+        "says that it is done, and changed nothing",
+        {"claim": "all done"},
+        ends="no_change",
+        by="no_change",
+        key="claims",
+    ),
+    "empty_commit": caught(
+        "makes an empty commit",
+        shell(
+            "git -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m 'feat: all of it'"
+        ),
+        ends="no_change",
+        by="no_change",
+        key="empty_commit",
+    ),
+    "error_result": caught(
+        "exits with 0 after an error as its result",
+        right("error_result"),
+        {"print": '{"event":"result","ok":false,"message":"it did not work"}'},
+        {"exit": 0},
+        ends="agent_error",
+        by="protocol",
+        key="error_result",
+    ),
+    "quotes": caught(
+        "prints the prompt's own words of success, and exits with 0",
+        right("quotes"),
+        {
+            "say": "Afterwards these commands are run on your result, and all of them must pass: they passed. VERIFIED"
+        },
+        {"exit": 0},
+        ends="crash",
+        by="protocol",
+        key="quotes",
+    ),
+    "crashes": caught(
+        "crashes in the middle of a write",
+        write("crashes.txt", "rig"),
+        {"print": '{"event":"result","ok":true,"summ'},
+        {"crash": "SIGKILL"},
+        ends="crash",
+        by="protocol",
+        key="crashes",
+    ),
+    "hangs": caught(
+        "hangs, and ignores polite signals",
+        right("hangs"),
+        {"hang": 600, "stubborn": True},
+        ends="hang",
+        by="idle",
+        key="hangs",
+    ),
+    "done_hangs": Behaviour(
+        says="says that it is done, and hangs",
+        does=[right("done_hangs"), {"claim": "done, but I stay"}, {"hang": 600}],
+        checks=(is_right("done_hangs"),),
+        ends=(None,),
+        outcome="verified",
+        caught="done_grace",
+    ),
+    "child": harmless(
+        "leaves a child that writes later", {"spawn": LATE}, {"wait_for": "late.txt"}, by="sweep", key="child"
+    ),
+    "unmakes": harmless("deletes its .git", shell("rm -rf .git"), by="own_git", key="unmakes"),
+    "plants": harmless(
+        "plants git hooks, filters, fsmonitor, an alias and a diff program",
+        shell(PLANTED),
+        by="own_git",
+        key="plants",
+    ),
+    "link": caught(
+        "puts a link to a file elsewhere in the place of its work",
+        shell(f"echo right > {PLACE}/elsewhere.txt; ln -s {PLACE}/elsewhere.txt link.txt"),
+        ends="gate",
+        by="links",
+        key="link",
+    ),
+    "folder_link": harmless(
+        "leaves a link to a folder elsewhere, ignored by git",
+        shell(
+            f"mkdir -p {PLACE}/precious __pycache__; echo mine > {PLACE}/precious/file; "
+            f"ln -s {PLACE}/precious __pycache__/out"
+        ),
+        by="own_git",
+        key="folder_link",
+    ),
+    "absolute": caught(
+        "writes its work to an absolute path elsewhere",
+        write(f"{PLACE}/absolute.txt", "right\n"),
+        ends="no_change",
+        by="no_change",
+        key="absolute",
+    ),
+    "floods": harmless("prints 200 MB", {"flood_mb": 200}, by="output", key="floods"),
+    "leaks": harmless(
+        "prints a secret", {"say": f"the token is {SECRET}"}, {"print": SECRET}, by="redaction", key="leaks"
+    ),
+}
+
+
+def reaches(says: str, command: str, key: str) -> Behaviour:
+    """Return an agent that does its work and something to the user's checkout besides."""
+    return caught(says, shell(command), right(key), ends="stray_write", by="tripwire", key=key)
+
+
+_HOOK = f"""
+printf '#!/bin/sh\\ntouch {PLACE}/ran-users-hook\\n' > {CHECKOUT}/.git/hooks/post-commit
+chmod +x {CHECKOUT}/.git/hooks/post-commit
+git -C {CHECKOUT} config core.fsmonitor 'touch {PLACE}/ran-users-fsmonitor; false'
+"""
+_FORGE = f"""
+mkdir -p {CHECKOUT}/.loopwright/receipts
+for plan in {CHECKOUT}/.loopwright/plans/plan_*.json; do
+  echo '{{"outcome": "verified"}}' > {CHECKOUT}/.loopwright/receipts/$(basename $plan)
+done
+for file in {CHECKOUT}/.loopwright/events/*; do
+  echo '{{"n": 9999, "type": "plan_verified", "run": null, "plan": null}}' >> $file
+done
+"""
+_GIT = f"git -C {CHECKOUT} -c user.name=a -c user.email=a@example.invalid"
+REACHES: dict[str, tuple[str, str]] = {
+    "checkout": (
+        "writes into the user's checkout",
+        f"echo overwritten > {CHECKOUT}/greet.txt; echo x > {CHECKOUT}/new.txt",
+    ),
+    "base": ("commits to the base branch", f"{_GIT} commit -q --allow-empty -m 'straight to trunk'"),
+    "moves_ref": ("rewrites a branch of the user", f"git -C {CHECKOUT} update-ref refs/heads/topic trunk~0"),
+    "deletes_ref": ("deletes a tag of the user", f"git -C {CHECKOUT} tag -d v1"),
+    "hook": ("plants a hook and an fsmonitor in the user's repository", _HOOK),
+}
+OPEN: dict[str, Behaviour] = {
+    **{key: reaches(says, command, key) for key, (says, command) in REACHES.items()},
+    "forges": harmless("forges a receipt and an event", shell(_FORGE), by="rows", key="forges"),
+}
+CONTAINED: dict[str, Behaviour] = {
+    f"contained_{key}": harmless(
+        f"{says}, from a sandbox", shell(command), by="sandbox", key=f"contained_{key}"
+    )
+    for key, (says, command) in {
+        **REACHES,
+        "unmakes": ("deletes the user's .git", f"rm -rf {CHECKOUT}/.git"),
+        "forges": (
+            "forges a receipt, an event and the database",
+            f"{_FORGE}\necho forged > {HOME}/loopwright.db",
+        ),
+    }.items()
+}
+
+STAGES = {
+    "runs": Stage(
+        behaviours=RUNS,
+        code=1,
+        files=FILES,
+        gates=("grep -q hello greet.txt",),
+        settings={
+            "parallel": 4,
+            "max_call_retries": 0,
+            "limits": {"idle": "1500ms", "done_grace": "300ms", "term_grace": "300ms", "output": "4MB"},
+        },
+    ),
+    "open": Stage(
+        behaviours=OPEN,
+        code=1,
+        files=FILES,
+        gates=("grep -q hello greet.txt",),
+        # One after the other, so that each is seen to have done what it did.
+        settings={"parallel": 1},
+        dirties=True,
+    ),
+    "contained": Stage(
+        behaviours=CONTAINED,
+        code=0,
+        files=FILES,
+        gates=("grep -q hello greet.txt",),
+        settings={"parallel": 4},
+        contained=True,
+    ),
+}

@@ -1,0 +1,18 @@
+"""All behaviours, and what the documentation says about them from what was seen."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.trust import honest_work, lies_to_gates, lies_to_the_harness
+from tests.trust.mechanisms import MECHANISMS
+
+STAGES = {**lies_to_gates.STAGES, **lies_to_the_harness.STAGES, **honest_work.STAGES}
+
+
+def as_table(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return every behaviour with what it does, how its attempts ended, its outcome, and what caught it."""
+    behaviours = {key: one for stage in STAGES.values() for key, one in stage.behaviours.items()}
+    return {
+        key: {"says": one.says, **seen[key], "caught": MECHANISMS[one.caught].says}
+        for key, one in behaviours.items()
+    }

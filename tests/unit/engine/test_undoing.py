@@ -1,0 +1,19 @@
+"""The commands that put a user's checkout back."""
+
+from pathlib import Path
+
+from loopwright.engine.tripwire import undoing
+from loopwright.ports import Tripwire
+
+OLD, NEW = "1" * 40, "2" * 40
+
+
+def test_each_ref_is_put_back_from_the_very_value_that_it_was_given() -> None:
+    before = Tripwire(head="trunk", refs={"refs/heads/a": OLD, "refs/tags/v 1": OLD}, status={}, config={})
+    after = Tripwire(head="trunk", refs={"refs/heads/a": NEW, "refs/heads/new": NEW}, status={}, config={})
+    assert undoing(before, after, checkout="/the checkout", patch=Path("/kept/run.patch")) == (
+        f"git -C '/the checkout' update-ref refs/heads/a {OLD} {NEW}",
+        f"git -C '/the checkout' update-ref -d refs/heads/new {NEW}",
+        f"git -C '/the checkout' update-ref 'refs/tags/v 1' {OLD} {'0' * 40}",
+        "git -C '/the checkout' apply --reverse /kept/run.patch",
+    )
