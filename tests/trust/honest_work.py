@@ -85,7 +85,7 @@ TOGETHER: dict[str, Behaviour] = {
         does=[write("limit-b.txt", "2\n"), _WAIT],
         then=[[{"expect_prompt": "limit-a.txt limit-b.txt"}, write("semantic.txt", "without a limit\n")]],
         checks=("test -f semantic.txt || test -f limit-b.txt",),
-        ends=("gate", None),
+        ends=("together", None),
         outcome="verified",
         caught="base",
     ),
