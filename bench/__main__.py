@@ -21,6 +21,7 @@ CASES = (
     "overhead",
     "makespan",
     "counts",
+    "integrity",
     "growth",
     "history",
     "events",

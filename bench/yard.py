@@ -15,13 +15,15 @@ from typing import Any, Final
 from bench.meter import Metered, metered
 
 AGENT: Final = r"""#!/bin/sh
-# Finds its order ("bench SECONDS FILE BYTES") in what it is told: sleeps, prints so much, and writes that file.
+# Finds its order ("bench SECONDS FILE BYTES [EDITED]") in what it is told: sleeps, prints so much, writes that file,
+# and adds a line to the other one.
 while IFS= read -r line; do
     case $line in "bench "*) set -- $line; break ;; esac
 done <"$1"
 sleep "$2"
 if [ "$4" != 0 ]; then yes "what an agent says while it works, one line of many" | head -c "$4"; fi
 echo done >"$3"
+if [ -n "${5-}" ]; then echo "# $3" >>"$5"; fi
 """
 
 
@@ -34,11 +36,13 @@ class Job:
     needs: tuple[str, ...] = ()
     prints: int = 0
     """How many bytes of output."""
+    edits: str = ""
+    """A file that was there, to which it adds a line."""
 
     @property
     def order(self) -> str:
         """What the agent is told."""
-        return f"bench {self.seconds:.3f} {self.file} {self.prints}"
+        return f"bench {self.seconds:.3f} {self.file} {self.prints} {self.edits}".rstrip()
 
     @property
     def file(self) -> str:

@@ -91,7 +91,7 @@ FAILED = Verdict(
     checks=(Check(id="1", name="tests", status=CheckStatus.FAILED, message="1 != 2"),),
     reason="1 of 1 checks failed",
 )
-BROKEN = Verdict(status=VerdictStatus.BROKEN, reason="no space left")
+BROKEN = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="no space left")
 
 
 class Numbered:

@@ -366,7 +366,9 @@ class SimGate:
     def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
         found = self._machine.kept[request.directory].found
         if exit.ended_by != "itself" or found is None:
-            return Verdict(status=VerdictStatus.BROKEN, reason=f"it was not run to its end: {exit.ended_by}")
+            return Verdict(
+                status=VerdictStatus.INCONCLUSIVE, reason=f"it was not run to its end: {exit.ended_by}"
+            )
         checks = tuple(
             Check(
                 id=str(n),

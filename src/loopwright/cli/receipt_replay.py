@@ -18,7 +18,7 @@ from loopwright.core.gates import Commands
 from loopwright.core.policy import GateCommand
 from loopwright.core.receipt_facts import gate_files_of, gates_asked, plan_asked, setup_of, task_asked
 from loopwright.core.verdicts import gate_key
-from loopwright.core.witnesses import Baseline, held_against, is_compared
+from loopwright.core.witnesses import Baseline, baseline, held_against, is_compared
 from loopwright.engine.checks import id_prefixes
 from loopwright.engine.reruns import Ran, settle
 
@@ -195,10 +195,7 @@ async def _before(one: Judged, tried: Trial, place: _Place) -> tuple[Baseline | 
     found = await place.ran(one.before, one.gates)
     if found.verdict.status not in _JUDGED:
         return None, f"how it was before could not be found out: {found.verdict.reason}"
-    seen = {
-        command.command: saw for command, saw in zip(one.gates, found.seen, strict=True) if saw is not None
-    }
-    return Baseline(seen=seen, exempt=id_prefixes(one.exempt)), found.denial
+    return baseline(found.verdict.commands, found.seen, exempt=id_prefixes(one.exempt)), found.denial
 
 
 def _green_then(recorded: Mapping[str, Any]) -> frozenset[str]:

@@ -93,7 +93,8 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.STRAY_WRITE: Rule(Level.ATTEMPT, "The agent wrote into your own checkout."),
         Failure.UNVERIFIED: Rule(Level.NONE, "Nothing checks this task; add a gate."),
         Failure.CANNOT_CHECK: Rule(
-            Level.NONE, "The program of a check is not on this machine; install it, or mend the check."
+            Level.NONE,
+            "A check cannot run here, whatever the work is; install what it needs, or mend the check.",
         ),
         Failure.UNANSWERED: Rule(Level.NONE, "Nobody answered its question in time; retry it, and answer."),
         Failure.RATE_LIMIT: Rule(

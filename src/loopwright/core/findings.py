@@ -18,7 +18,7 @@ class VerdictStatus(StrEnum):
 
     PASSED = "passed"
     FAILED = "failed"
-    BROKEN = "broken"  # the gate could not run: nothing was learned about the tree
+    INCONCLUSIVE = "inconclusive"  # something could not run: nothing was learned about the tree
     UNVERIFIED = "unverified"  # there was nothing to check
 
 
@@ -83,3 +83,12 @@ class Verdict:
     commands: tuple[CommandResult, ...] = ()
     reason: str = ""
     reruns: tuple[Rerun, ...] = ()
+    lasting: bool = False
+    """Of one that is inconclusive: asking again would give the same, a person has to mend something."""
+    unknown_before: str = ""
+    """Why it is not known how this was before the work; empty when that is known, or nothing needs it."""
+
+    @property
+    def is_excused(self) -> bool:
+        """Whether it passes with something left open, so that it is not proven without gaps."""
+        return bool(self.unknown_before) or any(command.is_excused for command in self.commands)

@@ -83,10 +83,12 @@ def _found(entry: Mapping[str, Any] | None, commands: Sequence[GateCommand]) -> 
 
 
 def _is_excused(latest: Mapping[tuple[str, str], Json], trees: Sequence[str | None], key: str) -> bool:
-    """Say whether these trees passed although tests failed: they had failed before the work, or they are flaky."""
+    """Say whether these trees passed with something open: old failures, flaky checks, a baseline nobody has."""
     found = [latest[tree, key] for tree in trees if tree is not None and (tree, key) in latest]
     return any(
-        command["known_failures"] or command["flaky"] for entry in found for command in entry["commands"]
+        entry["unknown_before"]
+        or any(command["known_failures"] or command["flaky"] for command in entry["commands"])
+        for entry in found
     )
 
 
@@ -237,12 +239,21 @@ def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
     return gaps
 
 
-def _flaky_of(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
-    """Return what was flaky when a task's tree was judged, its gate's files as they were and as they are."""
-    key = gate_key(task_asked(body["plan"], task))
+def _landing_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
+    """Name what was left open when a task's tree was judged, with its gate's files as they were and as they are."""
+    key, name = gate_key(task_asked(body["plan"], task)), repr(task["key"])
     trees = (task["tree"], gate_files_of(task)["pinned_tree"])
     found = [one for one in body["verdicts"] if one["gate_key"] == key and one["tree"] in trees]
-    return sorted({name for one in found for command in one["commands"] for name in command["flaky"]})
+    flaky = sorted({check for one in found for command in one["commands"] for check in command["flaky"]})
+    gaps = []
+    if flaky:
+        gaps.append(
+            f"task {name} landed with checks that failed and then passed on its tree: {_listed(flaky)}"
+        )
+    unknown = sorted({one["unknown_before"] for one in found} - {""})
+    if unknown:
+        gaps.append(f"task {name} was not held against how its tests were before: {_listed(unknown)}")
+    return gaps
 
 
 def _review_gaps(body: Mapping[str, Any]) -> list[str]:
@@ -309,6 +320,8 @@ def _gaps(
     gaps += _runner_gaps(final["commands"] if final else ())
     if foreign := [f"{one['sha'][:10]} {one['subject']}" for one in plan["not_ours"]]:
         gaps.append(f"commits on the branch that no task made, seen by gate:all alone: {_listed(foreign)}")
+    if final and final["unknown_before"]:
+        gaps.append(f"the result was not held against how its tests were before: {final['unknown_before']}")
     for task in body["tasks"]:
         if task["status"] == TaskState.CANCELLED.value:
             gaps.append(f"task {task['key']!r} was cancelled by a person: nothing asks for it")
@@ -321,10 +334,7 @@ def _gaps(
         gaps += _gate_gaps(task, reviewed=looked and review is not None and review["shown_whole"])
         if outside := strayed_in(task):
             gaps.append(f"task {task['key']!r} changed files outside of its scope: {_listed(outside)}")
-        if landed_by := _flaky_of(body, task):
-            gaps.append(
-                f"task {task['key']!r} landed with checks that failed and then passed on its tree: {_listed(landed_by)}"
-            )
+        gaps += _landing_gaps(body, task)
         if task["criteria"]:
             gaps.append(
                 f"task {task['key']!r} has {task['criteria']} criteria in words: only commands were run"

@@ -164,6 +164,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "gate_key": _text,
             "run_id": _id(ids.Kind.RUN),
             "status": _one_of([*VerdictStatus]),
+            "unknown_before": _text,
             "checks": {status.value: _count for status in CheckStatus},
             "commands": [_RAN],
             "reruns": [{"folder": _one_of(FOLDERS), "alone": _flag, "commands": [_RAN]}],

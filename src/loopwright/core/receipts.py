@@ -308,6 +308,7 @@ def _verdict(record: VerdictRecord) -> Json:
         "run_id": record.run_id,
         "status": verdict.status.value,
         "reason": verdict.reason,
+        "unknown_before": verdict.unknown_before,
         "sha256": _hash_of(plain(verdict)),
         "checks": {s.value: sum(c.status is s for c in verdict.checks) for s in CheckStatus},
         "bad": [

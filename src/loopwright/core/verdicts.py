@@ -101,6 +101,14 @@ def judge(checks: Sequence[Check], commands: Sequence[CommandResult]) -> Verdict
         return Verdict(
             status=VerdictStatus.UNVERIFIED, checks=unique, reason="no command checks this; add a gate"
         )
+    if missing := _missing(commands):
+        return Verdict(
+            status=VerdictStatus.INCONCLUSIVE,
+            checks=bounded(unique),
+            commands=tuple(commands),
+            reason=f"the program {missing!r} was not found",
+            lasting=True,
+        )
     bad = sum(map(is_bad, unique))
     refused = any(command.refused for command in commands)
     status = VerdictStatus.FAILED if bad or refused or not unique else VerdictStatus.PASSED
@@ -125,13 +133,13 @@ def judged_again(
     )
 
 
-def missing_program(verdict: Verdict) -> str:
+def _missing(commands: Sequence[CommandResult]) -> str:
     """Return the program of a command that is not on this machine; empty when each could be run.
 
     Only what the shell itself looked for counts: a file of the project that is not there, or a program that another one
     did not find, may well be what the work is about.
     """
-    for command in verdict.commands:
+    for command in commands:
         first = _PLAIN_WORD.match(command.command)
         if command.exit_code == _NOT_FOUND and first and _is_not_found(first[1], command.tail):
             return first[1]
@@ -159,7 +167,7 @@ def combine(verdicts: Iterable[Verdict]) -> Verdict:
     statuses = {v.status for v in given}
     if any(v.status is VerdictStatus.PASSED and not passed(v) for v in given):
         statuses.add(VerdictStatus.FAILED)
-    order = (VerdictStatus.FAILED, VerdictStatus.BROKEN, VerdictStatus.PASSED)
+    order = (VerdictStatus.FAILED, VerdictStatus.INCONCLUSIVE, VerdictStatus.PASSED)
     status = next((s for s in order if s in statuses), VerdictStatus.UNVERIFIED)
     return Verdict(
         status=status,

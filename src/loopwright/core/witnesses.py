@@ -17,6 +17,8 @@ NO_END: Final = "the test runner did not come to its end"
 NOTHING: Final = "no tests were collected"
 WITNESS: Final = "witness"
 """In the ids of checks that say what speaks against a run of tests, besides tests that failed."""
+_KNOWN: Final = "it failed before this work too"
+_STUCK: Final = "inconclusive: it did not come to its end before this work either"
 _SHOWN: Final = 10
 _RUNNERS: Final = re.compile(r"\bpy\.?test\b|\s-m\s+unittest\b|\bnode\b[^;&|]*\s--test\b")
 
@@ -40,6 +42,8 @@ class Baseline:
     seen: Mapping[str, Witnessed] = field(default_factory=dict)
     exempt: tuple[str, ...] = ()
     """Files that the task may change: their tests need not be there any more."""
+    stuck: frozenset[str] = frozenset()
+    """Commands that did not come to their end there."""
 
 
 def is_test_runner(command: str) -> bool:
@@ -69,9 +73,15 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
         return verdict
     checks = list(verdict.checks)
     commands: list[CommandResult] = []
+    stuck: list[str] = []
     for n, (result, found) in enumerate(zip(verdict.commands, seen, strict=True), 1):
         base = before.seen.get(result.command) if before is not None else None
         prefix = command_id(n, result.name)
+        if before is not None and result.command in before.stuck and is_stuck(result, found):
+            stuck.append(result.name)
+            checks = [_set_aside(check, prefix, _STUCK) for check in checks]
+            commands.append(replace(result, tests=_count(found)))
+            continue
         said = _objections(found, base, before.exempt if before is not None else ())
         known = 0
         if found is not None:
@@ -80,7 +90,7 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
                 said.append(f"{counted(new)} failed, though the command ended with 0: {listed(new)}")
             if base is not None and not new and not said and found.failed and not result.timed_out:
                 known = len(found.failed)
-                checks = [_known(check, prefix) for check in checks]
+                checks = [_set_aside(check, prefix, _KNOWN) for check in checks]
         checks += [
             Check(
                 id=f"{prefix}/{WITNESS} {k}",
@@ -90,9 +100,49 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
             )
             for k, words in enumerate(said, 1)
         ]
-        count = None if found is None else len(found.passed | found.failed | found.skipped)
-        commands.append(replace(result, tests=count, known_failures=known))
-    return judged_again(verdict, checks, commands)
+        commands.append(replace(result, tests=_count(found), known_failures=known))
+    held = judged_again(verdict, checks, commands)
+    if stuck and not any(map(is_bad, checks)):
+        return replace(
+            held,
+            status=VerdictStatus.INCONCLUSIVE,
+            reason=f"before the work and after it, these did not come to their end: {', '.join(stuck)}",
+            lasting=True,
+        )
+    if before is not None and (open_ := sorted(before.stuck)):
+        unknown = f"these did not come to their end on the tree before the work: {', '.join(open_)}"
+        return replace(held, unknown_before=unknown)
+    return held
+
+
+def baseline(
+    results: Sequence[CommandResult], seen: Sequence[Witnessed | None], *, exempt: tuple[str, ...] = ()
+) -> Baseline:
+    """Return what commands found on the tree that the work started from."""
+    pairs = list(zip(results, seen, strict=True))
+    return Baseline(
+        seen={result.command: found for result, found in pairs if found is not None},
+        exempt=exempt,
+        stuck=frozenset(result.command for result, found in pairs if is_stuck(result, found)),
+    )
+
+
+def without_baseline(verdict: Verdict, why: Verdict) -> Verdict:
+    """Say that it could not be found out how it was before the work: what fails may then have failed before too."""
+    told = f"how it was before the work could not be found out: {why.reason}"
+    if verdict.status is VerdictStatus.FAILED:
+        return replace(verdict, status=VerdictStatus.INCONCLUSIVE, reason=told, lasting=why.lasting)
+    return replace(verdict, unknown_before=why.reason)
+
+
+def is_stuck(result: CommandResult, found: Witnessed | None) -> bool:
+    """Say whether a command did not come to its end, so that what failed in it is not known."""
+    cut = result.timed_out or result.exit_code is None or result.exit_code < 0
+    return cut or (found is not None and NO_END in found.problems)
+
+
+def _count(found: Witnessed | None) -> int | None:
+    return None if found is None else len(found.passed | found.failed | found.skipped)
 
 
 def _objections(found: Witnessed | None, base: Witnessed | None, exempt: Iterable[str]) -> list[str]:
@@ -118,13 +168,11 @@ def _objections(found: Witnessed | None, base: Witnessed | None, exempt: Iterabl
     return said
 
 
-def _known(check: Check, prefix: str) -> Check:
+def _set_aside(check: Check, prefix: str, why: str) -> Check:
     """Take a failure that was there before off the work's account; it is no pass either."""
     if not is_bad(check) or not is_of(check, prefix):
         return check
-    return replace(
-        check, status=CheckStatus.SKIPPED, message=f"it failed before this work too\n{check.message}"
-    )
+    return replace(check, status=CheckStatus.SKIPPED, message=f"{why}\n{check.message}")
 
 
 def counted(ids: Iterable[str]) -> str:

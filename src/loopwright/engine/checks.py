@@ -17,8 +17,15 @@ from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.policy import GateCommand
 from loopwright.core.states import RunState
-from loopwright.core.verdicts import gate_key, missing_program
-from loopwright.core.witnesses import Baseline, Witnessed, held_against, is_compared
+from loopwright.core.verdicts import gate_key
+from loopwright.core.witnesses import (
+    Baseline,
+    Witnessed,
+    baseline,
+    held_against,
+    is_compared,
+    without_baseline,
+)
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
 from loopwright.engine.moves import MACHINE, move_run
 from loopwright.engine.reruns import Ran, settle
@@ -100,16 +107,18 @@ async def judge(
     verdict = world.gate.verdict(request, ended.exit)
     seen = world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands)
     if ended.interrupted:
-        verdict = Verdict(status=VerdictStatus.BROKEN, reason="the gate was interrupted")
+        verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="the gate was interrupted")
     denial = denial_in(walls, verdict)
     failure = Failure.ENVIRONMENT if denial is not None else None
     end, interrupted = ended.exit, ended.interrupted
     if denial is not None:
-        verdict = Verdict(status=VerdictStatus.BROKEN, reason=denial, commands=verdict.commands)
+        verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason=denial, commands=verdict.commands)
     elif verdict.status in _JUDGED:
-        before = await _baseline(world, repository, ask, seen, interrupt)
+        before, unknown = await _baseline(world, repository, ask, seen, interrupt)
         if before is not None or any(seen):
             verdict = held_against(verdict, seen, before)
+        if unknown is not None:
+            verdict = without_baseline(verdict, unknown)
         if verdict.status is VerdictStatus.FAILED and ask.role is not Role.BASELINE:
             settled = await settle(
                 verdict,
@@ -181,7 +190,7 @@ def _green_here(tx: Tx, ask: Judging) -> frozenset[str]:
 
 def denial_in(walls: Walls, verdict: Verdict) -> str | None:
     """Say what the sandbox refused to a command that failed: then nothing was learned about the tree."""
-    if verdict.status is not VerdictStatus.FAILED:
+    if verdict.status not in (VerdictStatus.FAILED, VerdictStatus.INCONCLUSIVE):
         return None
     failed = [one for one in verdict.commands if one.exit_code != 0]
     return walls.denial([line for one in failed for line in one.tail.splitlines()])
@@ -193,15 +202,18 @@ async def _baseline(
     ask: Judging,
     seen: Sequence[Witnessed | None],
     interrupt: asyncio.Event,
-) -> Baseline | None:
-    """Return what the project's gates saw on the tree that the work started from; they run there once."""
+) -> tuple[Baseline | None, Verdict | None]:
+    """Return what the project's gates saw on the tree that the work started from; they run there once.
+
+    When they could not be run there, the second is the verdict that says why.
+    """
     if ask.before is None or not is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen):
-        return None
+        return None, None
     tree = await repository.tree_of(ask.before)
     if tree == ask.tree:
-        return None
+        return None, None
     found = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=tree))
-    known = (_seen_by(world, ask.plan, record) for record in found)
+    known = (_seen_by(world, ask, record) for record in found)
     before = next((one for one in known if one is not None), None)
     if before is None:
         asked = replace(
@@ -213,20 +225,22 @@ async def _baseline(
             before=None,
             exempt=(),
         )
-        record, _ = await judge(world, repository, asked, interrupt)
-        before = _seen_by(world, ask.plan, record) if record is not None else None
-    return None if before is None else Baseline(seen=before, exempt=id_prefixes(ask.exempt))
+        record, verdict = await judge(world, repository, asked, interrupt)
+        if verdict.status is VerdictStatus.INCONCLUSIVE:
+            return None, verdict
+        before = _seen_by(world, ask, record) if record is not None else None
+    return before, None
 
 
-def _seen_by(world: World, plan: Plan, record: VerdictRecord) -> dict[str, Witnessed] | None:
+def _seen_by(world: World, ask: Judging, record: VerdictRecord) -> Baseline | None:
     """Return what a gate saw inside its test runners by command, provided that it ran all gates of the plan."""
-    ran = [result.command for result in record.verdict.commands]
-    if not {gate.command for gate in plan.gates} <= set(ran):
+    results = record.verdict.commands
+    if not {gate.command for gate in ask.plan.gates} <= {result.command for result in results}:
         return None
-    found = world.gate.witnessed(world.paths.run(record.run_id), len(ran))
+    found = world.gate.witnessed(world.paths.run(record.run_id), len(results))
     if found is None:
         return None  # it ran on another machine, or its files were cleaned up
-    return {command: one for command, one in zip(ran, found, strict=True) if one is not None}
+    return baseline(results, found, exempt=id_prefixes(ask.exempt))
 
 
 def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -365,8 +379,8 @@ def _record(
             path=_told_path(world, run),
         )
     )
-    # What a missing program kept from being judged is judged anew once it is there.
-    if verdict.status not in _JUDGED or missing_program(verdict):
+    # What could not be judged is judged anew once it can be.
+    if verdict.status not in _JUDGED:
         return None
     record = VerdictRecord(
         id=world.ids(Kind.VERDICT),

@@ -267,7 +267,12 @@ class FinishLeg:
         )
         record, verdict = await judge(self._world, work.repository, ask, interrupt)
         match verdict.status:
-            case VerdictStatus.BROKEN:
+            case VerdictStatus.INCONCLUSIVE if verdict.lasting:
+                raise Refused(
+                    f"the gate could not run: {verdict.reason}; nothing was moved",
+                    hint=f"mend that, then `loopwright accept {plan.id}`",
+                )
+            case VerdictStatus.INCONCLUSIVE:
                 raise CannotRun(f"the gate could not run: {verdict.reason}")
             case VerdictStatus.UNVERIFIED if not plan.policy.allow_unverified:
                 raise Refused("nothing is configured to check it", hint="give the plan gates")

@@ -15,7 +15,7 @@ from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, Outcome, Plan, Project, Role, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import AttemptState, TaskState
-from loopwright.core.verdicts import evidence, missing_program, task_outcome
+from loopwright.core.verdicts import evidence, task_outcome
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.collisions import told_of_conflict, told_of_red
@@ -120,16 +120,14 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             judged["verdict_id"] = record_id
             await _reject(landing, Failure.GATE, told, evidence=f"{more}\n\n{evidence(verdict)}", **judged)
             return None
-        if verdict.status is VerdictStatus.BROKEN:
-            raise CannotRun(f"the gate could not run: {verdict.reason}")
+        if verdict.status is VerdictStatus.INCONCLUSIVE:
+            await _cannot_tell(landing, verdict, judged)
+            return None
     record_id, verdict = await _judged(landing, candidate, interrupt, facts)
     judged["verdict_id"] = record_id
     match verdict.status:
-        case VerdictStatus.BROKEN:
-            raise CannotRun(f"the gate could not run: {verdict.reason}")
-        case VerdictStatus.FAILED if missing := missing_program(verdict):
-            told = f"the program {missing!r} was not found"
-            await _reject(landing, Failure.CANNOT_CHECK, told, evidence=evidence(verdict), **judged)
+        case VerdictStatus.INCONCLUSIVE:
+            await _cannot_tell(landing, verdict, judged)
         case VerdictStatus.FAILED if candidate.empty:
             told = "The agent said that it was done, but it changed nothing, and the checks do not pass."
             await _reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}", **judged)
@@ -155,6 +153,13 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
 
 def _asking(landing: Landing) -> Asking:
     return Asking(**{each.name: getattr(landing, each.name) for each in fields(landing)})
+
+
+async def _cannot_tell(landing: Landing, verdict: Verdict, judged: dict[str, Any]) -> None:
+    """Nothing was learned about the work, so it is not at fault: a person mends what lasts, the rest is tried again."""
+    if not verdict.lasting:
+        raise CannotRun(f"the gate could not run: {verdict.reason}")
+    await _reject(landing, Failure.CANNOT_CHECK, verdict.reason, evidence=evidence(verdict), **judged)
 
 
 async def _author(landing: Landing) -> tuple[Run, datetime]:
@@ -187,7 +192,8 @@ async def _judged(
     while True:
         record, verdict = await judge(landing.world, landing.repository, ask, interrupt)
         tries += 1
-        if verdict.status is not VerdictStatus.BROKEN or tries > landing.plan.policy.max_call_retries:
+        hopeless = verdict.lasting or tries > landing.plan.policy.max_call_retries
+        if verdict.status is not VerdictStatus.INCONCLUSIVE or hopeless:
             return (record.id if record else None), verdict
         pause = backoff(tries, first_s=0.2, limit_s=30.0, chance=landing.world.chance())
         await landing.world.clock.sleep(pause.total_seconds())
@@ -275,7 +281,7 @@ async def _record_landed(landing: Landing, sha: str) -> None:
         pinned = {one.gate_files.pinned_tree for one in by if one.gate_files is not None} - {None}
         judged += [one for each in pinned for one in tx.find(VerdictRecord, plan_id=task.plan_id, tree=each)]
         good = [one.verdict for one in judged if one.verdict.status is VerdictStatus.PASSED]
-        known = any(command.is_excused for verdict in good for command in verdict.commands)
+        known = any(verdict.is_excused for verdict in good)
         outcome = task_outcome(
             status=TaskState.COMPLETE,
             landed=True,

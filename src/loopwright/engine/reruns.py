@@ -114,7 +114,7 @@ def _not_settled(state: Settled, ran: Ran) -> Settled:
         "the gate was interrupted" if ran.interrupted else f"it could not be run again: {ran.verdict.reason}"
     )
     return Settled(
-        verdict=replace(state.verdict, status=VerdictStatus.BROKEN, reason=reason),
+        verdict=replace(state.verdict, status=VerdictStatus.INCONCLUSIVE, reason=reason),
         exit=ran.exit,
         interrupted=ran.interrupted,
     )

@@ -162,7 +162,9 @@ class Decision:
             exempt=await self._world.store.read(lambda tx: _exempt(tx, plan, stays)),
         )
         _, verdict = await judge(self._world, repository, ask, asyncio.Event())
-        if verdict.status is VerdictStatus.BROKEN:
+        if verdict.status is VerdictStatus.INCONCLUSIVE and verdict.lasting:
+            raise Refused(f"the gate could not run: {verdict.reason}", hint="mend that, then ask again")
+        if verdict.status is VerdictStatus.INCONCLUSIVE:
             raise CannotRun(f"the gate could not run: {verdict.reason}")
         if verdict.status is VerdictStatus.FAILED:
             raise Refused(

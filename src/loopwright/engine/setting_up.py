@@ -5,6 +5,7 @@ from pathlib import Path
 
 from loopwright.core.errors import CannotRun
 from loopwright.core.failures import Failure
+from loopwright.core.findings import VerdictStatus
 from loopwright.core.model import Role, Run
 from loopwright.core.policy import GateCommand
 from loopwright.core.retry import Failed
@@ -42,9 +43,10 @@ async def set_up(
         move_run(tx, run, state, verdict=verdict, failure=failure, **exit_facts(ended.exit))
 
     await world.store.transact("setup.over", over)
-    if ended.interrupted or (verdict.status == "broken" and ended.exit.ended_by == "asked"):
+    not_run = verdict.status is VerdictStatus.INCONCLUSIVE and not verdict.lasting
+    if ended.interrupted or (not_run and ended.exit.ended_by == "asked"):
         raise Interrupted
-    if verdict.status == "broken":
+    if not_run:
         raise CannotRun(f"the setup command was not run to its end: {verdict.reason}")
     if ok:
         return None

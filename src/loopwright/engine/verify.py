@@ -62,10 +62,12 @@ class VerifyLeg:
                 "verify.stopped", lambda tx: self._back(tx, "stopped by a person")
             )
         except (Denied, BranchRewritten) as denied:
-            reason = str(denied)
-            await self._world.store.transact("verify.denied", lambda tx: self._hold(tx, reason))
+            await self._wait_for_a_person(str(denied))
         except (CannotRun, GitFailed, UserError, OSError) as trouble:
             await self.break_off(str(trouble))
+
+    async def _wait_for_a_person(self, reason: str) -> None:
+        await self._world.store.transact("verify.denied", lambda tx: self._hold(tx, reason))
 
     async def break_off(self, reason: str) -> None:
         """Give the plan back because it could not be verified now: again later, a bounded number of times."""
@@ -117,8 +119,8 @@ class VerifyLeg:
             rewritten=(*exempt, *(path for facts in changed for path in facts.pinned)),
         )
         _, verdict = await judge(self._world, repository, ask, interrupt)
-        if verdict.status is VerdictStatus.BROKEN:
-            await self.break_off(verdict.reason)
+        if verdict.status is VerdictStatus.INCONCLUSIVE:
+            await (self._wait_for_a_person if verdict.lasting else self.break_off)(verdict.reason)
             return
         # A failed one stands, whatever became of the branch: only a person asks again.
         if verdict.status is not VerdictStatus.FAILED and await repository.tip(plan.branch) != sha:
@@ -128,7 +130,7 @@ class VerifyLeg:
         outcome = plan_outcome(
             tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks],
             final=verdict.status,
-            capped=any(command.is_excused for command in verdict.commands),
+            capped=verdict.is_excused,
         )
         await self._world.store.transact("verify.over", lambda tx: self._over(tx, verdict, sha, outcome))
 
@@ -179,7 +181,7 @@ class VerifyLeg:
         move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", about=about, reason=reason, **changes)
 
     def _hold(self, tx: Tx, reason: str) -> None:
-        """Pause the loop because gate:all needs what the sandbox refuses: nothing changes before a person does."""
+        """Pause the loop because gate:all needs what is not there or refused: nothing changes before a person does."""
         self._back(tx, reason)
         plan = need(tx.get(Plan, self._leg.subject), "the plan")
         loop = need(tx.get(Loop, plan.loop_id), "the loop")

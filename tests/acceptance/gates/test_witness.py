@@ -114,3 +114,13 @@ def test_acceptance_has_to_fail_before_the_work_to_prove_it(
     assert (
         "the acceptance of task 'mul' passed before its work too: it proves nothing" in gaps
     ) is not proven
+
+
+def test_tests_that_crash_before_the_work_and_after_it_are_left_to_a_person(calculator: Calculator) -> None:
+    commit(calculator, tests__test_old_py="import os\n\n\ndef test_old():\n    os.kill(os.getpid(), 9)\n")
+    said = calculator.carry_out([write("calc.py", RIGHT)])
+    assert said.code == 1, said.out + said.err
+    (attempt,) = calculator.attempts("mul")
+    assert (attempt.state, attempt.failure) == ("REJECTED", "cannot_check")
+    assert attempt.detail == "before the work and after it, these did not come to their end: tests"
+    assert calculator.task("mul").attempts == 0, "no attempt is used up by it"

@@ -14,7 +14,7 @@ from loopwright.adapters.gates.commands import CommandGate, OutputLimits
 from loopwright.adapters.gates.records import output_file
 from loopwright.core.findings import CheckStatus, VerdictStatus
 
-FAILED, PASSED, BROKEN = VerdictStatus.FAILED, VerdictStatus.PASSED, VerdictStatus.BROKEN
+FAILED, PASSED, BROKEN = VerdictStatus.FAILED, VerdictStatus.PASSED, VerdictStatus.INCONCLUSIVE
 
 
 def summary(verdict):

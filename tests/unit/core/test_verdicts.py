@@ -24,7 +24,6 @@ from loopwright.core.verdicts import (
     keep_ends,
     keep_start,
     ladder,
-    missing_program,
     passed,
     plan_outcome,
     task_outcome,
@@ -53,7 +52,7 @@ def check(name="c", status=P, message="", id=None):
 
 GOOD = judge([check()], [result()])
 BAD = judge([check(status=F)], [result(exit_code=1)])
-BROKEN = Verdict(status=VerdictStatus.BROKEN, reason="the gate's process was lost")
+BROKEN = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="the gate's process was lost")
 NOTHING = judge([], [])
 
 
@@ -142,7 +141,7 @@ def test_a_verdict_passes_only_when_its_own_facts_agree(verdict):
         ([NOTHING], VerdictStatus.UNVERIFIED),
         ([GOOD, NOTHING], VerdictStatus.PASSED),
         ([GOOD, GOOD], VerdictStatus.PASSED),
-        ([GOOD, BROKEN], VerdictStatus.BROKEN),
+        ([GOOD, BROKEN], VerdictStatus.INCONCLUSIVE),
         ([BAD, BROKEN, GOOD], VerdictStatus.FAILED),
         ([GOOD, replace(GOOD, checks=(check(status=F),))], VerdictStatus.FAILED),
     ],
@@ -257,7 +256,7 @@ V = VerdictStatus
         (TaskState.COMPLETE, False, V.PASSED, Outcome.NO_CHANGE_PROVEN),
         (TaskState.COMPLETE, True, V.UNVERIFIED, Outcome.UNVERIFIED),
         (TaskState.COMPLETE, True, V.FAILED, Outcome.NOT_VERIFIED),
-        (TaskState.COMPLETE, True, V.BROKEN, Outcome.NOT_VERIFIED),
+        (TaskState.COMPLETE, True, V.INCONCLUSIVE, Outcome.NOT_VERIFIED),
         (TaskState.COMPLETE, True, None, Outcome.NOT_VERIFIED),
         (TaskState.ERROR, False, V.PASSED, Outcome.NOT_VERIFIED),
         (TaskState.RUNNING, False, V.PASSED, Outcome.NOT_VERIFIED),
@@ -283,7 +282,7 @@ O = Outcome  # noqa: E741
     [
         ([O.VERIFIED, O.NO_CHANGE_PROVEN], V.PASSED, O.VERIFIED),
         ([O.VERIFIED], V.FAILED, O.NOT_VERIFIED),
-        ([O.VERIFIED], V.BROKEN, O.NOT_VERIFIED),
+        ([O.VERIFIED], V.INCONCLUSIVE, O.NOT_VERIFIED),
         ([O.VERIFIED], None, O.NOT_VERIFIED),
         ([O.VERIFIED], V.UNVERIFIED, O.UNVERIFIED),
         ([], V.PASSED, O.UNVERIFIED),
@@ -360,7 +359,7 @@ def test_a_cut_text_shows_where_it_was_cut(cut, text, limit, expected):
 def test_only_a_program_that_the_shell_did_not_find_is_missing(
     command: str, code: int, tail: str, missing: str
 ) -> None:
-    assert (
-        missing_program(judge([check()], [result(), result("b", code, tail=tail, command=command)]))
-        == missing
-    )
+    verdict = judge([check()], [result(), result("b", code, tail=tail, command=command)])
+    told = f"the program {missing!r} was not found" if missing else "0 of 1 checks failed"
+    status = VerdictStatus.INCONCLUSIVE if missing else VerdictStatus.FAILED
+    assert (verdict.status, verdict.reason, verdict.lasting) == (status, told, bool(missing))

@@ -6,7 +6,15 @@ import pytest
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.verdicts import passed
-from loopwright.core.witnesses import NO_END, Baseline, Witnessed, held_against, is_test_runner
+from loopwright.core.witnesses import (
+    NO_END,
+    Baseline,
+    Witnessed,
+    baseline,
+    held_against,
+    is_test_runner,
+    without_baseline,
+)
 
 PASSED, FAILED = VerdictStatus.PASSED, VerdictStatus.FAILED
 A, B, C = "tests/test_a.py::test_a", "tests/test_b.py::test_b", "tests/test_c.py::test_c"
@@ -117,8 +125,56 @@ def test_old_failures_excuse_no_time_limit_and_no_missing_test() -> None:
     assert held(seen("a"), seen("a", "b"), exit_code=1).status is FAILED, "it failed for another reason"
 
 
+STUCK = Baseline(seen={"pytest": seen("a", problems=(NO_END,))}, stuck=frozenset({"pytest"}))
+
+
+def test_what_came_to_no_end_before_the_work_and_after_it_says_nothing() -> None:
+    verdict = held_against(ran(1, timed_out=True), [seen("a", problems=(NO_END,)), None], STUCK)
+    assert (verdict.status, verdict.lasting) == (VerdictStatus.INCONCLUSIVE, True)
+    assert verdict.reason == "before the work and after it, these did not come to their end: tests"
+    assert not passed(verdict)
+    assert verdict.checks[0].status is CheckStatus.SKIPPED
+    assert verdict.checks[0].message.startswith("inconclusive: it did not come to its end before")
+
+
+def test_work_that_brings_the_tests_to_their_end_is_judged_and_what_is_not_known_is_told() -> None:
+    verdict = held_against(ran(), [seen("ab"), None], STUCK)
+    assert verdict.status is PASSED
+    assert verdict.is_excused
+    assert verdict.unknown_before == "these did not come to their end on the tree before the work: pytest"
+    assert held_against(ran(1), [seen("a", "b"), None], STUCK).status is FAILED
+    fresh = held_against(ran(1, timed_out=True), [None, None], Baseline(seen={}))
+    assert fresh.status is FAILED, "it did come to its end before"
+
+
+def test_a_failure_beside_what_says_nothing_is_a_failure() -> None:
+    late = ran(1, timed_out=True)
+    lint = replace(late.checks[1], status=CheckStatus.FAILED)
+    verdict = held_against(
+        replace(late, checks=(late.checks[0], lint)), [seen(problems=(NO_END,)), None], STUCK
+    )
+    assert verdict.status is FAILED
+
+
+def test_a_command_is_stuck_without_an_end_of_any_kind() -> None:
+    result = ran().commands[0]
+    assert baseline([result], [seen("a")]).stuck == frozenset()
+    for stuck in (replace(result, timed_out=True), replace(result, exit_code=-9)):
+        assert baseline([stuck], [None]).stuck == {"pytest"}
+    assert baseline([result], [seen(problems=(NO_END,))]).stuck == {"pytest"}
+
+
+def test_without_a_baseline_that_should_be_there_a_failure_is_nobodys() -> None:
+    why = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="no disk", lasting=True)
+    red = without_baseline(ran(1), why)
+    assert (red.status, red.lasting) == (VerdictStatus.INCONCLUSIVE, True)
+    assert red.reason == "how it was before the work could not be found out: no disk"
+    green = without_baseline(ran(), why)
+    assert (green.status, green.unknown_before, green.is_excused) == (PASSED, "no disk", True)
+
+
 def test_a_gate_that_could_not_run_is_left_alone() -> None:
-    broken = Verdict(status=VerdictStatus.BROKEN, reason="no disk")
+    broken = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="no disk")
     assert held_against(broken, [], None) is broken
 
 

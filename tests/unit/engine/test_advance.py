@@ -9,7 +9,7 @@ from tests.doubles import BROKEN, FAILED, GATE, Home, planned, recount
 
 from loopwright.core.errors import GitFailed
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Outcome, Plan, Question, Role, Run, Task, Worker
+from loopwright.core.model import Attempt, Loop, Outcome, Plan, Question, Role, Run, Task, Worker
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
@@ -476,6 +476,19 @@ async def test_a_gate_that_could_not_run_is_asked_again_later_a_bounded_number_o
     )
     home.clock.advance(3600)
     assert [*await home.turn(), *await home.reconcile()] == []
+
+
+async def test_a_gate_that_cannot_run_before_a_person_mends_something_pauses_the_loop() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"))
+    [leg] = await home.turn()
+    home.hand.land(leg)
+    [leg] = await home.turn()
+    await home.verify(leg, replace(BROKEN, lasting=True))
+    assert home.plan().status is PlanState.RUNNING
+    assert home.plan().call_failures == 0
+    [loop] = home.store.read_sync(lambda tx: tx.find(Loop))
+    assert (loop.state, loop.reason) == (LoopState.PAUSED, "gate:all cannot run: no space left")
 
 
 async def test_a_plan_that_is_held_says_so_once_and_stays_open() -> None:

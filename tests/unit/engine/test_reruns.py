@@ -146,12 +146,12 @@ def test_tests_that_failed_before_the_work_may_fail_in_the_second_run_too() -> N
 
 
 def test_a_second_run_that_could_not_be_made_leaves_nothing_learned() -> None:
-    broken = Verdict(status=VerdictStatus.BROKEN, reason="no space left")
+    broken = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="no space left")
     end = settled(Again([says(broken)]))
     assert (end.verdict.status, end.verdict.reason) == (
-        VerdictStatus.BROKEN,
+        VerdictStatus.INCONCLUSIVE,
         "it could not be run again: no space left",
     )
     stopped = settled(Again([says(ran((TESTS, 0)), GREEN), replace(says(broken), interrupted=True)]))
     assert stopped.interrupted
-    assert stopped.verdict.status is VerdictStatus.BROKEN
+    assert stopped.verdict.status is VerdictStatus.INCONCLUSIVE

@@ -126,15 +126,15 @@ class CommandGate:
             return judge((), ())
         if exit.ended_by != "itself":
             detail = f": {exit.error}" if exit.error else ""
-            return Verdict(status=VerdictStatus.BROKEN, reason=_ENDED[exit.ended_by] + detail)
+            return Verdict(status=VerdictStatus.INCONCLUSIVE, reason=_ENDED[exit.ended_by] + detail)
         if exit.code not in _FINISHED:
             return Verdict(
-                status=VerdictStatus.BROKEN, reason=f"the gate's runner died (exit code {exit.code})"
+                status=VerdictStatus.INCONCLUSIVE, reason=f"the gate's runner died (exit code {exit.code})"
             )
         try:
             records = read_records(request.directory, request.commands)
         except NoRecords as error:
-            return Verdict(status=VerdictStatus.BROKEN, reason=str(error))
+            return Verdict(status=VerdictStatus.INCONCLUSIVE, reason=str(error))
         checks: list[Check] = []
         results: list[CommandResult] = []
         for n, (command, record) in enumerate(zip(request.commands, records, strict=True), 1):
