@@ -12,9 +12,9 @@ from tests.simulation.trouble import effect
 from loopwright.core import budget, decide, envelopes
 from loopwright.core.events import happened
 from loopwright.core.findings import Verdict, VerdictStatus
-from loopwright.core.model import Attempt, Envelope, Plan, Question, Run, Task, VerdictRecord
+from loopwright.core.model import Attempt, Envelope, Plan, Question, Review, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed
-from loopwright.core.states import AttemptState, EnvelopeState, QuestionState, RunState
+from loopwright.core.states import AttemptState, EnvelopeState, QuestionState, ReviewState, RunState
 from loopwright.engine import (
     advance,
     agent_runs,
@@ -25,6 +25,7 @@ from loopwright.engine import (
     moves,
     questions,
     reconcile,
+    reviewing,
     slots,
     spending,
     tidy,
@@ -71,6 +72,27 @@ def bug(what: str) -> Callable[[Callable[[], Patches]], Callable[[], Patches]]:
         return patches
 
     return register
+
+
+@bug("work lands before a reviewer has looked at it")
+def review_not_waited_for() -> Patches:
+    async def covered(*_args: Any) -> reviewing.Covered:
+        return reviewing.Covered(review_id=None)
+
+    return ((land, "covered", covered),)
+
+
+@bug("the review of another change of the same task is enough")
+def any_review_will_do() -> Patches:
+    right = reviewing._look
+
+    def look(tx: Tx, ask: Any, candidate: Any, patch_: Any, why: Any, judged: Any) -> Any:
+        known = tx.find(Review, task_id=ask.task.id, state=ReviewState.CLEAR)
+        if known:
+            return reviewing.Covered(review_id=known[0].id)
+        return right(tx, ask, candidate, patch_, why, judged)
+
+    return ((reviewing, "_look", look),)
 
 
 @bug("an attempt lands although it was not looked for on the branch first")

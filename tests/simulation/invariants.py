@@ -14,6 +14,7 @@ from loopwright.core.failures import RULES, Level
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gates import plan_commands, task_commands
 from loopwright.core.model import (
+    AGENT_ROLES,
     Attempt,
     Command,
     CommandState,
@@ -248,10 +249,10 @@ def no_more_agents_than_slots(watch: Watch, name: str, changes: tuple[Change, ..
     universe = watch.universe
     for change in moves(changes, Run, RunState.RUNNING):
         run = change.after
-        if run.role is not Role.IMPLEMENTER or not universe.scenario.exclusive:
+        if run.role not in AGENT_ROLES or not universe.scenario.exclusive:
             continue
         running = [
-            one for one in watch.all(Run).values() if one.role is Role.IMPLEMENTER and universe.has_agent(one)
+            one for one in watch.all(Run).values() if one.role in AGENT_ROLES and universe.has_agent(one)
         ]
         mine = [one for one in running if one.plan_id == run.plan_id]
         parallel = watch.all(Plan)[run.plan_id].policy.parallel
@@ -264,7 +265,7 @@ def no_more_agents_than_slots(watch: Watch, name: str, changes: tuple[Change, ..
 def nothing_starts_in_a_paused_loop(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """No agent is started in a loop that a person or the budget holds."""
     for change in moves(changes, Run, RunState.RUNNING):
-        if change.after.role is Role.IMPLEMENTER:
+        if change.after.role in AGENT_ROLES:
             plan = watch.all(Plan)[change.after.plan_id]
             loop = watch.all(Loop)[plan.loop_id]
             if loop.state is not LoopState.RUNNING:
@@ -474,9 +475,9 @@ def _agents(machine: Machine) -> list[Kept]:
 
 @on_effect("process")
 def finished_work_is_not_bought_again(watch: Watch, about: Mapping[str, Any]) -> Problems:
-    """An attempt whose agent finished never starts another agent."""
+    """An attempt whose agent finished never starts another agent, unless a reviewer sent it back."""
     machine, kept = about["machine"], about["kept"]
-    if kept.is_gate:
+    if kept.is_gate or kept.goes_back:
         return
     for one in machine.kept.values():
         if not one.is_gate and one.spec.cwd == kept.spec.cwd and one.is_done:
@@ -490,6 +491,10 @@ def an_agent_sees_what_it_depends_on(watch: Watch, about: Mapping[str, Any]) -> 
     if kept.is_gate:
         return
     target = watch.universe.target
+    if kept.reviews:
+        if (machine.name, kept.spec.cwd) not in target.checkouts:
+            yield f"{kept.spec.run_id} reviews without a tree"
+        return
     workspace = target.workspaces.get((machine.name, kept.spec.cwd))
     if workspace is None or not workspace.ready:
         yield f"{kept.spec.run_id} starts without a workspace"

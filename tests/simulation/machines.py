@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.simulation.agents import MODEL, Act, draw_act
+from tests.simulation.answers import draw_answer
 from tests.simulation.services import Services
 from tests.simulation.target import Target, Workspace
 from tests.simulation.trouble import Trouble, effect
@@ -68,6 +69,24 @@ class Kept:
     @property
     def is_gate(self) -> bool:
         return self.spec.argv[0] == "gate"
+
+    @property
+    def prompt(self) -> str:
+        """What an agent was told."""
+        return self.spec.files.get("prompt.md", "")
+
+    @property
+    def reviews(self) -> bool:
+        """Say whether an agent looks at the work of another."""
+        return "\nReview: " in self.prompt
+
+    @property
+    def goes_back(self) -> bool:
+        """Say whether an agent is asked once more about what it finished: by a reviewer, or for a readable answer."""
+        return (
+            "An independent reviewer looked at what you did" in self.prompt
+            or "could not be read" in self.prompt
+        )
 
     @property
     def is_done(self) -> bool:
@@ -185,6 +204,11 @@ class Machine:
             task=self._task_of(spec.env["LOOPWRIGHT_TASK"]),
             now=self.clock.now,
         )
+        if kept.reviews:
+            act.wish = act.question = None
+            if act.last_words["ok"]:
+                key = self._task_of(spec.env["LOOPWRIGHT_TASK"]).key
+                act.last_words = {**act.last_words, "summary": draw_answer(self._trouble, key)}
         model = MODEL if act.in_tokens else None
         kept.say(json.dumps({"event": "started", "session_ref": spec.run_id, "model": model}))
         for n, micros in enumerate(act.costs[:-1], start=1):
@@ -235,6 +259,8 @@ class Machine:
         elif said["ok"]:
             quality = said["summary"]
             self._write(workspace, f"{key}.txt", f"{quality} {key}")
+            if kept.goes_back:
+                self._write(workspace, f"{key}.mended", kept.spec.run_id)
             if self._trouble.has("conflict") and self._trouble.chance("conflict").random() < 0.3:
                 self._write(workspace, "shared.txt", f"by {key}")
 

@@ -9,7 +9,7 @@ from tests.simulation.rows import Change
 from loopwright.core.budget import CAPS
 from loopwright.core.envelopes import PROVEN_AFTER, envelope_id
 from loopwright.core.failures import RULES, Failure
-from loopwright.core.model import Attempt, Envelope, Loop, Plan, Role, Run, Task
+from loopwright.core.model import AGENT_ROLES, Attempt, Envelope, Loop, Plan, Run, Task
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, RunState
 
 _SEES_NOTHING: Final = frozenset({"crash", "freeze", "reboot", "gone", "slow", "store_away", "lost_answer"})
@@ -30,7 +30,7 @@ def the_budget_is_never_exceeded(watch: Watch, name: str, changes: tuple[Change,
     for change in changes:
         if change.before is None:
             continue
-        agent = change.kind is Run and change.after.role is Role.IMPLEMENTER
+        agent = change.kind is Run and change.after.role in AGENT_ROLES
         if agent and change.before.state is RunState.QUEUED and change.after.state is RunState.RUNNING:
             plan = watch.all(Plan)[change.after.plan_id]
             limit = plan.policy.max_cost_micros

@@ -10,6 +10,7 @@ from typing import Any
 from tests.simulation.trouble import Trouble, effect
 
 from loopwright.core.errors import GitFailed, MergeConflict
+from loopwright.core.patches import Patch, read_patch
 from loopwright.ports import Candidate, Landed, Snapshot, Standing, Trailers, Tripwire
 
 Files = Mapping[str, str]
@@ -101,6 +102,19 @@ def _merged(base: Files, ours: Files, theirs: Files) -> tuple[dict[str, str], li
     return files, conflicts
 
 
+def patch_between(old: Files, new: Files) -> Patch:
+    """Return what differs between two trees, read from what git would print of it."""
+    lines: list[str] = []
+    for path in sorted({*old, *new}):
+        was, now = old.get(path), new.get(path)
+        if was != now:
+            sides = f"-{1 if was is not None else 0},{1 if was is not None else 0}"
+            sides += f" +{1 if now is not None else 0},{1 if now is not None else 0}"
+            lines += [f"diff --git a/{path} b/{path}", f"@@ {sides} @@"]
+            lines += [f"-{was}"] * (was is not None) + [f"+{now}"] * (now is not None)
+    return read_patch(f"{line}\n".encode() for line in lines)
+
+
 class SimRepository:
     """The Repository port of one worker, on one machine."""
 
@@ -150,7 +164,7 @@ class SimRepository:
         return wanted
 
     def has_workspace(self, path: Path) -> bool:
-        return (self._host, path) in self._target.workspaces
+        return (self._host, path) in self._target.workspaces or (self._host, path) in self._target.checkouts
 
     async def snapshot(
         self, path: Path, *, base_sha: str, ref: str, subject: str, trailers: Trailers, at: datetime
@@ -247,6 +261,10 @@ class SimRepository:
     async def tree_of(self, sha: str) -> str:
         await self._do("tree_of")
         return self._target.commits[sha].tree
+
+    async def patch(self, old: str, new: str) -> Patch:
+        await self._do("patch")
+        return patch_between(self._target.files(old), self._target.files(new))
 
     async def tripwire(self) -> Tripwire:
         await self._do("tripwire")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from tests.simulation import dialogue, money, territory
+from tests.simulation import dialogue, money, reviews, territory
 from tests.simulation.agents import COMMANDS, PRICES, SimAgent
+from tests.simulation.answers import draw_policy
 from tests.simulation.invariants import Violation, Watch
 from tests.simulation.machines import GATE_ALL, Machine, SimGate, SimKeepers, acceptance
 from tests.simulation.people import Person
@@ -43,7 +44,7 @@ LONGEST_S = 60_000.0
 MOST_COMMITS = 40_000
 MOST_READS = 500
 """More without any commit is looked at."""
-MORE_PROMISES = (dialogue, money, territory)
+MORE_PROMISES = (dialogue, money, reviews, territory)
 """Modules that register theirs when they are imported, beside those of `invariants`."""
 
 
@@ -248,7 +249,7 @@ class Universe:
             source_path=f"plan{n}.yaml",
             work=PlannedWork(title=f"Plan {n}", tasks=tuple(planned), sha256=f"{n}.{edit}"),
             base=Base(ref="main", sha=base.sha),
-            policy=self._policy(chance),
+            policy=replace(self._policy(chance), review=draw_policy(self.trouble, f"{n} {edit}")),
             gates=(GATE_ALL,),
             actor="person",
         )

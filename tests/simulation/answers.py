@@ -1,0 +1,29 @@
+"""Simulated reviewers: whether there are any, and what they answer."""
+
+import json
+
+from tests.simulation.services import OTHER
+from tests.simulation.trouble import Trouble
+
+from loopwright.core.policy import ReviewPolicy
+from loopwright.core.reviews import FENCE
+
+
+def draw_policy(trouble: Trouble, plan: str) -> ReviewPolicy:
+    """Decide whether the work of a plan is reviewed, and by whom; drawn apart, so other chances stay as they are."""
+    chance = trouble.chance(f"review of {plan}")
+    if chance.random() > 0.2:
+        return ReviewPolicy()
+    return ReviewPolicy(mode="always", agent=chance.choice((None, OTHER)), max_turns=chance.choice((0, 1, 2)))
+
+
+def draw_answer(trouble: Trouble, key: str) -> str:
+    """Return a reviewer's last words: nothing to say, an objection, an opinion elsewhere, or rubbish."""
+    chance = trouble.chance("reviewer").random()
+    if chance < 0.12:
+        return "Looks good to me!"
+    finding = {"file": f"{key}.txt", "line": 1, "severity": "blocking", "text": "It is not right yet."}
+    if chance < 0.24:
+        finding["file"] = "elsewhere.txt"
+    answer = {"summary": "I looked.", "findings": [finding] if chance < 0.45 else []}
+    return f"```{FENCE}\n{json.dumps(answer)}\n```"
