@@ -22,6 +22,7 @@ from loopwright.core.ids import Kind, make
 from loopwright.core.model import (
     Attempt,
     Command,
+    Finish,
     Leg,
     Loop,
     Outcome,
@@ -108,7 +109,7 @@ class Numbered:
 # --- a store that watches every move -----------------------------------------------------------------
 
 _STATE = {Loop: ("loop", "state"), Plan: ("plan", "status"), Task: ("task", "status")}
-_STATE |= {Attempt: ("attempt", "state"), Run: ("run", "state")}  # type: ignore[dict-item]
+_STATE |= {Attempt: ("attempt", "state"), Run: ("run", "state"), Finish: ("finish", "state")}  # type: ignore[dict-item]
 _TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("loop", "RUNNING"): ("loop_started",),
     ("loop", "PAUSED"): ("loop_paused",),
@@ -127,6 +128,10 @@ _TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("task", "COMPLETE"): ("task_completed",),
     ("task", "ERROR"): ("task_failed",),
     ("task", "CANCELLED"): ("task_cancelled",),
+    ("finish", "CHECKING"): ("finish_checked_again",),
+    ("finish", "LANDING"): ("finish_landing",),
+    ("finish", "FINISHED"): ("finish_done",),
+    ("finish", "REFUSED"): ("finish_refused",),
     ("run", "RUNNING"): ("run_started",),
     ("run", "AWAITING_RESPONSE"): ("run_awaiting",),
     ("run", "COMPLETE"): ("run_ended",),

@@ -20,6 +20,8 @@ from loopwright.engine import (
     agent_runs,
     attempt,
     checks,
+    finish,
+    finishes,
     land,
     leases,
     moves,
@@ -485,6 +487,23 @@ def charged_twice() -> Patches:
         return right(tx, run, state, **changes)
 
     return ((advance, "move_run", move),)
+
+
+# --- the end of a plan -----------------------------------------------------------------------------------
+
+
+@bug("what goes into the user's branch is not gated together with what is there by now")
+def end_not_gated() -> Patches:
+    async def gated(*_args: Any, **_more: Any) -> None:
+        return None
+
+    return ((finish.FinishLeg, "_gated", gated),)
+
+
+@bug("an end whose worker was killed is not taken up by another one")
+def end_not_taken_up() -> Patches:
+    right = finishes.due
+    return ((finishes, "due", lambda tx: [one for one in right(tx) if one.leg == 0]),)
 
 
 BUGS: Final[Mapping[str, Bug]] = {one.name: one for one in _BUGS}

@@ -40,7 +40,7 @@ FAULTS: Final[Mapping[str, str]] = {
     "answer": "a person answers questions: at any time, twice, or nonsense",
     "open": "a person opens accounts, whether they are in order or not",
     "raise": "a person sets other cost limits",
-    "foreign_commit": "someone commits to the plan branch",
+    "foreign_commit": "someone commits to the plan branch, or to the base",
 }
 """Everything that may go wrong. A run has some of them: faults hide each other when all happen at once."""
 

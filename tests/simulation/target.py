@@ -89,7 +89,8 @@ class Target:
         return False
 
 
-def _merged(base: Files, ours: Files, theirs: Files) -> tuple[dict[str, str], list[str]]:
+def merged(base: Files, ours: Files, theirs: Files) -> tuple[dict[str, str], list[str]]:
+    """Merge three trees; say which paths both sides changed."""
     files: dict[str, str] = {}
     conflicts = []
     for path in sorted({*base, *ours, *theirs}):
@@ -134,6 +135,19 @@ class SimRepository:
 
     async def _done(self, name: str) -> None:
         await effect(self._trouble, f"git.{name}.after")
+
+    async def before(self, name: str) -> None:
+        """Be the moment right before something is done."""
+        await self._do(name)
+
+    async def after(self, name: str) -> None:
+        """Be the moment right after something was done."""
+        await self._done(name)
+
+    async def ends(self) -> Any:
+        from tests.simulation.ends import SimEnds
+
+        return SimEnds(self, self._target, self._trouble, self._watch)
 
     async def ensure_branch(self, branch: str, sha: str) -> str:
         await self._do("ensure_branch")
@@ -198,7 +212,7 @@ class SimRepository:
         target = self._target
         attempt = target.commits[attempt_sha]
         base, ours = target.files(attempt.parents[0]), target.files(tip)
-        files, conflicts = _merged(base, ours, target.trees[attempt.tree])
+        files, conflicts = merged(base, ours, target.trees[attempt.tree])
         if conflicts:
             raise MergeConflict(tuple(conflicts), "both changed it")
         tree = target.tree(files)

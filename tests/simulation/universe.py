@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from tests.simulation import dialogue, money, reviews, territory
+from tests.simulation import dialogue, ends, money, reviews, territory
 from tests.simulation.agents import COMMANDS, PRICES, SimAgent
 from tests.simulation.answers import draw_policy
 from tests.simulation.invariants import Violation, Watch
@@ -24,9 +24,9 @@ from tests.simulation.trouble import History, Trouble
 from loopwright.adapters.membership import LeasedMembership
 from loopwright.core.errors import StoreUnavailable
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import Attempt, Envelope, Leg, Loop, Plan, Run, Task
+from loopwright.core.model import Attempt, Envelope, Finish, Leg, Loop, Plan, Run, Task
 from loopwright.core.policy import Limits, Policy
-from loopwright.core.states import ENDED_PLAN, AttemptState, LoopState, TaskState
+from loopwright.core.states import ENDED_PLAN, OPEN_FINISH, AttemptState, LoopState, TaskState
 from loopwright.engine.submit import Submission, submit
 from loopwright.engine.worker import WorkerLoop
 from loopwright.engine.world import HomePaths, Me, World
@@ -44,7 +44,7 @@ LONGEST_S = 60_000.0
 MOST_COMMITS = 40_000
 MOST_READS = 500
 """More without any commit is looked at."""
-MORE_PROMISES = (dialogue, money, reviews, territory)
+MORE_PROMISES = (dialogue, money, reviews, ends, territory)
 """Modules that register theirs when they are imported, beside those of `invariants`."""
 
 
@@ -242,6 +242,7 @@ class Universe:
                 )
             )
         base = self.target.commit(self.target.tree({"README": "hello", "shared.txt": "nobody"}), ())
+        self.target.refs.setdefault(ends.BASE, base.sha)
         return Submission(
             root=Path("/simulated/repository"),
             subfolder="",
@@ -249,7 +250,11 @@ class Universe:
             source_path=f"plan{n}.yaml",
             work=PlannedWork(title=f"Plan {n}", tasks=tuple(planned), sha256=f"{n}.{edit}"),
             base=Base(ref="main", sha=base.sha),
-            policy=replace(self._policy(chance), review=draw_policy(self.trouble, f"{n} {edit}")),
+            policy=replace(
+                self._policy(chance),
+                review=draw_policy(self.trouble, f"{n} {edit}"),
+                finish=self.trouble.chance(f"end {n} {edit}").choice(ends.WAYS),
+            ),
             gates=(GATE_ALL,),
             actor="person",
         )
@@ -346,6 +351,7 @@ class Universe:
             *(one.wake_at for one in waiting),
             *(one.not_before for one in queued if one.status is TaskState.QUEUED),
             *(plan.not_before for plan in plans.values()),
+            *(one.not_before for one in self.database.all(Finish).values() if one.state in OPEN_FINISH),
         ]
         return any(at is not None and at > now for at in times)
 
@@ -403,7 +409,7 @@ class Universe:
     def _committed(self, name: str, changes: tuple[Change, ...]) -> None:
         self.commits += 1
         self.reads, self.read_since = 0, self.loop.time()
-        if any(change.kind in (Attempt, Plan, Task, Loop) for change in changes):
+        if any(change.kind in (Attempt, Plan, Task, Loop, Finish) for change in changes):
             self.changed_at = self.loop.time()
         self.watch.committed(name, changes)
 

@@ -412,8 +412,8 @@ class FinishLeg:
 
 
 def _landing_parents(tx: Tx, plan_id: str) -> dict[str, str]:
-    """Return, for each commit that landed, the one that it landed on."""
-    landed = tx.find(Attempt, plan_id=plan_id, state=AttemptState.LANDED)
+    """Return, for each candidate, what it was built on: one that landed just before a kill is no LANDED attempt."""
+    landed = tx.find(Attempt, plan_id=plan_id)
     return {
         one.candidate_sha: one.candidate_parent
         for one in landed

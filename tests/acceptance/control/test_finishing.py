@@ -23,6 +23,7 @@ def tree(shop: Workshop, commit: str) -> str:
     return shop.git("rev-parse", f"{commit}^{{tree}}").strip()
 
 
+@pytest.mark.capability("C069")
 def test_a_verified_plan_is_squashed_into_the_base_with_the_checkout_that_has_it(shop: Workshop) -> None:
     plan = shop.chain("one", "two", settings={"finish": "squash"})
     (shop.repository / "mine.txt").write_text("untracked\n")
@@ -61,6 +62,7 @@ def commit(shop: Workshop, name: str, text: str, *, at: Path | None = None) -> N
     shop.git("-C", str(where), "commit", "-qm", f"my {name}")
 
 
+@pytest.mark.capability("C069")
 def test_a_person_accepts_into_a_base_that_moved_and_nothing_of_theirs_is_touched(shop: Workshop) -> None:
     assert shop.run(shop.chain("one", "two")).code == 0
     plan = shop.row(Plan)
@@ -110,6 +112,7 @@ def test_a_person_accepts_into_a_base_that_moved_and_nothing_of_theirs_is_touche
     assert (said.code, "nothing was left to do" in said.out) == (0, True)
 
 
+@pytest.mark.capability("C069")
 def test_what_conflicts_or_turns_red_with_the_base_moves_nothing(shop: Workshop) -> None:
     shop.play({"one": [[{"write": "one", "text": "theirs\n"}]], "two": [[{"write": "two", "text": "2\n"}]]})
     tasks = [task("one", "test -s one"), task("two", "test ! -e blocker")]
