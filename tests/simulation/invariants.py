@@ -13,6 +13,7 @@ from loopwright.core.decide import ahead
 from loopwright.core.failures import RULES, Level
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gates import plan_commands, task_commands
+from loopwright.core.graph import scopes_overlap
 from loopwright.core.model import (
     AGENT_ROLES,
     Attempt,
@@ -27,6 +28,7 @@ from loopwright.core.model import (
     VerdictRecord,
     Worker,
 )
+from loopwright.core.scopes import claims
 from loopwright.core.states import (
     ENDED_PLAN,
     ENDED_RUN,
@@ -562,8 +564,10 @@ def _nobody_to_wait_for(watch: Watch, plan: Plan) -> Problems:
     for attempt in waiting:
         if attempt not in asking:
             yield f"{attempt.id} waits for nobody: {attempt.wait_reason}"
+    parked = [watch.all(Task)[one.task_id] for one in waiting]
     for task in tasks:
-        if task.status is TaskState.QUEUED and not task.unmet:
+        kept_off = any(scopes_overlap(claims(task), claims(one)) for one in parked)
+        if task.status is TaskState.QUEUED and not task.unmet and not kept_off:
             yield f"{task.key} could start"
 
 
