@@ -17,6 +17,7 @@ from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, EnvelopeState, QuestionState, ReviewState, RunState
 from loopwright.engine import (
     advance,
+    afterwards,
     agent_runs,
     attempt,
     checks,
@@ -130,7 +131,7 @@ def fence_ignored() -> Patches:
 
     return (
         (moves, "move_attempt", move),
-        (attempt, "move_attempt", move),
+        (afterwards, "move_attempt", move),
         (land, "move_attempt", move),
         (attempt, "change_attempt", change),
     )
@@ -138,7 +139,7 @@ def fence_ignored() -> Patches:
 
 @bug("waiting for the quota is counted as an attempt")
 def quota_wait_counts() -> Patches:
-    right = attempt.move_attempt
+    right = moves.move_attempt
 
     def move(tx: Tx, row: Attempt, goal: AttemptState, *rest: Any, **more: Any) -> Attempt:
         if goal is AttemptState.WAITING and more.get("wake_at") is not None:
@@ -147,7 +148,7 @@ def quota_wait_counts() -> Patches:
             tx.update(Task, task.id, attempts=task.attempts + 1)
         return right(tx, row, goal, *rest, **more)
 
-    return ((attempt, "move_attempt", move),)
+    return ((afterwards, "move_attempt", move),)
 
 
 @bug("a worker believes in its lease for longer than the others do")
@@ -321,7 +322,7 @@ def dependents_let_go_early() -> Patches:
             tx.update(Task, other, unmet=max(0, dependent.unmet - 1))
         return task
 
-    return ((attempt, "fail_attempt", fail), (land, "fail_attempt", fail), (worker, "fail_attempt", fail))
+    return ((afterwards, "fail_attempt", fail), (land, "fail_attempt", fail), (worker, "fail_attempt", fail))
 
 
 @bug("a command is carried out again after every restart")
@@ -394,13 +395,16 @@ def answered_again() -> Patches:
 
 @bug("an attempt that asks keeps its slot until it has its answer")
 def slot_kept_for_the_answer() -> Patches:
-    right = attempt.AttemptLeg._ask
+    right = attempt.AttemptLeg._work
 
-    async def ask(self: Any, rows: Any, *rest: Any) -> bool:
-        self._slots.take_now(rows.attempt.id, rows.plan.id)
-        return await right(self, rows, *rest)
+    async def work(self: Any, rows: Any, *rest: Any) -> bool:
+        goes_on = await right(self, rows, *rest)
+        after = await self._rows()
+        if after is not None and after.attempt.state is AttemptState.WAITING and after.attempt.questions:
+            self._slots.take_now(rows.attempt.id, rows.plan.id)
+        return goes_on
 
-    return ((attempt.AttemptLeg, "_ask", ask),)
+    return ((attempt.AttemptLeg, "_work", work),)
 
 
 @bug("whoever takes up a running agent settles anew what it may do")

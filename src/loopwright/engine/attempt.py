@@ -7,7 +7,6 @@ repeated, and then moves the row under the leg's fence; so a kill between the tw
 import asyncio
 import logging
 from pathlib import Path
-from typing import Any
 
 from loopwright.core.errors import (
     BranchRewritten,
@@ -20,24 +19,19 @@ from loopwright.core.errors import (
     StoreUnavailable,
     UserError,
 )
-from loopwright.core.failures import RULES, Failure, Level
-from loopwright.core.fallback import handed_on, meant
+from loopwright.core.failures import RULES, Failure
 from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Role, Run, Task
-from loopwright.core.questions import Asking
-from loopwright.core.retry import Failed, backoff, pause_until
-from loopwright.core.scopes import kept
+from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
-from loopwright.engine import envelopes, questions
+from loopwright.engine import envelopes
+from loopwright.engine.afterwards import Afterwards, fail
 from loopwright.engine.agent_runs import (
     PAUSED,
     MustWait,
     Rows,
     asked_of,
-    end_run,
     failure_of,
-    is_over_budget,
     start_run,
-    stop_over_budget,
     until_affordable,
 )
 from loopwright.engine.branch import tip_of
@@ -48,16 +42,10 @@ from loopwright.engine.moves import (
     MACHINE,
     cancel_attempt,
     change_attempt,
-    fail_attempt,
-    hand_on,
-    move_attempt,
     move_loop,
     need,
     next_run,
 )
-from loopwright.engine.naming import attempt_ref, commit_subject, trailers
-from loopwright.engine.pinning import inside
-from loopwright.engine.reviewing import take_in
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent
 from loopwright.engine.setting_up import set_up
 from loopwright.engine.slots import AgentSlots, Slot
@@ -174,9 +162,9 @@ class AttemptLeg:
             if attempt.state in (AttemptState.CHECKING, AttemptState.LANDING) or self._reviews:
                 await self._hold(rows, str(trouble))
                 return False
-            await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)), counts=False)
+            await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)))
         except UserError as wrong:
-            await self._fail(rows, Failed(failure=Failure.CANNOT_START, detail=str(wrong)), counts=False)
+            await self._fail(rows, Failed(failure=Failure.CANNOT_START, detail=str(wrong)))
         return True
 
     async def _hold(self, rows: Rows, trouble: str) -> None:
@@ -248,7 +236,7 @@ class AttemptLeg:
         if rows.plan.policy.setup:
             failed = await set_up(self._world, rows, interrupt, fence=self._leg.fence, again=made)
             if failed is not None:
-                await self._fail(rows, failed, counts=False)
+                await self._fail(rows, failed)
                 return True
         if not await self._take_slot(rows, interrupt):
             raise Interrupted
@@ -329,7 +317,16 @@ class AttemptLeg:
             await world.keepers.sweep(run.id)
             strayed = await look_again(world, repository, before, rows, run, again=self._leg.n > 1)
             asked = () if self._reviews else asked_of(world, started.spec, ended.result)
-            return await self._after_agent(rows, run, ended, strayed, asked)
+            afterwards = Afterwards(
+                world=world,
+                fence=self._leg.fence,
+                rows=rows,
+                run=run,
+                ended=ended,
+                strayed=strayed,
+                asked=asked,
+            )
+            return await afterwards.go_on()
         finally:
             spending.forget()
 
@@ -360,185 +357,6 @@ class AttemptLeg:
 
         return await self._world.store.transact("run.next", create)
 
-    async def _after_agent(
-        self, rows: Rows, run: Run, ended: Ended, strayed: str, asked: tuple[Asking, ...]
-    ) -> bool:
-        """Save the work whatever happened, then decide which way the attempt goes."""
-        saved: dict[str, Any] = {}
-        if not self._reviews:
-            saved = await self._saved(rows, run, ended)
-        result = ended.result
-        if is_over_budget(run, ended):
-            return await self._world.store.transact(
-                "attempt.over_budget",
-                lambda tx: stop_over_budget(
-                    tx, self._world, rows.attempt, run, ended, fence=self._leg.fence, **saved
-                ),
-            )
-        # "asked" without an interrupt of ours: a worker ended its agents in a hurry, before it could write it down.
-        if ended.interrupted or (ended.exit.ended_by == "asked" and not (result and result.claimed)):
-            return await self._interrupted(rows, run, ended, saved)
-        if strayed and not (result is not None and result.failure and RULES[result.failure].parks):
-            failed = Failed(failure=Failure.STRAY_WRITE, detail=strayed)
-            await self._fail(rows, failed, counts=True, run=run, ended=ended, **saved)
-            return True
-        if asked:
-            return await self._ask(rows, run, ended, asked, saved)
-        if result is not None and result.claimed:
-            if self._reviews:
-                await take_in(self._world, rows, run, ended, None, fence=self._leg.fence)
-                return True
-
-            def checking(tx: Tx) -> None:
-                move_attempt(
-                    tx,
-                    rows.attempt,
-                    AttemptState.CHECKING,
-                    fence=self._leg.fence,
-                    **saved,
-                )
-                end_run(tx, run, RunState.COMPLETE, ended)
-
-            await self._world.store.transact("attempt.checking", checking)
-            return True
-        failed = failure_of(result, ended)
-        if RULES[failed.failure].parks:
-            goes_on = await self._park(rows, run, ended, failed, saved)
-            if goes_on is not None:
-                return goes_on
-        if self._reviews:
-            await take_in(self._world, rows, run, ended, failed, fence=self._leg.fence)
-            return True
-        if RULES[failed.failure].level is not Level.ATTEMPT and handed_on(
-            rows.task, failed.failure, rows.plan.policy
-        ):
-            return await self._hand_on(rows, run, ended, failed, saved)
-        counts = RULES[failed.failure].level is Level.ATTEMPT
-        await self._fail(rows, failed, counts=counts, run=run, ended=ended, **saved)
-        return True
-
-    async def _saved(self, rows: Rows, run: Run, ended: Ended) -> dict[str, Any]:
-        snapshot = await self._repository(rows).snapshot(
-            Path(need(rows.attempt.workspace, "a workspace")),
-            base_sha=need(rows.attempt.base_sha, "a base"),
-            ref=attempt_ref(rows.attempt),
-            subject=commit_subject(rows.task),
-            trailers=trailers(rows.attempt, run),
-            at=ended.exit.ended_at,
-        )
-        touched = kept(inside(rows.project.subfolder, path) for path in snapshot.changed)
-        return {"tip_sha": snapshot.sha, "agent_sha": snapshot.agent_sha, "touched": touched}
-
-    async def _interrupted(self, rows: Rows, run: Run, ended: Ended, saved: dict[str, Any]) -> bool:
-        """Keep the work and park the attempt, or end it when it was cancelled; say whether to go on."""
-
-        def park(tx: Tx) -> bool:
-            end_run(tx, run, RunState.CANCELLED, ended)
-            asked = need(tx.get(Attempt, rows.attempt.id), "the attempt").interrupt
-            if asked == "cancel":
-                cancel_attempt(tx, rows.attempt, fence=self._leg.fence, **saved)
-                return True
-            move_attempt(
-                tx,
-                rows.attempt,
-                AttemptState.WAITING,
-                fence=self._leg.fence,
-                interrupt="",
-                wait_reason=PAUSED,
-                # Nobody asked for a pause in the rows: it goes on as soon as the loop runs.
-                wake_at=None if asked else tx.now(),
-                **saved,
-            )
-            return False
-
-        return await self._world.store.transact("attempt.interrupted", park)
-
-    async def _ask(
-        self, rows: Rows, run: Run, ended: Ended, asked: tuple[Asking, ...], saved: dict[str, Any]
-    ) -> bool:
-        """Let the attempt wait for a person's answer; its slot is free meanwhile. Say whether there is more to do."""
-
-        def park(tx: Tx) -> bool:
-            end_run(tx, run, RunState.AWAITING_RESPONSE, ended)
-            attempt = need(tx.get(Attempt, rows.attempt.id), "the attempt")
-            if attempt.interrupt == "cancel":
-                cancel_attempt(tx, rows.attempt, fence=self._leg.fence, **saved)
-                return True
-            questions.wait_for_answers(
-                tx, self._world.ids, rows.plan, attempt, run, asked, fence=self._leg.fence, **saved
-            )
-            return False
-
-        return await self._world.store.transact("attempt.asking", park)
-
-    async def _park(
-        self, rows: Rows, run: Run, ended: Ended, failed: Failed, saved: dict[str, Any]
-    ) -> bool | None:
-        """Let the attempt wait for the service, or end it when it was cancelled meanwhile.
-
-        Return whether there is more to do now; None when it has waited often enough.
-        """
-        rule = RULES[failed.failure]
-        calls = rows.task.call_failures + (not rule.closes)
-        if calls > rows.plan.policy.max_call_retries:
-            return None
-
-        def park(tx: Tx) -> bool:
-            end_run(tx, run, RunState.ERROR, ended, failure=failed.failure, retry_at=failed.retry_at)
-            if need(tx.get(Attempt, rows.attempt.id), "the attempt").interrupt == "cancel":
-                cancel_attempt(tx, rows.attempt, fence=self._leg.fence, **saved)
-                return True
-            chance = self._world.chance()
-            if rule.closes:
-                waits = envelopes.parked(tx, rows.attempt, run)
-            else:
-                at = pause_until(rule, calls, now=tx.now(), retry_at=failed.retry_at, chance=chance)
-                waits = {"wake_at": at, "wait_reason": failed.detail[:500] or rule.advice}
-                tx.update(Task, rows.task.id, call_failures=calls)
-            move_attempt(
-                tx,
-                rows.attempt,
-                AttemptState.WAITING,
-                fence=self._leg.fence,
-                about={"until": waits["wake_at"].isoformat(), "failure": failed.failure.value},
-                **waits,
-                **saved,
-            )
-            return False
-
-        return await self._world.store.transact("attempt.waiting", park)
-
-    async def _hand_on(
-        self, rows: Rows, run: Run, ended: Ended, failed: Failed, saved: dict[str, Any]
-    ) -> bool:
-        """Let the next agent of the chain go on in the same workspace; say whether there is more to do now."""
-
-        def hand(tx: Tx) -> bool:
-            end_run(tx, run, RunState.ERROR, ended, failure=failed.failure, retry_at=failed.retry_at)
-            current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
-            if current.interrupt == "cancel":
-                cancel_attempt(tx, rows.attempt, fence=self._leg.fence, **saved)
-                return True
-            task, because = hand_on(tx, rows.plan, rows.task, current, failed.failure)
-            agent, model = meant(task, rows.plan.policy)
-            move_attempt(
-                tx,
-                current,
-                AttemptState.WAITING,
-                fence=self._leg.fence,
-                about={"agent": agent, "model": model, "because": because},
-                agent=agent,
-                model=model,
-                account=None,
-                stands_in=because,
-                wake_at=tx.now(),
-                wait_reason=because,
-                **saved,
-            )
-            return False
-
-        return await self._world.store.transact("attempt.handed_on", hand)
-
     async def _stopped_between_stages(self) -> None:
         """A person stopped us while no agent ran: give the attempt back, or end it."""
         rows = await self._rows()
@@ -558,34 +376,12 @@ class AttemptLeg:
         if after is not None and after.attempt.state is AttemptState.CANCELLED:
             await tidy_attempt(self._world, after.project, after.plan, after.attempt)
 
-    async def _fail(
-        self,
-        rows: Rows,
-        failed: Failed,
-        *,
-        counts: bool,
-        run: Run | None = None,
-        ended: Ended | None = None,
-        **saved: Any,
-    ) -> None:
-        world = self._world
-
-        def over(tx: Tx) -> None:
-            if run is not None and ended is not None:
-                end_run(tx, run, RunState.ERROR, ended, failure=failed.failure, retry_at=failed.retry_at)
-            fail_attempt(
-                tx,
-                world.ids,
-                rows.attempt,
-                failed,
-                fence=self._leg.fence,
-                counts=counts,
-                chance=world.chance(),
-                evidence=f"{RULES[failed.failure].advice}\n{failed.detail}",
-                **saved,
-            )
-
-        await world.store.transact("attempt.failed", over)
+    async def _fail(self, rows: Rows, failed: Failed) -> None:
+        """End an attempt before its agent could show anything: it is not at fault."""
+        await self._world.store.transact(
+            "attempt.failed",
+            lambda tx: fail(tx, self._world, rows.attempt, failed, fence=self._leg.fence, counts=False),
+        )
 
     def _repository(self, rows: Rows) -> Repository:
         return self._world.repository(rows.project)

@@ -1,0 +1,246 @@
+"""What becomes of an attempt when its agent has ended: judged, parked, handed on, or over."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.fallback import handed_on, meant
+from loopwright.core.model import Attempt, Role, Run, Task
+from loopwright.core.questions import Asking
+from loopwright.core.retry import Failed, pause_until
+from loopwright.core.scopes import kept
+from loopwright.core.states import AttemptState, RunState
+from loopwright.engine import envelopes, questions
+from loopwright.engine.agent_runs import (
+    PAUSED,
+    Rows,
+    end_run,
+    failure_of,
+    is_over_budget,
+    stop_over_budget,
+)
+from loopwright.engine.moves import cancel_attempt, fail_attempt, hand_on, move_attempt, need
+from loopwright.engine.naming import attempt_ref, commit_subject, trailers
+from loopwright.engine.pinning import inside
+from loopwright.engine.reviewing import take_in
+from loopwright.engine.runs import Ended
+from loopwright.engine.world import World
+from loopwright.ports import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Afterwards:
+    """One run of an agent that is over, and the attempt that it belongs to."""
+
+    world: World
+    fence: int
+    rows: Rows
+    run: Run
+    ended: Ended
+    strayed: str
+    """What it wrote where it must not, in words; empty when it did not."""
+    asked: tuple[Asking, ...]
+    saved: dict[str, Any] = field(default_factory=dict)
+    """What is written on the attempt whichever way it goes: where its work is kept."""
+
+    async def go_on(self) -> bool:
+        """Save the work whatever happened, then decide which way the attempt goes; say whether there is more to do."""
+        reviews = self.run.role is Role.REVIEWER
+        if not reviews:
+            self.saved.update(await self._save())
+        result = self.ended.result
+        if is_over_budget(self.run, self.ended):
+            return await self._over_budget()
+        # "asked" without an interrupt of ours: a worker ended its agents in a hurry, before it could write it down.
+        if self.ended.interrupted or (
+            self.ended.exit.ended_by == "asked" and not (result and result.claimed)
+        ):
+            return await self._interrupted()
+        if self.strayed and not (result is not None and result.failure and RULES[result.failure].parks):
+            return await self._is_over(Failed(failure=Failure.STRAY_WRITE, detail=self.strayed), counts=True)
+        if self.asked:
+            return await self._ask()
+        if result is not None and result.claimed:
+            return await self._claimed()
+        failed = failure_of(result, self.ended)
+        if RULES[failed.failure].parks:
+            goes_on = await self._wait(failed)
+            if goes_on is not None:
+                return goes_on
+        is_its_fault = RULES[failed.failure].level is Level.ATTEMPT
+        handed = not is_its_fault and handed_on(self.rows.task, failed.failure, self.rows.plan.policy)
+        if handed and not reviews:
+            return await self._hand_on(failed)
+        return await self._is_over(failed, counts=is_its_fault)
+
+    async def _save(self) -> dict[str, Any]:
+        rows = self.rows
+        snapshot = await self.world.repository(rows.project).snapshot(
+            Path(need(rows.attempt.workspace, "a workspace")),
+            base_sha=need(rows.attempt.base_sha, "a base"),
+            ref=attempt_ref(rows.attempt),
+            subject=commit_subject(rows.task),
+            trailers=trailers(rows.attempt, self.run),
+            at=self.ended.exit.ended_at,
+        )
+        touched = kept(inside(rows.project.subfolder, path) for path in snapshot.changed)
+        return {"tip_sha": snapshot.sha, "agent_sha": snapshot.agent_sha, "touched": touched}
+
+    async def _over_budget(self) -> bool:
+        def stop(tx: Tx) -> bool:
+            return stop_over_budget(
+                tx, self.world, self.rows.attempt, self.run, self.ended, fence=self.fence, **self.saved
+            )
+
+        return await self.world.store.transact("attempt.over_budget", stop)
+
+    async def _interrupted(self) -> bool:
+        """Keep the work and park the attempt, or end it when it was cancelled."""
+
+        def park(tx: Tx) -> bool:
+            end_run(tx, self.run, RunState.CANCELLED, self.ended)
+            asked = self._current(tx).interrupt
+            if self._is_cancelled(tx):
+                return True
+            # Where nobody asked for a pause in the rows, it goes on as soon as the loop runs.
+            self._park(tx, interrupt="", wait_reason=PAUSED, wake_at=None if asked else tx.now())
+            return False
+
+        return await self.world.store.transact("attempt.interrupted", park)
+
+    async def _ask(self) -> bool:
+        """Let the attempt wait for a person's answer; its slot is free meanwhile."""
+
+        def park(tx: Tx) -> bool:
+            end_run(tx, self.run, RunState.AWAITING_RESPONSE, self.ended)
+            attempt = self._current(tx)
+            if self._is_cancelled(tx):
+                return True
+            questions.wait_for_answers(
+                tx,
+                self.world.ids,
+                self.rows.plan,
+                attempt,
+                self.run,
+                self.asked,
+                fence=self.fence,
+                **self.saved,
+            )
+            return False
+
+        return await self.world.store.transact("attempt.asking", park)
+
+    async def _claimed(self) -> bool:
+        """Have the work judged; what a reviewer says is taken in."""
+        if self.run.role is Role.REVIEWER:
+            await take_in(self.world, self.rows, self.run, self.ended, None, fence=self.fence)
+            return True
+
+        def checking(tx: Tx) -> None:
+            move_attempt(tx, self.rows.attempt, AttemptState.CHECKING, fence=self.fence, **self.saved)
+            end_run(tx, self.run, RunState.COMPLETE, self.ended)
+
+        await self.world.store.transact("attempt.checking", checking)
+        return True
+
+    async def _wait(self, failed: Failed) -> bool | None:
+        """Let the attempt wait for the service, or end it when it was cancelled meanwhile.
+
+        Return whether there is more to do now; None when it has waited often enough.
+        """
+        rows, rule = self.rows, RULES[failed.failure]
+        calls = rows.task.call_failures + (not rule.closes)
+        if calls > rows.plan.policy.max_call_retries:
+            return None
+
+        def park(tx: Tx) -> bool:
+            self._end(tx, failed)
+            if self._is_cancelled(tx):
+                return True
+            chance = self.world.chance()
+            if rule.closes:
+                waits = envelopes.parked(tx, rows.attempt, self.run)
+            else:
+                at = pause_until(rule, calls, now=tx.now(), retry_at=failed.retry_at, chance=chance)
+                waits = {"wake_at": at, "wait_reason": failed.detail[:500] or rule.advice}
+                tx.update(Task, rows.task.id, call_failures=calls)
+            about = {"until": waits["wake_at"].isoformat(), "failure": failed.failure.value}
+            self._park(tx, about=about, **waits)
+            return False
+
+        return await self.world.store.transact("attempt.waiting", park)
+
+    async def _hand_on(self, failed: Failed) -> bool:
+        """Let the next agent of the chain go on in the same workspace."""
+        rows = self.rows
+
+        def hand(tx: Tx) -> bool:
+            self._end(tx, failed)
+            current = self._current(tx)
+            if self._is_cancelled(tx):
+                return True
+            task, because = hand_on(tx, rows.plan, rows.task, current, failed.failure)
+            agent, model = meant(task, rows.plan.policy)
+            self._park(
+                tx,
+                about={"agent": agent, "model": model, "because": because},
+                agent=agent,
+                model=model,
+                account=None,
+                stands_in=because,
+                wake_at=tx.now(),
+                wait_reason=because,
+            )
+            return False
+
+        return await self.world.store.transact("attempt.handed_on", hand)
+
+    async def _is_over(self, failed: Failed, *, counts: bool) -> bool:
+        """End the attempt; what a reviewer could not do is no fault of it."""
+        if self.run.role is Role.REVIEWER:
+            await take_in(self.world, self.rows, self.run, self.ended, failed, fence=self.fence)
+            return True
+
+        def over(tx: Tx) -> None:
+            self._end(tx, failed)
+            fail(tx, self.world, self.rows.attempt, failed, fence=self.fence, counts=counts, **self.saved)
+
+        await self.world.store.transact("attempt.failed", over)
+        return True
+
+    # --- what several of them do ---------------------------------------------------------------------
+
+    def _current(self, tx: Tx) -> Attempt:
+        current: Attempt = need(tx.get(Attempt, self.rows.attempt.id), "the attempt")
+        return current
+
+    def _is_cancelled(self, tx: Tx) -> bool:
+        """End the attempt if a person asked for that meanwhile."""
+        if self._current(tx).interrupt != "cancel":
+            return False
+        cancel_attempt(tx, self.rows.attempt, fence=self.fence, **self.saved)
+        return True
+
+    def _end(self, tx: Tx, failed: Failed) -> None:
+        end_run(tx, self.run, RunState.ERROR, self.ended, failure=failed.failure, retry_at=failed.retry_at)
+
+    def _park(self, tx: Tx, **changes: Any) -> None:
+        move_attempt(tx, self.rows.attempt, AttemptState.WAITING, fence=self.fence, **changes, **self.saved)
+
+
+def fail(
+    tx: Tx, world: World, attempt: Attempt, failed: Failed, *, fence: int, counts: bool, **saved: Any
+) -> None:
+    """End an attempt, with advice for the next one."""
+    fail_attempt(
+        tx,
+        world.ids,
+        attempt,
+        failed,
+        fence=fence,
+        counts=counts,
+        chance=world.chance(),
+        evidence=f"{RULES[failed.failure].advice}\n{failed.detail}",
+        **saved,
+    )
