@@ -114,7 +114,7 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
 
 async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
     attempt, plan = rows.attempt, rows.plan
-    review = await world.store.read(lambda tx: review_of(tx, run))
+    review = await review_of(world, run)
     workspace = place_of(world, attempt, review)
 
     sandbox = sandbox_of(world, run)

@@ -21,9 +21,12 @@ READS = Permissions(access=Access.READ_ONLY)
 """What a reviewer may do, whatever the plan allows its agents."""
 
 
-def review_of(tx: Tx, run: Run) -> Review | None:
+async def review_of(world: World, run: Run) -> Review | None:
     """Return the review that a run belongs to; None for any but a reviewer's."""
-    return need(tx.get(Review, run.label), "the review") if run.role is Role.REVIEWER else None
+    if run.role is not Role.REVIEWER:
+        return None
+    review: Review = need(await world.store.read(lambda tx: tx.get(Review, run.label)), "the review")
+    return review
 
 
 def place_of(world: World, attempt: Attempt, review: Review | None) -> Path:

@@ -225,7 +225,7 @@ async def take_in(
         return True
 
     if await world.store.transact("review.over", over):
-        await remove_tree(world, repository, review)
+        await remove_tree(world, repository, review.id)
 
 
 def _end(tx: Tx, review: Review, answer: Answer | Unreadable, run: Run) -> None:
@@ -243,12 +243,12 @@ def _end(tx: Tx, review: Review, answer: Answer | Unreadable, run: Run) -> None:
     )
 
 
-async def remove_tree(world: World, repository: Repository, review: Review) -> None:
+async def remove_tree(world: World, repository: Repository, review_id: str) -> None:
     """Throw away the tree that a reviewer looked at, with whatever it did in there."""
-    path = world.paths.tree(review.id)
+    path = world.paths.tree(review_id)
     try:
         if repository.has_workspace(path):
             await repository.remove_workspace(path)
     except (GitFailed, UserError, OSError) as trouble:
         # The review stands whatever was left behind.
-        log.warning("tree of a review kept", extra={"review": review.id, "why": str(trouble)})
+        log.warning("tree of a review kept", extra={"review": review_id, "why": str(trouble)})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from loopwright.core.errors import CannotRun, GitFailed, UserError
 from loopwright.core.events import happened
-from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task
+from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task
 from loopwright.core.states import AttemptState, RunState
 from loopwright.engine.checks import end_all
 from loopwright.engine.moves import MACHINE, need
@@ -57,8 +57,8 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
         if not await _kept(world, project, plan, attempt, tip):
             raise GitFailed(f"commit {tip} is not proven to be in {plan.branch}")
         await repository.remove_workspace(path)
-        for review in await world.store.read(lambda tx: tx.find(Review, attempt_id=attempt.id)):
-            await remove_tree(world, repository, review)
+        for review_id in {one.label for one in runs if one.role is Role.REVIEWER}:
+            await remove_tree(world, repository, review_id)
     except (CannotRun, GitFailed, UserError, OSError) as trouble:
         # One attempt that cannot be tidied, of a repository that is gone perhaps, must not hold up all others.
         log.warning("workspace kept", extra={"attempt": attempt.id, "why": str(trouble)})

@@ -43,7 +43,7 @@ class HomePaths:
         return self.root / "workspaces" / attempt_id
 
     def tree(self, run_id: str) -> Path:
-        """Return the private tree that one gate run works in."""
+        """Return the private tree that one gate run works in, or that a review looks at."""
         return self.root / "trees" / run_id
 
     def user(self, subject: str) -> Path:

@@ -8,7 +8,9 @@ import pytest
 
 from loopwright.adapters.asked import asked_by_tool
 from loopwright.asking import ANSWER
+from loopwright.core import reviews
 from loopwright.core.failures import Failure
+from loopwright.core.patches import ChangedFile, Patch
 from loopwright.core.permissions import Access, Permissions
 from loopwright.ports import Spent, ToolServer
 from loopwright.testing import scenarios
@@ -200,6 +202,19 @@ async def test_a_result_fits_its_schema(run_claude: Any) -> None:
     ran, _ = await run_claude(Scenario(turns=(FITTING,)), schema=SCHEMA)
     assert ran.result.claimed
     assert ran.result.structured == {"n": 3}
+
+
+async def test_a_reviewer_that_may_only_read_gives_an_answer_that_is_read(run_claude: Any) -> None:
+    finding = {"file": "a.py", "line": 1, "severity": "blocking", "text": "It breaks."}
+    answers = Scenario(turns=(calls("StructuredOutput", summary="I looked.", findings=[finding]),))
+    ran, _ = await run_claude(
+        answers, schema=reviews.SCHEMA, permissions=Permissions(access=Access.READ_ONLY)
+    )
+    assert ran.result.claimed
+    patch = Patch(sha256="", files=(ChangedFile(path="a.py", spans=((1, 1),)),), text="", is_whole=True)
+    answer = reviews.read_answer(ran.result.structured, ran.result.summary, patch)
+    assert isinstance(answer, reviews.Answer)
+    assert [one.text for one in answer.blocking] == ["It breaks."]
 
 
 async def test_who_gives_no_result_is_asked_for_it_once_more_in_the_same_process(run_claude: Any) -> None:

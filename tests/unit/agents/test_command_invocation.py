@@ -9,6 +9,8 @@ import pytest
 from loopwright.adapters.agents.command import CommandAgent, CommandState
 from loopwright.core.errors import BadConfig
 from loopwright.core.failures import Failure
+from loopwright.core.patches import Patch
+from loopwright.core.reviews import Answer, read_answer
 from loopwright.ports import AgentRequest, AgentResult, Exit, OutputLine
 
 AGENT = CommandAgent()
@@ -144,3 +146,17 @@ def test_what_it_prints_last_can_be_a_question_and_what_it_prints_on_stderr_is_n
     for n, text in enumerate(block):
         state = AGENT.fold(AGENT.initial(), OutputLine(offset=n, stream="err", text=text)).state
     assert ended(state, 0).asked == ()
+
+
+def test_a_program_that_reviews_is_heard_by_its_last_lines() -> None:
+    state = AGENT.initial()
+    said = ["noise"] * 3000 + ["```loopwright-review", '{"summary": "s",', '"findings": []}', "```"]
+    for n, text in enumerate(said):
+        state = AGENT.fold(state, OutputLine(offset=n, stream="out", text=text)).state
+    state = AGENT.fold(state, OutputLine(offset=9999, stream="err", text="a warning")).state
+    now = datetime.now(UTC)
+    end = Exit(code=0, ended_by="itself", started_at=now, ended_at=now, output_bytes=0, output_sha256="")
+    result = AGENT.result(state, end)
+    patch = Patch(sha256="", files=(), text="", is_whole=True)
+    assert read_answer(result.structured, result.last_words, patch) == Answer(summary="s", findings=())
+    assert len(result.last_words) < 20_000

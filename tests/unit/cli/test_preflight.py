@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from loopwright.cli.cost_check import check_costs
-from loopwright.cli.preflight import agents_of, check_agents, check_options, uncommitted
+from loopwright.cli.preflight import (
+    agents_of,
+    check_agents,
+    check_options,
+    check_review,
+    uncommitted,
+    warnings,
+)
 from loopwright.config.resolve import Settings, load
 from loopwright.core.errors import BadConfig, Refused, UserError
 from loopwright.ports import Base, PlannedTask, PlannedWork
@@ -206,3 +213,33 @@ def test_a_limit_that_nobody_could_keep_is_refused_before_anything_starts(
 )
 def test_a_limit_that_can_be_kept_is_fine(project: str) -> None:
     check_costs(_settings(project), _work(None))
+
+
+@pytest.mark.parametrize(
+    ("review", "told"),
+    [
+        ('agent = "codx"\n', "loopwright.toml:3: review.agent: there is no agent named 'codx'"),
+        ('agent = "command"\n', "loopwright.toml:3: review.agent: the agent command cannot be used"),
+    ],
+)
+def test_a_reviewer_that_could_not_look_at_anything_is_refused_before_the_work_is_done(
+    review: str, told: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        check_review(_settings(f'[review]\nmode = "risky"\n{review}'))
+    assert str(refused.value).startswith(told)
+    check_review(_settings(f"[review]\n{review}"))  # nobody is asked
+
+
+def test_naming_a_reviewer_that_is_never_asked_is_warned_about() -> None:
+    (told,) = warnings(_settings('[review]\nagent = "codex"\n'))
+    assert told == "review.agent is set (loopwright.toml:2), but review.mode is off: nothing is reviewed"
+    assert warnings(_settings('[review]\nmode = "risky"\nagent = "codex"\n')) == ()
+
+
+def test_a_limit_that_could_not_be_kept_because_of_the_reviewer_is_refused() -> None:
+    project = (
+        'max_cost = 1\n[review]\nmode = "always"\nagent = "command"\n[agents.command]\ncommand = "true"\n'
+    )
+    with pytest.raises(Refused, match="the agent command tells neither"):
+        check_costs(_settings(project), _work(None))
