@@ -14,6 +14,7 @@ from typing import Any
 from loopwright.cli.exits import ExitCode
 from loopwright.core import errors
 from loopwright.core.failures import RULES, Level, Rule
+from loopwright.core.limits import LIMITS
 from loopwright.core.prices import AS_OF, PRICES
 from loopwright.core.retry import MOST_RACES
 from loopwright.core.states import MACHINES
@@ -21,6 +22,7 @@ from loopwright.core.states import MACHINES
 ROOT = Path(__file__).resolve().parent.parent
 MADE = "<!-- Made by `make docs` from {source}. Edit that, not this. -->"
 BEGIN, END = "<!-- exit codes: begin -->", "<!-- exit codes: end -->"
+LIMITS_BEGIN, LIMITS_END = "<!-- limits: begin -->", "<!-- limits: end -->"
 PRICES_BEGIN, PRICES_END = "<!-- prices: begin -->", "<!-- prices: end -->"
 PROMISES_BEGIN, PROMISES_END = "<!-- promises: begin -->", "<!-- promises: end -->"
 _PROMISED = ("invariants", "dialogue", "money", "reviews", "ends", "territory")
@@ -240,6 +242,14 @@ def cost_page() -> str:
     return between(text, PRICES_BEGIN, PRICES_END, f"These have a price, as of {AS_OF:%Y-%m-%d}: {models}.")
 
 
+def receipts_page() -> str:
+    """Return the page about receipts with what no gate can exclude."""
+    text = (ROOT / "docs/receipts.md").read_text(encoding="utf-8")
+    rows = [f"| {limit.words.format(names='…')} | {limit.closed_by} |" for limit in LIMITS]
+    made = "\n".join(["| what the receipt says | what would close it |", "|---|---|", *rows])
+    return between(text, LIMITS_BEGIN, LIMITS_END, made)
+
+
 def simulation_page() -> str:
     """Return the page about the simulation with its promises and faults, as its own files have them."""
     folder = ROOT / "tests/simulation"
@@ -333,6 +343,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/agents.md": agents_page,
     "docs/trust.md": trust_page,
     "docs/cost.md": cost_page,
+    "docs/receipts.md": receipts_page,
     "docs/simulation.md": simulation_page,
     "README.md": lambda: readme((ROOT / "README.md").read_text(encoding="utf-8")),
 }

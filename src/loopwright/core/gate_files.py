@@ -42,13 +42,14 @@ _STEERING_NAMES: Final = (
     r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|noxfile\.py|\.coveragerc",
     r"\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|pyrightconfig\.json|\.pre-commit-config\.yaml",
     r"(?:sitecustomize|usercustomize)\.py|.*\.pth",
-    r"(?:jest|vitest|vite|playwright|cypress|karma|ava|wdio)\.(?:config|conf|workspace)\.(?:[cm]?[jt]s|json)",
+    r"(?:jest|vitest|vite|playwright|cypress|karma|ava|wdio)\.(?:config|conf|workspace|setup)\.(?:[cm]?[jt]sx?|json)",
+    r"setupTests\.[cm]?[jt]sx?",
     r"\.mocharc\..*|\.nycrc(?:\.json)?|\.c8rc(?:\.json)?|\.taprc|\.eslintrc.*|\.eslintignore|eslint\.config\..*",
     r"biome\.jsonc?|tsconfig.*\.json|\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.cjs",
     r"\.golangci\.(?:ya?ml|toml)|\.?clippy\.toml|rust-toolchain(?:\.toml)?|\.rspec|phpunit\.xml(?:\.dist)?",
     r".*\.mk|[Jj]ustfile|Taskfile\.ya?ml|Rakefile",
 )
-_STEERING_FOLDERS: Final = frozenset({"node_modules", "site-packages", ".cargo"})
+_STEERING_FOLDERS: Final = frozenset({"node_modules", "site-packages", ".cargo", "__mocks__"})
 _MIXED_NAMES: Final = frozenset(
     {"pyproject.toml", "setup.cfg", "package.json", "composer.json", "Cargo.toml"}
     | {"Makefile", "makefile", "GNUmakefile"}

@@ -9,6 +9,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import Commands, after_setup, each_once
+from loopwright.core.limits import limits_of
 from loopwright.core.model import Role, Usage
 from loopwright.core.policy import GateCommand
 from loopwright.core.reviews import is_capped
@@ -200,18 +201,7 @@ def _runner_gaps(commands: Sequence[Mapping[str, Any]]) -> list[str]:
         gaps.append(
             f"these failed on the result and passed when they were run again, so they are flaky: {_listed(flaky)}"
         )
-    unseen = [
-        command["name"] for command in commands if command["tests"] is None and command["name"] != "setup"
-    ]
-    if unseen:
-        gaps.append(
-            f"no tests were seen inside these commands, their exit code alone counts: {_listed(unseen)}"
-        )
-    if any(command["tests"] is not None for command in commands):
-        gaps.append(
-            "tests run the work's own code: one that was made to deceive its test runner is not excluded"
-        )
-    return gaps
+    return gaps + limits_of(commands)
 
 
 def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:

@@ -1,5 +1,6 @@
 """Work that is meant to change tests, or has nothing to do with them, is not held up by the gate's own files."""
 
+from tests.acceptance.cli.program import git
 from tests.acceptance.gates.calculator import CALC, FILES, PYPROJECT, PYTEST, RIGHT, TESTS, Calculator, write
 
 from loopwright.core.model import Role, Run
@@ -48,6 +49,20 @@ def test_a_dependency_beside_changed_settings_of_the_runner_stays_in_the_run_wit
     assert facts["pinned"] == facts["uncompared"] == ("pyproject.toml",)
     assert gate_runs(calculator) == 2
     assert any("pyproject.toml" in gap for gap in calculator.receipt()["not_checked"])
+
+
+def test_a_changed_test_in_another_language_caps_the_outcome_and_is_named(calculator: Calculator) -> None:
+    (calculator.repository / "tests" / "calc.test.js").write_text("expect(add(2, 2)).toBe(4)\n")
+    git(calculator.repository, "add", "-A")
+    git(calculator.repository, "commit", "-q", "-m", "another language")
+    said = calculator.carry_out(
+        [write("calc.py", RIGHT), write("tests/calc.test.js", "expect(add(2, 2)).toBeTruthy()\n")]
+    )
+    assert said.code == 4, said.out + said.err
+    assert calculator.gate_files()["uncompared"] == ("tests/calc.test.js",)
+    assert calculator.task("mul").outcome == "verified_with_gaps"
+    words = "changed files of the gate, and whether they ask for less now was not compared"
+    assert f"task 'mul' {words}: tests/calc.test.js" in calculator.receipt()["not_checked"]
 
 
 def test_more_asserts_in_an_existing_test_land_after_both_runs(calculator: Calculator) -> None:

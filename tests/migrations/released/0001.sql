@@ -49,7 +49,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_f66f4c60-314b-460b-ad0a-6bf73115b0e3','b7ae2385c9ce5ed4a93d937e81ac714abc40aed06d1b28c91d26863da69e573a');
+INSERT INTO "chains" VALUES('plan_62daaf64-405d-4b3c-bfca-e7843e8f553a','d5b805d8d7d1446b630cc4630444ea5e4a5f187005389a14f6de35f509302724');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -111,9 +111,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_98164ef9-d922-41eb-ba4a-6f105502b2bc',NULL,NULL,'plan_f66f4c60-314b-460b-ad0a-6bf73115b0e3',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:29:36.045803Z','test','normal','{}','','78aaf33079704836a1aa700e59fe146143a7febdd05af31744e60fb0a3d402f4');
-INSERT INTO "events" VALUES(2,'evt_7247e9d2-103c-4f4d-b42d-daa041526ce2',NULL,NULL,'plan_f66f4c60-314b-460b-ad0a-6bf73115b0e3',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:29:36.045803Z','test','normal','{}','78aaf33079704836a1aa700e59fe146143a7febdd05af31744e60fb0a3d402f4','c5756eb480e3e2b3a8e4973707064560dc754e5546ee3b1e24845115b1562f80');
-INSERT INTO "events" VALUES(3,'evt_89b9f512-ed49-4e40-8fb3-a878d81b2e70',NULL,NULL,'plan_f66f4c60-314b-460b-ad0a-6bf73115b0e3',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:29:36.045803Z','test','normal','{}','c5756eb480e3e2b3a8e4973707064560dc754e5546ee3b1e24845115b1562f80','b7ae2385c9ce5ed4a93d937e81ac714abc40aed06d1b28c91d26863da69e573a');
+INSERT INTO "events" VALUES(1,'evt_8476efbb-041a-4485-95bc-428e789e8a39',NULL,NULL,'plan_62daaf64-405d-4b3c-bfca-e7843e8f553a',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:40:28.431514Z','test','normal','{}','','228fd3eed6d1dd4a31ef40943b93ed53afd5171abb348f37aeff524b06a60278');
+INSERT INTO "events" VALUES(2,'evt_a4e24273-4598-43e9-8ec7-4b8b96ff8fb2',NULL,NULL,'plan_62daaf64-405d-4b3c-bfca-e7843e8f553a',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:40:28.431514Z','test','normal','{}','228fd3eed6d1dd4a31ef40943b93ed53afd5171abb348f37aeff524b06a60278','3941b79b24b4420922a17c6334cc5d96adee914faef3b99310a6b00e3c798f27');
+INSERT INTO "events" VALUES(3,'evt_35fcbdd5-9804-42ff-bac6-e496bba21c9d',NULL,NULL,'plan_62daaf64-405d-4b3c-bfca-e7843e8f553a',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:40:28.431514Z','test','normal','{}','3941b79b24b4420922a17c6334cc5d96adee914faef3b99310a6b00e3c798f27','d5b805d8d7d1446b630cc4630444ea5e4a5f187005389a14f6de35f509302724');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -158,7 +158,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_46496bf4-3aad-4546-8d14-e194dda37da3','proj_6151f023-001b-43ca-ac81-eb9e95a6477a','plan.md','markdown','21c10bb0-4676-47cb-83bb-f7b8206be276.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_9e830429-f857-4514-ba1b-15a2e7314545','proj_c6826cec-c769-4396-83b3-a38eda1bd0e5','plan.md','markdown','bd776cb5-0b16-4d91-8c2e-7c8189197ffc.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -196,7 +196,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_f66f4c60-314b-460b-ad0a-6bf73115b0e3','proj_6151f023-001b-43ca-ac81-eb9e95a6477a','loop_46496bf4-3aad-4546-8d14-e194dda37da3','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_62daaf64-405d-4b3c-bfca-e7843e8f553a','proj_c6826cec-c769-4396-83b3-a38eda1bd0e5','loop_9e830429-f857-4514-ba1b-15a2e7314545','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -208,7 +208,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_6151f023-001b-43ca-ac81-eb9e95a6477a','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_c6826cec-c769-4396-83b3-a38eda1bd0e5','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -338,7 +338,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_c178d139-ac00-466f-930f-9478b08efae8','plan_f66f4c60-314b-460b-ad0a-6bf73115b0e3','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_309f71cc-a7cb-4840-af36-f085ec56c91d','plan_62daaf64-405d-4b3c-bfca-e7843e8f553a','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -367,28 +367,28 @@ CREATE INDEX ix_commands_state ON commands (state);
 CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
-CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
+CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_task_id ON runs (task_id);
-CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
-CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
+CREATE INDEX ix_finishes_state ON finishes (state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
+CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
 COMMIT;

@@ -1,0 +1,71 @@
+"""What gates cannot exclude, whatever they find: a receipt names what applies to it, the documentation lists all."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+_SETUP: Final = "setup"
+_MOST: Final = 10
+_IN_SOURCE: Final = re.compile(r"\bcargo\s+(?:n?ex)?test\b|--doctest|\bdoctest\b|\bzig\s+(?:build\s+)?test\b")
+"""Commands whose tests stand inside of source files."""
+
+Command = Mapping[str, Any]
+"""One command that ran, as a receipt has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """One thing that stays open although every check passed."""
+
+    name: str
+    words: str
+    """What the receipt says; `{names}` stands for the commands that it applies to."""
+    applies: Callable[[Command], bool]
+    closed_by: str
+    """What would close it, for the documentation."""
+
+
+LIMITS: Final = (
+    Limit(
+        name="unseen",
+        words="no tests were seen inside these commands, their exit code alone counts: {names}",
+        applies=lambda command: command["tests"] is None,
+        closed_by="a test runner that can be watched",
+    ),
+    Limit(
+        name="deceived",
+        words="tests run the work's own code: one that was made to deceive its test runner is not excluded",
+        applies=lambda command: command["tests"] is not None,
+        closed_by="reading the change",
+    ),
+    Limit(
+        name="inside",
+        words="the tests of these commands stand inside of source files, which any task may change: {names}",
+        applies=lambda command: _IN_SOURCE.search(command["command"]) is not None,
+        closed_by="tests in files of their own; reading the change",
+    ),
+    Limit(
+        name="seen_by_the_author",
+        words="every check was open to whoever did the work: an answer to just what they ask is not excluded",
+        applies=lambda _: True,
+        closed_by="reading the change; checks with random input",
+    ),
+    Limit(
+        name="one_machine",
+        words="the gates ran on one machine: what depends on it, on its network or on the day is not excluded",
+        applies=lambda _: True,
+        closed_by="`loopwright receipt replay` elsewhere",
+    ),
+)
+
+
+def limits_of(commands: Sequence[Command]) -> list[str]:
+    """Return what these commands cannot exclude, a sentence each."""
+    said = []
+    for limit in LIMITS:
+        names = [one["name"] for one in commands if one["name"] != _SETUP and limit.applies(one)]
+        if names:
+            more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+            said.append(limit.words.format(names=", ".join(names[:_MOST]) + more))
+    return said
