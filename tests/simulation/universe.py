@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from tests.simulation import dialogue, money
+from tests.simulation import dialogue, money, taking_back
 from tests.simulation.agents import COMMANDS, PRICES, SimAgent
 from tests.simulation.invariants import Violation, Watch
 from tests.simulation.machines import GATE_ALL, Machine, SimGate, SimKeepers, acceptance
@@ -43,7 +43,7 @@ LONGEST_S = 60_000.0
 MOST_COMMITS = 40_000
 MOST_READS = 500
 """More without any commit is looked at."""
-MORE_PROMISES = (dialogue, money)
+MORE_PROMISES = (dialogue, money, taking_back)
 """Modules that register theirs when they are imported, beside those of `invariants`."""
 
 

@@ -247,6 +247,11 @@ class Values:
         "hold",
         "Whether a failed task holds the plan for a person, or fails the plan at once.",
     )
+    max_unreviewed: int = _setting(
+        count(0, 10_000),
+        0,
+        "How many results may wait for your look (`loopwright reviewed`) before nothing new starts; 0: any number.",
+    )
     setup: str | None = _setting(
         text(what="a shell command", optional=True, limit=MAX_TEXT),
         None,
@@ -429,6 +434,7 @@ class Values:
             max_call_retries=self.max_call_retries,
             allow_unverified=self.allow_unverified,
             on_task_error=self.on_task_error,
+            max_unreviewed=self.max_unreviewed,
             setup=self.setup,
             setup_timeout_s=self.setup_timeout,
             copy_files=self.copy_files,

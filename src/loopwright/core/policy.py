@@ -43,6 +43,8 @@ class Policy:
     max_call_retries: int = 5
     allow_unverified: bool = False
     on_task_error: str = "hold"
+    max_unreviewed: int = 0
+    """How many landed results, with what is being worked on, may wait for a person's look; 0 for any number."""
     setup: str | None = None
     setup_timeout_s: float = 900.0
     copy_files: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import Commands, after_setup, each_once
-from loopwright.core.model import Usage
+from loopwright.core.model import Role, Usage
 from loopwright.core.policy import GateCommand
 from loopwright.core.states import AttemptState, PlanState, TaskState
 from loopwright.core.verdicts import gate_key, plan_outcome, task_outcome
@@ -219,7 +219,13 @@ def _gaps(
     for mode in sorted({run["permission_mode"] for run in spent} - {None}):
         count = sum(run["permission_mode"] == mode for run in spent)
         gaps.append(f"{count} agent runs had the permission mode {mode!r}: what else they did is not known")
-    begun = [run for run in body["runs"] if run["started_at"] is not None]
+    # What a person did by hand is no run that a sandbox could contain.
+    begun = [
+        run
+        for run in body["runs"]
+        if run["started_at"] is not None
+        and (run["agent"] is not None or run["role"] != Role.IMPLEMENTER.value)
+    ]
     open_ = sum(run["sandbox"] in (None, Containment.NONE.value) for run in begun)
     if open_:
         gaps.append(

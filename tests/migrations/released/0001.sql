@@ -46,7 +46,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168','3fab1eef4367ab68fa064539091b9b1a6f36a80953d3948fffe4c172bf4d514d');
+INSERT INTO "chains" VALUES('plan_5881639e-d160-460c-8ff5-0d3d4c17829c','1ea444fe81cf1d9cd5b3cc9c66e629d32fd26a7f9662bc7129928a7ae02e6dd1');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -108,9 +108,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_e688f62f-c4ed-4f60-b917-9362592ced83',NULL,NULL,'plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T07:51:11.988931Z','test','normal','{}','','8d1729921010cbe6d6c3c92cb4322df3aed33c6e5f746b2ab15bb93e7d89c5bb');
-INSERT INTO "events" VALUES(2,'evt_399e5bbf-1ee9-488b-a0f9-a0cfd0aae9a8',NULL,NULL,'plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T07:51:11.988931Z','test','normal','{}','8d1729921010cbe6d6c3c92cb4322df3aed33c6e5f746b2ab15bb93e7d89c5bb','8ea04de8bb620108b4796afca66b4eed62ab7d0cfcfd9095177e3736b61282c0');
-INSERT INTO "events" VALUES(3,'evt_06b154fa-8b1b-42b9-a352-7a80c789c37a',NULL,NULL,'plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T07:51:11.988931Z','test','normal','{}','8ea04de8bb620108b4796afca66b4eed62ab7d0cfcfd9095177e3736b61282c0','3fab1eef4367ab68fa064539091b9b1a6f36a80953d3948fffe4c172bf4d514d');
+INSERT INTO "events" VALUES(1,'evt_c29bff47-35e6-465d-9c0f-0d13fb764541',NULL,NULL,'plan_5881639e-d160-460c-8ff5-0d3d4c17829c',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:02:21.298163Z','test','normal','{}','','31c6e5d6128ad5b57b6e24a7fbe42e42d1dcfe5acc556f31aed977908128d9f8');
+INSERT INTO "events" VALUES(2,'evt_c47ec2dc-9ebb-4b82-9ef0-5d4519ade047',NULL,NULL,'plan_5881639e-d160-460c-8ff5-0d3d4c17829c',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:02:21.298163Z','test','normal','{}','31c6e5d6128ad5b57b6e24a7fbe42e42d1dcfe5acc556f31aed977908128d9f8','95c55f82f741a582f64ad3b597b247f3fe5d34b12c45b67433b92b0421358389');
+INSERT INTO "events" VALUES(3,'evt_55f41e3c-d310-44a1-9b2b-c3bda89d69c5',NULL,NULL,'plan_5881639e-d160-460c-8ff5-0d3d4c17829c',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:02:21.298163Z','test','normal','{}','95c55f82f741a582f64ad3b597b247f3fe5d34b12c45b67433b92b0421358389','1ea444fe81cf1d9cd5b3cc9c66e629d32fd26a7f9662bc7129928a7ae02e6dd1');
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -127,7 +127,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_f5a9b5a7-a4d0-459e-a2bb-3077f27a28cc','proj_8b28085c-c106-4218-b36a-366e2c655e4b','plan.md','markdown','84e33479-6760-44a3-9855-37f425027f2d.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_b03ef51c-cbc5-434f-b205-a818f55d18ef','proj_9f419cee-e8ec-41ca-9eb8-9af19e3a05c4','plan.md','markdown','bf3d9973-a252-40fc-a606-098966555814.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -165,7 +165,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168','proj_8b28085c-c106-4218-b36a-366e2c655e4b','loop_f5a9b5a7-a4d0-459e-a2bb-3077f27a28cc','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_5881639e-d160-460c-8ff5-0d3d4c17829c','proj_9f419cee-e8ec-41ca-9eb8-9af19e3a05c4','loop_b03ef51c-cbc5-434f-b205-a818f55d18ef','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -177,7 +177,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_8b28085c-c106-4218-b36a-366e2c655e4b','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_9f419cee-e8ec-41ca-9eb8-9af19e3a05c4','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -274,13 +274,16 @@ CREATE TABLE tasks (
 	reason TEXT NOT NULL, 
 	outcome TEXT, 
 	landed_sha TEXT, 
+	taken_by TEXT NOT NULL, 
+	taken_dir TEXT NOT NULL, 
+	reviewed_by TEXT NOT NULL, 
 	created_at VARCHAR(27) NOT NULL, 
 	updated_at VARCHAR(27) NOT NULL, 
 	completed_at VARCHAR(27), 
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_9b7f3eda-aa30-40c6-96a9-73143ea8de79','plan_0a87e3ec-02a5-4e99-81b3-bf54d6365168','t1','A task','','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_e7c4a274-a3cc-4064-9304-82b09c964183','plan_5881639e-d160-460c-8ff5-0d3d4c17829c','t1','A task','','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -306,26 +309,26 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
+CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
-CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
+CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
-CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_state ON questions (state);
+CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 COMMIT;
