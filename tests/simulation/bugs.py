@@ -29,6 +29,7 @@ from loopwright.engine import (
     questions,
     reconcile,
     reviewing,
+    rollback,
     slots,
     spending,
     tidy,
@@ -456,6 +457,29 @@ def opened_by_anybody() -> Patches:
             accounts.open_again(tx, envelopes.envelope_id(run.agent or ""))
 
     return ((accounts, "hear", hear),)
+
+
+# --- what people decide ----------------------------------------------------------------------------------
+
+
+@bug("a landing that was taken back still counts as landed")
+def taken_back_counts_as_landed() -> Patches:
+    async def landed(self: Any, branch_tip: str, *, since: str, task_id: str) -> str | None:
+        await self._do("landed")
+        for commit in self._target.line(branch_tip, since):
+            if commit.trailers is not None and commit.trailers.task == task_id:
+                return str(commit.sha)
+        return None
+
+    return ((sim_target.SimRepository, "landed", landed),)
+
+
+@bug("work is taken back without a look at what stays")
+def nobody_judges_what_stays() -> Patches:
+    async def gate(*_args: Any) -> None:
+        return None
+
+    return ((rollback.Decision, "_gate", gate),)
 
 
 # --- money -----------------------------------------------------------------------------------------------

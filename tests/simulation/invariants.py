@@ -307,7 +307,7 @@ def verified_means_gated(watch: Watch, name: str, changes: tuple[Change, ...]) -
 @on_commit
 def a_failed_verify_stays_failed(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A failed verification is never run again without a person."""
-    if name in ("command.retry", "command.reverify"):
+    if name in ("command.retry", "command.reverify", "command.reject", "command.rollback"):
         for change in changes:
             if change.kind is Plan:
                 watch.refuted.discard(change.id)
@@ -396,17 +396,19 @@ def one_open_plan_per_loop(watch: Watch, name: str, changes: tuple[Change, ...])
 # --- after every effect ----------------------------------------------------------------------------------
 
 
-def _plan_of_branch(watch: Watch, branch: str) -> Plan:
+def plan_of_branch(watch: Watch, branch: str) -> Plan:
     return next(one for one in watch.all(Plan).values() if one.branch == branch)
 
 
 @on_effect("landed")
 def nothing_lands_twice(watch: Watch, about: Mapping[str, Any]) -> Problems:
-    """A task is on the plan branch at most once."""
-    plan = _plan_of_branch(watch, about["branch"])
+    """A task is on the plan branch at most once, but for what a person had taken back."""
+    plan = plan_of_branch(watch, about["branch"])
     seen: set[str] = set()
+    gone: set[str] = set()
     for commit in watch.universe.target.line(about["new"], plan.base_sha):
-        if commit.trailers is not None:
+        gone.update(commit.takes_out)
+        if commit.trailers is not None and commit.sha not in gone:
             if commit.trailers.task in seen:
                 yield f"{watch.all(Task)[commit.trailers.task].key} landed twice"
             seen.add(commit.trailers.task)
@@ -417,7 +419,8 @@ def what_lands_was_judged(watch: Watch, about: Mapping[str, Any]) -> Problems:
     """Nothing lands without a passing verdict of its task's gate on exactly that tree."""
     target = watch.universe.target
     commit = target.commits[about["new"]]
-    assert commit.trailers is not None
+    if commit.trailers is None:
+        return  # it takes work back
     task = watch.all(Task)[commit.trailers.task]
     plan = watch.all(Plan)[task.plan_id]
     key = gate_key(task_commands(plan, task))
@@ -591,8 +594,10 @@ def landed_is_on_the_branch(watch: Watch) -> Problems:
         )
         if not there:
             yield f"{task.key} is COMPLETE, but not on {plan.branch}"
+        gone: set[str] = set()
         for commit in target.line(target.refs.get(plan.branch, plan.base_sha), plan.base_sha):
-            mine = commit.trailers is not None and commit.trailers.task == task.id
+            gone.update(commit.takes_out)
+            mine = commit.trailers is not None and commit.trailers.task == task.id and commit.sha not in gone
             if mine and task.status is TaskState.COMPLETE and task.landed_sha != commit.sha:
                 yield f"{task.key} landed as {commit.sha[:8]}, and says {task.landed_sha}"
 

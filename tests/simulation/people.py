@@ -64,8 +64,21 @@ class Person:
                 await self._ask("resume", plan.id, **self._other_caps())
             if trouble.strikes("edit", 0.1):
                 self._submit_again(plan)
+            if trouble.strikes("take_back", 0.15):
+                await self._take_back(plan, tasks)
             if trouble.strikes("foreign_commit", 0.05):
                 self._commit_to(plan)
+
+    async def _take_back(self, plan: Plan, tasks: list[Task]) -> None:
+        """Reject a landed task, roll it back, or roll its plan back to it; sometimes one that has not landed."""
+        chance = self._universe.trouble.chance("take back")
+        landed = [one for one in tasks if one.status is TaskState.COMPLETE]
+        task = chance.choice(landed if landed and chance.random() < 0.9 else tasks)
+        match chance.choice(("reject", "rollback", "checkpoint")):
+            case "checkpoint":
+                await self._ask("rollback", plan.id, to=task.key)
+            case verb:
+                await self._ask(verb, task.id, **({"note": "not like this"} if verb == "reject" else {}))
 
     async def mend_accounts(self) -> None:
         """Log in and top up; say so mostly, else a probe finds out."""
@@ -155,7 +168,8 @@ class Person:
             )
 
         command = universe.database.transact_sync("request", ask)
-        if universe.scenario.exclusive and not universe.is_held:
+        # What changes the branch waits for a worker.
+        if universe.scenario.exclusive and not universe.is_held and verb not in commands.BY_GIT:
             # With nobody at work, the command line carries it out itself, under the lock.
             await apply_command(universe.database, universe.ids, command)
 

@@ -41,8 +41,13 @@ FAULTS: Final[Mapping[str, str]] = {
     "open": "a person opens accounts, whether they are in order or not",
     "raise": "a person sets other cost limits",
     "foreign_commit": "someone commits to the plan branch, or to the base",
+    "take_back": "a person rejects landed work and rolls it back",
 }
 """Everything that may go wrong. A run has some of them: faults hide each other when all happen at once."""
+
+
+APART: Final = frozenset({"take_back"})
+"""Drawn by themselves, so that a seed gives the run that it gave before they were thought of, but for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +92,8 @@ def draw(seed: int) -> Scenario:
     # Most plans are small, so that there are many runs; some are as large as real ones.
     tasks = chance.choice((1, 2, 3, 4, 5, 6, 8, 10, round(chance.triangular(12, 60, 12))))
     share = chance.choice((0.15, 0.3, 0.5))
-    faults = frozenset(name for name in FAULTS if chance.random() < share)
+    faults = frozenset(name for name in FAULTS if name not in APART and chance.random() < share)
+    faults |= {name for name in APART if random.Random(f"{seed}/{name}").random() < share}
     return Scenario(
         seed=seed,
         tasks=tasks,

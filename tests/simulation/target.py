@@ -1,7 +1,7 @@
 """Git as the engine sees it: commits, refs and workspaces, without a disk."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.simulation.trouble import Trouble, effect
 
 from loopwright.core.errors import GitFailed, MergeConflict
 from loopwright.core.patches import Patch, read_patch
-from loopwright.ports import Candidate, Landed, Snapshot, Standing, Trailers, Tripwire
+from loopwright.ports import Candidate, Landed, Snapshot, Standing, Step, Trailers, Tripwire
 
 Files = Mapping[str, str]
 
@@ -24,6 +24,10 @@ class Commit:
     tree: str
     parents: tuple[str, ...]
     trailers: Trailers | None
+    command: str = ""
+    """The person's command that it carries out."""
+    takes_out: tuple[str, ...] = ()
+    """The landings that it takes back."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -226,8 +230,10 @@ class SimRepository:
 
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
         await self._do("landed")
+        gone: set[str] = set()
         for commit in self._target.line(branch_tip, since):
-            if commit.trailers is not None and commit.trailers.task == task_id:
+            gone.update(commit.takes_out)
+            if commit.trailers is not None and commit.trailers.task == task_id and commit.sha not in gone:
                 return commit.sha
         return None
 
@@ -248,6 +254,42 @@ class SimRepository:
         before, after = self._target.files(old), self._target.files(new)
         changed = [one for one in sorted({*before, *after}) if before.get(one) != after.get(one)]
         return "\n".join(one for one in changed if not paths or one in paths)[:limit]
+
+    async def steps(self, tip: str, *, since: str) -> tuple[Step, ...]:
+        await self._do("steps")
+        return tuple(
+            Step(
+                sha=one.sha,
+                tree=one.tree,
+                tasks=(one.trailers.task,) if one.trailers else (),
+                command=one.command,
+                takes_out=one.takes_out,
+            )
+            for one in self._target.line(tip, since)
+        )
+
+    async def without(
+        self, tip: str, *, landings: Sequence[str], subject: str, plan_id: str, command_id: str, at: datetime
+    ) -> Candidate:
+        await self._do("without")
+        target = self._target
+        files: Files = target.files(tip)
+        for landing in landings:
+            before = target.files(target.commits[landing].parents[0])
+            files, conflicts = merged(target.files(landing), files, before)
+            if conflicts:
+                raise MergeConflict(tuple(conflicts), "later work changed it")
+        tree = target.tree(files)
+        sha = hashlib.sha1(repr((tree, tip, command_id)).encode()).hexdigest()
+        target.commits[sha] = Commit(
+            sha=sha,
+            tree=tree,
+            parents=(tip,),
+            trailers=None,
+            command=command_id,
+            takes_out=tuple(landings),
+        )
+        return Candidate(parent=tip, sha=sha, tree=tree, empty=tree == target.commits[tip].tree)
 
     async def advance(self, branch: str, *, new: str, old: str) -> bool:
         await self._do("advance")

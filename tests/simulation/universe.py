@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from tests.simulation import dialogue, ends, money, reviews, territory
+from tests.simulation import dialogue, ends, money, reviews, taking_back, territory
 from tests.simulation.agents import COMMANDS, PRICES, SimAgent
 from tests.simulation.answers import draw_policy
 from tests.simulation.invariants import Violation, Watch
@@ -44,7 +44,7 @@ LONGEST_S = 60_000.0
 MOST_COMMITS = 40_000
 MOST_READS = 500
 """More without any commit is looked at."""
-MORE_PROMISES = (dialogue, money, reviews, ends, territory)
+MORE_PROMISES = (dialogue, money, reviews, ends, territory, taking_back)
 """Modules that register theirs when they are imported, beside those of `invariants`."""
 
 

@@ -155,7 +155,7 @@ async def control_question(question: str, arguments: dict[str, Any], *, as_json:
         answer = await ask(home, "answer", row.id, arguments)
         if answer.state is CommandState.REFUSED:
             raise commands.refusal(answer)
-        worked = await _someone_works(home)
+        worked = await someone_works(home)
         if as_json:
             print_json({"command": answer, "exit_code": 0})
             return ExitCode.VERIFIED
@@ -182,10 +182,10 @@ async def control(
         plan_id = row.plan_id if isinstance(row, Task) else row.id
         if not as_json:
             console().print(escape(answer.result))
-        if carry_on and not await _someone_works(home):
+        if carry_on and not await someone_works(home):
             return await _carry_on(home, settings, plan_id, as_json=as_json)
-        if not await _someone_works(home):
-            await _let_agents_stop(home, settings)
+        if not await someone_works(home):
+            await let_agents_stop(home, settings)
         if as_json:
             print_json({"command": answer, "exit_code": 0})
         return ExitCode.VERIFIED
@@ -226,7 +226,7 @@ async def ask(home: Home, verb: str, target: str, arguments: dict[str, Any]) -> 
             row = await home.store.read(lambda tx: tx.get(Command, command.id))
             if row is not None and row.state is not CommandState.PENDING:
                 return row
-            if not await _someone_works(home) and home.membership.acquire(
+            if not await someone_works(home) and home.membership.acquire(
                 {"pid": os.getpid(), "command": verb}
             ):
                 try:
@@ -261,13 +261,14 @@ async def _decide_here(home: Home, command: Command) -> None:
         world.keepers.close()
 
 
-async def _someone_works(home: Home) -> bool:
+async def someone_works(home: Home) -> bool:
+    """Say whether a worker is there."""
     if home.membership.exclusive:
         return home.membership.holder() is not None
     return bool(await home.store.read(live_workers))
 
 
-async def _let_agents_stop(home: Home, settings: Settings) -> None:
+async def let_agents_stop(home: Home, settings: Settings) -> None:
     """Agents outlive their worker: when none is there, end what was asked to end ourselves."""
     from loopwright.app import make_worker, make_world
     from loopwright.engine.reconcile import to_be_ended

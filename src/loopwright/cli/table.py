@@ -54,6 +54,8 @@ def word(task: TaskView) -> str:
         return "answered" if task.doing == ANSWERED else "asks you"
     if task.status == "RUNNING":
         return task.agent or "running" if task.stage == "WORKING" else task.stage.lower()
+    if task.taken_by:
+        return "taken over"
     return task.status.lower()
 
 
@@ -70,7 +72,7 @@ def remark(task: TaskView) -> str:
         kind = (task.failure or "").replace("_", " ")
         said = (task.reason.removeprefix(advice).strip().splitlines() or [""])[0]
         return one_line(": ".join(filter(None, (kind, said))), 200)
-    again = f"attempt {task.attempt} of {task.max_attempts}" if task.attempt > 1 else ""
+    again = f"attempt {task.attempt} of {task.max_attempts}" if task.attempt > 1 and not task.taken_by else ""
     return one_line(": ".join(filter(None, (again, task.doing))), 100)
 
 

@@ -326,6 +326,11 @@ class Values:
         description="Signs the commits that the end of a plan makes with your own git signing key.",
         machine=True,
     )
+    max_unreviewed: int = _setting(
+        count(0, 10_000),
+        0,
+        "How many results may wait for your look (`loopwright reviewed`) before nothing new starts; 0: any number.",
+    )
     setup: str | None = _setting(
         text(what="a shell command", optional=True, limit=MAX_TEXT),
         None,
@@ -518,6 +523,7 @@ class Values:
             finish=self.finish,
             finish_sign=self.finish_sign,
             remote=self.forge.remote,
+            max_unreviewed=self.max_unreviewed,
             setup=self.setup,
             setup_timeout_s=self.setup_timeout,
             copy_files=self.copy_files,

@@ -37,6 +37,10 @@ class Front:
     """Attempts parked until a time or until a person resumes them."""
     parked: tuple[Task, ...] = ()
     """The tasks of those in `waiting`: what they have done so far keeps others off their scope."""
+    taken: tuple[Task, ...] = ()
+    """What a person works on by hand, if nothing else is left that could move."""
+    unreviewed: int = 0
+    """Results that nobody has looked at; counted only where there is a limit."""
     handed_on: Mapping[str, Task] = field(default_factory=dict)
     """By the id of the attempt, the tasks of those in `waiting` that an agent has handed on for good."""
     reviewers: Mapping[str, Run] = field(default_factory=dict)
@@ -201,7 +205,7 @@ def _decide_plan(
         return [PauseLoop(loop_id=front.loop.id, reason=reason)], []
     if decisions or due or front.ready or front.working or front.judged or front.waiting:
         return decisions, due
-    return _nothing_moves(plan, now, verify_room)
+    return _nothing_moves(front, now, verify_room)
 
 
 def _start_tasks(
@@ -241,16 +245,19 @@ def _start_tasks(
                 choice = admit(attempt.agent, attempt.model, others, attempt.account)
             if choice:
                 decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
+    unseen = review_room(front)
     for task in front.ready:
         if task.not_before is not None and _waits(task.not_before, task.updated_at, now):
             due.append(task.not_before)
         elif (
             len(decisions) < room
+            and unseen > 0
             and not any(scopes_overlap(claims(task), scope) for scope in busy_scopes)
             and (choice := admit(*fallback.meant(task, policy), fallback.after(task, policy)))
         ):
             decisions.append(StartAttempt(task_id=task.id, instead=_special(choice)))
             busy_scopes.append(claims(task))
+            unseen -= 1
     return decisions, due, held
 
 
@@ -265,6 +272,13 @@ def plan_room(plan: Plan, working: int, judged: int, *, alone: bool) -> int:
     """
     parallel = plan.policy.parallel
     return room(parallel, working=working, judged=judged) if alone else parallel - working - judged
+
+
+def review_room(front: Front) -> int:
+    """Return how many more tasks may start before too many results wait for a person's look."""
+    limit = front.plan.policy.max_unreviewed
+    going = len(front.working) + len(front.judged) + len(front.waiting)
+    return limit - front.unreviewed - going if limit else len(front.ready)
 
 
 def ahead(slots: int) -> int:
@@ -292,11 +306,16 @@ def _waits(until: datetime, decided_at: datetime, now: datetime) -> bool:
     return until > now
 
 
-def _nothing_moves(plan: Plan, now: datetime, room: int) -> tuple[list[Decision], list[datetime]]:
+def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decision], list[datetime]]:
+    plan = front.plan
     if plan.failed_tasks:
         reason = _failed_reason(plan)
         if plan.policy.on_task_error == "fail":
             return [FailPlan(plan_id=plan.id, reason=reason)], []
+        return [HoldPlan(plan_id=plan.id, reason=reason)], []
+    if front.taken:
+        names = ", ".join(task.key for task in front.taken[:5])
+        reason = f"{names} {'is' if len(front.taken) == 1 else 'are'} with a person: `loopwright hand-back` goes on"
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.open_tasks:
         # Every open task waits for another open one: only a defect or an outside edit can do that.

@@ -41,6 +41,11 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "plan_rolled_back": EventType(_HIGH, "A person took landed work back out of the plan branch."),
         "task_reopened": EventType(_HIGH, "A person's decision gave the task another attempt."),
         "task_rejected": EventType(_NORMAL, "A person rejected work of a task that is queued already."),
+        "task_taken_over": EventType(_HIGH, "A person works on the task instead of the machine."),
+        "task_handed_back": EventType(_HIGH, "A person's own work on the task is checked like any other."),
+        "task_not_accepted": EventType(_HIGH, "What a person handed back did not pass; it stays with them."),
+        "task_given_back": EventType(_NORMAL, "A person left the task to the machine again."),
+        "results_reviewed": EventType(_NORMAL, "A person has looked at what landed."),
         "branch_moved": EventType(_HIGH, "Somebody put commits on the plan branch; work goes on from there."),
         "branch_restored": EventType(
             _HIGH, "Somebody deleted the plan branch or moved it back; it is as it was again."

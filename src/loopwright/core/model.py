@@ -199,6 +199,12 @@ class Task:
     reason: str = ""
     outcome: Outcome | None = None
     landed_sha: str | None = None
+    taken_by: str = ""
+    """The person who works on it instead of the machine; empty when nobody does."""
+    taken_dir: str = ""
+    """Where that person works."""
+    reviewed_by: str = ""
+    """The person who has looked at what it landed; empty when nobody has."""
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None = None

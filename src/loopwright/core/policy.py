@@ -66,6 +66,8 @@ class Policy:
     """The commits that its end makes are signed with the user's own git signing key."""
     remote: str = "origin"
     """The git remote that a pull request goes to."""
+    max_unreviewed: int = 0
+    """How many landed results, with what is being worked on, may wait for a person's look; 0 for any number."""
     setup: str | None = None
     setup_timeout_s: float = 900.0
     copy_files: tuple[str, ...] = ()

@@ -349,7 +349,13 @@ def _gaps(
     for mode in sorted({run["permission_mode"] for run in spent} - {None}):
         count = sum(run["permission_mode"] == mode for run in spent)
         gaps.append(f"{count} agent runs had the permission mode {mode!r}: what else they did is not known")
-    begun = [run for run in body["runs"] if run["started_at"] is not None]
+    # What a person did by hand is no run that a sandbox could contain.
+    begun = [
+        run
+        for run in body["runs"]
+        if run["started_at"] is not None
+        and (run["agent"] is not None or run["role"] != Role.IMPLEMENTER.value)
+    ]
     open_ = sum(run["sandbox"] in (None, Containment.NONE.value) for run in begun)
     if open_:
         gaps.append(

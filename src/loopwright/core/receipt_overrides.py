@@ -15,6 +15,10 @@ OVERRIDES: Final = frozenset(
         "task_rejected",
         "task_retried",
         "task_cancelled",
+        "task_taken_over",
+        "task_handed_back",
+        "task_given_back",
+        "results_reviewed",
     }
 )
 """Events that tell of a decision, where a person is their actor."""

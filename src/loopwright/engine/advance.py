@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import assert_never
+from typing import Any, assert_never
 
 from loopwright.core import decide as policy
 from loopwright.core.envelopes import Choice
@@ -128,10 +128,13 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
     checked = {one.task_id for one in attempts if alone and one.state in JUDGED}
     working = tuple(task for task in running if task.id not in parked | checked)
     room = min(room, policy.plan_room(plan, len(working), len(checked), alone=alone))
+    ready = _ready(tx, plan, room, closed=closed)
     return policy.Front(
         loop=loop,
         plan=plan,
-        ready=_ready(tx, plan, room, closed=closed),
+        ready=ready,
+        taken=_taken(tx, plan) if plan.open_tasks and not (ready or running) else (),
+        unreviewed=unreviewed(tx, plan) if plan.policy.max_unreviewed else 0,
         working=working,
         judged=tuple(task for task in running if task.id in checked),
         waiting=waiting,
@@ -154,13 +157,26 @@ def _ready(tx: Tx, plan: Plan, room: int, *, closed: bool) -> tuple[Task, ...]:
 
     def first(limit: int) -> list[Task]:
         order = ("priority", "position")
-        return tx.find(Task, plan_id=plan.id, status=TaskState.QUEUED, unmet=0, order_by=order, limit=limit)
+        ready: dict[str, Any] = {"status": TaskState.QUEUED, "unmet": 0, "taken_by": ""}
+        return tx.find(Task, plan_id=plan.id, order_by=order, limit=limit, **ready)
 
     # While nothing can start, it only matters whether there is one.
     found = first(max(room, 1))
     if room > 0 and (closed or any(claims(task) or task.not_before for task in found)):
         found = first(room + _LOOK_AHEAD)  # some of them may have to wait, and others go first
     return tuple(found)
+
+
+def _taken(tx: Tx, plan: Plan) -> tuple[Task, ...]:
+    """Return what a person works on by hand; asked only when nothing else can move."""
+    queued = tx.find(Task, plan_id=plan.id, status=TaskState.QUEUED, unmet=0, order_by=("position",))
+    return tuple(task for task in queued if task.taken_by)
+
+
+def unreviewed(tx: Tx, plan: Plan) -> int:
+    """Return how many results of a plan no person has looked at."""
+    landed = tx.find(Task, plan_id=plan.id, status=TaskState.COMPLETE, reviewed_by="")
+    return sum(task.landed_sha is not None for task in landed)
 
 
 def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:

@@ -8,8 +8,6 @@ from loopwright.core import overspent
 from loopwright.core.budget import CAPS
 from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserError
 from loopwright.core.events import happened
-from loopwright.core.failures import Failure
-from loopwright.core.findings import VerdictStatus
 from loopwright.core.ids import Kind
 from loopwright.core.model import (
     Attempt,
@@ -33,8 +31,7 @@ from loopwright.core.states import (
     RunState,
     TaskState,
 )
-from loopwright.core.verdicts import evidence
-from loopwright.engine import envelopes, finishes, pauses, questions, spending
+from loopwright.engine import envelopes, finishes, handover, pauses, questions, spending
 from loopwright.engine.moves import (
     begin_verify,
     cancel_attempt,
@@ -45,6 +42,7 @@ from loopwright.engine.moves import (
     need,
     new_attempt,
 )
+from loopwright.engine.second_tries import evidence_of, refuse_superseded, reopen_plan
 from loopwright.ports import Ids, Tx
 
 Apply = Callable[[Tx, Ids, Command], str]
@@ -125,14 +123,6 @@ def _current(tx: Tx, command: Command) -> tuple[Plan, Loop]:
     plan, loop = _plan(tx, command)
     refuse_superseded(plan, loop)
     return plan, loop
-
-
-def refuse_superseded(plan: Plan, loop: Loop) -> None:
-    """A loop drives one plan; what was asked of an older one would move nothing, or the wrong thing."""
-    if loop.plan_id != plan.id:
-        raise Refused(
-            f"{plan.id} is not the current plan of its loop", hint=f"the current one is {loop.plan_id}"
-        )
 
 
 def _refuse_at_rest(plan: Plan, loop: Loop) -> None:
@@ -279,6 +269,8 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
         command.actor,
         outcome=Outcome.CANCELLED,
         reason="cancelled by a person",
+        taken_by="",
+        taken_dir="",
     )
     attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if attempt is not None and attempt.state in LIVE_ATTEMPT:
@@ -352,42 +344,12 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
         **steer,
     )
     numbers = [attempt.n for attempt in tx.find(Attempt, task_id=task.id)]
-    told = _evidence(tx, last)
+    told = evidence_of(tx, last)
     attempt = new_attempt(tx, ids, plan, task, n=max(numbers, default=0) + 1, evidence=told)
     about = {"n": attempt.n, **steer}
     move_task(tx, task, TaskState.QUEUED, "task_retried", command.actor, about=about, attempt_id=attempt.id)
-    _reopen(tx, plan.id, command.actor)
+    reopen_plan(tx, plan.id, command.actor)
     return f"attempt {attempt.n} is queued"
-
-
-def _evidence(tx: Tx, last: Attempt | None) -> str:
-    """Return what the last attempt failed on; if it was never judged, what the one before it failed on."""
-    if last is None:
-        return ""
-    if last.state is not AttemptState.REJECTED:
-        return last.evidence or last.detail
-    if last.failure in (Failure.GATE, Failure.TOGETHER):
-        gates = tx.find(Run, attempt_id=last.id, role=Role.GATE, order_by=("-created_at",))
-        # The last may have been of the attempt alone, to see whether what others landed is to blame.
-        found = [one.verdict for one in gates if one.verdict is not None]
-        failed = [one for one in found if one.status is VerdictStatus.FAILED]
-        if failed or found:
-            return evidence((failed or found)[0])
-    return last.detail
-
-
-def _reopen(tx: Tx, plan_id: str, actor: str) -> None:
-    plan = need(tx.get(Plan, plan_id), "the plan")
-    changes: dict[str, Any] = {"outcome": None, "reason": "", "completed_at": None}
-    if plan.status is PlanState.FAILED:
-        move_plan(
-            tx, plan, PlanState.RUNNING, "plan_reopened", actor, verdict=None, verified_at=None, **changes
-        )
-    else:
-        tx.update(Plan, plan.id, **changes)
-    loop = need(tx.get(Loop, plan.loop_id), "the loop")
-    if loop.state in (LoopState.FAILED, LoopState.COMPLETED):
-        move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
 
 
 def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
@@ -467,4 +429,7 @@ VERBS: Final[Mapping[str, Apply]] = {
     "answer": _answered,
     "open": envelopes.reopen,
     "accept": finishes.accept,
+    "take_over": handover.take_over,
+    "hand_back": handover.hand_back,
+    "reviewed": handover.reviewed,
 }

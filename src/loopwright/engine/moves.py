@@ -357,6 +357,10 @@ def complete_task(tx: Tx, task: Task, *, outcome: Outcome, landed_sha: str | Non
         completed_at=tx.now(),
         failure=None,
         reason="",
+        # Nobody has to look at their own work.
+        reviewed_by=task.taken_by,
+        taken_by="",
+        taken_dir="",
     )
     for dependent_id in task.dependents:
         dependent = need(tx.get(Task, dependent_id), "a dependent task")
@@ -382,8 +386,9 @@ def fail_attempt(
 ) -> Task:
     """End an attempt that did not land, and decide what follows for its task."""
     task: Task = need(tx.get(Task, attempt.task_id), "the task")
-    if task.status is TaskState.CANCELLED or task.attempt_id != attempt.id:
-        # It was cancelled, or another one took its place, while it failed by itself: nothing follows.
+    asked = need(tx.get(Attempt, attempt.id), "the attempt").interrupt
+    if task.status is TaskState.CANCELLED or asked == "cancel":
+        # It was cancelled, or is to be begun anew, while it failed by itself: nothing follows from that.
         cancel_attempt(tx, attempt, fence=fence, failure=failed.failure, detail=failed.detail, **changes)
         return task
     target = AttemptState.REJECTED if counts else AttemptState.BROKEN
@@ -403,6 +408,8 @@ def fail_attempt(
     _withdraw_questions(tx, ended)
     _withdraw_reviews(tx, ended)
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+    if task.taken_by:
+        return _back_to_person(tx, ids, plan, task, ended, failed, evidence)
     after = after_failure(task, failed, plan.policy, now=tx.now(), chance=chance)
     facts: dict[str, Any] = {
         "attempts": after.attempts,
@@ -438,6 +445,24 @@ def fail_attempt(
             )
 
 
+def _back_to_person(
+    tx: Tx, ids: Ids, plan: Plan, task: Task, ended: Attempt, failed: Failed, evidence: str
+) -> Task:
+    """Leave a task with the person whose work did not pass: that uses up no attempt of the machine."""
+    following = new_attempt(tx, ids, plan, task, n=ended.n + 1, evidence=evidence)
+    about: dict[str, Any] = {"failure": failed.failure.value, "reason": failed.detail[:1000]}
+    return move_task(
+        tx,
+        task,
+        TaskState.QUEUED,
+        "task_not_accepted",
+        about=about,
+        attempt_id=following.id,
+        failure=failed.failure,
+        reason=failed.detail[:2000],
+    )
+
+
 def hand_on(tx: Tx, plan: Plan, task: Task, attempt: Attempt, failure: Failure) -> tuple[Task, str]:
     """Pass a task to the next of its chain, if the failure is such a one; return it, and why somebody stands in."""
     following = fallback.handed_on(task, failure, plan.policy)
@@ -462,6 +487,18 @@ def cancel_attempt(
     _withdraw_questions(tx, ended)
     _withdraw_reviews(tx, ended)
     _end_open_runs(tx, attempt, RunState.CANCELLED)
+
+
+def begin_anew(tx: Tx, ids: Ids, task: Task, actor: str = MACHINE) -> Task:
+    """Queue a task again whose attempt a person's decision has ended; one that is still ending is left to its end."""
+    last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+    going = task.status in (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
+    if last is None or not going or last.state is not AttemptState.CANCELLED:
+        return task
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    following = new_attempt(tx, ids, plan, task, n=last.n + 1, evidence=last.evidence)
+    about: dict[str, Any] = {"n": following.n}
+    return move_task(tx, task, TaskState.QUEUED, "task_reopened", actor, about=about, attempt_id=following.id)
 
 
 def move_question(tx: Tx, question: Question, target: QuestionState, actor: str, **facts: Any) -> Question:

@@ -14,6 +14,11 @@ def plan_branch(plan_id: str) -> str:
     return f"loopwright/{plan_id}/main"
 
 
+def hand_branch(task: Task) -> str:
+    """Return the branch on which a person does a task by hand."""
+    return f"loopwright/{task.plan_id}/{task.id}"
+
+
 def commit_subject(task: Task) -> str:
     """Return the first line of a task's commits."""
     return " ".join(f"feat({task.key}): {task.title}".split())[:200]

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from loopwright.core.errors import GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Finish, Leg, Loop, Plan, Project, Worker
+from loopwright.core.model import Attempt, Finish, Leg, Loop, Plan, Project, Task, Worker
 from loopwright.core.retry import Failed
-from loopwright.core.states import AttemptState, LoopState, PlanState
+from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine import finishes
 from loopwright.engine.commands import is_to_be_ended
-from loopwright.engine.moves import MACHINE, commit_leg, fail_attempt, need
+from loopwright.engine.moves import MACHINE, begin_anew, commit_leg, fail_attempt, need
 from loopwright.engine.tidy import end_cancelled_gates, tidy_attempt
 from loopwright.engine.world import World
 from loopwright.ports import Tx
@@ -38,6 +38,7 @@ async def reconcile(
     """
     recovered = await _bury_dead_workers(world)
     await _give_up_lost_hosts(world)
+    await _begin_anew(world)
     # A dead worker's leg gets a successor with a new fence: whoever was thought dead and wakes up then changes nothing.
     flying = frozenset(await world.engine.in_flight()) - frozenset(recovered)
 
@@ -187,6 +188,25 @@ async def _bury_dead_workers(world: World) -> list[str]:
 
     await world.store.transact("worker.lost", bury)
     return recovered
+
+
+async def _begin_anew(world: World) -> None:
+    """Queue tasks again whose attempts a person's decision has ended."""
+    ended = await world.store.read(_to_begin_anew)
+    if ended:
+
+        def again(tx: Tx) -> None:
+            for task in _to_begin_anew(tx):
+                begin_anew(tx, world.ids, task)
+
+        await world.store.transact("task.anew", again)
+
+
+def _to_begin_anew(tx: Tx) -> list[Task]:
+    going = tx.find(Task, status=(TaskState.RUNNING, TaskState.AWAITING_RESPONSE))
+    wanted = [task.attempt_id for task in going if task.attempt_id]
+    ended = {one.id for one in tx.find(Attempt, id=wanted, state=AttemptState.CANCELLED)} if wanted else set()
+    return [task for task in going if task.attempt_id in ended]
 
 
 async def _give_up_lost_hosts(world: World) -> None:

@@ -9,8 +9,9 @@ from loopwright.core.events import happened
 from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Command, Loop, Plan, Project, Task
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
-from loopwright.engine.commands import check_retry, refuse_superseded
+from loopwright.engine.commands import check_retry
 from loopwright.engine.moves import cancel_attempt, move_loop, move_plan, move_task, need, new_attempt
+from loopwright.engine.second_tries import refuse_superseded
 from loopwright.ports import Ids, Step, Tx
 
 _SHORTEST: Final = 4
@@ -28,6 +29,7 @@ _ANEW: Final[dict[str, Any]] = {
     "failure": None,
     "reason": "",
     "not_before": None,
+    "reviewed_by": "",
 }
 _UNJUDGED: Final[dict[str, Any]] = {
     "verdict": None,
@@ -219,7 +221,9 @@ def _queue(
         if last.state in _PARKED:
             cancel_attempt(tx, last, fence=None, actor=command.actor)
         else:
+            # It is queued again when its agent has been ended in order: see `moves.begin_anew`.
             tx.update(Attempt, last.id, interrupt="cancel")
+            return
     numbers = [attempt.n for attempt in tx.find(Attempt, task_id=task.id)]
     more = min(task.max_attempts, plan.policy.max_attempts)
     task = tx.update(Task, task.id, max_attempts=max(task.max_attempts, task.attempts + more))

@@ -23,15 +23,16 @@ from loopwright.core.errors import (
 )
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gates import plan_commands
-from loopwright.core.model import Attempt, Command, CommandState, Plan, Role, Task
+from loopwright.core.model import Attempt, Command, CommandState, Plan, Role, Run, Task
 from loopwright.core.rejections import Comment, comments_in, objections
 from loopwright.core.retry import backoff
-from loopwright.core.states import AttemptState, TaskState
+from loopwright.core.states import AttemptState, RunState, TaskState
 from loopwright.core.verdicts import evidence
 from loopwright.engine import commands
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Judging, judge
 from loopwright.engine.land import LandingLocks
+from loopwright.engine.moves import move_run
 from loopwright.engine.reopening import Asked, check, chosen, load, reopen
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Step, Tx
@@ -52,8 +53,13 @@ async def carry_out(world: World, locks: LandingLocks, command: Command) -> Comm
     except (StaleVersion, FenceLost, LeaseLost) as lost:
         log.info("decision dropped", extra={"command": command.id, "why": str(lost)})
         return command
+
+    def refused(tx: Tx) -> Command:
+        _end_gates(tx, command)
+        return commands.refuse(tx, command, why)
+
     try:
-        return await world.store.transact("command.refused", lambda tx: commands.refuse(tx, command, why))
+        return await world.store.transact("command.refused", refused)
     except StaleVersion:
         return command
 
@@ -179,6 +185,7 @@ class Decision:
             self._still_pending(tx)
             if commit is None:
                 check(tx, command, load(tx, command))
+            _end_gates(tx, command)
             result = reopen(tx, self._world.ids, command, commit=commit, taken_out=taken_out, told=told)
             return commands.answer(tx, command, result)
 
@@ -206,6 +213,14 @@ class Decision:
         if comment.line > len(lines):
             raise NotFound(f"{comment.file} has only {len(lines)} lines in the rejected work")
         return replace(comment, quoted=lines[comment.line - 1][:500])
+
+
+def _end_gates(tx: Tx, command: Command) -> None:
+    """Nobody waits any more for a gate that an earlier try began; `tidy` ends what still runs of it."""
+    target = tx.get(Task, command.target)
+    plan_id = target.plan_id if target else command.target
+    for run in tx.find(Run, plan_id=plan_id, attempt_id=None, role=Role.GATE, state=RunState.RUNNING):
+        move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="what it was for is decided")
 
 
 def last_tip(tx: Tx, task: Task) -> str | None:

@@ -76,10 +76,16 @@ async def _kept(world: World, project: Project, plan: Plan, attempt: Attempt, ti
 
 
 async def end_cancelled_gates(world: World) -> None:
-    """End complete gates that still run here although their plan was cancelled: nobody waits for them."""
+    """End gates of whole plans that still run here although nobody waits for them any more."""
     host = world.me.host_id
     runs = await world.store.read(
-        lambda tx: tx.find(Run, role=(Role.VERIFY, Role.FINISH), state=RunState.CANCELLED, host_id=host)
+        lambda tx: tx.find(
+            Run,
+            role=(Role.VERIFY, Role.FINISH, Role.GATE),
+            attempt_id=None,
+            state=RunState.CANCELLED,
+            host_id=host,
+        )
     )
     for run in runs:
         await end_all(world, [run])

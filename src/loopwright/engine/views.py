@@ -81,6 +81,10 @@ class TaskView:
     failure: str | None = None
     review: str | None = None
     """How the review of its newest attempt stands; None when there is none."""
+    taken_by: str = ""
+    """The person who does it by hand."""
+    reviewed_by: str = ""
+    """The person who has looked at what landed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,12 +204,16 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     # A leg that is asked to stop does not know why; the loop does.
     resting = loop.reason if loop and loop.state in (LoopState.PAUSED, LoopState.STOPPED) else ""
 
+    full = _is_full(plan, tasks)
+
     def view(task: Task) -> TaskView:
         attempt = attempts.get(task.attempt_id or "")
         verdict = verdicts.get(attempt.verdict_id or "") if attempt else None
         waiting_for = [keys[one] for one in task.depends_on if statuses[one] is not TaskState.COMPLETE]
         if not waiting_for and loop is not None and loop.state in (LoopState.PAUSED, LoopState.STOPPED):
             waiting_for = ["the plan to be resumed"]
+        elif not waiting_for and full:
+            waiting_for = [f"you to look at what landed (loopwright reviewed {short_id(plan.id)})"]
         elif not waiting_for and claims(task):
             held = [one for one in busy if scopes_overlap(claims(task), claims(one))]
             waiting_for = [f"{one.key}, which changes the same files" for one in held]
@@ -249,6 +257,13 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         finishes=finish_views(tx, plan.id, keys),
         prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )
+
+
+def _is_full(plan: Plan, tasks: list[Task]) -> bool:
+    """Say whether nothing new starts because too many results wait for a person's look (see `core.decide`)."""
+    unseen = sum(one.landed_sha is not None and not one.reviewed_by for one in tasks)
+    going = sum(one.status in (TaskState.RUNNING, TaskState.AWAITING_RESPONSE) for one in tasks)
+    return 0 < plan.policy.max_unreviewed <= unseen + going
 
 
 def goes_on(tx: Tx) -> bool:
@@ -311,6 +326,8 @@ def _task_view(
         reason=task.reason,
         depends_on=tuple(keys[one] for one in task.depends_on),
         failure=task.failure.value if task.failure else None,
+        taken_by=task.taken_by,
+        reviewed_by=task.reviewed_by,
     )
 
 
@@ -324,6 +341,9 @@ def _doing(
     reviewer: str,
 ) -> str:
     if attempt is None:
+        if task.status is TaskState.QUEUED and task.taken_by:
+            failed = f"; not accepted: {task.reason}" if task.reason else ""
+            return f"with {task.taken_by} in {task.taken_dir}{failed}"
         if task.status is TaskState.QUEUED and waiting_for:
             return "waits for " + ", ".join(waiting_for)
         if task.status is TaskState.QUEUED and task.not_before and task.not_before > now:

@@ -49,7 +49,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_62daaf64-405d-4b3c-bfca-e7843e8f553a','d5b805d8d7d1446b630cc4630444ea5e4a5f187005389a14f6de35f509302724');
+INSERT INTO "chains" VALUES('plan_036cd2a9-113d-46f7-bb3b-ee6d84c68558','ffccb7494619a52c4a8f67afeaa12fd382ea4fb2846118dbdab99c103b4ca355');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -111,9 +111,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_8476efbb-041a-4485-95bc-428e789e8a39',NULL,NULL,'plan_62daaf64-405d-4b3c-bfca-e7843e8f553a',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:40:28.431514Z','test','normal','{}','','228fd3eed6d1dd4a31ef40943b93ed53afd5171abb348f37aeff524b06a60278');
-INSERT INTO "events" VALUES(2,'evt_a4e24273-4598-43e9-8ec7-4b8b96ff8fb2',NULL,NULL,'plan_62daaf64-405d-4b3c-bfca-e7843e8f553a',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:40:28.431514Z','test','normal','{}','228fd3eed6d1dd4a31ef40943b93ed53afd5171abb348f37aeff524b06a60278','3941b79b24b4420922a17c6334cc5d96adee914faef3b99310a6b00e3c798f27');
-INSERT INTO "events" VALUES(3,'evt_35fcbdd5-9804-42ff-bac6-e496bba21c9d',NULL,NULL,'plan_62daaf64-405d-4b3c-bfca-e7843e8f553a',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:40:28.431514Z','test','normal','{}','3941b79b24b4420922a17c6334cc5d96adee914faef3b99310a6b00e3c798f27','d5b805d8d7d1446b630cc4630444ea5e4a5f187005389a14f6de35f509302724');
+INSERT INTO "events" VALUES(1,'evt_bf3d40d3-4e7f-4a3f-9417-1602014d7dcf',NULL,NULL,'plan_036cd2a9-113d-46f7-bb3b-ee6d84c68558',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:41:16.074595Z','test','normal','{}','','2476b81cdc006b850a328a1dc64123dc18833e6b557233d93a1e00cc7dc0b7e6');
+INSERT INTO "events" VALUES(2,'evt_932bd8cf-df3f-49bc-9915-85099067b30c',NULL,NULL,'plan_036cd2a9-113d-46f7-bb3b-ee6d84c68558',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:41:16.074595Z','test','normal','{}','2476b81cdc006b850a328a1dc64123dc18833e6b557233d93a1e00cc7dc0b7e6','7b47c7ba15ecec26bb0344ade16a8575bf028b951d70dd4537f9c9a28dfa2239');
+INSERT INTO "events" VALUES(3,'evt_e8906b51-51d6-48d3-89b5-0bc37236370c',NULL,NULL,'plan_036cd2a9-113d-46f7-bb3b-ee6d84c68558',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:41:16.074595Z','test','normal','{}','7b47c7ba15ecec26bb0344ade16a8575bf028b951d70dd4537f9c9a28dfa2239','ffccb7494619a52c4a8f67afeaa12fd382ea4fb2846118dbdab99c103b4ca355');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -158,7 +158,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_9e830429-f857-4514-ba1b-15a2e7314545','proj_c6826cec-c769-4396-83b3-a38eda1bd0e5','plan.md','markdown','bd776cb5-0b16-4d91-8c2e-7c8189197ffc.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_534ed6b6-ace8-4c48-924c-460ff47384c4','proj_aa2252db-51ce-4bea-9a2a-8dddbb0f0822','plan.md','markdown','4b917858-481f-4901-9997-b32fb49d9e5e.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -196,7 +196,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_62daaf64-405d-4b3c-bfca-e7843e8f553a','proj_c6826cec-c769-4396-83b3-a38eda1bd0e5','loop_9e830429-f857-4514-ba1b-15a2e7314545','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_036cd2a9-113d-46f7-bb3b-ee6d84c68558','proj_aa2252db-51ce-4bea-9a2a-8dddbb0f0822','loop_534ed6b6-ace8-4c48-924c-460ff47384c4','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -208,7 +208,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_c6826cec-c769-4396-83b3-a38eda1bd0e5','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_aa2252db-51ce-4bea-9a2a-8dddbb0f0822','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -332,13 +332,16 @@ CREATE TABLE tasks (
 	reason TEXT NOT NULL, 
 	outcome TEXT, 
 	landed_sha TEXT, 
+	taken_by TEXT NOT NULL, 
+	taken_dir TEXT NOT NULL, 
+	reviewed_by TEXT NOT NULL, 
 	created_at VARCHAR(27) NOT NULL, 
 	updated_at VARCHAR(27) NOT NULL, 
 	completed_at VARCHAR(27), 
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_309f71cc-a7cb-4840-af36-f085ec56c91d','plan_62daaf64-405d-4b3c-bfca-e7843e8f553a','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_5415e0fb-9495-46c4-a120-eb28b112c058','plan_036cd2a9-113d-46f7-bb3b-ee6d84c68558','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -364,31 +367,31 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_task_n ON events (task, n);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
-CREATE INDEX ix_loops_state ON loops (state);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
+CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
-CREATE INDEX ix_plans_loop_id ON plans (loop_id);
-CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
+CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
+CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
+CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE INDEX ix_questions_state ON questions (state);
-CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
+CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
-CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
+CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
 COMMIT;

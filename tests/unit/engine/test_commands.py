@@ -18,6 +18,14 @@ from loopwright.engine.moves import move_task
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.worker import apply_command
 
+_MISSING = {
+    "retry": "no task",
+    "take_over": "no task",
+    "hand_back": "no task",
+    "answer": "no question",
+    "open": "no account named",
+}
+
 
 async def running(*tasks: Any, **changes: Any) -> tuple[Home, list[Leg]]:
     """Return a home with a dispatched plan and the legs of what started."""
@@ -90,10 +98,7 @@ async def test_an_unknown_command_is_not_even_written_down() -> None:
 
 @pytest.mark.parametrize(
     ("verb", "words"),
-    [
-        (verb, {"retry": "no task", "answer": "no question", "open": "no account named"}.get(verb, "no plan"))
-        for verb in commands.VERBS
-    ],
+    [(verb, _MISSING.get(verb, "no plan")) for verb in commands.VERBS],
 )
 async def test_a_target_that_does_not_exist_is_refused_by_name(verb: str, words: str) -> None:
     home, _ = await running()

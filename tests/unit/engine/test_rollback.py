@@ -58,10 +58,12 @@ def balanced(home: Home) -> bool:
 
 
 async def test_a_task_goes_with_everything_that_builds_on_it_in_one_commit() -> None:
-    home = await landed("a", "free", "b")
+    home, legs = await begun("a", "free", "b")
     shas = {key: home.task(key).landed_sha for key in ("a", "b")}
     done = await home.command("rollback", home.task("a").id)
     assert (done.state, done.result) == (CommandState.APPLIED, "taken back: a, b; queued again with it: c")
+    home.hand.go_on(legs["c"])
+    await home.reconcile()
     assert home.repository.line[0].takes_out == (shas["b"], shas["a"])
     assert home.repository.line[0].command == done.id
     assert statuses(home) == {"a": "QUEUED", "b": "QUEUED", "c": "QUEUED", "free": "COMPLETE"}
@@ -79,18 +81,21 @@ async def test_whoever_works_on_what_went_is_stopped_and_its_end_decides_nothing
     home.hand.work(legs["b"])
     await home.command("rollback", home.task("a").id)
     assert home.get(Attempt, old.id).interrupt == "cancel"
-    assert (home.task("b").status, home.task("b").unmet, home.attempt("b").n) == ("QUEUED", 1, 2)
+    assert (home.task("b").status, home.task("b").unmet, home.attempt("b").n) == ("RUNNING", 1, 1)
     # Its agent fails by itself before anybody could stop it.
     home.hand.fail(legs["b"], Failure.GATE)
     assert home.get(Attempt, old.id).state is AttemptState.CANCELLED
+    await home.reconcile()
     assert (home.task("b").status, home.attempt("b").n, home.task("b").attempts) == ("QUEUED", 2, 0)
     assert balanced(home)
 
 
 async def test_a_checkpoint_keeps_what_landed_until_then() -> None:
-    home = await landed("a", "free", "b")
+    home, legs = await begun("a", "free", "b")
     plan = home.plan()
     done = await home.command("rollback", plan.id, to="free")
+    home.hand.go_on(legs["c"])
+    await home.reconcile()
     assert done.result == "taken back: b; queued again with it: c"
     assert statuses(home) == {"a": "COMPLETE", "b": "QUEUED", "c": "QUEUED", "free": "COMPLETE"}
     assert "nothing landed after that" in (await home.command("rollback", plan.id, to="free")).result
@@ -171,8 +176,7 @@ async def test_nothing_starts_in_a_plan_while_a_decision_is_on_its_way() -> None
     home.repository.broken = None
     done = await carry_out(home.world, LandingLocks(), command)
     assert done.state is CommandState.APPLIED
-    [again] = await home.turn()
-    assert again.subject == home.task("b").attempt_id
+    assert home.task("b").attempt_id in [leg.subject for leg in await home.turn()]
 
 
 async def test_a_rollback_that_was_cut_short_after_the_branch_moved_only_writes_its_rows() -> None:

@@ -35,7 +35,7 @@ class Branches:
         return await self._refs.swap_both(names.branch(branch), pin_of(branch), new=new, old=old)
 
     async def standing(self, branch: str) -> Standing:
-        """Compare a branch with its pin and bring them together; raise `BranchRewritten` if we must not."""
+        """Compare a branch with its pin and bring them together; raise `BranchRewritten` if a person has to do that."""
         name, beside = names.branch(branch), pin_of(branch)
         for _ in range(_LOOKS):
             # The pin first: what lands in between is then seen as ours that was added, and never as missing.

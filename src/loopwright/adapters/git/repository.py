@@ -11,6 +11,7 @@ from typing import Final
 from loopwright.adapters.git import names, tripwires
 from loopwright.adapters.git.borrowed import borrowed
 from loopwright.adapters.git.branches import Branches
+from loopwright.adapters.git.by_hand import ByHand
 from loopwright.adapters.git.capture import Capture, Label
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.ends import GitEnds
@@ -341,6 +342,13 @@ class GitRepository:
             for left in (*(path / "scratch").glob("*"), *(path / "indexes").glob("snapshot-*")):
                 if left.lstat().st_mtime < limit:
                     await asyncio.to_thread(delete, left)
+
+    # --- a person's own work -----------------------------------------------------------------------
+
+    async def by_hand(self) -> ByHand:
+        """Return what makes and reads checkouts for a person."""
+        parts = await self._ready()
+        return ByHand(self.git, parts.depot, parts.refs, parts.merging)
 
     # --- what ended plans leave --------------------------------------------------------------------
 
