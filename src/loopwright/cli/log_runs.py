@@ -9,12 +9,13 @@ from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task, VerdictR
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, SETTLED_TASK, LoopState
 from loopwright.ports import Tx
 
-RoleName = Literal["agent", "gate", "setup", "verify", "baseline"]
+RoleName = Literal["agent", "gate", "setup", "verify", "evaluation", "baseline"]
 ROLES: Final[dict[RoleName, Role]] = {
     "agent": Role.IMPLEMENTER,
     "gate": Role.GATE,
     "setup": Role.SETUP,
     "verify": Role.VERIFY,
+    "evaluation": Role.EVALUATION,
     "baseline": Role.BASELINE,
 }
 NAMES: Final = {role: name for name, role in ROLES.items()}
@@ -55,7 +56,8 @@ def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
         earlier = _judged_before(tx, attempts, runs)
         runs += [run for run in earlier if run.id not in since]
     else:
-        runs, plan_id = tx.find(Run, plan_id=row.id, role=Role.VERIFY, order_by=("created_at",))[-1:], row.id
+        complete = (Role.VERIFY, Role.EVALUATION)
+        runs, plan_id = tx.find(Run, plan_id=row.id, role=complete, order_by=("created_at",))[-1:], row.id
     wanted = [
         run
         for run in runs
@@ -139,7 +141,7 @@ def nothing(tx: Tx, wish: Wish) -> NotFound:
             f"there is no attempt {wish.attempt} at {row.key}",
             hint=f"there are: {', '.join(map(str, numbers)) or 'none yet'}",
         )
-    if wish.role == "verify":
+    if wish.role in ("verify", "evaluation"):
         return NotFound("a task has no verification: the plan has", hint=f"loopwright logs {row.plan_id}")
     if wish.role == "gate" and numbers:
         return NotFound(

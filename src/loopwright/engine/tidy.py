@@ -74,7 +74,7 @@ async def end_cancelled_gates(world: World) -> None:
     """End complete gates that still run here although their plan was cancelled: nobody waits for them."""
     host = world.me.host_id
     runs = await world.store.read(
-        lambda tx: tx.find(Run, role=Role.VERIFY, state=RunState.CANCELLED, host_id=host)
+        lambda tx: tx.find(Run, role=(Role.VERIFY, Role.EVALUATION), state=RunState.CANCELLED, host_id=host)
     )
     for run in runs:
         if world.keepers.look(world.paths.run(run.id)).state == "alive":

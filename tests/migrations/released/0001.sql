@@ -47,7 +47,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_fc0f6e42-e651-4c23-b9e9-c640d0a805ec','6fe88743a9d9fcf7422f84081050e193cf2a8e49c9b46b7d12339a4f364d4062');
+INSERT INTO "chains" VALUES('plan_9d271df1-1951-4147-8469-7cd44b75dca6','2e2943824f91773a907ae4dd575d50f4cf89f0fe61be22e06c56f0c8eaf8be01');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -109,9 +109,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_ff36a403-1656-425e-a9af-bd1fed85e2a3',NULL,NULL,'plan_fc0f6e42-e651-4c23-b9e9-c640d0a805ec',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T09:54:32.166245Z','test','normal','{}','','489ec9fa7d52797bbbb838095ad16b71ba21e01b01fdf4da25021bb1d9f2f4fb');
-INSERT INTO "events" VALUES(2,'evt_41ed8c51-f195-4f47-aa4b-7497f201d2b4',NULL,NULL,'plan_fc0f6e42-e651-4c23-b9e9-c640d0a805ec',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T09:54:32.166245Z','test','normal','{}','489ec9fa7d52797bbbb838095ad16b71ba21e01b01fdf4da25021bb1d9f2f4fb','d215339314646f7f9334cd48387aadd180d3ec9d466d50bdbd6882fe3ba01ea7');
-INSERT INTO "events" VALUES(3,'evt_6968894d-d447-41b3-a10c-7ca30166a61b',NULL,NULL,'plan_fc0f6e42-e651-4c23-b9e9-c640d0a805ec',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T09:54:32.166245Z','test','normal','{}','d215339314646f7f9334cd48387aadd180d3ec9d466d50bdbd6882fe3ba01ea7','6fe88743a9d9fcf7422f84081050e193cf2a8e49c9b46b7d12339a4f364d4062');
+INSERT INTO "events" VALUES(1,'evt_a7a3b5f3-0af5-40e0-b953-6fafde6ddbbe',NULL,NULL,'plan_9d271df1-1951-4147-8469-7cd44b75dca6',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:06:00.750016Z','test','normal','{}','','342a3d2f17e7d390a03a61ada05aa9cc7bf7d29ba38548337179c49e315e2726');
+INSERT INTO "events" VALUES(2,'evt_12ba7956-870c-4657-8531-cb7c9ac38d31',NULL,NULL,'plan_9d271df1-1951-4147-8469-7cd44b75dca6',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:06:00.750016Z','test','normal','{}','342a3d2f17e7d390a03a61ada05aa9cc7bf7d29ba38548337179c49e315e2726','02800dbf2ddea6f74780066cf95813eca5cd80162d80b202f2d0499391c0d57c');
+INSERT INTO "events" VALUES(3,'evt_f66b9eaf-0eb8-43fc-9b09-c85b79b6ef0b',NULL,NULL,'plan_9d271df1-1951-4147-8469-7cd44b75dca6',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:06:00.750016Z','test','normal','{}','02800dbf2ddea6f74780066cf95813eca5cd80162d80b202f2d0499391c0d57c','2e2943824f91773a907ae4dd575d50f4cf89f0fe61be22e06c56f0c8eaf8be01');
 CREATE TABLE loops (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -128,7 +128,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_60fe7a71-57df-4c70-8264-1ff9c6ae6ea3','proj_fd04067b-004b-4551-bf84-8a48978aa3ce','plan.md','markdown','a57c7c51-16c8-4afb-b579-29db3a41d527.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_0aef027d-64b9-488d-8f34-b202b313c7e6','proj_a6feec47-87a3-4cef-bd4a-dd00734dd5b8','plan.md','markdown','e277f9d4-04e7-4490-901f-a686b71192f7.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -144,6 +144,7 @@ CREATE TABLE plans (
 	evaluation TEXT NOT NULL, 
 	open_tasks BIGINT NOT NULL, 
 	failed_tasks BIGINT NOT NULL, 
+	fix_cycles BIGINT NOT NULL, 
 	verify_n BIGINT NOT NULL, 
 	verify_leg BIGINT NOT NULL, 
 	verify_fence BIGINT NOT NULL, 
@@ -166,7 +167,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_fc0f6e42-e651-4c23-b9e9-c640d0a805ec','proj_fd04067b-004b-4551-bf84-8a48978aa3ce','loop_60fe7a71-57df-4c70-8264-1ff9c6ae6ea3','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_9d271df1-1951-4147-8469-7cd44b75dca6','proj_a6feec47-87a3-4cef-bd4a-dd00734dd5b8','loop_0aef027d-64b9-488d-8f34-b202b313c7e6','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -178,7 +179,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_fd04067b-004b-4551-bf84-8a48978aa3ce','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_a6feec47-87a3-4cef-bd4a-dd00734dd5b8','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -260,6 +261,7 @@ CREATE TABLE tasks (
 	priority BIGINT NOT NULL, 
 	position BIGINT NOT NULL, 
 	status TEXT NOT NULL, 
+	origin TEXT NOT NULL, 
 	unmet BIGINT NOT NULL, 
 	attempts BIGINT NOT NULL, 
 	call_failures BIGINT NOT NULL, 
@@ -283,7 +285,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_dae51229-97e7-4fdc-b4a7-bfe13268f0f4','plan_fc0f6e42-e651-4c23-b9e9-c640d0a805ec','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_4491faa9-47f0-4f43-93aa-b9f90981b37a','plan_9d271df1-1951-4147-8469-7cd44b75dca6','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -310,23 +312,23 @@ CREATE TABLE workers (
 );
 CREATE INDEX ix_commands_state ON commands (state);
 CREATE INDEX ix_events_run_n ON events (run, n);
-CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
-CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
+CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_loops_state ON loops (state);
+CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
+CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_state ON runs (state);
-CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
-CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
+CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
