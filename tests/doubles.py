@@ -7,7 +7,7 @@ agent works is written by `Hand`, through the same moves that a leg uses.
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -117,7 +117,7 @@ _TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("loop", "COMPLETED"): ("loop_completed",),
     ("loop", "FAILED"): ("loop_failed",),
     ("plan", "DISPATCHING"): ("plan_dispatching",),
-    ("plan", "RUNNING"): ("plan_dispatched", "plan_reopened"),
+    ("plan", "RUNNING"): ("plan_dispatched", "plan_reopened", "plan_evaluated"),
     ("plan", "VERIFYING"): ("plan_verifying",),
     ("plan", "VERIFIED"): ("plan_verified",),
     ("plan", "FAILED"): ("plan_failed",),
@@ -363,6 +363,8 @@ class Home:
     clock: FakeClock = field(default_factory=FakeClock)
     failpoint: Failpoint = no_failpoint
     chance: float = 0.5
+    fix_cycles: int = 0
+    """Most tests are about what follows when the machine mends nothing by itself."""
     store: MemoryStore = None  # type: ignore[assignment]
     engine: SeededEngine = None  # type: ignore[assignment]
     ids: Numbered = field(default_factory=Numbered)
@@ -432,7 +434,7 @@ class Home:
 
     def submission(self, *tasks: PlannedTask, **changes: Any) -> Submission:
         """Return a submission of these tasks."""
-        policy = changes.pop("policy", Policy())
+        policy = replace(changes.pop("policy", Policy()), fix_cycles=self.fix_cycles)
         sha256 = changes.pop("sha256", "a" * 64)
         values: dict[str, Any] = {
             "root": Path("/somewhere/repo"),

@@ -275,6 +275,8 @@ class Universe:
             longest_wait_s=chance.choice((None, 604_800.0, 60.0)),
             fallback=chance.choice(((), (), (OTHER,), (f"{OTHER}:big",))),
             prices=PRICES,
+            # Of a stream of its own: what else follows from a seed stays what it was.
+            fix_cycles=self.trouble.chance("fix cycles").choice((0, 1, 3)),
         )
         if not self.trouble.has("budget"):
             return policy

@@ -9,13 +9,14 @@ from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task, VerdictR
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, SETTLED_TASK, LoopState
 from loopwright.ports import Tx
 
-RoleName = Literal["agent", "reviewer", "gate", "setup", "verify", "baseline", "finish"]
+RoleName = Literal["agent", "reviewer", "gate", "setup", "verify", "evaluation", "baseline", "finish"]
 ROLES: Final[dict[RoleName, Role]] = {
     "agent": Role.IMPLEMENTER,
     "reviewer": Role.REVIEWER,
     "gate": Role.GATE,
     "setup": Role.SETUP,
     "verify": Role.VERIFY,
+    "evaluation": Role.EVALUATION,
     "baseline": Role.BASELINE,
     "finish": Role.FINISH,
 }
@@ -57,8 +58,8 @@ def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
         earlier = _judged_before(tx, attempts, runs)
         runs += [run for run in earlier if run.id not in since]
     else:
-        role = Role.FINISH if wish.role == "finish" else Role.VERIFY
-        runs, plan_id = tx.find(Run, plan_id=row.id, role=role, order_by=("created_at",))[-1:], row.id
+        complete = (Role.FINISH,) if wish.role == "finish" else (Role.VERIFY, Role.EVALUATION)
+        runs, plan_id = tx.find(Run, plan_id=row.id, role=complete, order_by=("created_at",))[-1:], row.id
     wanted = [
         run
         for run in runs
@@ -142,7 +143,7 @@ def nothing(tx: Tx, wish: Wish) -> NotFound:
             f"there is no attempt {wish.attempt} at {row.key}",
             hint=f"there are: {', '.join(map(str, numbers)) or 'none yet'}",
         )
-    if wish.role == "verify":
+    if wish.role in ("verify", "evaluation"):
         return NotFound("a task has no verification: the plan has", hint=f"loopwright logs {row.plan_id}")
     if wish.role == "gate" and numbers:
         return NotFound(

@@ -307,6 +307,11 @@ class Values:
         5,
         "How often failures of a service or a machine are retried; they use up no attempt.",
     )
+    fix_cycles: int = _setting(
+        count(0, 20),
+        3,
+        "How often what the complete gate finds before the verification becomes a task that mends it.",
+    )
     allow_unverified: bool = _setting(
         SWITCH, default=False, description="Lets work land that no gate checks; the exit code says so."
     )
@@ -528,6 +533,7 @@ class Values:
             setup_timeout_s=self.setup_timeout,
             copy_files=self.copy_files,
             gate_files=self.gate_files,
+            fix_cycles=self.fix_cycles,
             red_proof=self.red_proof,
             review=ReviewPolicy(
                 **{each.name: getattr(self.review, each.name) for each in fields(self.review)}

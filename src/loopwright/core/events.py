@@ -31,6 +31,9 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "plan_dispatching": EventType(_LOW, "The tasks of the plan get their first attempts."),
         "plan_dispatched": EventType(_NORMAL, "Every task has its first attempt."),
         "plan_completed": EventType(_NORMAL, "All tasks of the plan have landed."),
+        "plan_evaluated": EventType(
+            _NORMAL, "The complete gate failed before the verification, and a task was added to mend it."
+        ),
         "plan_verifying": EventType(_NORMAL, "The complete gate runs on the integrated branch."),
         "plan_verified": EventType(_HIGH, "The complete gate passed on the final tree."),
         "plan_failed": EventType(_HIGH, "The plan ended without being verified."),

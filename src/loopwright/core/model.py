@@ -34,6 +34,8 @@ class Role(StrEnum):
     SETUP = "setup"
     GATE = "gate"
     VERIFY = "verify"
+    EVALUATION = "evaluation"
+    """The complete gate before the verification, while a task may still mend what it finds."""
     BASELINE = "baseline"
     """The gate on the tree that work starts from, so that what failed before is not held against it."""
     FINISH = "finish"
@@ -129,6 +131,8 @@ class Plan:
     open_tasks: int = 0
     """Tasks that are not settled: kept as a count so that no pass has to look at all of them."""
     failed_tasks: int = 0
+    fix_cycles: int = 0
+    """How often the complete gate failed before the verification and a task was added to mend it."""
     verify_n: int = 0
     """Which verification this is; a person's `reverify` starts the next."""
     verify_leg: int = 0
@@ -176,6 +180,8 @@ class Task:
     priority: int = 50
     position: int = 0
     status: TaskState
+    origin: str = ""
+    """Where it comes from: empty for the source, `fix` for one that mends what the complete gate found."""
     unmet: int = 0
     """How many dependencies are not COMPLETE yet: kept as a count (see `decide`)."""
     attempts: int = 0

@@ -58,6 +58,8 @@ class Policy:
     parallel: int = 2
     max_attempts: int = 3
     max_call_retries: int = 5
+    fix_cycles: int = 3
+    """How often what the complete gate finds before the verification becomes a task that mends it."""
     allow_unverified: bool = False
     on_task_error: str = "hold"
     finish: str = "leave"

@@ -200,12 +200,8 @@ def evidence(verdict: Verdict, *, limit: int = MAX_EVIDENCE) -> str:
     bad = [check for check in verdict.checks if is_bad(check)]
     if verdict.status is not VerdictStatus.FAILED and not bad:
         return keep_start(verdict.reason, limit)
-    whole_commands = {command_id(n, c.name): c for n, c in enumerate(verdict.commands, 1)}
-    failed = [
-        c
-        for its_id, c in whole_commands.items()
-        if c.refused or any(check.id.startswith(f"{its_id}/") for check in bad)
-    ]
+    whole_commands = {command_id(n, c.name) for n, c in enumerate(verdict.commands, 1)}
+    failed = refused_commands(verdict)
     parts = [f"{len(bad)} of {len(verdict.checks)} checks failed."]
     listed = "".join(_listed(check, brief=check.id in whole_commands) for check in bad[:50])
     if len(bad) > 50:
@@ -218,6 +214,16 @@ def evidence(verdict: Verdict, *, limit: int = MAX_EVIDENCE) -> str:
         tail = keep_end(result.tail.strip(), max(0, room - len(head) - 20))
         parts.append(f"{head}, last lines:\n{tail}" if tail else f"{head}, no output")
     return keep_start("\n\n".join(part for part in parts if part), limit)
+
+
+def refused_commands(verdict: Verdict) -> list[CommandResult]:
+    """Return the commands that did not pass, or of which a check did not."""
+    bad = [check for check in verdict.checks if is_bad(check)]
+    return [
+        command
+        for n, command in enumerate(verdict.commands, 1)
+        if command.refused or any(check.id.startswith(f"{command_id(n, command.name)}/") for check in bad)
+    ]
 
 
 def ladder(

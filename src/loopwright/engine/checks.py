@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 _JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
 _ROLES = (Role.GATE, Role.BASELINE)
+_COMPLETE = (Role.VERIFY, Role.EVALUATION)
+"""The roles of gate:all: they belong to a plan, not to an attempt."""
 
 
 class Interrupted(Exception):
@@ -92,7 +94,7 @@ async def judge(
     )
     # A verification asks anew, but only once: what its own run found before a crash still counts. A baseline is
     # asked for when the files of those that there are were gone.
-    own = {Role.VERIFY: ask.plan.verify_run_id, Role.BASELINE: None}
+    own = {**dict.fromkeys(_COMPLETE, ask.plan.verify_run_id), Role.BASELINE: None}
     mine = [one for one in known if ask.role not in own or one.run_id == own[ask.role]]
     if mine:
         return mine[0], mine[0].verdict
@@ -286,7 +288,7 @@ async def gate_request(
 async def _gate_run(world: World, ask: Judging) -> Run:
     """Find the gate run of exactly this tree that a dead worker left, or create it."""
     attempt_id = ask.attempt.id if ask.attempt else None
-    label = f"verify_{ask.plan.id}" if ask.role is Role.VERIFY else ask.tree
+    label = f"{ask.role.value}_{ask.plan.id}" if ask.role in _COMPLETE else ask.tree
     about = f"judges {ask.tree}"
     level = world.sandbox().level.value
 
@@ -300,7 +302,7 @@ async def _gate_run(world: World, ask: Judging) -> Run:
         for run in stale:
             move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the tree to judge changed")
         if same:
-            if ask.role is Role.VERIFY:
+            if ask.role in _COMPLETE:
                 # Begun for an earlier verification of the same tree that was broken off: now it is this one's.
                 tx.update(Plan, ask.plan.id, verify_run_id=same[0].id)
             return same[0], stale
@@ -319,7 +321,7 @@ async def _gate_run(world: World, ask: Judging) -> Run:
             created_at=tx.now(),
         )
         tx.insert(run)
-        if ask.role is Role.VERIFY:
+        if ask.role in _COMPLETE:
             tx.update(Plan, ask.plan.id, verify_run_id=run.id)
         return move_run(tx, run, RunState.RUNNING), stale
 

@@ -233,7 +233,7 @@ def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
     for open_task in tx.find(Task, plan_id=plan.id):
         if open_task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
             _cancel_task(tx, command, open_task)
-    for run in tx.find(Run, plan_id=plan.id, role=Role.VERIFY, state=RunState.RUNNING):
+    for run in tx.find(Run, plan_id=plan.id, role=(Role.VERIFY, Role.EVALUATION), state=RunState.RUNNING):
         move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the plan was cancelled")
     plan = need(tx.get(Plan, plan.id), "the plan")
     about = {"reason": "cancelled by a person"}

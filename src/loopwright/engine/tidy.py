@@ -81,7 +81,7 @@ async def end_cancelled_gates(world: World) -> None:
     runs = await world.store.read(
         lambda tx: tx.find(
             Run,
-            role=(Role.VERIFY, Role.FINISH, Role.GATE),
+            role=(Role.VERIFY, Role.EVALUATION, Role.FINISH, Role.GATE),
             attempt_id=None,
             state=RunState.CANCELLED,
             host_id=host,

@@ -17,13 +17,14 @@ from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.finishing import LEAVE
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import plan_commands
-from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Role, Task
+from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Task
 from loopwright.core.retry import backoff
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.core.verdicts import plan_outcome
 from loopwright.engine import finishes
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge
+from loopwright.engine.evaluation import add_fix, adopt, is_to_be_mended, role_now
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.world import World
@@ -109,7 +110,7 @@ class VerifyLeg:
             project=project,
             plan=plan,
             attempt=None,
-            role=Role.VERIFY,
+            role=role_now(plan),
             sha=sha,
             tree=await repository.tree_of(sha),
             commands=plan_commands(plan, acceptance),
@@ -121,6 +122,12 @@ class VerifyLeg:
         _, verdict = await judge(self._world, repository, ask, interrupt)
         if verdict.status is VerdictStatus.INCONCLUSIVE:
             await (self._wait_for_a_person if verdict.lasting else self.break_off)(verdict.reason)
+            return
+        if is_to_be_mended(plan, verdict):
+            await self._world.store.transact(
+                "verify.evaluated",
+                lambda tx: add_fix(tx, self._world.ids, self._mine(tx), ask.commands, verdict),
+            )
             return
         # A failed one stands, whatever became of the branch: only a person asks again.
         if verdict.status is not VerdictStatus.FAILED and await repository.tip(plan.branch) != sha:
@@ -139,6 +146,7 @@ class VerifyLeg:
         passed = verdict.status is VerdictStatus.PASSED
         reason = "" if passed else verdict.reason or "gate:all failed on the integrated branch"
         checks = [{"name": one.name, "status": one.status.value} for one in verdict.checks[:200]]
+        adopt(tx, plan)
         move_plan(
             tx,
             plan,

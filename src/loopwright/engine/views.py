@@ -60,6 +60,8 @@ class TaskView:
     key: str
     title: str
     status: str
+    origin: str
+    """Empty for a task of the source, `fix` for one that mends what the complete gate found."""
     stage: str
     """The living attempt's state, or the task's own status."""
     outcome: str | None
@@ -301,6 +303,7 @@ def _task_view(
         id=task.id,
         key=task.key,
         title=task.title,
+        origin=task.origin,
         status=task.status.value,
         stage=attempt.state.value if live and attempt else task.status.value,
         outcome=task.outcome.value if task.outcome else None,
