@@ -17,7 +17,9 @@ async def tip_of(world: World, repository: Repository, plan: Plan) -> str:
         standing = await repository.standing(plan.branch)
     except BranchRewritten as rewritten:
         reason = str(rewritten)
-        await world.store.transact("branch.rewritten", lambda tx: _pause(tx, plan, reason))
+        # Whoever meets the same trouble after that writes nothing: a write wakes everybody up.
+        if await world.store.read(lambda tx: _runs(tx, plan)):
+            await world.store.transact("branch.rewritten", lambda tx: _pause(tx, plan, reason))
         raise
     if standing.change:
         await world.store.transact("branch.changed", lambda tx: _tell(tx, plan, standing))
@@ -30,8 +32,12 @@ def _tell(tx: Tx, plan: Plan, standing: Standing) -> None:
     tx.append(happened(event, MACHINE, plan=plan, tip=standing.tip, was=standing.was, commits=names))
 
 
+def _runs(tx: Tx, plan: Plan) -> bool:
+    loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    return loop.state is LoopState.RUNNING
+
+
 def _pause(tx: Tx, plan: Plan, reason: str) -> None:
-    """Pause once: every task that meets the same trouble comes by here."""
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     if loop.state is LoopState.RUNNING:
         tx.append(happened("branch_rewritten", MACHINE, plan=plan, reason=reason))

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from loopwright.core.decide import ahead
 from loopwright.core.errors import (
-    GitFailed,
     IllegalTransition,
     LeaseLost,
     LoopwrightError,
@@ -121,7 +120,7 @@ class WorkerLoop:
         self._export_at = 0.0
         self._behind = False
         self._tidying: asyncio.Task[None] | None = None
-        self._deciding: dict[str, asyncio.Task[Command]] = {}
+        self._deciding: dict[str, tuple[float, asyncio.Task[Command]]] = {}
         """What people decided about landed work, by command: it runs gates, so it is done beside everything else."""
         self._down_since: float | None = None
 
@@ -141,10 +140,15 @@ class WorkerLoop:
                         break
                 await world.store.changed(wait_s, ignoring=ROUTINE)
         finally:
-            for task in filter(None, (renewing, self._tidying, *self._deciding.values())):
+            for task in filter(None, (renewing, self._tidying)):
                 task.cancel()
-                with suppress(asyncio.CancelledError, StoreUnavailable, GitFailed, OSError):
+                with suppress(asyncio.CancelledError, StoreUnavailable):
                     await task
+            for _, deciding in self._deciding.values():
+                deciding.cancel()
+                # It is not answered: whoever comes next carries it out.
+                with suppress(asyncio.CancelledError, LoopwrightError, OSError):
+                    await deciding
             await world.engine.close()
             world.keepers.close()
             # Another controller may export at the same moment: then it is done as well.
@@ -233,13 +237,17 @@ class WorkerLoop:
 
     def _decide(self, command: Command) -> None:
         """Carry out beside the work what a person decided; one that was cut short is begun again."""
-        known = self._deciding.get(command.id)
-        if known is not None and not known.done():
-            return
-        if known is not None and not known.cancelled() and (trouble := known.exception()) is not None:
-            log.warning("decision cut short", extra={"command": command.id, "why": str(trouble)})
-        self._deciding = {key: task for key, task in self._deciding.items() if not task.done()}
-        self._deciding[command.id] = asyncio.create_task(carry_out(self._world, self._locks, command))
+        now = self._clock.monotonic()
+        began, known = self._deciding.get(command.id, (now, None))
+        if known is not None:
+            # What was cut short would mostly be so again at once.
+            if not known.done() or now - began < TICK_S:
+                return
+            if not known.cancelled() and (trouble := known.exception()) is not None:
+                log.warning("decision cut short", extra={"command": command.id, "why": str(trouble)})
+        task = asyncio.create_task(carry_out(self._world, self._locks, command))
+        going = {key: one for key, one in self._deciding.items() if not one[1].done()}
+        self._deciding = {**going, command.id: (now, task)}
 
     async def _advance(self) -> float | None:
         """Apply policy until nothing more follows from it; return when to look again, by the monotonic clock."""

@@ -47,9 +47,10 @@ class Leftovers:
 
     async def of_plan(self, plan_id: str, *, into: str | None = None) -> list[Leftover]:
         """Return every ref of a plan, each with where else its work is; `into` is the branch that it started from."""
-        branch, pins = names.branch(f"loopwright/{plan_id}/main"), f"refs/loopwright/attempts/{plan_id}"
-        noted = pin_of(branch.removeprefix("refs/heads/"))
-        found = await self._refs.read(branch, noted, names.pin(pins))
+        pins = names.pin(f"refs/loopwright/attempts/{plan_id}")
+        # The plan branch, and those on which people did tasks by hand.
+        branches, noted = names.branch(f"loopwright/{plan_id}"), pin_of(f"loopwright/{plan_id}/main")
+        found = await self._refs.read(branches, noted, pins)
         known: dict[str, tuple[str | None, bool]] = {}
         for ref in found.values():
             if ref.sha not in known:
