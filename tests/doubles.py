@@ -18,21 +18,9 @@ from loopwright.core.accounts import Accounts, usual
 from loopwright.core.errors import MergeConflict, UserError
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
+from loopwright.core.happenings import RecordedEvent
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import (
-    Attempt,
-    Command,
-    Finish,
-    Leg,
-    Loop,
-    Outcome,
-    Plan,
-    Project,
-    RecordedEvent,
-    Role,
-    Run,
-    Task,
-)
+from loopwright.core.model import Attempt, Command, Finish, Leg, Loop, Outcome, Plan, Project, Role, Run, Task
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from bench.measure import Measurement, Setting, Target
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.model import Event
+from loopwright.core.happenings import Event
 from loopwright.ports import Tx
 
 CASE = "events"

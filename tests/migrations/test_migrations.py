@@ -14,7 +14,8 @@ from loopwright.adapters.store.sql import SqlStore
 from loopwright.adapters.store.tables import HEAD, REVISIONS, VERSION_TABLE
 from loopwright.adapters.store.upgrade import HISTORY, History, migrate
 from loopwright.core.errors import StoreUnavailable
-from loopwright.core.model import Cursor, Event, Project
+from loopwright.core.happenings import Event
+from loopwright.core.model import Cursor, Project
 
 RELEASED = Path(__file__).parent / "released"
 NEXT = '''"""A later schema."""

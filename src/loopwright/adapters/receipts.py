@@ -10,7 +10,7 @@ from loopwright.adapters.gates.commands import OutputLimits
 from loopwright.adapters.gates.records import output_file
 from loopwright.adapters.store.chain import verify_chain
 from loopwright.core.errors import GitFailed, NotFound, UserError
-from loopwright.core.model import RecordedEvent
+from loopwright.core.happenings import RecordedEvent
 from loopwright.core.receipt_facts import review_of
 from loopwright.core.receipt_finishes import CommitFacts, read_commit
 from loopwright.core.receipts import EventFacts, Facts, Recorded, recorded, shape_problems

@@ -10,7 +10,7 @@ from typing import Any
 
 from loopwright.core.documents import document, readable
 from loopwright.core.errors import BadId
-from loopwright.core.model import RecordedEvent
+from loopwright.core.happenings import RecordedEvent
 
 FOLDER = ".loopwright"
 _TAIL = 1_000_000

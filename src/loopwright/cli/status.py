@@ -21,8 +21,9 @@ from loopwright.cli.table import screen, standing
 from loopwright.core.documents import document, plain
 from loopwright.core.envelopes import label
 from loopwright.core.envelopes import standing as standing_of
+from loopwright.core.happenings import RecordedEvent
 from loopwright.core.ids import short_id
-from loopwright.core.model import Envelope, RecordedEvent
+from loopwright.core.model import Envelope
 from loopwright.core.states import EnvelopeState
 from loopwright.engine.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
 from loopwright.engine.views import PlanView, plan_view

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from loopwright.core.model import Attempt, Event, Importance, Loop, Plan, Run, Task
+from loopwright.core.happenings import Event, Importance
+from loopwright.core.model import Attempt, Loop, Plan, Run, Task
 
 
 @dataclass(frozen=True, slots=True)

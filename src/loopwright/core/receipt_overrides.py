@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from loopwright.core.model import RecordedEvent
+from loopwright.core.happenings import RecordedEvent
 
 Json = dict[str, Any]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from loopwright.core.documents import document
 from loopwright.core.errors import LoopwrightError, StoreUnavailable
-from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, RecordedEvent, Run, Task
+from loopwright.core.happenings import RecordedEvent
+from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, Run, Task
 from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import render
 from loopwright.core.states import ENDED_PLAN

@@ -4,17 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core.errors import GitFailed, NotFound, UserError
-from loopwright.core.model import (
-    Attempt,
-    Finish,
-    Plan,
-    Project,
-    RecordedEvent,
-    Review,
-    Run,
-    Task,
-    VerdictRecord,
-)
+from loopwright.core.happenings import RecordedEvent
+from loopwright.core.model import Attempt, Finish, Plan, Project, Review, Run, Task, VerdictRecord
 from loopwright.core.receipt_overrides import OVERRIDES, overrides
 from loopwright.core.receipts import GitFacts, build_receipt
 from loopwright.engine.moves import MACHINE, need

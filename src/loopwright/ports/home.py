@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from loopwright.core.model import RecordedEvent
+from loopwright.core.happenings import RecordedEvent
 
 
 class Membership(Protocol):

@@ -19,8 +19,8 @@ from loopwright.adapters.store.tx import number, storable_event
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
 from loopwright.adapters.store.wake import Signal
 from loopwright.core.errors import StaleVersion
+from loopwright.core.happenings import Event, RecordedEvent
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import Event, RecordedEvent
 from loopwright.ports import Clock, Failpoint, Tx, no_failpoint
 
 T = TypeVar("T")

@@ -13,7 +13,8 @@ from tests.waiting import eventually
 
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.errors import NotFound
-from loopwright.core.model import Attempt, Plan, RecordedEvent, Task
+from loopwright.core.happenings import RecordedEvent
+from loopwright.core.model import Attempt, Plan, Task
 from loopwright.ports import Tx
 from loopwright.testing.scripted import JournalLine, read_journal
 

@@ -9,8 +9,9 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
+from loopwright.core.happenings import Event
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import Attempt, Event, Loop, Plan, Project, Task
+from loopwright.core.model import Attempt, Loop, Plan, Project, Task
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 

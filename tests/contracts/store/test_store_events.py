@@ -11,7 +11,8 @@ from tests.contracts.store.rows import event, project
 from tests.contracts.store.writer import count_up
 
 from loopwright.adapters.store.chain import HOME, event_hash, verify_chain
-from loopwright.core.model import Cursor, Importance, Project
+from loopwright.core.happenings import Importance
+from loopwright.core.model import Cursor, Project
 
 
 def append(*events: Any) -> Any:

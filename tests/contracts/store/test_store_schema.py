@@ -11,7 +11,8 @@ import pytest
 from loopwright.adapters.store import schema
 from loopwright.adapters.store.codec import fields_of
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.model import ROW_TYPES, RecordedEvent
+from loopwright.core.happenings import RecordedEvent
+from loopwright.core.model import ROW_TYPES
 from loopwright.testing.memory_store import MemoryStore
 
 STORAGE = {

@@ -4,7 +4,8 @@ import sys
 from typing import Any
 
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.model import Cursor, Event
+from loopwright.core.happenings import Event
+from loopwright.core.model import Cursor
 
 
 def count_up(tx: Any) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loopwright.adapters.statefiles import ProjectStateFiles
-from loopwright.core.model import RecordedEvent
+from loopwright.core.happenings import RecordedEvent
 
 
 def events(*numbers: int) -> list[RecordedEvent]:

@@ -8,7 +8,8 @@ from tests.contracts.store import rows
 
 import loopwright
 from loopwright.core.events import CATALOGUE, happened
-from loopwright.core.model import Importance, Leg, Role, Run
+from loopwright.core.happenings import Importance
+from loopwright.core.model import Leg, Role, Run
 from loopwright.core.states import AttemptState, QuestionState, RunState
 
 PROJECT = rows.project()

@@ -16,7 +16,7 @@ from loopwright.adapters.store.chain import moment_text
 from loopwright.adapters.store.codec import Field, decode, field_of, storable
 from loopwright.adapters.store.tables import HEAD, VERSION_TABLE, name_of
 from loopwright.adapters.store.upcast import upcast
-from loopwright.core.model import Event, RecordedEvent
+from loopwright.core.happenings import Event, RecordedEvent
 from loopwright.ports import Tx
 
 R = TypeVar("R")

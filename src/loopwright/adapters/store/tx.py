@@ -14,8 +14,8 @@ from loopwright.adapters.store.chain import FIRST, chain_of, event_hash
 from loopwright.adapters.store.codec import decode, encode, encode_some, field_of, storable
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
 from loopwright.core.errors import StaleVersion
+from loopwright.core.happenings import Event, RecordedEvent
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import Event, RecordedEvent
 
 R = TypeVar("R")
 InsertOrSkip = Callable[[Table], Any]
