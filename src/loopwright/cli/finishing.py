@@ -17,12 +17,12 @@ from loopwright.cli.output import console, print_json
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import UserError
 from loopwright.core.finishing import LEAVE, PULL_REQUEST
-from loopwright.core.model import CommandState, Finish
+from loopwright.core.model import CommandState, Finish, Task
 from loopwright.core.states import OPEN_FINISH, FinishState
 from loopwright.engine import commands
 from loopwright.engine.finishes import FinishView, finish_views
 from loopwright.engine.moves import need
-from loopwright.ports import Base
+from loopwright.ports import Base, Tx
 
 
 def accept(
@@ -69,11 +69,7 @@ async def _accept(text: str | None, keys: list[str], how: str | None, *, as_json
             console().print(escape(answer.result))
         begun = await home.store.read(lambda tx: tx.find(Finish, plan_id=plan.id, order_by=("-created_at",)))
         finish = await _until_over(home, settings, begun[0].id)
-        (end,) = [
-            one
-            for one in await home.store.read(lambda tx: finish_views(tx, plan.id, {}))
-            if one.id == finish.id
-        ]
+        (end,) = await home.store.read(lambda tx: _view(tx, finish))
         done = finish.state is FinishState.FINISHED
         code = ExitCode.VERIFIED if done else ExitCode.UNFINISHED
         if as_json:
@@ -83,6 +79,11 @@ async def _accept(text: str | None, keys: list[str], how: str | None, *, as_json
         return code
     finally:
         await home.store.close()
+
+
+def _view(tx: Tx, finish: Finish) -> list[FinishView]:
+    keys = {task.id: task.key for task in tx.find(Task, plan_id=finish.plan_id)}
+    return [one for one in finish_views(tx, finish.plan_id, keys) if one.id == finish.id]
 
 
 async def _until_over(home: Home, settings: Settings, finish_id: str) -> Finish:
@@ -126,6 +127,7 @@ async def check_finish(settings: Settings, repository: GitRepository, start: Bas
     if values.finish == LEAVE:
         return
     ends = await repository.ends()
+    branch = await ends.base_tip(start.ref)
     if values.finish == PULL_REQUEST:
         address = await ends.remote(values.forge.remote)
         if address is None:
@@ -134,9 +136,10 @@ async def check_finish(settings: Settings, repository: GitRepository, start: Bas
                 hint="add it with `git remote add`, or set forge.remote to the one that you mean",
             )
         forge(settings, os.environ, address)
-    elif await ends.base_tip(start.ref) is None:
+    on_remote = values.finish == PULL_REQUEST and start.ref.startswith(f"{values.forge.remote}/")
+    if branch is None and not on_remote:
         raise UserError(
-            f"finish is {values.finish}, but {start.ref} is no branch that could be moved",
+            f"finish is {values.finish}, but the plan would start from {start.ref}, which is no branch",
             hint="check a branch out, give one with --base, or set finish to leave",
         )
     if values.finish_sign and not await ends.can_sign():
