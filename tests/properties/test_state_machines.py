@@ -23,12 +23,15 @@ from loopwright.core.states import (
     LIVE_ATTEMPT,
     LOOP,
     MACHINES,
+    OPEN_FINISH,
     SETTLED_TASK,
     AttemptState,
     EnvelopeState,
+    FinishState,
     LoopState,
     PlanState,
     QuestionState,
+    ReviewState,
     RunState,
     TaskState,
     step,
@@ -42,6 +45,8 @@ ENDS: dict[str, frozenset[Any]] = {
     "run": ENDED_RUN,
     "question": frozenset(QuestionState) - {QuestionState.OPEN},
     "envelope": frozenset({EnvelopeState.OPEN}),
+    "review": frozenset(ReviewState) - {ReviewState.ASKED},
+    "finish": frozenset(FinishState) - OPEN_FINISH,
 }
 # Moves out of an end are a person's: without them every walk of the machine alone is over.
 FINAL: dict[str, frozenset[Any]] = {

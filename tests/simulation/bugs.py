@@ -90,11 +90,11 @@ def review_not_waited_for() -> Patches:
 def any_review_will_do() -> Patches:
     right = reviewing._look
 
-    def look(tx: Tx, ask: Any, candidate: Any, patch_: Any, why: Any, judged: Any) -> Any:
-        known = tx.find(Review, task_id=ask.task.id, state=ReviewState.CLEAR)
+    def look(tx: Tx, landing: Any, candidate: Any, patch_: Any, why: Any, judged: Any) -> Any:
+        known = tx.find(Review, task_id=landing.task.id, state=ReviewState.CLEAR)
         if known:
             return reviewing.Covered(review_id=known[0].id)
-        return right(tx, ask, candidate, patch_, why, judged)
+        return right(tx, landing, candidate, patch_, why, judged)
 
     return ((reviewing, "_look", look),)
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -23,7 +23,7 @@ from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, trailers
 from loopwright.engine.pinning import pin
-from loopwright.engine.reviewing import Asking, author_of, covered, lands_capped
+from loopwright.engine.reviewing import author_of, covered, lands_capped
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Tx
 
@@ -146,13 +146,9 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         case _:
             facts = replace(facts, red_proof=await _failed_before(landing, candidate, interrupt))
             judged["gate_files"] = facts
-            if review := await covered(_asking(landing), candidate, facts, judged):
+            if review := await covered(landing, candidate, facts, judged):
                 return await _approve(landing, candidate, record_id, facts, review.review_id)
     return None
-
-
-def _asking(landing: Landing) -> Asking:
-    return Asking(**{each.name: getattr(landing, each.name) for each in fields(landing)})
 
 
 async def _cannot_tell(landing: Landing, verdict: Verdict, judged: dict[str, Any]) -> None:

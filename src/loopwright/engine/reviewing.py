@@ -6,14 +6,14 @@ there is one place that decides, and whatever moved meanwhile is seen there.
 
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loopwright.core.errors import FenceLost, GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.ids import Kind
-from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task
+from loopwright.core.model import Attempt, Review, Role, Run
 from loopwright.core.patches import Patch
 from loopwright.core.retry import Failed
 from loopwright.core.reviews import (
@@ -46,22 +46,12 @@ from loopwright.engine.runs import Ended
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Tx
 
+if TYPE_CHECKING:
+    from loopwright.engine.land import Landing
+
 log = logging.getLogger(__name__)
 
 _OVER = (ReviewState.CLEAR, ReviewState.BLOCKING, ReviewState.INCONCLUSIVE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
-    """One question: may this candidate land, as far as a review is concerned?"""
-
-    world: World
-    repository: Repository
-    project: Project
-    plan: Plan
-    task: Task
-    attempt: Attempt
-    fence: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,51 +62,56 @@ class Covered:
 
 
 async def covered(
-    ask: Asking, candidate: Candidate, facts: GateFiles, judged: dict[str, Any]
+    landing: "Landing", candidate: Candidate, facts: GateFiles, judged: dict[str, Any]
 ) -> Covered | None:
     """Say that a candidate may land; None when somebody has to look at it first, or to mend it, which the rows say."""
-    policy = ask.plan.policy.review
+    policy = landing.plan.policy.review
     if policy.mode == "off":
         return Covered(review_id=None)
-    patch = await ask.repository.patch(candidate.parent, candidate.sha)
-    why = reasons(policy, patch, facts, subfolder=ask.project.subfolder)
+    patch = await landing.repository.patch(candidate.parent, candidate.sha)
+    why = reasons(policy, patch, facts, subfolder=landing.project.subfolder)
     if not why:
         return Covered(review_id=None)
-    return await ask.world.store.transact(
-        "attempt.review", lambda tx: _look(tx, ask, candidate, patch, why, judged)
+    return await landing.world.store.transact(
+        "attempt.review", lambda tx: _look(tx, landing, candidate, patch, why, judged)
     )
 
 
 def _look(
-    tx: Tx, ask: Asking, candidate: Candidate, patch: Patch, why: tuple[str, ...], judged: dict[str, Any]
+    tx: Tx,
+    landing: "Landing",
+    candidate: Candidate,
+    patch: Patch,
+    why: tuple[str, ...],
+    judged: dict[str, Any],
 ) -> Covered | None:
-    current = change_attempt(tx, ask.attempt.id, ask.fence)
+    current = change_attempt(tx, landing.attempt.id, landing.fence)
     if current.state is not AttemptState.CHECKING:
         raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
     if current.interrupt:
         raise Interrupted
     # Of the same task, whichever attempt: the same change is not paid for twice.
     known = tx.find(
-        Review, task_id=ask.task.id, patch_sha256=patch.sha256, state=_OVER, order_by=("-created_at",)
+        Review, task_id=landing.task.id, patch_sha256=patch.sha256, state=_OVER, order_by=("-created_at",)
     )
     if not known:
-        _ask(tx, ask, current, candidate, patch, why)
+        _ask(tx, landing, current, candidate, patch, why)
         return None
     if known[0].state is not ReviewState.BLOCKING:
         return Covered(review_id=known[0].id)
-    _send_back(tx, ask, current, known[0], judged)
+    _send_back(tx, landing, current, known[0], judged)
     return None
 
 
 def _ask(
-    tx: Tx, ask: Asking, attempt: Attempt, candidate: Candidate, patch: Patch, why: tuple[str, ...]
+    tx: Tx, landing: "Landing", attempt: Attempt, candidate: Candidate, patch: Patch, why: tuple[str, ...]
 ) -> None:
-    policy = ask.plan.policy.review
+    policy = landing.plan.policy.review
     agent = policy.agent or attempt.agent
     review = Review(
-        id=ask.world.ids(Kind.REVIEW),
-        plan_id=ask.plan.id,
-        task_id=ask.task.id,
+        id=landing.world.ids(Kind.REVIEW),
+        plan_id=landing.plan.id,
+        task_id=landing.task.id,
         attempt_id=attempt.id,
         n=tx.count(Review, attempt_id=attempt.id) + 1,
         run_id="",
@@ -130,31 +125,31 @@ def _ask(
         created_at=tx.now(),
     )
     tx.insert(review)
-    run = new_review_run(tx, ask.world.ids, review)
+    run = new_review_run(tx, landing.world.ids, review)
     tx.update(Review, review.id, run_id=run.id)
     moved = move_attempt(
-        tx, attempt, AttemptState.WORKING, fence=ask.fence, about={"review": review.id}, run_id=run.id
+        tx, attempt, AttemptState.WORKING, fence=landing.fence, about={"review": review.id}, run_id=run.id
     )
     told: dict[str, Any] = {"review": review.id, "patch_sha256": patch.sha256, "reasons": list(why)}
-    tx.append(happened("review_asked", MACHINE, plan=ask.plan, attempt=moved, run=run, **told))
+    tx.append(happened("review_asked", MACHINE, plan=landing.plan, attempt=moved, run=run, **told))
 
 
-def _send_back(tx: Tx, ask: Asking, attempt: Attempt, review: Review, judged: dict[str, Any]) -> None:
+def _send_back(tx: Tx, landing: "Landing", attempt: Attempt, review: Review, judged: dict[str, Any]) -> None:
     """Let the agent mend what was found, in its own workspace and conversation; too often, and the attempt is over."""
     found = blocking(review.findings)
-    if attempt.fix_turns >= ask.plan.policy.review.max_turns:
+    if attempt.fix_turns >= landing.plan.policy.review.max_turns:
         names = ", ".join(place(one) for one in found[:3]) + (" and more" if len(found) > 3 else "")
         turns = "1 turn" if attempt.fix_turns == 1 else f"{attempt.fix_turns} turns"
         fail_attempt(
             tx,
-            ask.world.ids,
+            landing.world.ids,
             attempt,
             Failed(
                 failure=Failure.REVIEW, detail=f"a reviewer still objects after {turns} to mend it: {names}"
             ),
-            fence=ask.fence,
+            fence=landing.fence,
             counts=True,
-            chance=ask.world.chance(),
+            chance=landing.world.chance(),
             evidence=f"An independent reviewer found what must not land:\n\n{in_words(found)}",
             review_id=review.id,
             **judged,
@@ -164,9 +159,9 @@ def _send_back(tx: Tx, ask: Asking, attempt: Attempt, review: Review, judged: di
         tx,
         attempt,
         AttemptState.WORKING,
-        fence=ask.fence,
+        fence=landing.fence,
         about={"review": review.id, "blocking": len(found)},
-        run_id=new_run(tx, ask.world.ids, attempt, ask.plan).id,
+        run_id=new_run(tx, landing.world.ids, attempt, landing.plan).id,
         review_id=review.id,
         fix_turns=attempt.fix_turns + 1,
     )

@@ -30,7 +30,7 @@ def test_agent_setup_and_gate_have_a_home_of_their_own_without_the_users_secrets
     shop: Workshop, user: Path
 ) -> None:
     before = listing(user)
-    shop.play({"one": [[{"run": f"({LOOK}) > one"}, {"run": 'ln -s "$HOME" agents'}]]})
+    shop.play({"one": [[{"run": f"({LOOK}) > one"}]]})
     check = (
         f"({LOOK}) > gate; grep -q Someone gate && ! grep swordfish gate && ! grep swordfish one && cat gate"
     )

@@ -49,7 +49,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_fed56472-4bf3-4194-b3ce-8810ba058968','688947785c8d04df3c23e316bee0f4d29458d9b23ea469620cc99591768843a9');
+INSERT INTO "chains" VALUES('plan_61622b7c-db87-4838-948d-eec465da369b','a97a3f0b84ce0a1b7e122e2b2a557b937aa2e8721d92c9bf5749ec83e8fc58b5');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -111,9 +111,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_18c3dcde-50f2-43c4-95d3-12bc65042887',NULL,NULL,'plan_fed56472-4bf3-4194-b3ce-8810ba058968',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:42:46.701603Z','test','normal','{}','','b977408a0d979025e96307b860f3cea2f3271b0f6c836bad391b7b0b43137746');
-INSERT INTO "events" VALUES(2,'evt_f8726b92-d2f2-4aad-ac9b-f6cd087f9bdb',NULL,NULL,'plan_fed56472-4bf3-4194-b3ce-8810ba058968',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:42:46.701603Z','test','normal','{}','b977408a0d979025e96307b860f3cea2f3271b0f6c836bad391b7b0b43137746','7eddc520cf64fe05edbef2ec68a9f0cef0ebe9d826391da2c286c5ac5c5ec122');
-INSERT INTO "events" VALUES(3,'evt_21f50a54-21e1-4224-96eb-974a701b6d05',NULL,NULL,'plan_fed56472-4bf3-4194-b3ce-8810ba058968',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:42:46.701603Z','test','normal','{}','7eddc520cf64fe05edbef2ec68a9f0cef0ebe9d826391da2c286c5ac5c5ec122','688947785c8d04df3c23e316bee0f4d29458d9b23ea469620cc99591768843a9');
+INSERT INTO "events" VALUES(1,'evt_340cdf5c-82d8-4dcf-a1a3-86a4e6db0aa5',NULL,NULL,'plan_61622b7c-db87-4838-948d-eec465da369b',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T10:55:00.093029Z','test','normal','{}','','73d0ef2777d2870cce349d8bb694dbbadfbc70e428e82024c41ad77e646556dd');
+INSERT INTO "events" VALUES(2,'evt_3249317b-55f2-45b9-9f1f-3449c8ebcd41',NULL,NULL,'plan_61622b7c-db87-4838-948d-eec465da369b',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T10:55:00.093029Z','test','normal','{}','73d0ef2777d2870cce349d8bb694dbbadfbc70e428e82024c41ad77e646556dd','b938d0ad98ccdc93a97db487f912d2dc10e48a30ddfe0fa1c6f6952099206967');
+INSERT INTO "events" VALUES(3,'evt_3410eb2c-bfc5-42c2-b4f1-b980e6f4e18f',NULL,NULL,'plan_61622b7c-db87-4838-948d-eec465da369b',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T10:55:00.093029Z','test','normal','{}','b938d0ad98ccdc93a97db487f912d2dc10e48a30ddfe0fa1c6f6952099206967','a97a3f0b84ce0a1b7e122e2b2a557b937aa2e8721d92c9bf5749ec83e8fc58b5');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -158,7 +158,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_5e0469d9-4064-485f-b7a5-2538f6b6ee8d','proj_5252b63f-a60d-403f-a7f5-91948b9c22a6','plan.md','markdown','013af321-b335-43c6-b357-769985cf3323.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_0059a195-7643-4d8b-af89-b58275edef74','proj_239e0dc9-802b-4e07-85f8-f79aca275723','plan.md','markdown','313dd781-1682-48a8-922d-9b44274d2643.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -197,7 +197,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_fed56472-4bf3-4194-b3ce-8810ba058968','proj_5252b63f-a60d-403f-a7f5-91948b9c22a6','loop_5e0469d9-4064-485f-b7a5-2538f6b6ee8d','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_61622b7c-db87-4838-948d-eec465da369b','proj_239e0dc9-802b-4e07-85f8-f79aca275723','loop_0059a195-7643-4d8b-af89-b58275edef74','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -209,7 +209,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_5252b63f-a60d-403f-a7f5-91948b9c22a6','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_239e0dc9-802b-4e07-85f8-f79aca275723','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -343,7 +343,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_c1ed5c9e-4152-4bf7-bde5-fbfa69972266','plan_fed56472-4bf3-4194-b3ce-8810ba058968','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_6e9584ad-9dcd-4465-9590-42e8342b7634','plan_61622b7c-db87-4838-948d-eec465da369b','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -374,26 +374,26 @@ CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
-CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
+CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_runs_state ON runs (state);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
+CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
-CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
 CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
+CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
 COMMIT;

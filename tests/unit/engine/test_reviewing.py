@@ -20,8 +20,9 @@ from loopwright.core.states import AttemptState, EnvelopeState, ReviewState, Run
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.checks import Interrupted
 from loopwright.engine.envelopes import account_of
+from loopwright.engine.land import Landing
 from loopwright.engine.review_brief import mending
-from loopwright.engine.reviewing import Asking, Covered, author_of, covered, take_in
+from loopwright.engine.reviewing import Covered, author_of, covered, take_in
 from loopwright.engine.runs import Ended
 from loopwright.ports import AgentResult, Candidate, Exit
 
@@ -57,7 +58,7 @@ class Reviewed:
     async def look(self, facts: GateFiles | None = None) -> Covered | None:
         """Let the landing ask whether the candidate may land."""
         home = self.home
-        ask = Asking(
+        landing = Landing(
             world=home.world,
             repository=home.repository,  # type: ignore[arg-type]
             project=home.project(),
@@ -66,7 +67,7 @@ class Reviewed:
             attempt=self.attempt,
             fence=self.leg.fence,
         )
-        return await covered(ask, CANDIDATE, facts or GateFiles(), {})
+        return await covered(landing, CANDIDATE, facts or GateFiles(), {})
 
     def begin(self) -> None:
         """Let the agent that is due start."""
