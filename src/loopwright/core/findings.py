@@ -47,6 +47,8 @@ class CommandResult:
     timed_out: bool = False
     tests: int | None = None
     """How many tests were seen to run inside of it; None when nothing could be seen there."""
+    reported: bool = False
+    """Whether that is known from its own report only, so that no canary was tried."""
     known_failures: int = 0
     """Tests that failed, all of which had failed before the work: it did not end with 0 because of them."""
     flaky: tuple[str, ...] = ()

@@ -31,13 +31,19 @@ LIMITS: Final = (
         name="unseen",
         words="no tests were seen inside these commands, their exit code alone counts: {names}",
         applies=lambda command: command["tests"] is None,
-        closed_by="a test runner that can be watched",
+        closed_by="a test runner that can be watched, or a JUnit report",
     ),
     Limit(
         name="deceived",
         words="tests run the work's own code: one that was made to deceive its test runner is not excluded",
         applies=lambda command: command["tests"] is not None,
         closed_by="reading the change",
+    ),
+    Limit(
+        name="reported",
+        words="the tests of these commands are known from their own report only, no canary was run: {names}",
+        applies=lambda command: command["reported"],
+        closed_by="a test runner that can be watched",
     ),
     Limit(
         name="inside",

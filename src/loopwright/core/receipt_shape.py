@@ -109,6 +109,7 @@ _RAN: Final[dict[str, Any]] = {
     "output_sha256": _text,
     "output_bytes": _count,
     "tests": _maybe(_count),
+    "reported": _flag,
     "known_failures": _count,
     "flaky": _texts,
 }

@@ -33,6 +33,8 @@ class Witnessed:
     deselected: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
     """Why its word does not count: a canary that ended wrong, an end that is missing."""
+    reported: bool = False
+    """Whether this is only what the runner's own report says: it was not watched, and no canary was tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,7 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
         if before is not None and result.command in before.stuck and is_stuck(result, found):
             stuck.append(result.name)
             checks = [_set_aside(check, prefix, _STUCK) for check in checks]
-            commands.append(replace(result, tests=_count(found)))
+            commands.append(replace(result, tests=_count(found), reported=_reported(found)))
             continue
         said = _objections(found, base, before.exempt if before is not None else ())
         known = 0
@@ -91,6 +93,7 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
             if base is not None and not new and not said and found.failed and not result.timed_out:
                 known = len(found.failed)
                 checks = [_set_aside(check, prefix, _KNOWN) for check in checks]
+                checks += _others(result, prefix, found)
         checks += [
             Check(
                 id=f"{prefix}/{WITNESS} {k}",
@@ -100,7 +103,7 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
             )
             for k, words in enumerate(said, 1)
         ]
-        commands.append(replace(result, tests=_count(found), known_failures=known))
+        commands.append(replace(result, tests=_count(found), reported=_reported(found), known_failures=known))
     held = judged_again(verdict, checks, commands)
     if stuck and not any(map(is_bad, checks)):
         return replace(
@@ -109,6 +112,9 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
             reason=f"before the work and after it, these did not come to their end: {', '.join(stuck)}",
             lasting=True,
         )
+    if held.status is VerdictStatus.PASSED and all(one.status is CheckStatus.SKIPPED for one in checks):
+        told = "whatever failed had failed before the work, and nothing passed: nothing is known of it"
+        return replace(held, status=VerdictStatus.INCONCLUSIVE, reason=told, lasting=True)
     if before is not None and (open_ := sorted(before.stuck)):
         unknown = f"these did not come to their end on the tree before the work: {', '.join(open_)}"
         return replace(held, unknown_before=unknown)
@@ -141,6 +147,18 @@ def is_stuck(result: CommandResult, found: Witnessed | None) -> bool:
     return cut or (found is not None and NO_END in found.problems)
 
 
+def _others(result: CommandResult, prefix: str, found: Witnessed) -> list[Check]:
+    """Say that tests passed beside those that had failed before; a report says so itself."""
+    if not found.passed or found.reported:
+        return []
+    name = f"{result.name}: {counted(found.passed)} passed"
+    return [Check(id=f"{prefix}/passed", name=name, status=CheckStatus.PASSED)]
+
+
+def _reported(found: Witnessed | None) -> bool:
+    return found is not None and found.reported
+
+
 def _count(found: Witnessed | None) -> int | None:
     return None if found is None else len(found.passed | found.failed | found.skipped)
 
@@ -154,6 +172,8 @@ def _objections(found: Witnessed | None, base: Witnessed | None, exempt: Iterabl
     if base is None:
         return said
     spared = tuple(exempt)
+    if spared and base.reported:
+        return said  # a report need not say which file a test is in, so nobody can tell which may be gone
     wanted = {each for each in base.passed if not each.startswith(spared)} if spared else set(base.passed)
     lost = wanted - found.passed - found.failed
     for name, ids in (

@@ -249,7 +249,8 @@ def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return how the ids of tests in these files begin: with the path, or with the name of the module."""
     stems = [path.removesuffix(".py") for path in paths]
     dotted = [f"{stem.replace('/', '.')}." for stem in stems]
-    return (*paths, *dotted, *(f"{PurePosixPath(stem).name}." for stem in stems))
+    reported = [f"{stem.replace('/', '.')}::" for stem in stems]
+    return (*paths, *dotted, *reported, *(f"{PurePosixPath(stem).name}." for stem in stems))
 
 
 async def gate_request(

@@ -245,6 +245,74 @@ def test_node_runs_a_test_alone(desk: Desk) -> None:
     assert (seen.passed, seen.failed, seen.problems) == (only, frozenset(), ())
 
 
+JEST = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="jest tests" tests="3" failures="1" errors="0" time="0.9">
+  <testsuite name="sum" errors="0" failures="1" skipped="1" timestamp="2026-01-02T00:00:00" time="0.4" tests="3">
+    <testcase classname="sum adds" name="sum adds" time="0.01"></testcase>
+    <testcase classname="sum negates" name="sum negates" time="0.01"><failure>Error: expected 1</failure></testcase>
+    <testcase classname="sum later" name="sum later" time="0"><skipped/></testcase>
+  </testsuite>
+</testsuites>
+"""
+VITEST = """<?xml version="1.0" encoding="UTF-8" ?>
+<testsuites name="vitest tests" tests="2" failures="0" errors="0" time="0.2">
+  <testsuite name="tests/sum.test.ts" tests="2" failures="0" errors="0" skipped="0" time="0.1">
+    <testcase classname="tests/sum.test.ts" name="sum &gt; adds" time="0.001"></testcase>
+    <testcase classname="tests/sum.test.ts" name="sum &gt; negates" time="0.001"></testcase>
+  </testsuite>
+</testsuites>
+"""
+GO = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuites tests="2" failures="1" errors="0" time="0.3">
+  <testsuite tests="2" failures="1" time="0.003000" name="example.com/sum" timestamp="2026-01-02T00:00:00Z">
+    <properties><property name="go.version" value="go1.23"></property></properties>
+    <testcase classname="example.com/sum" name="TestAdd" time="0.000000"></testcase>
+    <testcase classname="example.com/sum" name="TestTable/negative" time="0.000000">
+      <failure message="Failed" type="">sum_test.go:9: got 1</failure>
+    </testcase>
+  </testsuite>
+</testsuites>
+"""
+
+
+@pytest.mark.parametrize(
+    ("report", "passed", "failed", "skipped"),
+    [
+        (JEST, {"sum adds::sum adds"}, {"sum negates::sum negates"}, {"sum later::sum later"}),
+        (
+            VITEST,
+            {"tests/sum.test.ts::sum > adds", "tests/sum.test.ts::sum > negates"},
+            set[str](),
+            set[str](),
+        ),
+        (GO, {"example.com/sum::TestAdd"}, {"example.com/sum::TestTable/negative"}, set[str]()),
+    ],
+    ids=["jest", "vitest", "go"],
+)
+def test_the_report_of_a_runner_that_is_not_watched_tells_its_tests(
+    desk: Desk, report: str, passed: set[str], failed: set[str], skipped: set[str]
+) -> None:
+    (desk.tree / "recorded").write_text(report)
+    _, (seen,) = see(desk, command("cp recorded out.xml", junit="out.xml"))
+    assert seen == Witnessed(
+        passed=frozenset(passed), failed=frozenset(failed), skipped=frozenset(skipped), reported=True
+    )
+
+
+def test_a_runner_that_is_watched_is_believed_more_than_its_report(desk: Desk) -> None:
+    _, (seen,) = see(
+        desk, command(f"{PYTEST} --junitxml=out.xml", junit="out.xml"), test_it_py="def test_good(): pass\n"
+    )
+    assert seen == Witnessed(passed=frozenset({"test_it.py::test_good"}))
+
+
+@pytest.mark.parametrize("text", ["true", "echo nonsense > out.xml"])
+def test_a_report_that_is_missing_or_unreadable_tells_nothing(desk: Desk, text: str) -> None:
+    verdict, (seen,) = see(desk, command(text, junit="out.xml"))
+    assert seen is None
+    assert verdict.status == "failed"
+
+
 def test_a_run_that_is_taken_over_keeps_its_witness(desk: Desk) -> None:
     gate = CommandGate(term_grace_s=1.0)
     (desk.tree / "test_it.py").write_text("def test_good(): pass\n")

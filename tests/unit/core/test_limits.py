@@ -5,8 +5,10 @@ from typing import Any
 from loopwright.core.limits import LIMITS, limits_of
 
 
-def command(name: str = "tests", text: str = "pytest", tests: int | None = 3) -> dict[str, Any]:
-    return {"name": name, "command": text, "tests": tests}
+def command(
+    name: str = "tests", text: str = "pytest", tests: int | None = 3, *, reported: bool = False
+) -> dict[str, Any]:
+    return {"name": name, "command": text, "tests": tests, "reported": reported}
 
 
 def names(*commands: dict[str, Any]) -> list[str]:
@@ -26,6 +28,7 @@ def test_a_watched_runner_and_a_plain_command_leave_different_things_open() -> N
     assert names(command()) == ["deceived", "seen_by_the_author", "one_machine"]
     assert names(command(tests=None)) == ["unseen", "seen_by_the_author", "one_machine"]
     assert names(command(text="cargo test --all", tests=None))[1] == "inside"
+    assert names(command(reported=True))[:2] == ["deceived", "reported"]
 
 
 def test_setup_checks_nothing_and_nothing_is_said_of_it() -> None:

@@ -109,6 +109,26 @@ def test_failures_that_were_there_before_are_no_longer_held_against_the_work_and
     assert verdict.checks[1].status is CheckStatus.PASSED
 
 
+def test_old_failures_alone_are_no_pass_of_anything() -> None:
+    only = ran(1)
+    only = replace(only, checks=only.checks[:1], commands=only.commands[:1])
+    old = Baseline(seen={"pytest": seen(bad="ab")})
+    verdict = held_against(only, [seen(bad="ab")], old)
+    assert (verdict.status, verdict.lasting) == (VerdictStatus.INCONCLUSIVE, True)
+    some = held_against(only, [seen("a", "b")], Baseline(seen={"pytest": seen("a", "b")}))
+    assert passed(some), "the tests that passed are something"
+    assert some.checks[-1].name == "tests: 1 test passed"
+
+
+def test_what_a_report_says_is_compared_and_known_as_such() -> None:
+    before = replace(seen("ab"), reported=True)
+    verdict = held(replace(seen("a"), reported=True), before)
+    assert objections(verdict) == [f"1 test that passed before is missing: {B}"]
+    assert verdict.commands[0].reported
+    moved = held(replace(seen("a"), reported=True), before, exempt=("tests/test_b.py",))
+    assert moved.status is PASSED, "a report need not say which file a test was in"
+
+
 def test_a_new_failure_beside_old_ones_fails() -> None:
     verdict = held(seen("", "ab"), seen("a", "b"), exit_code=1)
     assert verdict.status is FAILED

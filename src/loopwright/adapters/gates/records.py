@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.gates.witnesses import read_witness
+from loopwright.core.findings import CheckStatus
 from loopwright.core.policy import GateCommand
 from loopwright.core.witnesses import Witnessed
 
@@ -80,8 +81,31 @@ def read_seen(directory: Path, count: int) -> list[Witnessed | None]:
     found: list[Witnessed | None] = []
     for n, (entry, how) in enumerate(zip(entries, settled["commands"], strict=True), 1):
         seen = entry["seen"] and _file(folder / f"{n}.seen", entry["seen"]["sha256"])
-        found.append(read_witness(seen, how["names"]) if seen else None)
+        watched = read_witness(seen, how["names"]) if seen else None
+        found.append(watched or _reported(folder / f"{n}.xml", entry["junit"]))
     return found
+
+
+def _reported(path: Path, taken: Mapping[str, Any] | None) -> Witnessed | None:
+    """Return what a command's own report says of its tests; None when there is none that can be used."""
+    if taken is None or taken["problem"]:
+        return None
+    from loopwright.adapters.gates.junit import Unreadable, junit_checks  # few gates write a report
+
+    try:
+        checks = junit_checks(_file(path, taken["sha256"]), prefix="")
+    except Unreadable:
+        return None  # the verdict says so
+    ended: dict[CheckStatus, set[str]] = {status: set() for status in CheckStatus}
+    for check in checks:
+        ended[check.status].add(check.name)
+    failed = ended[CheckStatus.FAILED] | ended[CheckStatus.ERROR]
+    return Witnessed(
+        passed=frozenset(ended[CheckStatus.PASSED] - failed),
+        failed=frozenset(failed),
+        skipped=frozenset(ended[CheckStatus.SKIPPED] - failed - ended[CheckStatus.PASSED]),
+        reported=True,
+    )
 
 
 def _results(folder: Path) -> Any:
