@@ -18,6 +18,7 @@ from loopwright.config.kinds import (
     DOLLARS,
     MAX_TEXT,
     SIZE,
+    SIZE_OR_OFF,
     SWITCH,
     Kind,
     WrongValue,
@@ -132,6 +133,24 @@ class PortValues:
     )
     first: int = _setting(
         count(1024, 65000), 20000, "The first port of the first attempt's range.", machine=True
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskValues:
+    """How much room on the disk has to stay, and how much one attempt may take."""
+
+    min_free: int | None = _setting(
+        SIZE_OR_OFF,
+        1024**3,
+        "Starts no agent while less than this is free on the disk of the home; goes on by itself.",
+        machine=True,
+    )
+    max_workspace: int | None = _setting(
+        SIZE_OR_OFF,
+        20 * 1024**3,
+        "Ends an agent whose workspace and temporary files take more than this.",
+        machine=True,
     )
 
 
@@ -380,6 +399,10 @@ class Values:
         default_factory=PortValues,
         metadata={"description": "The network ports that each attempt has for itself."},
     )
+    disk: DiskValues = field(
+        default_factory=DiskValues,
+        metadata={"description": "How much room on the disk agents may take, and leave."},
+    )
     user_folder: UserFolderValues = field(
         default_factory=UserFolderValues, metadata={"description": "What runs see of your HOME."}
     )
@@ -480,9 +503,12 @@ class Setting:
         return "--" + self.key.replace(".", "-").replace("_", "-")
 
 
-GROUPS: Final[Mapping[str, type[LimitValues | PortValues | UserFolderValues | SandboxValues]]] = {
+GROUPS: Final[
+    Mapping[str, type[LimitValues | PortValues | DiskValues | UserFolderValues | SandboxValues]]
+] = {
     "limits": LimitValues,
     "ports": PortValues,
+    "disk": DiskValues,
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,
 }

@@ -9,6 +9,7 @@ from loopwright.core.homes import HomeView
 from loopwright.core.model import Plan, Project
 from loopwright.core.questions import Asking
 from loopwright.engine.ledger import Ledger
+from loopwright.engine.room import Room
 from loopwright.ports import (
     Agent,
     Clock,
@@ -129,6 +130,8 @@ class World:
     borrowed: Callable[[Project], Awaitable[tuple[Path, ...]]] = _nothing_borrowed
     """Returns the folders outside of a workspace that its git reads objects from."""
     ledger: Ledger = field(default_factory=Ledger)
+    room: Room = field(default_factory=Room)
+    """Room on the disk of the home."""
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""
     port_first: int = 20000

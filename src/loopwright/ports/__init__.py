@@ -15,6 +15,7 @@ from loopwright.ports.agents import (
     ToolServer,
 )
 from loopwright.ports.clock import Clock, Failpoint, Ids, no_failpoint
+from loopwright.ports.disk import Disk, EndlessDisk
 from loopwright.ports.dispatch import Engine, Execute
 from loopwright.ports.gates import Gate, GateRequest
 from loopwright.ports.git import (
@@ -43,6 +44,8 @@ __all__ = [
     "Base",
     "Candidate",
     "Clock",
+    "Disk",
+    "EndlessDisk",
     "Engine",
     "Entry",
     "Execute",
