@@ -15,6 +15,7 @@ from loopwright.adapters import registry
 from loopwright.adapters.agent_settings import settings_in
 from loopwright.adapters.agents.environment import agent_environment, secret_values
 from loopwright.adapters.asked import ask_tool, asked_by_tool
+from loopwright.adapters.disk import HomeDisk
 from loopwright.adapters.gates.commands import RUNNER
 from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.host import SystemClock, boot_id, host_id, new_id
@@ -31,6 +32,7 @@ from loopwright.config.resolve import Settings
 from loopwright.core.accounts import Accounts
 from loopwright.core.model import Leg, Plan, Project
 from loopwright.engine.feed import Outbox
+from loopwright.engine.room import Room
 from loopwright.engine.worker import WorkerLoop
 from loopwright.engine.world import HomePaths, MakeView, Me, World, the_users_own
 from loopwright.ports import Engine, Failpoint, Forge, Invocation, Membership, no_failpoint
@@ -102,6 +104,11 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         network=settings.values.sandbox.network,
         borrowed=lambda project: opened(project).borrowed(),
         forge=partial(forge, settings, env),
+        room=Room(
+            disk=HomeDisk(home.root),
+            min_free=settings.values.disk.min_free,
+            max_workspace=settings.values.disk.max_workspace,
+        ),
         caches=settings.values.caches,
         port_first=settings.values.ports.first,
         port_count=settings.values.ports.size,

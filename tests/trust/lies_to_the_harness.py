@@ -145,7 +145,14 @@ RUNS: dict[str, Behaviour] = {
         by="no_change",
         key="absolute",
     ),
-    "floods": harmless("prints 200 MB", {"flood_mb": 200}, by="output", key="floods"),
+    "fills": caught(
+        "fills the disk",
+        shell("head -c 40000000 /dev/zero > filler; while :; do date > beat; sleep 0.1; done"),
+        ends="environment",
+        by="quota",
+        key="fills",
+    ),
+    "floods": harmless("prints 200 MB", {"flood_mb": 201, "line_kb": 64}, by="output", key="floods"),
     "leaks": harmless(
         "prints a secret", {"say": f"the token is {SECRET}"}, {"print": SECRET}, by="redaction", key="leaks"
     ),
@@ -209,7 +216,7 @@ STAGES = {
         settings={
             "parallel": 4,
             "max_call_retries": 0,
-            "limits": {"idle": "1500ms", "done_grace": "300ms", "term_grace": "300ms", "output": "4MB"},
+            "limits": {"idle": "8s", "done_grace": "300ms", "term_grace": "300ms", "output": "4MB"},
         },
     ),
     "open": Stage(

@@ -142,6 +142,9 @@ MECHANISMS: Mapping[str, Mechanism] = {
         "output is kept up to a limit, and counted whole",
         lambda seen: seen.run["output_bytes"] > 200 << 20 and seen.record.landings()[seen.key] == 1,
     ),
+    "quota": Mechanism(
+        "the quota of a workspace", lambda seen: "disk.max_workspace allows" in seen.first["detail"]
+    ),
     "redaction": Mechanism("secrets are blacked out before anything is stored", _redacted),
     "tripwire": Mechanism("the tripwire on the user's checkout", _tripped),
     "rows": Mechanism("the rows are the truth, and receipts are made of them", _is_from_rows),

@@ -141,6 +141,21 @@ SIZE: Final = Kind(
 )
 
 
+SIZE_OR_OFF: Final = Kind(
+    name="size or off",
+    expected='a size such as "512MB" or "1GB", or "off"',
+    read=lambda value: None if value is False or str(value).strip().lower() == "off" else _read_size(value),
+    show=lambda size: "off" if size is None else _show_size(size),
+    schema={
+        "anyOf": [
+            {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?\s*([KkMmGg]i?)?[Bb]?$|^off$"},
+            {"type": "integer", "minimum": 1024},
+            {"const": False},
+        ]
+    },
+)
+
+
 def _read_dollars(value: object) -> int | None:
     expected = 'an amount in dollars such as 12.50 (more than zero, whole millionths) or "off"'
     if value is False or (isinstance(value, str) and value.strip().lower() == "off"):

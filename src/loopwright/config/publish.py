@@ -5,7 +5,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from loopwright.config.accounts import ACCOUNT_NAME, ACCOUNT_SETTINGS
-from loopwright.config.settings import AGENT_NAME, OPTION, Setting, description_of, settings
+from loopwright.config.groups import AGENT_NAME
+from loopwright.config.settings import OPTION, Setting, description_of, settings
 
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _BARE_KEY_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")

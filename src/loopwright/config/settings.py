@@ -14,10 +14,20 @@ from typing import Any, Final, Literal
 
 from loopwright.config.accounts import ACCOUNT_NAME, ACCOUNT_SETTINGS
 from loopwright.config.gates import GATES
+from loopwright.config.groups import (
+    AGENT_NAME,
+    DiskValues,
+    ForgeValues,
+    LimitValues,
+    PortValues,
+    ReviewValues,
+    SandboxValues,
+    UserFolderValues,
+    setting,
+)
 from loopwright.config.kinds import (
     DOLLARS,
     MAX_TEXT,
-    SIZE,
     SWITCH,
     Kind,
     WrongValue,
@@ -31,7 +41,6 @@ from loopwright.config.kinds import (
 from loopwright.core.policy import GateCommand, Limits, Policy, ReviewPolicy
 from loopwright.core.prices import read_price
 
-AGENT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
@@ -92,201 +101,26 @@ OPTION: Final = Kind(
 )
 
 
-def _setting(kind: Kind, default: Any, description: str, *, machine: bool = False) -> Any:
-    """Declare a setting; one of a machine belongs to it and its user: no project or plan may decide it."""
-    return field(default=default, metadata={"kind": kind, "description": description, "machine": machine})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LimitValues:
-    """When a run is ended even if nobody watches."""
-
-    hard: float | None = _setting(
-        duration(off=True), 3600.0, "Ends a run after this time, whatever it is doing."
-    )
-    idle: float | None = _setting(
-        duration(off=True),
-        1800.0,
-        "Ends a run that shows no output, no processor time and no file change for so long.",
-    )
-    done_grace: float | None = _setting(
-        duration(off=True, zero=True),
-        60.0,
-        "Ends an agent that said it is done but does not exit within this time.",
-    )
-    output: int = _setting(SIZE, 64 * 1024 * 1024, "How much output of a run is kept; 1KB is 1024 bytes.")
-    term_grace: float = _setting(
-        duration(zero=True), 5.0, "How long a process may take to end when asked, before it is killed."
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortValues:
-    """The range of network ports that each attempt has for itself."""
-
-    size: int = _setting(
-        count(1, 1000),
-        10,
-        "How many ports are reserved for each attempt, so that test servers do not collide.",
-        machine=True,
-    )
-    first: int = _setting(
-        count(1024, 65000), 20000, "The first port of the first attempt's range.", machine=True
-    )
-
-
-_HOME_PATHS: Final = items(
-    what="a list of paths relative to your HOME, without ..", each=is_inside, schema={"maxLength": 1000}
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserFolderValues:
-    """What runs see of your HOME."""
-
-    private: bool = _setting(
-        SWITCH,
-        default=True,
-        description="Gives each run a HOME of its own that shows yours without its secrets; false: yours itself.",
-        machine=True,
-    )
-    show: tuple[str, ...] = _setting(
-        _HOME_PATHS, (), "Secrets in your HOME that runs may see nevertheless, such as .netrc.", machine=True
-    )
-    hide: tuple[str, ...] = _setting(
-        _HOME_PATHS, (), "More files and folders in your HOME that no run is shown.", machine=True
-    )
-
-
-def _is_place(path: str) -> bool:
-    return path.startswith(("/", "~/")) and "\0" not in path and ".." not in path.split("/")
-
-
-_PLACES: Final = items(
-    what="a list of paths that are absolute or start with ~/, without ..",
-    each=_is_place,
-    schema={"pattern": "^(/|~/)", "maxLength": 1000},
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxValues:
-    """What keeps agents and gates from the rest of the machine."""
-
-    level: Literal["auto", "none", "bubblewrap"] = _setting(
-        choice("auto", "none", "bubblewrap"),
-        "auto",
-        "What contains agents and gates; auto is bubblewrap where that was proven to hold, else none.",
-        machine=True,
-    )
-    program: str = _setting(
-        text(what="the name or path of a bwrap program"),
-        "bwrap",
-        "The bubblewrap program; a path where it is not on PATH.",
-        machine=True,
-    )
-    write: tuple[str, ...] = _setting(
-        _PLACES, (), "Places that every run may write besides its workspace, such as ~/.m2.", machine=True
-    )
-    read: tuple[str, ...] = _setting(
-        _PLACES, (), "Hidden places that every run may read, such as ~/data.", machine=True
-    )
-    network: Literal["on", "agents", "off"] = _setting(
-        choice("on", "agents", "off"),
-        "on",
-        "Who may use the network: everyone, agents but no gate and no setup command, or nobody.",
-        machine=True,
-    )
-
-
-_HOST: Final = r"^[A-Za-z0-9.:-]+ (github|gitlab)( https?://\S+)?$"
-
-
-def _is_host(entry: str) -> bool:
-    return len(entry) <= 1000 and re.fullmatch(_HOST, entry) is not None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForgeValues:
-    """Where pull requests are opened."""
-
-    remote: str = _setting(
-        text(what="the name of a git remote", pattern=r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,99}"),
-        "origin",
-        "The git remote that a pull request goes to.",
-    )
-    hosts: tuple[str, ...] = _setting(
-        items(
-            what='a list such as ["git.example.com gitlab"], each perhaps with the address of its interface',
-            each=_is_host,
-            schema={"pattern": _HOST, "maxLength": 1000},
-        ),
-        (),
-        "Hosts besides github.com and gitlab.com that are a GitHub or a GitLab and get a token of yours.",
-        machine=True,
-    )
-    token_file: str | None = _setting(
-        text(what="the path of a file", optional=True, limit=1000),
-        None,
-        "A file that only you can read with the token in it; when empty, GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN.",
-        machine=True,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewValues:
-    """Which changes an independent reviewer looks at before they land."""
-
-    mode: Literal["off", "risky", "always"] = _setting(
-        choice("off", "risky", "always"),
-        "off",
-        "Which changes an agent that did not make them looks at before they land: none, risky ones, or all.",
-    )
-    agent: str | None = _setting(
-        text(what="the name of an agent, such as codex", pattern=AGENT_NAME, optional=True),
-        None,
-        "The agent that reviews; the one that did the work, in a conversation of its own, when empty.",
-    )
-    model: str | None = _setting(
-        text(what="the name of a model", optional=True), None, "The model that the reviewer uses."
-    )
-    max_turns: int = _setting(
-        count(0, 20),
-        2,
-        "How often an attempt's agent may mend what a reviewer found, before the attempt is rejected.",
-    )
-    lines: int = _setting(count(0, 1_000_000), 300, "A change of more lines than this is risky.")
-    paths: tuple[str, ...] = _setting(
-        items(
-            what="a list of patterns relative to the project, without ..; ! in front takes files out",
-            each=lambda pattern: is_inside(pattern.removeprefix("!")),
-            schema={"maxLength": 1000},
-        ),
-        (),
-        "More files whose changes are risky; ! in front takes files out.",
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
     """All settings, each with its default."""
 
-    agent: str = _setting(
+    agent: str = setting(
         text(what="the name of an agent, such as claude", pattern=AGENT_NAME),
         "claude",
         "The agent that works on tasks.",
     )
-    model: str | None = _setting(
+    model: str | None = setting(
         text(what="the name of a model", optional=True),
         None,
         "The model that the agent uses; the agent's own default when empty.",
     )
-    permission_mode: Literal["auto", "read-only", "edit", "sandboxed-all"] = _setting(
+    permission_mode: Literal["auto", "read-only", "edit", "sandboxed-all"] = setting(
         choice("auto", "read-only", "edit", "sandboxed-all"),
         "auto",
         "What an agent may do without asking; auto is sandboxed-all where a sandbox contains it, else edit.",
     )
-    allowed_commands: tuple[str, ...] = _setting(
+    allowed_commands: tuple[str, ...] = setting(
         items(
             what='a list of commands, such as "pytest *"',
             each=_is_command,
@@ -295,54 +129,54 @@ class Values:
         (),
         "Commands that agents may run without asking; a last word * stands for any further ones.",
     )
-    answer_within: float | None = _setting(
+    answer_within: float | None = setting(
         duration(off=True),
         86400.0,
         "How long a question waits for your answer before its default is taken, or its task is blocked.",
     )
-    parallel: int = _setting(count(1, 256), 2, "How many tasks are worked on at the same time.")
-    max_attempts: int = _setting(count(1, 100), 3, "How many judged attempts a task has before it fails.")
-    max_call_retries: int = _setting(
+    parallel: int = setting(count(1, 256), 2, "How many tasks are worked on at the same time.")
+    max_attempts: int = setting(count(1, 100), 3, "How many judged attempts a task has before it fails.")
+    max_call_retries: int = setting(
         count(0, 1000),
         5,
         "How often failures of a service or a machine are retried; they use up no attempt.",
     )
-    fix_cycles: int = _setting(
+    fix_cycles: int = setting(
         count(0, 20),
         3,
         "How often what the complete gate finds before the verification becomes a task that mends it.",
     )
-    allow_unverified: bool = _setting(
+    allow_unverified: bool = setting(
         SWITCH, default=False, description="Lets work land that no gate checks; the exit code says so."
     )
-    on_task_error: Literal["hold", "fail"] = _setting(
+    on_task_error: Literal["hold", "fail"] = setting(
         choice("hold", "fail"),
         "hold",
         "Whether a failed task holds the plan for a person, or fails the plan at once.",
     )
-    finish: Literal["leave", "fast-forward", "squash", "pull-request"] = _setting(
+    finish: Literal["leave", "fast-forward", "squash", "pull-request"] = setting(
         choice("leave", "fast-forward", "squash", "pull-request"),
         "leave",
         "What becomes of a verified plan's branch: it is left, goes into the base, or becomes a pull request.",
     )
-    finish_sign: bool = _setting(
+    finish_sign: bool = setting(
         SWITCH,
         default=False,
         description="Signs the commits that the end of a plan makes with your own git signing key.",
         machine=True,
     )
-    max_unreviewed: int = _setting(
+    max_unreviewed: int = setting(
         count(0, 10_000),
         0,
         "How many results may wait for your look (`loopwright reviewed`) before nothing new starts; 0: any number.",
     )
-    setup: str | None = _setting(
+    setup: str | None = setting(
         text(what="a shell command", optional=True, limit=MAX_TEXT),
         None,
         "The shell command that prepares a fresh workspace, such as installing dependencies.",
     )
-    setup_timeout: float = _setting(duration(), 900.0, "How long the setup command may take.")
-    copy_files: tuple[str, ...] = _setting(
+    setup_timeout: float = setting(duration(), 900.0, "How long the setup command may take.")
+    copy_files: tuple[str, ...] = setting(
         items(
             what="a list of paths relative to the project, without ..",
             each=is_inside,
@@ -351,7 +185,7 @@ class Values:
         (),
         "Untracked files of your checkout that each workspace needs, such as .env.",
     )
-    gate_files: tuple[str, ...] = _setting(
+    gate_files: tuple[str, ...] = setting(
         items(
             what="a list of patterns relative to the project, without ..; ! in front takes files out",
             each=lambda pattern: is_inside(pattern.removeprefix("!")),
@@ -360,12 +194,12 @@ class Values:
         (),
         "More files that steer the gates, judged as they were before the work; ! in front takes files out.",
     )
-    red_proof: bool = _setting(
+    red_proof: bool = setting(
         SWITCH,
         default=False,
         description="Runs a task's acceptance on the tree before its work too: what passes there proves nothing.",
     )
-    environment: tuple[str, ...] = _setting(
+    environment: tuple[str, ...] = setting(
         items(
             what="a list of names of environment variables",
             each=_is_variable,
@@ -374,27 +208,27 @@ class Values:
         (),
         "Names of your environment variables that agents and gates may see as well.",
     )
-    max_cost: int | None = _setting(
+    max_cost: int | None = setting(
         DOLLARS,
         None,
         "What the plan may cost, in dollars; at that its agents are stopped, their work is kept, and it pauses.",
     )
-    max_cost_per_run: int | None = _setting(
+    max_cost_per_run: int | None = setting(
         DOLLARS, None, "The same for a single run of an agent; this much is kept free for each that runs."
     )
-    max_cost_per_task: int | None = _setting(DOLLARS, None, "The same for all runs of a task together.")
-    max_cost_per_loop: int | None = _setting(
+    max_cost_per_task: int | None = setting(DOLLARS, None, "The same for all runs of a task together.")
+    max_cost_per_loop: int | None = setting(
         DOLLARS, None, "The same for all plans of a loop together: those that one plan file ever had."
     )
-    max_cost_per_project: int | None = _setting(
+    max_cost_per_project: int | None = setting(
         DOLLARS, None, "The same for all plans of the project together."
     )
-    max_cost_per_day: int | None = _setting(
+    max_cost_per_day: int | None = setting(
         DOLLARS,
         None,
         "The same for all plans of the project together on one day by UTC; the next day it goes on by itself.",
     )
-    prices: tuple[str, ...] = _setting(
+    prices: tuple[str, ...] = setting(
         items(
             what='a list such as "gpt-5* 1.25 10 0.125": model, then dollars for a million tokens of input, output, '
             "cache read and cache write",
@@ -405,17 +239,17 @@ class Values:
         "More prices of models, or others: model, then dollars for a million tokens of input, output, cache read, "
         "cache write.",
     )
-    wait_for_limits: bool = _setting(
+    wait_for_limits: bool = setting(
         SWITCH,
         default=True,
         description="Waits when an account is used up or locked; false: the plan pauses and says why.",
     )
-    longest_wait: float | None = _setting(
+    longest_wait: float | None = setting(
         duration(off=True),
         604800.0,
         "Pauses the plan where it would have to wait longer than this for an account.",
     )
-    fallback: tuple[str, ...] = _setting(
+    fallback: tuple[str, ...] = setting(
         items(
             what='a list of agents, such as "codex" or "claude:some-model"',
             each=_is_fallback,
@@ -424,16 +258,16 @@ class Values:
         (),
         "Agents, with a model if you like, that take over while an account is closed, or where a model cannot do it.",
     )
-    host_lost_after: float = _setting(
+    host_lost_after: float = setting(
         duration(), 120.0, "How long a machine may be silent before others take its work over."
     )
-    lease: float = _setting(
+    lease: float = setting(
         duration(),
         15.0,
         "How long a worker counts as alive after its last sign, on a shared database.",
         machine=True,
     )
-    home: Path | None = _setting(  # noqa: RUF009 - it declares the field
+    home: Path | None = setting(  # noqa: RUF009 - it declares the field
         Kind(
             name="path",
             expected="an absolute path, or one that starts with ~/",
@@ -445,7 +279,7 @@ class Values:
         "Where the database, workspaces and run files are; your data folder when empty.",
         machine=True,
     )
-    database: str | None = _setting(
+    database: str | None = setting(
         text(
             what="a URL that starts with postgresql://",
             pattern=r"(postgresql|postgres)(\+[a-z0-9]+)?://.*",
@@ -456,7 +290,7 @@ class Values:
         "The URL of a PostgreSQL database; SQLite in the home when empty.",
         machine=True,
     )
-    caches: bool = _setting(
+    caches: bool = setting(
         SWITCH,
         default=True,
         description="Shares download caches of package managers between workspaces.",
@@ -468,6 +302,10 @@ class Values:
     ports: PortValues = field(
         default_factory=PortValues,
         metadata={"description": "The network ports that each attempt has for itself."},
+    )
+    disk: DiskValues = field(
+        default_factory=DiskValues,
+        metadata={"description": "How much room on the disk agents may take, and leave."},
     )
     user_folder: UserFolderValues = field(
         default_factory=UserFolderValues, metadata={"description": "What runs see of your HOME."}
@@ -489,7 +327,7 @@ class Values:
     )
     accounts: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     """What the settings name as accounts of agents, by agent and name; see `config.accounts`."""
-    gates: tuple[GateCommand, ...] = _setting(
+    gates: tuple[GateCommand, ...] = setting(
         GATES, (), "The project's own checks, run in order; all of them decide."
     )
 
@@ -584,11 +422,12 @@ class Setting:
         return "--" + self.key.replace(".", "-").replace("_", "-")
 
 
-_Group = LimitValues | PortValues | UserFolderValues | SandboxValues | ReviewValues | ForgeValues
+_Group = LimitValues | PortValues | DiskValues | UserFolderValues | SandboxValues | ReviewValues | ForgeValues
 
 GROUPS: Final[Mapping[str, type[_Group]]] = {
     "limits": LimitValues,
     "ports": PortValues,
+    "disk": DiskValues,
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,
     "review": ReviewValues,

@@ -52,6 +52,8 @@ class Afterwards:
         result = self.ended.result
         if is_over_budget(self.run, self.ended):
             return await self._over_budget()
+        if self.ended.excess:
+            return await self._is_over(failure_of(result, self.ended), counts=False)
         # "asked" without an interrupt of ours: a worker ended its agents in a hurry, before it could write it down.
         if self.ended.interrupted or (
             self.ended.exit.ended_by == "asked" and not (result and result.claimed)

@@ -348,6 +348,8 @@ def failure_of(result: AgentResult | None, ended: Ended) -> Failed:
     """Say what kept a run from being claimed as done."""
     how = ended.exit
     lasted = how.ended_at - how.started_at if how.started_at else None
+    if ended.excess:
+        return Failed(failure=Failure.ENVIRONMENT, detail=ended.excess, lasted=lasted, lasting=True)
     if ended.denial:
         return Failed(failure=Failure.ENVIRONMENT, detail=ended.denial, lasted=lasted, lasting=True)
     if result is None:

@@ -37,6 +37,7 @@ from loopwright.engine.agent_runs import (
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, break_off, end_all
 from loopwright.engine.containing import with_denial
+from loopwright.engine.governor import RoomWatch, until_room
 from loopwright.engine.land import Landing, LandingLocks, check_and_land
 from loopwright.engine.moves import (
     MACHINE,
@@ -228,6 +229,7 @@ class AttemptLeg:
         """Make the workspace ready, beside the agents that work; then wait for room for one more, and start it."""
         attempt = rows.attempt
         path, base = Path(need(attempt.workspace, "a workspace")), need(attempt.base_sha, "a base")
+        await until_room(self._world, rows.plan, interrupt)
         began = self._world.clock.monotonic()
         made = await self._repository(rows).make_workspace(
             path, base, copy_files=files_to_copy(rows.project, rows.plan), marker=attempt.id
@@ -282,6 +284,8 @@ class AttemptLeg:
         if run.state in ENDED_RUN:
             run = await self._next_run(rows)
         self._reviews = run.role is Role.REVIEWER
+        if run.state is RunState.QUEUED and self._slot is None:
+            await until_room(world, rows.plan, interrupt)
         if run.state is not RunState.QUEUED:
             self._slot = self._slot or self._slots.take_now(attempt.id, rows.plan.id)
         elif interrupt.is_set() or not (self._slot or await self._take_slot(rows, interrupt)):
@@ -310,6 +314,7 @@ class AttemptLeg:
                 interrupt=interrupt,
                 heard=Progress(started.spec.directory),
                 spending=spending,
+                excess=RoomWatch(world, attempt, spec),
             )
             ended = await with_denial(world, started.walls, ended)
             await self._close_account(rows, run, ended)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from loopwright.core.errors import CannotRun
 from loopwright.core.failures import Failure
@@ -31,6 +31,17 @@ Listener = Callable[[AgentEvent], None]
 Reason = Callable[[], Coroutine[Any, Any, object]]
 """Waits until there is a reason to stop a process."""
 
+
+class Excess(Protocol):
+    """Watches over something that a process may take only so much of."""
+
+    why: str
+    """Why it has to stop; empty while it may go on."""
+
+    async def until_over(self) -> None:
+        """Wait until it has taken too much."""
+
+
 INTERRUPT = 10**9
 """Numbers of writes that no folding makes, so that they never meet those of one that does."""
 
@@ -47,6 +58,8 @@ class Ended:
     """What its sandbox refused it, as far as its last words tell: the path, and the setting that allows it."""
     over: Over | None = None
     """Why it was ended, if that was because it has cost as much as it may."""
+    excess: str = ""
+    """Why it was ended, if that was because it took too much room on the disk."""
 
 
 class Interrupts:
@@ -116,6 +129,7 @@ async def drive_agent(
     interrupt: asyncio.Event,
     heard: Listener,
     spending: SpendingWatch | None = None,
+    excess: Excess | None = None,
 ) -> Ended:
     """Start the agent or adopt the one that is running, fold its whole output, and judge its end.
 
@@ -157,10 +171,12 @@ async def drive_agent(
                     await keepers.wait(spec.directory)
         await keepers.end(spec.directory)
 
-    reasons = [interrupt.wait, *([spending.until_over] if spending else [])]
+    reasons = [interrupt.wait, *(one.until_over for one in (spending, excess) if one)]
     end, why = await _until_end(keepers, spec.directory, listen, reasons, stop)
     interrupted = why is reasons[0]
     result = None if end.ended_by == "lost" else agent.result(state, end)
+    if excess is not None and why == excess.until_over:
+        return Ended(exit=end, interrupted=False, result=result, excess=excess.why)
     cancelled = result is not None and result.failure is Failure.CANCELLED
     if interrupted and end.ended_by != "asked":
         # What had ended by itself before it was asked to is finished work, however late we hear of it.

@@ -10,6 +10,7 @@ from loopwright.core.homes import HomeView
 from loopwright.core.model import Plan, Project
 from loopwright.core.questions import Asking
 from loopwright.engine.ledger import Ledger
+from loopwright.engine.room import Room
 from loopwright.ports import (
     Agent,
     Clock,
@@ -139,6 +140,8 @@ class World:
     forge: Callable[[str], Forge] = _no_forge
     """Returns the repository on a forge that a remote's address means; raises `Refused` with what to do."""
     ledger: Ledger = field(default_factory=Ledger)
+    room: Room = field(default_factory=Room)
+    """Room on the disk of the home."""
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""
     port_first: int = 20000

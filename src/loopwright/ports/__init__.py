@@ -15,6 +15,7 @@ from loopwright.ports.agents import (
     ToolServer,
 )
 from loopwright.ports.clock import Clock, Failpoint, Ids, no_failpoint
+from loopwright.ports.disk import Disk, EndlessDisk
 from loopwright.ports.dispatch import Engine, Execute
 from loopwright.ports.ends import Built, Ends, Pick
 from loopwright.ports.forges import Forge, Request, Wanted
@@ -49,6 +50,8 @@ __all__ = [
     "Built",
     "Candidate",
     "Clock",
+    "Disk",
+    "EndlessDisk",
     "Ends",
     "Engine",
     "Entry",

@@ -13,7 +13,7 @@ A step is an object with one of these keys; paths are relative to the working di
     {"write": PATH, "text": TEXT}     {"append": PATH, "text": TEXT}     {"delete": PATH}
     {"sleep": SECONDS}                {"say": TEXT}                      {"print": LINE}
     {"run": SHELL}                    {"spawn": SHELL, "pid_file": PATH} {"commit": MESSAGE}
-    {"wait_for": PATH, "timeout": S}  {"garbage": COUNT}                 {"flood_mb": MEGABYTES}
+    {"wait_for": PATH, "timeout": S}  {"garbage": COUNT}     {"flood_mb": MEGABYTES, "line_kb": KILOBYTES}
     {"usage": {"input_tokens": N, "output_tokens": N, "cost_micros": N}}
     {"review": [{"file": PATH, "line": N, "severity": "blocking", "text": TEXT}]}   answer as a reviewer, and carry on
     {"expect_prompt": TEXT, "otherwise": [step, ...]}   without TEXT in the prompt, do the others and end
@@ -199,8 +199,9 @@ class Performance:
 
     def do_flood_mb(self, step: Step) -> None:
         """Print a lot."""
-        line = "x" * 1023 + "\n"
-        for _ in range(int(step["flood_mb"] * 1024)):
+        length = step.get("line_kb", 1)
+        line = "x" * (length * 1024 - 1) + "\n"
+        for _ in range(int(step["flood_mb"] * 1024 / length)):
             sys.stdout.write(line)
         sys.stdout.flush()
 

@@ -56,6 +56,7 @@ def test_a_disk_that_is_full_is_waited_for_and_told_and_nothing_is_lost(sandbox:
         }
     )
     sandbox.home.mkdir()
+    sandbox.program.env["LOOPWRIGHT_DISK__MIN_FREE"] = "off"
     with mounted(sandbox.home, "-t", "tmpfs", "-o", "size=8m", "tmpfs"):
         worker = sandbox.start("run", str(plan))
         try:
@@ -87,6 +88,29 @@ def test_a_disk_that_is_full_is_waited_for_and_told_and_nothing_is_lost(sandbox:
             sandbox("receipt", "verify", str(record.folder / "receipts" / f"{record.plan['id']}.json")).code
             == 0
         )
+
+
+def test_without_room_on_the_disk_nothing_new_is_started_and_with_room_it_goes_on_by_itself(
+    sandbox: Sandbox,
+) -> None:
+    sandbox.home.mkdir()
+    sandbox.program.env["LOOPWRIGHT_DISK__MIN_FREE"] = "8MB"
+    with mounted(sandbox.home, "-t", "tmpfs", "-o", "size=16m", "tmpfs"):
+        filler = sandbox.home / "filler"
+        filler.write_bytes(bytes(10 << 20))
+        worker = sandbox.start("run", str(_plan(sandbox)))
+        try:
+            told = " ".join(worker.until("nothing new is started until there is room").split())
+            assert "are free on the disk, and disk.min_free asks for 8.0 MB" in told
+            assert not (sandbox.home / "workspaces").exists()
+            filler.unlink()
+            assert worker.end() == 0, worker.out
+        finally:
+            worker.kill()
+        record = Record(sandbox.repository, home=sandbox.home)
+        assert record.landings() == {"a": 1, "b": 1}
+        told_of = [event["type"] for event in record.events() if event["type"].startswith("disk_")]
+        assert told_of == ["disk_low", "disk_free"]
 
 
 def test_a_database_that_someone_else_holds_for_a_while_is_waited_for(sandbox: Sandbox) -> None:

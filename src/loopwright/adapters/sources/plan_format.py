@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.config.gates import GATE_KEYS, GATE_SCHEMA
+from loopwright.config.groups import AGENT_NAME
 from loopwright.config.publish import SCHEMA_DIALECT, settings_properties
-from loopwright.config.settings import AGENT_NAME
 
 MAX_ID: Final = 128
 MAX_TITLE: Final = 500

@@ -17,10 +17,10 @@ from loopwright.adapters.sources.plan_format import (
     TASK_KEYS,
 )
 from loopwright.config.gates import read_gates
+from loopwright.config.groups import AGENT_NAME
 from loopwright.config.kinds import WrongValue, count, is_inside, text
 from loopwright.config.layers import Level, check_values
 from loopwright.config.nearest import did_you_mean, nearest, quoted
-from loopwright.config.settings import AGENT_NAME
 from loopwright.core.errors import BadPlan
 from loopwright.core.graph import find_cycle
 from loopwright.core.policy import GateCommand

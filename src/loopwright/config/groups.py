@@ -1,0 +1,213 @@
+"""Settings that belong together under one name, such as `sandbox.level`."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from loopwright.config.kinds import (
+    SIZE,
+    SIZE_OR_OFF,
+    SWITCH,
+    Kind,
+    choice,
+    count,
+    duration,
+    is_inside,
+    items,
+    text,
+)
+
+AGENT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
+
+
+def setting(kind: Kind, default: Any, description: str, *, machine: bool = False) -> Any:
+    """Declare a setting; one of a machine belongs to it and its user: no project or plan may decide it."""
+    return field(default=default, metadata={"kind": kind, "description": description, "machine": machine})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitValues:
+    """When a run is ended even if nobody watches."""
+
+    hard: float | None = setting(
+        duration(off=True), 3600.0, "Ends a run after this time, whatever it is doing."
+    )
+    idle: float | None = setting(
+        duration(off=True),
+        1800.0,
+        "Ends a run that shows no output, no processor time and no file change for so long.",
+    )
+    done_grace: float | None = setting(
+        duration(off=True, zero=True),
+        60.0,
+        "Ends an agent that said it is done but does not exit within this time.",
+    )
+    output: int = setting(SIZE, 64 * 1024 * 1024, "How much output of a run is kept; 1KB is 1024 bytes.")
+    term_grace: float = setting(
+        duration(zero=True), 5.0, "How long a process may take to end when asked, before it is killed."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PortValues:
+    """The range of network ports that each attempt has for itself."""
+
+    size: int = setting(
+        count(1, 1000),
+        10,
+        "How many ports are reserved for each attempt, so that test servers do not collide.",
+        machine=True,
+    )
+    first: int = setting(
+        count(1024, 65000), 20000, "The first port of the first attempt's range.", machine=True
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskValues:
+    """How much room on the disk has to stay, and how much one attempt may take."""
+
+    min_free: int | None = setting(
+        SIZE_OR_OFF,
+        1024**3,
+        "Starts no agent while less than this is free on the disk of the home; goes on by itself.",
+        machine=True,
+    )
+    max_workspace: int | None = setting(
+        SIZE_OR_OFF,
+        20 * 1024**3,
+        "Ends an agent whose workspace and temporary files take more than this.",
+        machine=True,
+    )
+
+
+_HOME_PATHS: Final = items(
+    what="a list of paths relative to your HOME, without ..", each=is_inside, schema={"maxLength": 1000}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserFolderValues:
+    """What runs see of your HOME."""
+
+    private: bool = setting(
+        SWITCH,
+        default=True,
+        description="Gives each run a HOME of its own that shows yours without its secrets; false: yours itself.",
+        machine=True,
+    )
+    show: tuple[str, ...] = setting(
+        _HOME_PATHS, (), "Secrets in your HOME that runs may see nevertheless, such as .netrc.", machine=True
+    )
+    hide: tuple[str, ...] = setting(
+        _HOME_PATHS, (), "More files and folders in your HOME that no run is shown.", machine=True
+    )
+
+
+def _is_place(path: str) -> bool:
+    return path.startswith(("/", "~/")) and "\0" not in path and ".." not in path.split("/")
+
+
+_PLACES: Final = items(
+    what="a list of paths that are absolute or start with ~/, without ..",
+    each=_is_place,
+    schema={"pattern": "^(/|~/)", "maxLength": 1000},
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxValues:
+    """What keeps agents and gates from the rest of the machine."""
+
+    level: Literal["auto", "none", "bubblewrap"] = setting(
+        choice("auto", "none", "bubblewrap"),
+        "auto",
+        "What contains agents and gates; auto is bubblewrap where that was proven to hold, else none.",
+        machine=True,
+    )
+    program: str = setting(
+        text(what="the name or path of a bwrap program"),
+        "bwrap",
+        "The bubblewrap program; a path where it is not on PATH.",
+        machine=True,
+    )
+    write: tuple[str, ...] = setting(
+        _PLACES, (), "Places that every run may write besides its workspace, such as ~/.m2.", machine=True
+    )
+    read: tuple[str, ...] = setting(
+        _PLACES, (), "Hidden places that every run may read, such as ~/data.", machine=True
+    )
+    network: Literal["on", "agents", "off"] = setting(
+        choice("on", "agents", "off"),
+        "on",
+        "Who may use the network: everyone, agents but no gate and no setup command, or nobody.",
+        machine=True,
+    )
+
+
+_HOST: Final = r"^[A-Za-z0-9.:-]+ (github|gitlab)( https?://\S+)?$"
+
+
+def _is_host(entry: str) -> bool:
+    return len(entry) <= 1000 and re.fullmatch(_HOST, entry) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgeValues:
+    """Where pull requests are opened."""
+
+    remote: str = setting(
+        text(what="the name of a git remote", pattern=r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,99}"),
+        "origin",
+        "The git remote that a pull request goes to.",
+    )
+    hosts: tuple[str, ...] = setting(
+        items(
+            what='a list such as ["git.example.com gitlab"], each perhaps with the address of its interface',
+            each=_is_host,
+            schema={"pattern": _HOST, "maxLength": 1000},
+        ),
+        (),
+        "Hosts besides github.com and gitlab.com that are a GitHub or a GitLab and get a token of yours.",
+        machine=True,
+    )
+    token_file: str | None = setting(
+        text(what="the path of a file", optional=True, limit=1000),
+        None,
+        "A file that only you can read with the token in it; when empty, GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN.",
+        machine=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewValues:
+    """Which changes an independent reviewer looks at before they land."""
+
+    mode: Literal["off", "risky", "always"] = setting(
+        choice("off", "risky", "always"),
+        "off",
+        "Which changes an agent that did not make them looks at before they land: none, risky ones, or all.",
+    )
+    agent: str | None = setting(
+        text(what="the name of an agent, such as codex", pattern=AGENT_NAME, optional=True),
+        None,
+        "The agent that reviews; the one that did the work, in a conversation of its own, when empty.",
+    )
+    model: str | None = setting(
+        text(what="the name of a model", optional=True), None, "The model that the reviewer uses."
+    )
+    max_turns: int = setting(
+        count(0, 20),
+        2,
+        "How often an attempt's agent may mend what a reviewer found, before the attempt is rejected.",
+    )
+    lines: int = setting(count(0, 1_000_000), 300, "A change of more lines than this is risky.")
+    paths: tuple[str, ...] = setting(
+        items(
+            what="a list of patterns relative to the project, without ..; ! in front takes files out",
+            each=lambda pattern: is_inside(pattern.removeprefix("!")),
+            schema={"maxLength": 1000},
+        ),
+        (),
+        "More files whose changes are risky; ! in front takes files out.",
+    )
