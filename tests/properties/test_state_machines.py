@@ -23,9 +23,11 @@ from loopwright.core.states import (
     LIVE_ATTEMPT,
     LOOP,
     MACHINES,
+    OPEN_FINISH,
     SETTLED_TASK,
     AttemptState,
     EnvelopeState,
+    FinishState,
     LoopState,
     PlanState,
     QuestionState,
@@ -42,6 +44,7 @@ ENDS: dict[str, frozenset[Any]] = {
     "run": ENDED_RUN,
     "question": frozenset(QuestionState) - {QuestionState.OPEN},
     "envelope": frozenset({EnvelopeState.OPEN}),
+    "finish": frozenset(FinishState) - OPEN_FINISH,
 }
 # Moves out of an end are a person's: without them every walk of the machine alone is over.
 FINAL: dict[str, frozenset[Any]] = {
