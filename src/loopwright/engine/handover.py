@@ -151,7 +151,8 @@ def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every
         raise NotFound(f"there is no plan {command.target}")
     if task is not None and task.status is not TaskState.COMPLETE:
         raise Refused(f"{task.key} has not landed: there is nothing to look at yet")
-    landed = [task] if task else tx.find(Task, plan_id=plan.id, status=TaskState.COMPLETE)
+    done: dict[str, Any] = {"plan_id": plan.id, "status": TaskState.COMPLETE}
+    landed = [task] if task else tx.find(Task, order_by=("position",), **done)
     new = [one for one in landed if not one.reviewed_by]
     for one in new:
         tx.update(Task, one.id, reviewed_by=command.actor)

@@ -14,6 +14,7 @@ TOLD = [
 """An agent that writes two until it is told otherwise, with the line that is wrong."""
 
 
+@pytest.mark.capability("C070")
 def test_rejected_work_leaves_the_branch_and_is_done_again_with_a_person_s_words(shop: Workshop) -> None:
     plan = shop.chain("a", "b", "c", steps={"b": [TOLD]})
     assert shop.run(plan).code == 0
@@ -44,9 +45,15 @@ def test_rejected_work_leaves_the_branch_and_is_done_again_with_a_person_s_words
     assert shop("receipt", "verify").code == 0
 
 
+@pytest.mark.capability("C070")
 @pytest.mark.parametrize("moment", ["git.ref.before", "git.ref.after"])
 def test_a_rollback_that_is_killed_ends_in_one_of_two_whole_states(shop: Workshop, moment: str) -> None:
     assert shop.run(shop.chain("a", "b")).code == 0
+    # The person's own checkout is somewhere else by now, and full of changes.
+    shop.git("switch", "-q", "-c", "elsewhere")
+    (shop.repository / "greet.txt").write_text("hello, changed\n")
+    (shop.repository / "untracked").write_text("mine\n")
+    before = shop.git("status", "--porcelain", "--branch")
     shop.program.env["LOOPWRIGHT_FAILPOINT"] = moment
     assert shop("rollback", "b", "--yes").code == -9
     del shop.program.env["LOOPWRIGHT_FAILPOINT"]
@@ -60,3 +67,4 @@ def test_a_rollback_that_is_killed_ends_in_one_of_two_whole_states(shop: Worksho
     assert shop.landed() == ["a", "b", "b"]
     assert len(shop.events("plan_rolled_back")) == 1
     assert shop.started() == [("a", 1), ("b", 1), ("b", 2)]
+    assert shop.git("status", "--porcelain", "--branch") == before
