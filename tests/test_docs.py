@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from scripts import render_docs
-from tests.simulation import dialogue, invariants, money, scenario
+from tests.simulation import dialogue, invariants, money, scenario, territory
 
 from loopwright.adapters import registry
 from loopwright.adapters.agents.acp.profiles import PROFILES
@@ -91,7 +91,7 @@ def test_every_step_of_a_script_is_documented(step: str) -> None:
 def test_the_page_of_the_simulation_lists_what_is_looked_at_in_every_run() -> None:
     folder = ROOT / "tests/simulation"
     promises = dict(render_docs.promises_kept())
-    assert {dialogue.__doc__, money.__doc__}, "they register theirs when they are imported"
+    assert {dialogue.__doc__, money.__doc__, territory.__doc__}, "they register theirs when they are imported"
     registered = [*invariants.ON_COMMIT, *chain(*invariants.ON_EFFECT.values()), *invariants.AT_END]
     assert set(promises) == {getattr(look, "__name__", "") for look in registered}
     assert all(promises.values())

@@ -13,6 +13,7 @@ from loopwright.core.decide import ahead
 from loopwright.core.failures import RULES, Level
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gates import plan_commands, task_commands
+from loopwright.core.graph import scopes_overlap
 from loopwright.core.model import (
     Attempt,
     Command,
@@ -26,6 +27,7 @@ from loopwright.core.model import (
     VerdictRecord,
     Worker,
 )
+from loopwright.core.scopes import claims
 from loopwright.core.states import (
     ENDED_PLAN,
     ENDED_RUN,
@@ -153,13 +155,9 @@ class Watch:
                 self.live[change.after.task_id].add(change.id)
             else:
                 self.live[change.after.task_id].discard(change.id)
-            if now is AttemptState.REJECTED and before is not now and _is_wanting(change.after):
+            lost = change.after.failure is not None and RULES[change.after.failure].level is Level.RACE
+            if now is AttemptState.REJECTED and before is not now and not lost:
                 self.rejected[change.after.task_id] += 1
-
-
-def _is_wanting(attempt: Attempt) -> bool:
-    """Say whether the work itself was found wanting; what others landed first is not its fault."""
-    return attempt.failure is None or RULES[attempt.failure].level is not Level.RACE
 
 
 def moves(changes: tuple[Change, ...], kind: type[Any], state: str) -> Iterator[Change]:
@@ -208,11 +206,7 @@ def _writing_leg() -> str:
 @on_commit
 def slots_are_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """Nothing is begun beyond what the living workers have room for."""
-    woken = [
-        one
-        for one in moves(changes, Attempt, AttemptState.WORKING)
-        if one.before.state is AttemptState.WAITING
-    ]
+    woken = [one for one in moves(changes, Attempt, "WORKING") if one.before.state == "WAITING"]
     begun = [*moves(changes, Attempt, AttemptState.PREPARING), *woken]
     started = [*begun, *moves(changes, Plan, PlanState.VERIFYING)]
     if not started:
@@ -557,8 +551,9 @@ def _nobody_to_wait_for(watch: Watch, plan: Plan) -> Problems:
     for attempt in waiting:
         if attempt not in asking:
             yield f"{attempt.id} waits for nobody: {attempt.wait_reason}"
+    held = [path for one in asking for path in claims(watch.all(Task)[one.task_id])]
     for task in tasks:
-        if task.status is TaskState.QUEUED and not task.unmet:
+        if task.status is TaskState.QUEUED and not task.unmet and not scopes_overlap(claims(task), held):
             yield f"{task.key} could start"
 
 

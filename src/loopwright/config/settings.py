@@ -135,6 +135,17 @@ class PortValues:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandingValues:
+    """How finished work comes onto the plan branch."""
+
+    parallel_gates: int = _setting(
+        count(1, 64),
+        2,
+        "How many finished tasks of a plan are checked at the same time, each on top of those before it.",
+    )
+
+
 _HOME_PATHS: Final = items(
     what="a list of paths relative to your HOME, without ..", each=is_inside, schema={"maxLength": 1000}
 )
@@ -381,6 +392,10 @@ class Values:
     limits: LimitValues = field(
         default_factory=LimitValues, metadata={"description": "When a run is ended even if nobody watches."}
     )
+    landing: LandingValues = field(
+        default_factory=LandingValues,
+        metadata={"description": "How finished work comes onto the plan branch."},
+    )
     ports: PortValues = field(
         default_factory=PortValues,
         metadata={"description": "The network ports that each attempt has for itself."},
@@ -439,6 +454,7 @@ class Values:
             copy_files=self.copy_files,
             gate_files=self.gate_files,
             fix_cycles=self.fix_cycles,
+            parallel_gates=self.landing.parallel_gates,
             red_proof=self.red_proof,
             environment=self.environment,
             limits=Limits(
@@ -486,8 +502,11 @@ class Setting:
         return "--" + self.key.replace(".", "-").replace("_", "-")
 
 
-GROUPS: Final[Mapping[str, type[LimitValues | PortValues | UserFolderValues | SandboxValues]]] = {
+GROUPS: Final[
+    Mapping[str, type[LimitValues | LandingValues | PortValues | UserFolderValues | SandboxValues]]
+] = {
     "limits": LimitValues,
+    "landing": LandingValues,
     "ports": PortValues,
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,

@@ -25,7 +25,7 @@ from loopwright.engine.advance import advance
 from loopwright.engine.attempt import AttemptLeg
 from loopwright.engine.feed import Outbox
 from loopwright.engine.health import BEAT, beat
-from loopwright.engine.land import LandingLocks
+from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.leases import Lease
 from loopwright.engine.moves import fail_attempt, need
 from loopwright.engine.reconcile import drop_old_quarantine, reconcile, tidy_leftovers
@@ -91,7 +91,7 @@ class WorkerLoop:
         )
         self._world = replace(world, may_act=self.lease.valid)
         self._interrupts = Interrupts()
-        self._locks = LandingLocks()
+        self._lines = LandingLines()
         self._slots = AgentSlots(me.slots)
         self._legs: set[str] = set()
         self._files = files
@@ -263,7 +263,7 @@ class WorkerLoop:
             VerifyLeg(self._world, leg, interrupts=self._interrupts)
             if is_id(leg.subject, Kind.PLAN)
             else AttemptLeg(
-                self._world, leg, interrupts=self._interrupts, locks=self._locks, slots=self._slots
+                self._world, leg, interrupts=self._interrupts, lines=self._lines, slots=self._slots
             )
         )
         try:
