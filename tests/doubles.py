@@ -28,7 +28,7 @@ from loopwright.core.states import MACHINES, AttemptState, RunState, TaskState
 from loopwright.engine import commands, envelopes
 from loopwright.engine.advance import advance
 from loopwright.engine.attempt import PAUSED
-from loopwright.engine.land import LandingLocks
+from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.moves import (
     cancel_attempt,
     change_attempt,
@@ -482,7 +482,7 @@ class Home:
 
         command = self.store.transact_sync("request", ask)
         if verb in commands.BY_GIT:
-            return await carry_out(self.world, LandingLocks(), command)
+            return await carry_out(self.world, LandingLines(), command)
         return await apply_command(self.store, self.ids, command)
 
     # --- looking ---

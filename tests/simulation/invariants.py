@@ -156,13 +156,9 @@ class Watch:
                 self.live[change.after.task_id].add(change.id)
             else:
                 self.live[change.after.task_id].discard(change.id)
-            if now is AttemptState.REJECTED and before is not now and _is_wanting(change.after):
+            lost = change.after.failure is not None and RULES[change.after.failure].level is Level.RACE
+            if now is AttemptState.REJECTED and before is not now and not lost:
                 self.rejected[change.after.task_id] += 1
-
-
-def _is_wanting(attempt: Attempt) -> bool:
-    """Say whether the work itself was found wanting; what others landed first is not its fault."""
-    return attempt.failure is None or RULES[attempt.failure].level is not Level.RACE
 
 
 def moves(changes: tuple[Change, ...], kind: type[Any], state: str) -> Iterator[Change]:
@@ -211,11 +207,7 @@ def _writing_leg() -> str:
 @on_commit
 def slots_are_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """Nothing is begun beyond what the living workers have room for."""
-    woken = [
-        one
-        for one in moves(changes, Attempt, AttemptState.WORKING)
-        if one.before.state is AttemptState.WAITING
-    ]
+    woken = [one for one in moves(changes, Attempt, "WORKING") if one.before.state == "WAITING"]
     begun = [*moves(changes, Attempt, AttemptState.PREPARING), *woken]
     started = [*begun, *moves(changes, Plan, PlanState.VERIFYING)]
     if not started:

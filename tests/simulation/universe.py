@@ -276,6 +276,7 @@ class Universe:
             fallback=chance.choice(((), (), (OTHER,), (f"{OTHER}:big",))),
             prices=PRICES,
             # Of a stream of its own: what else follows from a seed stays what it was.
+            parallel_gates=self.trouble.chance("parallel gates").choice((1, 2, 4)),
             fix_cycles=self.trouble.chance("fix cycles").choice((0, 1, 3)),
         )
         if not self.trouble.has("budget"):

@@ -250,13 +250,13 @@ async def _apply_here(home: Home) -> None:
 
 async def _decide_here(home: Home, command: Command) -> None:
     from loopwright.app import make_world
-    from loopwright.engine.land import LandingLocks
+    from loopwright.engine.landing_line import LandingLines
     from loopwright.engine.rollback import carry_out
 
     settings = look_settings()
     world = make_world(home, settings, os.environ, slots=settings.values.parallel)
     try:
-        await carry_out(world, LandingLocks(), command)
+        await carry_out(world, LandingLines(), command)
     finally:
         world.keepers.close()
 

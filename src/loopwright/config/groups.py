@@ -49,6 +49,17 @@ class LimitValues:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LandingValues:
+    """How finished work comes onto the plan branch."""
+
+    parallel_gates: int = setting(
+        count(1, 64),
+        2,
+        "How many finished tasks of a plan are checked at the same time, each on top of those before it.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PortValues:
     """The range of network ports that each attempt has for itself."""
 

@@ -18,6 +18,7 @@ from loopwright.config.groups import (
     AGENT_NAME,
     DiskValues,
     ForgeValues,
+    LandingValues,
     LimitValues,
     PortValues,
     ReviewValues,
@@ -299,6 +300,10 @@ class Values:
     limits: LimitValues = field(
         default_factory=LimitValues, metadata={"description": "When a run is ended even if nobody watches."}
     )
+    landing: LandingValues = field(
+        default_factory=LandingValues,
+        metadata={"description": "How finished work comes onto the plan branch."},
+    )
     ports: PortValues = field(
         default_factory=PortValues,
         metadata={"description": "The network ports that each attempt has for itself."},
@@ -372,6 +377,7 @@ class Values:
             copy_files=self.copy_files,
             gate_files=self.gate_files,
             fix_cycles=self.fix_cycles,
+            parallel_gates=self.landing.parallel_gates,
             red_proof=self.red_proof,
             review=ReviewPolicy(
                 **{each.name: getattr(self.review, each.name) for each in fields(self.review)}
@@ -422,10 +428,20 @@ class Setting:
         return "--" + self.key.replace(".", "-").replace("_", "-")
 
 
-_Group = LimitValues | PortValues | DiskValues | UserFolderValues | SandboxValues | ReviewValues | ForgeValues
+_Group = (
+    LimitValues
+    | LandingValues
+    | PortValues
+    | DiskValues
+    | UserFolderValues
+    | SandboxValues
+    | ReviewValues
+    | ForgeValues
+)
 
 GROUPS: Final[Mapping[str, type[_Group]]] = {
     "limits": LimitValues,
+    "landing": LandingValues,
     "ports": PortValues,
     "disk": DiskValues,
     "user_folder": UserFolderValues,

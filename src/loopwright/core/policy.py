@@ -58,6 +58,8 @@ class Policy:
     parallel: int = 2
     max_attempts: int = 3
     max_call_retries: int = 5
+    parallel_gates: int = 2
+    """How many candidates are judged at once, each on top of those before it."""
     fix_cycles: int = 3
     """How often what the complete gate finds before the verification becomes a task that mends it."""
     allow_unverified: bool = False

@@ -38,7 +38,8 @@ from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, break_off, end_all
 from loopwright.engine.containing import with_denial
 from loopwright.engine.governor import RoomWatch, until_room
-from loopwright.engine.land import Landing, LandingLocks, check_and_land
+from loopwright.engine.land import Landing, check_and_land
+from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.moves import (
     MACHINE,
     cancel_attempt,
@@ -70,12 +71,12 @@ class AttemptLeg:
     """Carries one attempt on until it ends, parks, or is taken over."""
 
     def __init__(
-        self, world: World, leg: Leg, *, interrupts: Interrupts, locks: LandingLocks, slots: AgentSlots
+        self, world: World, leg: Leg, *, interrupts: Interrupts, lines: LandingLines, slots: AgentSlots
     ) -> None:
         self._world = world
         self._leg = leg
         self._interrupts = interrupts
-        self._locks = locks
+        self._lines = lines
         self._slots = slots
         self._slot: Slot | None = None
         self._ready_at: float | None = None
@@ -148,7 +149,7 @@ class AttemptLeg:
                     # What was judged lands at once: a person who stops it would only leave it half way.
                     if interrupt.is_set() and attempt.state is AttemptState.CHECKING:
                         raise Interrupted
-                    await check_and_land(self._landing(rows), self._locks, interrupt)
+                    await check_and_land(self._landing(rows), self._lines, interrupt)
                 case AttemptState.WAITING:
                     return False
                 case _:

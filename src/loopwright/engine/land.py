@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +18,7 @@ from loopwright.core.verdicts import evidence, task_outcome
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.collisions import told_of_conflict, told_of_red
+from loopwright.engine.landing_line import LandingLines, Line, Outdated, Place
 from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, trailers
@@ -26,17 +26,6 @@ from loopwright.engine.pinning import pin
 from loopwright.engine.reviewing import author_of, covered, lands_capped
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Tx
-
-
-class LandingLocks:
-    """One landing at a time per plan branch in this process; across machines the compare-and-swap decides."""
-
-    def __init__(self) -> None:
-        self._locks: dict[str, asyncio.Lock] = {}
-
-    def of(self, plan_id: str) -> AbstractAsyncContextManager[None]:
-        """Return the lock of one plan."""
-        return self._locks.setdefault(plan_id, asyncio.Lock())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +39,8 @@ class Landing:
     task: Task
     attempt: Attempt
     fence: int
+    place: Place = field(default_factory=lambda: Place(Line()))
+    """Where it stands among the plan's others; by itself where nobody else is."""
 
     def still_mine(self, tx: Tx) -> None:
         """Raise when another worker took the attempt over."""
@@ -58,22 +49,49 @@ class Landing:
             raise FenceLost(f"{self.attempt.id} was taken over")
 
 
-async def check_and_land(landing: Landing, locks: LandingLocks, interrupt: asyncio.Event) -> None:
+async def check_and_land(landing: Landing, lines: LandingLines, interrupt: asyncio.Event) -> None:
     """Take the attempt to LANDED or to its end; returns early when the branch moved, to be called again."""
-    async with locks.of(landing.plan.id):
+    if landing.attempt.state is AttemptState.LANDING:
         tip = await tip_of(landing.world, landing.repository, landing.plan)
-        since = need(landing.task.first_base_sha, "a first base")
-        # The search is on the very snapshot that the compare-and-swap will guard.
-        already = await landing.repository.landed(tip, since=since, task_id=landing.task.id)
-        if already is not None:
-            await _record_landed(landing, already)
-            return
-        attempt: Attempt | None = landing.attempt
-        if landing.attempt.state is AttemptState.CHECKING:
-            attempt = await _check(landing, tip, interrupt)
-        if attempt is not None:
-            # Still under the lock: nothing of this process moved the branch since the candidate was built.
-            await _swap(replace(landing, attempt=attempt), tip)
+        if not await _was_landed(landing, tip):
+            await _swap(landing, tip)
+        return
+    with lines.place(landing.plan.id, landing.task.id) as place:
+        landing = replace(landing, place=place)
+        while not await _judged_in_line(landing, place, interrupt):
+            pass
+
+
+async def _judged_in_line(landing: Landing, place: Place, interrupt: asyncio.Event) -> bool:
+    """Judge the candidate on what will be the branch, and land it or not; False when it has to be built anew."""
+    ahead = await place.turn(landing.plan.policy.parallel_gates, interrupt)
+    tip = await tip_of(landing.world, landing.repository, landing.plan)
+    ground = ahead or tip
+    place.stand_on(ground, is_tip=ahead is None)
+    if await _was_landed(landing, tip):
+        return True
+    async with place.stopping(interrupt) as stop:
+        try:
+            attempt = await _check(landing, ground, stop)
+        except Outdated:
+            return False
+        except Interrupted:
+            # Not by a person, but because the verdict would have been about a tree that cannot land any more.
+            if stop.is_set() and not interrupt.is_set():
+                return False
+            raise
+    if attempt is not None:
+        await _swap(replace(landing, attempt=attempt), ground)
+    return True
+
+
+async def _was_landed(landing: Landing, tip: str) -> bool:
+    """Find out whether an earlier leg landed it, on the very snapshot that the compare-and-swap will guard."""
+    since = need(landing.task.first_base_sha, "a first base")
+    already = await landing.repository.landed(tip, since=since, task_id=landing.task.id)
+    if already is not None:
+        await _record_landed(landing, already)
+    return already is not None
 
 
 async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attempt | None:
@@ -89,6 +107,8 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             at=at,
         )
     except MergeConflict as conflict:
+        await landing.place.first(lands=False)
+        landing.place.leave()
         told = f"It changes the same places as work that landed meanwhile: {', '.join(conflict.paths)}"
         seen = await told_of_conflict(landing.world, landing.repository, landing.plan, attempt, tip, conflict)
         await _reject(landing, Failure.CONFLICT, told, evidence=seen)
@@ -98,6 +118,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         way = "Nobody else has what is behind it: put the file itself there. One that is meant belongs into the scope."
         await _reject(landing, Failure.GATE, told, evidence=f"{told}\n{way}")
         return None
+    landing.place.build(candidate.sha, lands=not candidate.empty)
     pinning = await pin(landing.repository, landing.project, landing.plan, landing.task, candidate)
     facts = pinning.facts
     judged: dict[str, Any] = {
@@ -134,6 +155,9 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         case VerdictStatus.FAILED if pinning.pinned is not None:
             await _reject(landing, Failure.GATE, _first_line(verdict), evidence=evidence(verdict), **judged)
         case VerdictStatus.FAILED:
+            await landing.place.first(lands=False)
+            # Whether it would pass alone concerns nobody behind it.
+            landing.place.leave()
             ask = _asked(landing, candidate, facts)
             alone, seen = await told_of_red(landing.world, landing.repository, ask, verdict, interrupt)
             failure = Failure.TOGETHER if alone else Failure.GATE
@@ -147,6 +171,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             facts = replace(facts, red_proof=await _failed_before(landing, candidate, interrupt))
             judged["gate_files"] = facts
             if review := await covered(landing, candidate, facts, judged):
+                await landing.place.first(lands=True)
                 return await _approve(landing, candidate, record_id, facts, review.review_id)
     return None
 
@@ -247,6 +272,7 @@ async def _swap(landing: Landing, tip: str) -> None:
     if tip == attempt.candidate_parent:
         swapped = await landing.repository.advance(landing.plan.branch, new=new, old=tip)
         if swapped:
+            landing.place.landed(new)
             await _record_landed(landing, new)
             return
 
@@ -298,6 +324,8 @@ async def _nothing_to_land(
         await _reject(landing, Failure.NO_CHANGE, told, evidence=told)
         return
 
+    await landing.place.first(lands=False)
+
     def proven(tx: Tx) -> None:
         moved = move_attempt(
             tx,
@@ -326,6 +354,8 @@ async def _reject(
     counts: bool = True,
     **judged: Any,
 ) -> None:
+    await landing.place.first(lands=False)
+
     def reject(tx: Tx) -> None:
         fail_attempt(
             tx,

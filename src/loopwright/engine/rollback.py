@@ -31,7 +31,7 @@ from loopwright.core.verdicts import evidence
 from loopwright.engine import commands
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Judging, judge
-from loopwright.engine.land import LandingLocks
+from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.moves import move_run
 from loopwright.engine.reopening import Asked, check, chosen, load, reopen
 from loopwright.engine.world import World
@@ -44,10 +44,10 @@ _REPEATS = 3
 _TOLD = 2_000
 
 
-async def carry_out(world: World, locks: LandingLocks, command: Command) -> Command:
+async def carry_out(world: World, lines: LandingLines, command: Command) -> Command:
     """Carry a decision out, or answer why not; returns it unanswered when someone else answers it."""
     try:
-        return await Decision(world, locks, command).run()
+        return await Decision(world, lines, command).run()
     except (UserError, IllegalTransition) as no:
         why = no
     except (StaleVersion, FenceLost, LeaseLost) as lost:
@@ -67,9 +67,9 @@ async def carry_out(world: World, locks: LandingLocks, command: Command) -> Comm
 class Decision:
     """One `rollback` or `reject` on its way."""
 
-    def __init__(self, world: World, locks: LandingLocks, command: Command) -> None:
+    def __init__(self, world: World, lines: LandingLines, command: Command) -> None:
         self._world = world
-        self._locks = locks
+        self._lines = lines
         self._command = command
 
     async def run(self) -> Command:
@@ -77,12 +77,15 @@ class Decision:
         asked = await self._world.store.read(lambda tx: load(tx, self._command))
         repository = self._world.repository(asked.project)
         told = await self._objections(repository, asked)
-        async with self._locks.of(asked.plan.id):
+        with self._lines.place(asked.plan.id, self._command.id) as place:
+            # Alone: nobody is judged on top of it before it is done.
+            await place.turn(1, asyncio.Event())
             troubles = 0
             while True:
                 # What fails before this is known is not answered: the branch may have seen it already.
                 asked = await self._world.store.read(self._mine)
                 steps, tip = await self._look(repository, asked)
+                place.stand_on(tip, is_tip=True)
                 done = next((step for step in steps if step.command == self._command.id), None)
                 if done is not None:
                     return await self._over(told, commit=done.sha, taken_out=done.takes_out)

@@ -26,7 +26,7 @@ from loopwright.engine.attempt import AttemptLeg
 from loopwright.engine.feed import Outbox
 from loopwright.engine.finish import FinishLeg
 from loopwright.engine.health import BEAT, beat
-from loopwright.engine.land import LandingLocks
+from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.leases import Lease
 from loopwright.engine.moves import fail_attempt, need
 from loopwright.engine.reconcile import drop_old_quarantine, reconcile, tidy_leftovers
@@ -107,7 +107,7 @@ class WorkerLoop:
         )
         self._world = replace(world, may_act=self.lease.valid)
         self._interrupts = Interrupts()
-        self._locks = LandingLocks()
+        self._lines = LandingLines()
         self._slots = AgentSlots(me.slots)
         self._legs: set[str] = set()
         self._files = files
@@ -245,7 +245,7 @@ class WorkerLoop:
                 return
             if not known.cancelled() and (trouble := known.exception()) is not None:
                 log.warning("decision cut short", extra={"command": command.id, "why": str(trouble)})
-        task = asyncio.create_task(carry_out(self._world, self._locks, command))
+        task = asyncio.create_task(carry_out(self._world, self._lines, command))
         going = {key: one for key, one in self._deciding.items() if not one[1].done()}
         self._deciding = {**going, command.id: (now, task)}
 
@@ -312,7 +312,7 @@ class WorkerLoop:
             runner = FinishLeg(self._world, leg, interrupts=self._interrupts)
         else:
             runner = AttemptLeg(
-                self._world, leg, interrupts=self._interrupts, locks=self._locks, slots=self._slots
+                self._world, leg, interrupts=self._interrupts, lines=self._lines, slots=self._slots
             )
         try:
             await runner.run()

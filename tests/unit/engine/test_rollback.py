@@ -8,7 +8,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Command, CommandState, Leg, Task
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.commands import refusal
-from loopwright.engine.land import LandingLocks
+from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.rollback import carry_out
 
 CHAIN = (planned("a"), planned("b", "a"), planned("c", "b"), planned("free"))
@@ -174,7 +174,7 @@ async def test_nothing_starts_in_a_plan_while_a_decision_is_on_its_way() -> None
     assert await home.turn() == []
     assert "taken back this very moment" in (await home.command("cancel", home.plan().id)).result
     home.repository.broken = None
-    done = await carry_out(home.world, LandingLocks(), command)
+    done = await carry_out(home.world, LandingLines(), command)
     assert done.state is CommandState.APPLIED
     assert home.task("b").attempt_id in [leg.subject for leg in await home.turn()]
 
@@ -197,10 +197,10 @@ async def test_a_rollback_that_was_cut_short_after_the_branch_moved_only_writes_
     home.repository.advance = real  # type: ignore[method-assign]
     lines = len(home.repository.line)
     [command] = home.all(Command)
-    done = await carry_out(home.world, LandingLocks(), command)
+    done = await carry_out(home.world, LandingLines(), command)
     assert done.state is CommandState.APPLIED
     assert len(home.repository.line) == lines
     assert home.task("free").status is TaskState.QUEUED
-    again = await carry_out(home.world, LandingLocks(), command)
+    again = await carry_out(home.world, LandingLines(), command)
     assert again == command
     assert len(home.events("plan_rolled_back")) == 1

@@ -1,0 +1,92 @@
+"""Many attempts that wait to land: how long it takes, counted in gates one after the other."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.simulation import machines
+from tests.simulation.agents import Act
+from tests.simulation.scenario import Scenario
+from tests.simulation.universe import Universe
+
+from loopwright.core.failures import Failure
+from loopwright.core.model import Attempt, Plan, Role, Run, Task
+from loopwright.core.policy import Policy
+from loopwright.core.states import AttemptState, PlanState, RunState
+from loopwright.engine.submit import Submission
+from loopwright.testing.virtual_loop import VirtualLoop
+
+TASKS = 12
+RED = "p0t5"
+GATE_S = 100.0
+ONE_BY_ONE = 13
+"""Eleven that are good, the red one, and its second attempt."""
+
+
+class Queue(Universe):
+    """Twelve tasks whose agents are all done at once; the first attempt at one of them is bad."""
+
+    def submission(self, n: int, tasks: int, *, edit: int = 0) -> Submission:
+        asked = super().submission(n, tasks, edit=edit)
+        free = tuple(replace(task, depends_on=(), scope=(), priority=50) for task in asked.work.tasks)
+        return replace(asked, work=replace(asked.work, tasks=free))
+
+    def _policy(self, chance: Any) -> Policy:
+        return Policy(agent="sim", parallel=TASKS, parallel_gates=self.at_once, permission_mode="edit")
+
+    at_once = 1
+
+
+def waited(at_once: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Queue, float]:
+    """Let all of them land, and return how many gates' time it took from the first that was done."""
+    bad: list[str] = []
+
+    def act(
+        _trouble: Any, _services: Any, *, run_id: str, agent: str, task: Task, now: Callable[[], Any]
+    ) -> Act:
+        is_bad = task.key == RED and not bad
+        bad.extend([run_id] if is_bad else [])
+        said = {"event": "result", "ok": True, "summary": "bad" if is_bad else "good"}
+        return Act(seconds=1.0, last_words=said)
+
+    monkeypatch.setattr(machines, "draw_act", act)
+    monkeypatch.setattr(machines.Machine, "_gate", lambda _self, _kept: GATE_S)
+    loop = VirtualLoop()
+    scenario = Scenario(
+        seed=1, tasks=TASKS, loops=1, workers=1, hosts=1, slots=TASKS, exclusive=True, faults=frozenset()
+    )
+    queue = Queue(scenario, loop)
+    queue.at_once = at_once
+    try:
+        loop.run_until_complete(queue.play())
+    finally:
+        loop.set_exception_handler(lambda _loop, _context: None)
+        loop.run_until_complete(queue.leave())
+        loop.close()
+    runs = [run for run in queue.database.all(Run).values() if run.ended_at is not None]
+    done = min(run.ended_at for run in runs if run.role is Role.IMPLEMENTER)
+    landed = max(one.ended_at for one in queue.database.all(Attempt).values() if one.ended_at is not None)
+    return queue, (landed - done).total_seconds() / GATE_S
+
+
+@pytest.mark.capability("C073")
+def test_twelve_that_wait_with_a_red_one_among_them_take_fewer_gates_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    took = {}
+    for at_once in (1, 2, 4):
+        queue, took[at_once] = waited(at_once, monkeypatch)
+        [plan] = queue.database.all(Plan).values()
+        assert plan.status is PlanState.VERIFIED
+        attempts = list(queue.database.all(Attempt).values())
+        assert sum(one.state is AttemptState.LANDED for one in attempts) == TASKS
+        rejected = [one.failure for one in attempts if one.state is AttemptState.REJECTED]
+        assert rejected == [Failure.GATE], "the red one, once, and nobody else for it"
+        runs = [run for run in queue.database.all(Run).values() if run.role is Role.GATE]
+        judged = [run for run in runs if run.state is RunState.COMPLETE]
+        # In vain: at most those that were judged on top of the red one, once.
+        assert len(judged) <= ONE_BY_ONE + at_once - 1
+    assert ONE_BY_ONE <= took[1] < ONE_BY_ONE + 1
+    assert took[2] < 8
+    assert took[4] < 5
