@@ -30,10 +30,8 @@ class Queue(Universe):
     def submission(self, n: int, tasks: int, *, edit: int = 0) -> Submission:
         asked = super().submission(n, tasks, edit=edit)
         free = tuple(replace(task, depends_on=(), scope=(), priority=50) for task in asked.work.tasks)
-        return replace(asked, work=replace(asked.work, tasks=free))
-
-    def _policy(self, chance: Any) -> Policy:
-        return Policy(agent="sim", parallel=TASKS, parallel_gates=self.at_once, permission_mode="edit")
+        policy = Policy(agent="sim", parallel=TASKS, parallel_gates=self.at_once, permission_mode="edit")
+        return replace(asked, work=replace(asked.work, tasks=free), policy=policy)
 
     at_once = 1
 
