@@ -32,6 +32,7 @@ from loopwright.ports import (
     RunSpec,
     Sighting,
     Snapshot,
+    Standing,
     Tripwire,
 )
 
@@ -100,6 +101,10 @@ class InstantRepository:
     async def tip(self, _branch: str) -> str:
         """Return where it is."""
         return self._tip
+
+    async def standing(self, _branch: str) -> Standing:
+        """Return where it is: nobody else moves it."""
+        return Standing(tip=self._tip)
 
     async def make_workspace(self, *_where: Any, **_how: Any) -> bool:
         """Make nothing."""

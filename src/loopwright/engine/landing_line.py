@@ -7,8 +7,9 @@ If it does not, those behind it are built and judged anew without it. What lands
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 
+from loopwright.engine.calling_off import call_off
 from loopwright.engine.checks import Interrupted
 
 
@@ -39,10 +40,7 @@ class Line:
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for one in waits:
-                one.cancel()
-                with suppress(asyncio.CancelledError):
-                    await one
+            await call_off(*waits)
 
 
 class Place:
@@ -139,9 +137,7 @@ class Place:
         try:
             yield stop
         finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+            await call_off(watching)
 
 
 class LandingLines:

@@ -13,6 +13,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.homes import HomeView
 from loopwright.core.overspent import Over
 from loopwright.core.policy import Limits
+from loopwright.engine.calling_off import call_off
 from loopwright.engine.spending import SpendingWatch
 from loopwright.ports import (
     Agent,
@@ -230,10 +231,7 @@ async def _until_end(
         await listening
         return await keepers.wait(directory), why
     finally:
-        for pending in (listening, *stopping):
-            pending.cancel()
-            with suppress(asyncio.CancelledError):
-                await pending
+        await call_off(listening, *stopping)
 
 
 class Progress:

@@ -3,9 +3,10 @@
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+from loopwright.engine.calling_off import call_off
 
 
 @dataclass(slots=True, eq=False)
@@ -90,9 +91,7 @@ class AgentSlots:
             self._withdraw(waiting)
             raise
         finally:
-            stopping.cancel()
-            with suppress(asyncio.CancelledError):
-                await stopping
+            await call_off(stopping)
 
     def give_back(self, plan_id: str) -> None:
         """Let the next one run."""
