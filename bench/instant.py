@@ -33,6 +33,7 @@ from loopwright.ports import (
     Sighting,
     Snapshot,
     Standing,
+    Step,
     Tripwire,
 )
 
@@ -105,6 +106,10 @@ class InstantRepository:
     async def standing(self, _branch: str) -> Standing:
         """Return where it is: nobody else moves it."""
         return Standing(tip=self._tip)
+
+    async def steps(self, _tip: str, **_since: str) -> tuple[Step, ...]:
+        """Return nothing: there are no commits."""
+        return ()
 
     async def make_workspace(self, *_where: Any, **_how: Any) -> bool:
         """Make nothing."""

@@ -32,10 +32,15 @@ class Seen:
         return self.record.attempts(self.key)[0]
 
     @property
+    def verdicts(self) -> list[Document]:
+        """What gates found; one that was broken off because what was ahead in line did not land found nothing."""
+        found = [gate["verdict"] for gate in self.record.runs(self.key, "gate")]
+        return [one for one in found if one is not None and one["status"] != "inconclusive"]
+
+    @property
     def bad(self) -> str:
         """What spoke against the work when it was judged first."""
-        gates = self.record.runs(self.key, "gate")
-        checks = gates[0]["verdict"]["checks"] if gates else []
+        checks = self.verdicts[0]["checks"] if self.verdicts else []
         return "; ".join(check["name"] for check in checks if check["status"] in ("failed", "error"))
 
     @property
@@ -59,8 +64,7 @@ class Mechanism:
 
 def _pinned(seen: Seen) -> bool:
     facts = seen.first["gate_files"]
-    gates = seen.record.runs(seen.key, "gate")
-    return bool(facts["pinned_tree"]) and [gate["verdict"]["status"] for gate in gates] == ["failed"]
+    return bool(facts["pinned_tree"]) and {one["status"] for one in seen.verdicts} == {"failed"}
 
 
 def _asserts(seen: Seen) -> bool:

@@ -37,7 +37,12 @@ def carry_out(stage: Stage, place: Path, bwrap: str | None = None) -> Said:
         shop.play(_placed(shop, {key: one.attempts for key, one in stage.behaviours.items()}))
         tasks = [task(key, *one.checks, **one.more) for key, one in stage.behaviours.items()]
         gates = [{"name": f"gate {n}", "run": run} for n, run in enumerate(stage.gates, 1)]
-        plan = shop.plan("liars", _placed(shop, tasks), gates=gates, settings=dict(stage.settings))
+        plan = shop.plan(
+            "liars",
+            _placed(shop, tasks),
+            gates=gates,
+            settings={"landing": {"parallel_gates": 1}, **stage.settings},
+        )
         before = fingerprint(shop.repository)
         said = shop("run", str(plan), timeout=300)
         eventually(lambda: not shop.processes(), timeout=20, every=0.2)

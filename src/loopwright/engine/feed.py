@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from loopwright.core.documents import document
 from loopwright.core.errors import LoopwrightError, StoreUnavailable
@@ -18,7 +19,8 @@ from loopwright.ports import StateFiles, Tx
 
 log = logging.getLogger(__name__)
 
-_CURSOR = "state-files"
+_ENDS: Final = ("plan_verified", "plan_failed")
+_CURSOR: Final = "state-files"
 _PAGE = 500
 
 
@@ -76,8 +78,7 @@ class Outbox:
             self._files.append_events(where, events)
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
-            runs = _distinct(event.run for event in events)
-            for run in await self._world.store.read(lambda tx: tx.find(Run, id=runs)) if runs else ():
+            for run in await self._world.store.read(lambda tx: _runs(tx, events)):
                 self._files.put(where, "runs", run.id, document(run))
         except StoreUnavailable:
             raise
@@ -142,6 +143,14 @@ def _move(tx: Tx, *, done: int | None, last: int, owed: Mapping[str, int]) -> No
         tx.insert(Cursor(id=_CURSOR, n=last))
     else:
         tx.update(Cursor, _CURSOR, expect={"n": done}, n=last)
+
+
+def _runs(tx: Tx, events: list[RecordedEvent]) -> list[Run]:
+    """Return the runs that events are about; with the end of a plan also the one that it ended with."""
+    ended = _distinct(event.plan for event in events if event.type in _ENDS)
+    plans = tx.find(Plan, id=ended) if ended else []
+    ids = _distinct([*(event.run for event in events), *(plan.verify_run_id for plan in plans)])
+    return tx.find(Run, id=ids) if ids else []
 
 
 def _distinct(ids: Iterable[str | None]) -> list[str]:

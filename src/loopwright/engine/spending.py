@@ -10,7 +10,7 @@ from loopwright.core.events import happened
 from loopwright.core.model import AGENT_ROLES, Attempt, Plan, Project, Run, Task, Usage
 from loopwright.core.overspent import Over, nobody_knows
 from loopwright.core.prices import estimate
-from loopwright.core.states import ENDED_RUN, AttemptState, RunState, TaskState
+from loopwright.core.states import AttemptState, RunState, TaskState
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.world import World
 from loopwright.ports import AgentEvent, Tx
@@ -31,8 +31,8 @@ def caps(
 ) -> budget.Caps:
     """Return the caps that a run is under, `own` being what it has cost itself.
 
-    What other agents have cost so far counts. With `reserve`, what each of them may cost at most is kept free for it;
-    where that is not limited, what a run of its plan has cost on average.
+    What other agents have cost so far counts. With `reserve`, what each of them may cost at most is kept free for it,
+    if that is limited.
     """
     policy = plan.policy
     if not budget.has_caps(policy):
@@ -46,7 +46,9 @@ def caps(
         theirs = need(tx.get(Plan, other.plan_id), "the plan")
         if other.id == run.id or theirs.project_id != plan.project_id:
             continue
-        held = max(_kept_free(tx, theirs, other) if reserve else 0, world.ledger.so_far(other.id))
+        so_far = world.ledger.so_far(other.id)
+        limited = theirs.policy.max_run_cost_micros is not None
+        held = max((other.max_cost_micros or 0) if reserve and limited else 0, so_far)
         counted = reserved if reserve else spent
         counted["max_cost_per_day"] += held
         counted["max_cost_per_project"] += held
@@ -54,13 +56,6 @@ def caps(
         counted["max_cost"] += held if theirs.id == plan.id else 0
     estimated = estimated or tx.count(Run, plan_id=plan.id, cost_estimated=True) > 0
     return budget.caps(policy, spent, reserved, estimated=estimated, now=tx.now())
-
-
-def _kept_free(tx: Tx, plan: Plan, run: Run) -> int:
-    if plan.policy.max_run_cost_micros is not None:
-        return run.max_cost_micros or 0
-    ended = tx.count(Run, plan_id=plan.id, role=AGENT_ROLES, state=tuple(ENDED_RUN))
-    return plan.spent_micros // max(ended, 1)
 
 
 def spent_before(tx: Tx, plan: Plan) -> Counter[str]:

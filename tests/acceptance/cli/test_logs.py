@@ -105,7 +105,7 @@ def test_following_a_plan_waits_for_its_verification(live: Live) -> None:
     follower = live.start("logs", live.newest_plan(), "-f")
     live.release()
     assert follower.end() == 0
-    assert "── verify" in follower.out
+    assert "── evaluation" in follower.out, "it becomes the verification, because it passes"
 
 
 def test_what_an_agent_prints_cannot_steer_the_terminal(sandbox: Sandbox) -> None:

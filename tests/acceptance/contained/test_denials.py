@@ -114,7 +114,7 @@ def test_gate_all_that_is_refused_something_pauses_the_plan_and_is_asked_again(
     assert said.code != 0
     assert (shop.row(Plan).status, shop.row(Loop).state) == (PlanState.RUNNING, LoopState.PAUSED)
     assert f"the sandbox kept it from writing {machine}/made" in " ".join(said.out.split())
-    (run,) = shop.rows(Run, role=Role.VERIFY)
+    (run,) = shop.rows(Run, role=Role.EVALUATION)
     assert run.failure is Failure.ENVIRONMENT
     shop.program.env["LOOPWRIGHT_SANDBOX__WRITE"] = str(machine)
     again = shop("resume", timeout=100)

@@ -171,15 +171,3 @@ async def test_what_was_stopped_over_an_estimate_was_over_although_it_cost_less_
 )
 def test_a_cost_so_far_is_the_agents_own_word_or_an_estimate(data: dict[str, Any], cost: int | None) -> None:
     assert spending.cost_so_far(data, "gpt-5", ()) == cost
-
-
-async def test_without_a_cap_of_a_run_what_one_costs_on_average_is_kept_free() -> None:
-    home, runs = await at_work("abcd", running="ab", max_cost_micros=250)
-    assert allowance(home, runs["c"]) == 250, "nobody knows yet what a run costs"
-    end(home, runs["a"], 100)
-    assert allowance(home, runs["c"]) == 50, "100 are spent, and 100 are kept for the one that runs"
-    start(home, runs["c"])
-    assert allowance(home, runs["d"]) == 0, "it waits for what the two of them leave"
-    assert not held_back(home, runs["d"])
-    end(home, runs["b"], 20)
-    assert allowance(home, runs["d"]) == 70, "120 are spent, and 60 are kept for the one that runs"
