@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -50,7 +51,9 @@ def accept(
     json
         Print the answer as JSON.
     """
-    keys = [key for word in tasks for key in word.split(",") if key]
+    keys = [key for word in tasks for key in re.split(r"[,\s]+", word) if key]
+    if tasks and not keys:
+        raise UserError("--tasks names no task", hint="name some, or leave --tasks out for the whole plan")
     return asyncio.run(_accept(plan, keys, finish, as_json=json))
 
 

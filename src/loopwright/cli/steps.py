@@ -38,6 +38,12 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
     """Return what to do about a plan; `worked` says whether somebody works on it now."""
     plan = short_id(view.id)
     if view.status == "VERIFIED":
+        whole = [one for one in view.finishes if not one.tasks]
+        if any(one.state == "FINISHED" for one in whole):
+            return []  # it is where it was to go
+        if whole and whole[-1].state == "REFUSED":
+            why = f"its end was refused: {whole[-1].detail.partition(chr(10))[0]}"
+            return [Step(command=f"loopwright accept {plan} --finish {whole[-1].how}", why=why)]
         return [Step(command=f"git merge --ff-only {view.branch}", why="take the result over")]
     steps = [
         Step(

@@ -105,7 +105,9 @@ class FinishLeg:
         exempt: tuple[str, ...],
         interrupt: asyncio.Event,
     ) -> None:
-        again = f"`loopwright accept {short_id(plan.id)}` tries again"
+        chosen = f" --tasks {','.join(task.key for task in tasks)}" if finish.tasks else ""
+        named = f" --finish {finish.how}" if finish.how != plan.policy.finish else ""
+        again = f"`loopwright accept {short_id(plan.id)}{chosen}{named}` tries again"
         try:
             repository = self._world.repository(project)
             work = _Work(

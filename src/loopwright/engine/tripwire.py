@@ -142,5 +142,13 @@ def undoing(before: Tripwire, after: Tripwire, *, checkout: str, patch: Path | N
             else f"{git} update-ref {ref} {old} {new or '0' * len(old)}"
         )
     if patch is not None:
-        steps.append(f"{git} apply --reverse {shlex.quote(str(patch))}")
+        paths = before.status.keys() | after.status.keys()
+        changed = sorted(one for one in paths if before.status.get(one) != after.status.get(one))
+        # What they had changed themselves by then is in the patch as well: put back by a command, it would be lost.
+        theirs = [one for one in changed if one in before.status]
+        kept = shlex.quote(str(patch))
+        if len(theirs) < len(changed):
+            spared = "".join(f" --exclude={shlex.quote(one)}" for one in theirs)
+            steps.append(f"{git} apply --reverse{spared} {kept}")
+        steps += [f"# by hand, because it had changes of yours before: {one} (see {kept})" for one in theirs]
     return tuple(steps)
