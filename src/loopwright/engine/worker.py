@@ -218,9 +218,10 @@ class WorkerLoop:
                 for leg in restarted:
                     await world.engine.start(leg)
             if reconciled:
-                # A leg that was started but has not begun yet will take its agent up as well.
+                # A leg that has not begun yet, or whose start was lost and is made up for, takes its agent up as well.
                 flying = {leg_id.rpartition("/")[0] for leg_id in await world.engine.in_flight()}
-                self._slots.expect_only({*self._interrupts.subjects(), *flying})
+                begun = {*self._interrupts.subjects(), *(leg.subject for leg in restarted)}
+                self._slots.expect_only(begun | flying)
                 self._reconcile_at = self._clock.monotonic() + TICK_S
                 self._tidy()
             if self._clock.monotonic() >= self._beat_at:
