@@ -7,7 +7,7 @@ from loopwright.core.errors import CannotRun, GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task
 from loopwright.core.states import AttemptState, RunState
-from loopwright.engine.checks import end_all
+from loopwright.engine.checks import break_off, end_all
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.reviewing import remove_tree
@@ -98,6 +98,8 @@ async def _end(world: World, run: Run) -> None:
 
 async def _mark(world: World, plan: Plan, attempt: Attempt, tip: str | None) -> None:
     def cleaned(tx: Tx) -> None:
+        # A gate that a killed worker had begun is asked for no more where another tree's verdict was known already.
+        break_off(tx, attempt)
         row = tx.update(Attempt, attempt.id, cleaned_at=tx.now(), tip_sha=tip)
         tx.append(happened("attempt_cleaned", MACHINE, plan=plan, attempt=row, tip=tip))
 
@@ -106,6 +108,7 @@ async def _mark(world: World, plan: Plan, attempt: Attempt, tip: str | None) -> 
 
 async def _quarantine(world: World, plan: Plan, attempt: Attempt, why: str) -> None:
     def quarantined(tx: Tx) -> None:
+        break_off(tx, attempt)
         row = tx.update(Attempt, attempt.id, cleaned_at=tx.now())
         tx.append(
             happened(
