@@ -12,6 +12,7 @@ from tests.simulation.universe import MORE_PROMISES
 from loopwright.adapters import registry
 from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.adapters.sources.reading import read
 from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.cli.exits import ExitCode
 from loopwright.core.failures import Failure
@@ -165,7 +166,7 @@ def test_the_readme_lists_exactly_the_exit_codes_that_exist() -> None:
 def test_a_plan_shown_in_the_documentation_is_a_good_plan(path: Path, tmp_path: Path) -> None:
     for example in YAML_BLOCK.findall(path.read_text(encoding="utf-8")):
         (tmp_path / "plan.yaml").write_text(example, encoding="utf-8")
-        assert YamlSource().read(tmp_path / "plan.yaml").tasks
+        assert read(YamlSource(), tmp_path / "plan.yaml").tasks
 
 
 @pytest.mark.parametrize("path", PAGES, ids=page_name)

@@ -52,6 +52,11 @@ def source(kind: str) -> Source:
     return cast("Source", _make("source", SOURCES, kind))
 
 
+def sources() -> tuple[Source, ...]:
+    """Return one of each kind of work source, those of other packages included."""
+    return tuple(source(kind) for kind in known_sources())
+
+
 def gate(kind: str) -> Gate:
     """Return the gate of this kind."""
     return cast("Gate", _make("gate", GATES, kind))

@@ -5,23 +5,16 @@ from pathlib import Path
 
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
+from loopwright.adapters.sources.reading import read, recognise
 from loopwright.cli.context import Place, project_text
 from loopwright.config.layers import PROJECT_FILE
-from loopwright.core.errors import BadPlan
 from loopwright.ports import PlannedWork
 
-_KINDS = {".yaml": "yaml", ".yml": "yaml", ".json": "yaml"}
 
-
-def read_plan(path: Path) -> tuple[str, PlannedWork]:
-    """Return the kind of a plan file and what it holds, or raise `BadPlan`."""
-    if not path.exists():
-        raise BadPlan(str(path), ("there is no such file",))
-    kind = _KINDS.get(path.suffix.lower())
-    if kind is None:
-        ending = path.suffix or "a file without an ending"
-        raise BadPlan(str(path), (f"{ending} is not a plan: use .yaml or .json",))
-    return kind, registry.source(kind).read(path)
+def read_plan(path: Path, kind: str | None = None) -> tuple[str, PlannedWork]:
+    """Return the kind of a source and what it asks for, or raise `BadPlan`."""
+    source = registry.source(kind) if kind else recognise(path, registry.sources())
+    return source.kind, read(source, path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

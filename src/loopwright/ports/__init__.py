@@ -36,7 +36,18 @@ from loopwright.ports.git import (
 from loopwright.ports.home import Membership, StateFiles
 from loopwright.ports.processes import Exit, Keepers, OutputLine, RunSpec, Sighting
 from loopwright.ports.sandbox import NoSandbox, Reach, Sandbox
-from loopwright.ports.sources import PlannedTask, PlannedWork, Source
+from loopwright.ports.sources import (
+    Discovered,
+    Files,
+    FixTask,
+    ItemProgress,
+    Mark,
+    PlannedTask,
+    PlannedWork,
+    Progress,
+    Source,
+    WritingSource,
+)
 from loopwright.ports.store import Store, Tx
 
 __all__ = [
@@ -50,6 +61,7 @@ __all__ = [
     "Built",
     "Candidate",
     "Clock",
+    "Discovered",
     "Disk",
     "EndlessDisk",
     "Ends",
@@ -59,20 +71,25 @@ __all__ = [
     "Exit",
     "Failpoint",
     "FileChange",
+    "Files",
+    "FixTask",
     "Folded",
     "Forge",
     "Gate",
     "GateRequest",
     "Ids",
     "Invocation",
+    "ItemProgress",
     "Keepers",
     "Landed",
+    "Mark",
     "Membership",
     "NoSandbox",
     "OutputLine",
     "Pick",
     "PlannedTask",
     "PlannedWork",
+    "Progress",
     "QuotaWindow",
     "Reach",
     "Repository",
@@ -93,5 +110,6 @@ __all__ = [
     "Tripwire",
     "Tx",
     "Wanted",
+    "WritingSource",
     "no_failpoint",
 ]

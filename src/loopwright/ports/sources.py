@@ -1,11 +1,25 @@
-"""Where work comes from."""
+"""Where work comes from, and how its status gets back there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
 from loopwright.core.policy import GateCommand
+
+
+class Mark(StrEnum):
+    """How an item is marked in its source. Each format has its own words for these."""
+
+    OPEN = "open"
+    RUNNING = "running"
+    DONE = "done"
+    BLOCKED = "blocked"
+    """It does not go on without a person; the reason stands beside it."""
+    SKIPPED = "skipped"
+    """Nobody wants it done any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +37,19 @@ class PlannedTask:
     max_attempts: int | None = None
     agent: str | None = None
     model: str | None = None
+    phase: str = ""
+    """The group that the source puts it in."""
+    type: str = ""
+    """What kind of work the source says it is, in the source's own word (code, ui, docs, qa, ...)."""
+    complexity: str | None = None
+    """high, medium or low, where a person said so."""
+    mark: Mark = Mark.OPEN
+    reason: str = ""
+    """Why it is blocked."""
+    commit: str | None = None
+    """Where the source says that it was done."""
+    line: int | None = None
+    """Where in the source it stands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +61,98 @@ class PlannedWork:
     gates: tuple[GateCommand, ...] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     sha256: str
-    """Of the source's bytes."""
+    """Of what is asked for: the bytes, or, where the source carries its own status, its meaning without that."""
     lines: Mapping[str, int] = field(default_factory=dict)
     """Where in the source each setting is written, and who does each task (`tasks.KEY`)."""
+    context: str = ""
+    """What every task's agent is told besides its own text: an overview, a goal, a house style."""
+    notes: tuple[str, ...] = ()
+    """What is odd about the source but no reason to refuse it; told once, before anything runs."""
+
+
+Files = Mapping[str, bytes]
+"""The files that a source is made of; names are relative to its folder, with slashes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemProgress:
+    """How one task stands, for its line in the source."""
+
+    mark: Mark
+    commit: str | None = None
+    """Where it landed."""
+    summary: str = ""
+    """What was done, on one line."""
+    checks: tuple[str, ...] = ()
+    """What proves it: `name: passed`, one for each check."""
+    reason: str = ""
+    attempts: int = 0
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovered:
+    """Work that an agent came upon and did not do."""
+
+    title: str
+    reason: str = ""
+    recommendation: str = ""
+    """`current` to have it done in this plan, `new` for a plan of its own."""
+    by: str = ""
+    """Key of the task in which it was found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixTask:
+    """A task that was added to mend what the complete gate found."""
+
+    key: str
+    title: str
+    issue: str = ""
+    added_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How a plan stands: everything that a source's own format may want to say about it."""
+
+    plan_id: str
+    at: datetime
+    items: Mapping[str, ItemProgress]
+    """By the task's key; what is not named here is left as it is."""
+    fixes: tuple[FixTask, ...] = ()
+    discovered: tuple[Discovered, ...] = ()
+    branch: str = ""
+    agent: str = ""
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    """When every task was settled; only then a summary of the whole is written."""
+    failed: bool = False
+    """Whether the whole has come to an end without its goal."""
 
 
 class Source(Protocol):
-    """Reads work in one format."""
+    """Reads work in one format. Only `files` and `recognises` look at the disk."""
 
     kind: str
 
-    def read(self, path: Path) -> PlannedWork:
-        """Return the work, or raise `BadPlan` with located problems."""
+    def recognises(self, place: Path) -> bool:
+        """Say whether a file or folder is in this format, by its name and little else."""
+
+    def files(self, place: Path) -> Files:
+        """Return what the source is made of, bounded in size, or raise `BadPlan`."""
+
+    def parse(self, files: Files, name: str) -> PlannedWork:
+        """Return the work, or raise `BadPlan` with located problems; `name` is what a person calls the source."""
+
+
+class WritingSource(Source, Protocol):
+    """A source whose format has a place for its status."""
+
+    def written(self, files: Files, progress: Progress) -> Files:
+        """Return the files that change so that they tell the progress, every byte of others' left as it is.
+
+        Done twice it changes nothing more. What is marked done stays so unless the progress says something else about
+        that very item. A file that cannot be read any more raises `BadPlan`, and nothing is written.
+        """

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loopwright.adapters import registry
+from loopwright.adapters.sources.reading import read
 from loopwright.ports import PlannedTask, PlannedWork
 from loopwright.testing.sample import EVIDENCE, demo_plan, demo_script, make_sample_repository
 from loopwright.testing.scripted import ScriptedAgent, write_script
@@ -18,7 +19,7 @@ AGENT = ScriptedAgent()
 def plan(tmp_path: Path) -> PlannedWork:
     path = tmp_path / "plan.yaml"
     path.write_text(demo_plan())
-    return registry.source("yaml").read(path)
+    return read(registry.source("yaml"), path)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from loopwright.adapters.sources import reading
 from loopwright.adapters.sources.plan_format import plan_schema
 from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.core.errors import BadPlan
@@ -52,7 +53,7 @@ tasks:
 def read(folder: Path, text: str | bytes, name: str = "plan.yaml") -> PlannedWork:
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return YamlSource().read(path)
+    return reading.read(YamlSource(), path)
 
 
 def problems(folder: Path, text: str | bytes, name: str = "plan.yaml") -> tuple[str, ...]:
@@ -328,7 +329,7 @@ def test_many_problems_are_cut_off_and_counted(tmp_path: Path) -> None:
 def test_a_missing_file_a_folder_and_a_huge_file_are_refused(tmp_path: Path) -> None:
     def words(path: Path) -> str:
         with pytest.raises(BadPlan) as caught:
-            YamlSource().read(path)
+            reading.read(YamlSource(), path)
         return str(caught.value)
 
     assert "there is no such file" in words(tmp_path / "none.yaml")

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.sources.test_yaml_plan import GOOD
 
+from loopwright.adapters.sources.reading import read
 from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.core.errors import BadPlan
 from loopwright.core.graph import find_cycle
@@ -41,7 +42,7 @@ plans = st.fixed_dictionaries({"title": words, "tasks": st.lists(task, min_size=
 def outcome(path: Path, content: bytes) -> PlannedWork | BadPlan:
     path.write_bytes(content)
     try:
-        return YamlSource().read(path)
+        return read(YamlSource(), path)
     except BadPlan as refused:
         return refused
 

@@ -1,6 +1,5 @@
-"""A plan file on disk: bounded, decoded, parsed by its ending."""
+"""The files of a source on disk: bounded, decoded, parsed by their ending."""
 
-import hashlib
 from pathlib import Path
 from typing import Final
 
@@ -10,18 +9,17 @@ from loopwright.adapters.sources.located_json import read_json
 MAX_BYTES: Final = 5 * 1024 * 1024
 
 
-def read_document(path: Path) -> tuple[Located, str]:
-    """Return what a file contains and the SHA-256 of its bytes, or raise `Unreadable`."""
-    content = _content(path)
-    text = _decode(content)
-    document = read_json(text) if path.suffix.lower() == ".json" else read_yaml(text)
-    return document, hashlib.sha256(content).hexdigest()
+def document(name: str, content: bytes) -> Located:
+    """Return what a file contains, or raise `Unreadable`."""
+    text = decoded(content)
+    return read_json(text) if name.lower().endswith(".json") else read_yaml(text)
 
 
-def _content(path: Path) -> bytes:
+def content(path: Path) -> bytes:
+    """Return the bytes of a file that is not too large, or raise `Unreadable`."""
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+            found = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise Unreadable(None, "there is no such file") from None
     except IsADirectoryError:
@@ -29,12 +27,13 @@ def _content(path: Path) -> bytes:
     except (OSError, ValueError) as broken:
         reason = broken.strerror if isinstance(broken, OSError) and broken.strerror else str(broken)
         raise Unreadable(None, f"the file cannot be read: {reason}") from broken
-    if len(content) > MAX_BYTES:
+    if len(found) > MAX_BYTES:
         raise Unreadable(None, f"the file is larger than {MAX_BYTES // 1024 // 1024} MB")
-    return content
+    return found
 
 
-def _decode(content: bytes) -> str:
+def decoded(content: bytes) -> str:
+    """Return the text of a file, or raise `Unreadable`."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as broken:

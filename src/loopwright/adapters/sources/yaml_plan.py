@@ -1,11 +1,12 @@
 """Plans written in YAML, or in JSON with the same shape."""
 
+import hashlib
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.sources.located import Located, Unreadable
-from loopwright.adapters.sources.plan_file import read_document
+from loopwright.adapters.sources.plan_file import document
 from loopwright.adapters.sources.plan_format import (
     MAX_ATTEMPTS,
     MAX_CRITERION,
@@ -16,6 +17,7 @@ from loopwright.adapters.sources.plan_format import (
     PLAN_KEYS,
     TASK_KEYS,
 )
+from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.config.gates import read_gates
 from loopwright.config.groups import AGENT_NAME
 from loopwright.config.kinds import WrongValue, count, is_inside, text
@@ -24,7 +26,7 @@ from loopwright.config.nearest import did_you_mean, nearest, quoted
 from loopwright.core.errors import BadPlan
 from loopwright.core.graph import find_cycle
 from loopwright.core.policy import GateCommand
-from loopwright.ports import PlannedTask, PlannedWork
+from loopwright.ports import Files, PlannedTask, PlannedWork
 
 MAX_PROBLEMS: Final = 50
 _AGENT: Final = text(what="the name of an agent, such as claude", pattern=AGENT_NAME)
@@ -38,16 +40,23 @@ class YamlSource:
 
     kind = "yaml"
 
-    def read(self, path: Path) -> PlannedWork:
+    def recognises(self, place: Path) -> bool:
+        """Take every file that ends like one; a source with a name of its own is asked before."""
+        return place.suffix.lower() in (".yaml", ".yml", ".json") and place.is_file()
+
+    def files(self, place: Path) -> Files:
+        """Return the one file."""
+        return {place.name: read_file(place)}
+
+    def parse(self, files: Files, name: str) -> PlannedWork:
         """Return the work, or raise `BadPlan` with located problems."""
-        name = path.name if path.is_absolute() else path.as_posix()
+        ((file, content),) = files.items()
         try:
-            document, sha256 = read_document(path)
+            found = document(file, content)
         except Unreadable as broken:
-            place = f"{name}:{broken.line}" if broken.line is not None else name
-            raise BadPlan(name, (f"{place}: {broken.message}",)) from broken
+            raise located_at(name, broken) from broken
         reader = _PlanReader(name)
-        work = reader.plan(document, sha256)
+        work = reader.plan(found, hashlib.sha256(content).hexdigest())
         if reader.problems or work is None:
             raise BadPlan(name, _bounded(reader.problems))
         return work

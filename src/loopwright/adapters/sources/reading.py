@@ -1,0 +1,57 @@
+"""From a path to its work: which kind of source it is, its files, and what they say."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from loopwright.adapters.sources.located import Unreadable
+from loopwright.adapters.sources.plan_file import content
+from loopwright.core.errors import BadPlan, UserError
+from loopwright.ports import PlannedWork, Source
+
+CATCH_ALL = "yaml"
+"""Our own format has no name of its own: it is meant when no other format knows the file."""
+
+
+def folder_of(place: Path) -> Path:
+    """Return the folder that the names of a source's files are relative to."""
+    return place if place.is_dir() else place.parent
+
+
+def read(source: Source, place: Path) -> PlannedWork:
+    """Return what a source asks for, or raise `BadPlan` with located problems."""
+    return source.parse(source.files(place), called(place))
+
+
+def called(place: Path) -> str:
+    """Return what a person calls a source: the path that they wrote, or its name."""
+    return place.name if place.is_absolute() else place.as_posix()
+
+
+def recognise(place: Path, sources: Iterable[Source]) -> Source:
+    """Return the one source that knows this file or folder, or raise with what to do."""
+    name = called(place)
+    if not place.exists():
+        raise BadPlan(name, ("there is no such file",))
+    found = [one for one in sources if one.recognises(place)]
+    found = [one for one in found if one.kind != CATCH_ALL] or found
+    if not found:
+        known = ", ".join(sorted(one.kind for one in sources))
+        raise BadPlan(name, (f"nothing here is a known form of work; `--source` names one of: {known}",))
+    if len(found) > 1:
+        kinds = ", ".join(sorted(one.kind for one in found))
+        raise UserError(f"{name} could be read as: {kinds}", hint="say which with --source KIND")
+    return found[0]
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of one of a source's files, or raise `BadPlan`."""
+    try:
+        return content(path)
+    except Unreadable as broken:
+        raise located_at(called(path), broken) from broken
+
+
+def located_at(name: str, broken: Unreadable) -> BadPlan:
+    """Say which file cannot be read, where, and why."""
+    place = f"{name}:{broken.line}" if broken.line is not None else name
+    return BadPlan(name, (f"{place}: {broken.message}",))
