@@ -98,6 +98,18 @@ async def judge(
     mine = [one for one in known if ask.role not in own or one.run_id == own[ask.role]]
     if mine:
         return mine[0], mine[0].verdict
+    with world.underway.judging(ask.plan.id, ask.tree):
+        return await _run_gate(world, repository, ask, commands, key, interrupt)
+
+
+async def _run_gate(
+    world: World,
+    repository: Repository,
+    ask: Judging,
+    commands: tuple[GateCommand, ...],
+    key: str,
+    interrupt: asyncio.Event,
+) -> tuple[VerdictRecord | None, Verdict]:
     run = await _gate_run(world, ask)
     tree_path = world.paths.tree(run.id)
     request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
@@ -214,9 +226,11 @@ async def _baseline(
     tree = await repository.tree_of(ask.before)
     if tree == ask.tree:
         return None, None
-    found = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=tree))
-    known = (_seen_by(world, ask, record) for record in found)
-    before = next((one for one in known if one is not None), None)
+    before = await _known_baseline(world, ask, tree)
+    if before is None and await world.underway.ended(
+        ask.plan.id, tree, asked_by=ask.tree, interrupt=interrupt
+    ):
+        before = await _known_baseline(world, ask, tree)
     if before is None:
         asked = replace(
             ask,
@@ -232,6 +246,12 @@ async def _baseline(
             return None, verdict
         before = _seen_by(world, ask, record) if record is not None else None
     return before, None
+
+
+async def _known_baseline(world: World, ask: Judging, tree: str) -> Baseline | None:
+    found = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=tree))
+    known = (_seen_by(world, ask, record) for record in found)
+    return next((one for one in known if one is not None), None)
 
 
 def _seen_by(world: World, ask: Judging, record: VerdictRecord) -> Baseline | None:

@@ -11,6 +11,7 @@ from loopwright.core.model import Plan, Project
 from loopwright.core.questions import Asking
 from loopwright.engine.ledger import Ledger
 from loopwright.engine.room import Room
+from loopwright.engine.underway import Underway
 from loopwright.ports import (
     Agent,
     Clock,
@@ -140,6 +141,7 @@ class World:
     forge: Callable[[str], Forge] = _no_forge
     """Returns the repository on a forge that a remote's address means; raises `Refused` with what to do."""
     ledger: Ledger = field(default_factory=Ledger)
+    underway: Underway = field(default_factory=Underway)
     room: Room = field(default_factory=Room)
     """Room on the disk of the home."""
     caches: bool = True
