@@ -23,6 +23,7 @@ from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.membership import LeasedMembership, LockedMembership
 from loopwright.adapters.redaction import redacted
 from loopwright.adapters.sandbox.choosing import Chosen, choose
+from loopwright.adapters.sources.writing import put_files
 from loopwright.adapters.statefiles import ProjectStateFiles
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.adapters.user_folder import Views, user_folder
@@ -35,7 +36,7 @@ from loopwright.engine.feed import Outbox
 from loopwright.engine.room import Room
 from loopwright.engine.worker import WorkerLoop
 from loopwright.engine.world import HomePaths, MakeView, Me, World, the_users_own
-from loopwright.ports import Engine, Failpoint, Forge, Invocation, Membership, no_failpoint
+from loopwright.ports import Engine, Failpoint, Forge, Invocation, Membership, Source, no_failpoint
 
 PIPELINE_VERSION = "1"
 """Raised when legs of an older program must not be carried on by this one."""
@@ -104,6 +105,8 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         network=settings.values.sandbox.network,
         borrowed=lambda project: opened(project).borrowed(),
         forge=partial(forge, settings, env),
+        source=cache(_known_source),
+        put_files=put_files,
         room=Room(
             disk=HomeDisk(home.root),
             min_free=settings.values.disk.min_free,
@@ -113,6 +116,10 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         port_first=settings.values.ports.first,
         port_count=settings.values.ports.size,
     )
+
+
+def _known_source(kind: str) -> Source | None:
+    return registry.source(kind) if kind in registry.known_sources() else None
 
 
 def forge(settings: Settings, env: Mapping[str, str], address: str) -> Forge:

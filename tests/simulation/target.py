@@ -210,8 +210,16 @@ class SimRepository:
         return Snapshot(sha=commit.sha, tree=tree, changed=tuple(changed))
 
     async def candidate(
-        self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
+        self,
+        *,
+        tip: str,
+        attempt_sha: str,
+        subject: str,
+        trailers: Trailers,
+        at: datetime,
+        leave: Sequence[str] = (),
     ) -> Candidate:
+        assert not leave, "no simulated plan has a source that is told on its branch"
         await self._do("candidate")
         target = self._target
         attempt = target.commits[attempt_sha]

@@ -55,17 +55,19 @@ class _Report:
 
 
 @app.command
-def check(file: Path, /, *, json: bool = False) -> int:
+def check(file: Path, /, *, source: str | None = None, json: bool = False) -> int:
     """Read a plan, name every problem with its place, and say what running it would mean.
 
     Parameters
     ----------
     file
-        The plan file, YAML or JSON; `loopwright config schema plan` prints what may stand in it.
+        The file or folder that has the work, in any form that is known.
+    source
+        Which form the work has, where that cannot be seen from its name.
     json
         Print one JSON document.
     """
-    report = _examine(file)
+    report = _examine(file, source)
     refused = _unchecked(report) and not report.settings.values.allow_unverified
     code = ExitCode.USER_ERROR if refused else ExitCode.VERIFIED
     if json:
@@ -83,8 +85,8 @@ def check(file: Path, /, *, json: bool = False) -> int:
     return code
 
 
-def _examine(path: Path) -> _Report:
-    _, work = read_plan(path)
+def _examine(path: Path, kind: str | None) -> _Report:
+    _, work = read_plan(path, kind)
     evaluate(work, str(path))
     place = here()
     text, notes = asyncio.run(_project_text(place, path)) if place else (None, _outside())
@@ -103,7 +105,7 @@ def _examine(path: Path) -> _Report:
         critical_path=graph.critical_path(edges),
         width=widest(edges),
         agents=agents,
-        notes=(*warnings(settings), *notes),
+        notes=(*warnings(settings), *notes, *work.notes),
     )
 
 

@@ -40,7 +40,7 @@ from loopwright.cli.preflight import (
     uncommitted,
     warnings,
 )
-from loopwright.cli.starting import project_settings, read_plan
+from loopwright.cli.starting import project_settings, read_plan, tracked_files
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
 from loopwright.config.settings import settings
@@ -80,6 +80,7 @@ def run(
     parallel: Annotated[int | None, Parameter(alias="-j")] = None,
     max_attempts: int | None = None,
     permission_mode: Annotated[str | None, Parameter(help=_MODES)] = None,
+    source: str | None = None,
     base: str | None = None,
     allow_unverified: Annotated[bool | None, Parameter(negative="--no-allow-unverified")] = None,
     finish: str | None = None,
@@ -93,7 +94,7 @@ def run(
     Parameters
     ----------
     plan
-        The plan file, YAML or JSON; `loopwright config schema plan` prints what may stand in it.
+        The file or folder that has the work, in any form that is known (docs/sources.md).
     agent
         Which agent does the work (default: the setting `agent`, which is claude unless you set it).
     model
@@ -102,6 +103,8 @@ def run(
         How many tasks are worked on at once.
     max_attempts
         How often a task is tried before a person is asked.
+    source
+        Which form the work has, where that cannot be seen from its name.
     base
         Commit or branch to start from (default: what is checked out).
     allow_unverified
@@ -126,11 +129,13 @@ def run(
         "wait_for_limits": False if no_wait else None,
         **costs.given(),
     }
-    return asyncio.run(_run(plan, flags, base=base, new=new, as_json=json))
+    return asyncio.run(_run(plan, flags, kind=source, base=base, new=new, as_json=json))
 
 
-async def _run(path: Path, flags: dict[str, Any], *, base: str | None, new: bool, as_json: bool) -> int:
-    asked = await _prepare(path, flags, base=base, new=new, quiet=as_json)
+async def _run(
+    path: Path, flags: dict[str, Any], *, kind: str | None, base: str | None, new: bool, as_json: bool
+) -> int:
+    asked = await _prepare(path, flags, kind=kind, base=base, new=new, quiet=as_json)
     home = open_home(asked.settings, os.environ)
     log_to(home.root)
     try:
@@ -155,8 +160,10 @@ async def _run(path: Path, flags: dict[str, Any], *, base: str | None, new: bool
         await home.store.close()
 
 
-async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: bool, quiet: bool) -> _Asked:
-    kind, work = read_plan(path)
+async def _prepare(
+    path: Path, flags: dict[str, Any], *, kind: str | None, base: str | None, new: bool, quiet: bool
+) -> _Asked:
+    source, work = read_plan(path, kind)
     evaluate(work, str(path))
     place = needed_place()
     with glance_at(place.root) as repository:
@@ -164,6 +171,7 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
         await check_folder(repository, start, place)
         found = await project_settings(repository, start.sha, place)
         settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
+        books = await tracked_files(repository, start.sha, source, path, place.root)
         await check_finish(settings, repository, start)
     check_plan(settings, work)
     missing = check_agents(settings, work)
@@ -176,17 +184,18 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
     plan_name = relative(path, place.root)
     notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
     if not quiet:
-        _note(*missing, *warnings(settings), *notes)
+        _note(*missing, *warnings(settings), *notes, *work.notes)
     submission = Submission(
         root=place.root,
         subfolder=place.subfolder,
-        source_kind=kind,
+        source_kind=source.kind,
         source_path=os.path.relpath(path.resolve(), place.root),
         work=work,
         base=start,
         policy=settings.policy(),
         gates=settings.gates,
         actor=actor(),
+        books=books,
         new=new,
     )
     return _Asked(place=place, settings=settings, submission=submission, flags=flags, base=base)

@@ -1,20 +1,33 @@
 """What `run` and `plan check` look at in the same way: the plan file, and the project's settings at its base."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
-from loopwright.adapters.sources.reading import read, recognise
+from loopwright.adapters.sources.reading import folder_of, read, recognise
 from loopwright.cli.context import Place, project_text
 from loopwright.config.layers import PROJECT_FILE
-from loopwright.ports import PlannedWork
+from loopwright.engine.books import writes
+from loopwright.ports import PlannedWork, Source
 
 
-def read_plan(path: Path, kind: str | None = None) -> tuple[str, PlannedWork]:
-    """Return the kind of a source and what it asks for, or raise `BadPlan`."""
+def read_plan(path: Path, kind: str | None = None) -> tuple[Source, PlannedWork]:
+    """Return what reads a source, and what the source asks for, or raise `BadPlan`."""
     source = registry.source(kind) if kind else recognise(path, registry.sources())
-    return source.kind, read(source, path)
+    return source, read(source, path)
+
+
+async def tracked_files(
+    repository: GitRepository, sha: str, source: Source, path: Path, root: Path
+) -> tuple[str, ...]:
+    """Return the files of a source that a commit has, relative to the repository; none if its format has no status."""
+    if not writes(source):
+        return ()
+    names = [os.path.relpath(folder_of(path.resolve()) / name, root) for name in source.files(path)]
+    found = await repository.files_at(sha, [name for name in names if not name.startswith("..")])
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

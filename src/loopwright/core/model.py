@@ -127,6 +127,12 @@ class Plan:
     branch: str
     policy: Policy
     gates: tuple[GateCommand, ...] = ()
+    books: tuple[str, ...] = ()
+    """Files of the source, relative to the repository, that the plan's branch tells how the plan stands.
+
+    Empty when the source is told in place, or has no room for it."""
+    context: str = ""
+    """What every agent of the plan is told besides its task."""
     evaluation: Mapping[str, Any] = field(default_factory=dict)
     open_tasks: int = 0
     """Tasks that are not settled: kept as a count so that no pass has to look at all of them."""
@@ -247,6 +253,8 @@ class Attempt:
     candidate_parent: str | None = None
     candidate_sha: str | None = None
     candidate_tree: str | None = None
+    books_sha: str | None = None
+    """The commit on top of the candidate that tells the source of it; None when there is none."""
     verdict_id: str | None = None
     gate_files: GateFiles | None = None
     """What it did to the files that steer the gate; None when it was not judged."""

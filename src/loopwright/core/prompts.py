@@ -30,6 +30,8 @@ def implementer(
         )
     if answers:
         parts.append("\n\n".join(["You asked a person, who answered:", *map(_answered, answers)]))
+    if plan.context:
+        parts.append("About the whole, for your orientation only:\n\n" + _indented(plan.context))
     if task.description:
         parts.append(task.description.strip())
     if task.criteria:

@@ -14,6 +14,7 @@ from loopwright.core.retry import Failed
 from loopwright.core.scopes import claims
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine import commands, envelopes, pauses, questions
+from loopwright.engine.books import tell_on_branch
 from loopwright.engine.moves import (
     MACHINE,
     begin_verify,
@@ -297,7 +298,9 @@ async def _dispatch(world: World, plan_id: str) -> None:
     """Create every task's first attempt, in batches, so that a kill in the middle is carried on from there."""
     plan, project = await world.store.read(lambda tx: _plan_and_project(tx, plan_id))
     try:
-        await world.repository(project).ensure_branch(plan.branch, plan.base_sha)
+        repository = world.repository(project)
+        if await repository.ensure_branch(plan.branch, plan.base_sha) == plan.base_sha:
+            await tell_on_branch(world, repository, plan)
     except (GitFailed, UserError, OSError) as trouble:
         # The machine or the repository is at fault, not the plan: a person mends it and resumes.
         reason = f"the plan branch could not be created: {trouble}"

@@ -13,6 +13,7 @@ from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, 
 from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import render
 from loopwright.core.states import ENDED_PLAN
+from loopwright.engine.books import tell
 from loopwright.engine.receipt import plan_receipt
 from loopwright.engine.world import World
 from loopwright.ports import StateFiles, Tx
@@ -78,6 +79,7 @@ class Outbox:
             self._files.append_events(where, events)
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
+                await tell(self._world, plan_id)
             for run in await self._world.store.read(lambda tx: _runs(tx, events)):
                 self._files.put(where, "runs", run.id, document(run))
         except StoreUnavailable:

@@ -15,6 +15,7 @@ from loopwright.core.model import Attempt, Outcome, Plan, Project, Role, Run, Ta
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.core.verdicts import evidence, task_outcome
+from loopwright.engine.books import booked, touched_books
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.collisions import told_of_conflict, told_of_red
@@ -105,6 +106,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             subject=commit_subject(landing.task),
             trailers=trailers(attempt, run),
             at=at,
+            leave=touched_books(landing.project, landing.plan, attempt),
         )
     except MergeConflict as conflict:
         await landing.place.first(lands=False)
@@ -118,7 +120,11 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         way = "Nobody else has what is behind it: put the file itself there. One that is meant belongs into the scope."
         await _reject(landing, Failure.GATE, told, evidence=f"{told}\n{way}")
         return None
-    landing.place.build(candidate.sha, lands=not candidate.empty)
+    if landing.plan.books:
+        below = await landing.repository.judged(candidate.parent)
+        candidate = replace(candidate, judged_parent=below)
+    top = await booked(landing.world, landing.repository, landing.plan, landing.task, attempt, candidate)
+    landing.place.build(top, lands=not candidate.empty)
     pinning = await pin(landing.repository, landing.project, landing.plan, landing.task, candidate)
     facts = pinning.facts
     judged: dict[str, Any] = {
@@ -172,7 +178,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             judged["gate_files"] = facts
             if review := await covered(landing, candidate, facts, judged):
                 await landing.place.first(lands=True)
-                return await _approve(landing, candidate, record_id, facts, review.review_id)
+                return await _approve(landing, candidate, top, record_id, facts, review.review_id)
     return None
 
 
@@ -198,7 +204,7 @@ def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
         tree=candidate.tree,
         commands=task_commands(landing.plan, landing.task),
         still_mine=landing.still_mine,
-        before=candidate.parent,
+        before=candidate.judged_parent or candidate.parent,
         exempt=facts.exempt,
         rewritten=(*facts.exempt, *facts.pinned),
     )
@@ -240,7 +246,12 @@ async def _failed_before(landing: Landing, candidate: Candidate, interrupt: asyn
 
 
 async def _approve(
-    landing: Landing, candidate: Candidate, record_id: str | None, facts: GateFiles, review_id: str | None
+    landing: Landing,
+    candidate: Candidate,
+    top: str,
+    record_id: str | None,
+    facts: GateFiles,
+    review_id: str | None,
 ) -> Attempt:
     def approve(tx: Tx) -> Attempt:
         if need(tx.get(Attempt, landing.attempt.id), "the attempt").interrupt:
@@ -254,6 +265,7 @@ async def _approve(
             candidate_parent=candidate.parent,
             candidate_sha=candidate.sha,
             candidate_tree=candidate.tree,
+            books_sha=top if top != candidate.sha else None,
             verdict_id=record_id,
             gate_files=facts,
             review_id=review_id,
@@ -265,7 +277,8 @@ async def _approve(
 async def _swap(landing: Landing, tip: str) -> None:
     """Land the very commit that was gated, if the branch is still where it was gated."""
     attempt = landing.attempt
-    new = need(attempt.candidate_sha, "a candidate")
+    landed = need(attempt.candidate_sha, "a candidate")
+    new = attempt.books_sha or landed
     await landing.world.store.read(landing.still_mine)
     if not landing.world.may_act():
         raise LeaseLost("the lease lapsed before the landing")
@@ -273,7 +286,7 @@ async def _swap(landing: Landing, tip: str) -> None:
         swapped = await landing.repository.advance(landing.plan.branch, new=new, old=tip)
         if swapped:
             landing.place.landed(new)
-            await _record_landed(landing, new)
+            await _record_landed(landing, landed)
             return
 
     def again(tx: Tx) -> None:

@@ -13,7 +13,9 @@ from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
 from loopwright.engine.moves import move_loop
 from loopwright.engine.naming import plan_branch
-from loopwright.ports import Base, Ids, PlannedTask, PlannedWork, Tx
+from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
+
+_SETTLED = (Mark.DONE, Mark.SKIPPED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,8 @@ class Submission:
     policy: Policy
     gates: tuple[GateCommand, ...]
     actor: str
+    books: tuple[str, ...] = ()
+    """Files of the source that git tracks, relative to the repository, if its format has room for a status."""
     new: bool = False
     """Start over even if the same plan was already done."""
 
@@ -129,6 +133,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     now = tx.now()
     plan_id = ids(Kind.PLAN)
     evaluation = evaluate(asked.work, asked.source_path)
+    wanted = tuple(task for task in asked.work.tasks if task.mark not in _SETTLED)
     plan = Plan(
         id=plan_id,
         project_id=project.id,
@@ -141,13 +146,16 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         branch=plan_branch(plan_id),
         policy=asked.policy,
         gates=asked.gates,
+        books=asked.books,
+        context=asked.work.context,
         evaluation=evaluation,
-        open_tasks=len(asked.work.tasks),
+        open_tasks=sum(task.mark is not Mark.BLOCKED for task in wanted),
+        failed_tasks=sum(task.mark is Mark.BLOCKED for task in wanted),
         created_at=now,
         updated_at=now,
     )
     tx.insert(plan)
-    _tasks(tx, ids, plan, asked.work.tasks)
+    _tasks(tx, ids, plan, wanted)
     tx.append(happened("plan_created", asked.actor, plan=plan, title=plan.title, **evaluation))
     return plan
 
@@ -155,9 +163,14 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
 def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> None:
     now = tx.now()
     id_of = {task.key: ids(Kind.TASK) for task in planned}
-    followers = graph.dependents({task.key: tuple(dict.fromkeys(task.depends_on)) for task in planned})
+    # What the source says was done before is not waited for.
+    edges = {
+        task.key: tuple(dict.fromkeys(key for key in task.depends_on if key in id_of)) for task in planned
+    }
+    followers = graph.dependents(edges)
     for position, task in enumerate(planned):
-        waits_for = tuple(id_of[key] for key in dict.fromkeys(task.depends_on))
+        waits_for = tuple(id_of[key] for key in edges[task.key])
+        held = task.mark is Mark.BLOCKED
         tx.insert(
             Task(
                 id=id_of[task.key],
@@ -172,7 +185,8 @@ def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> No
                 scope=task.scope,
                 priority=task.priority,
                 position=position,
-                status=TaskState.CREATED,
+                status=TaskState.ERROR if held else TaskState.CREATED,
+                reason=f"it is marked as blocked: {task.reason or 'no reason is given'}" if held else "",
                 unmet=len(waits_for),
                 max_attempts=task.max_attempts or plan.policy.max_attempts,
                 agent=task.agent,

@@ -22,7 +22,7 @@ from loopwright.core.retry import backoff
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.core.verdicts import plan_outcome
 from loopwright.engine import finishes
-from loopwright.engine.branch import tip_of
+from loopwright.engine.books import tell_on_branch
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.evaluation import add_fix, adopt, is_to_be_mended, role_now
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
@@ -100,7 +100,7 @@ class VerifyLeg:
         self, project: Project, plan: Plan, tasks: list[Task], interrupt: asyncio.Event
     ) -> None:
         repository = self._world.repository(project)
-        sha = await tip_of(self._world, repository, plan)
+        sha = await tell_on_branch(self._world, repository, plan)
         # What was cancelled is not in the result, so nothing can ask for it there.
         wanted = [task for task in tasks if task.status is not TaskState.CANCELLED]
         acceptance = tuple(command for task in wanted for command in task.acceptance)

@@ -16,6 +16,7 @@ from loopwright.ports import (
     Agent,
     Clock,
     Engine,
+    Files,
     Forge,
     Gate,
     Ids,
@@ -25,6 +26,7 @@ from loopwright.ports import (
     NoSandbox,
     Repository,
     Sandbox,
+    Source,
     Store,
     ToolServer,
 )
@@ -94,6 +96,14 @@ def _no_forge(address: str) -> Forge:
     raise Refused(f"there is no forge for {address}", hint="this worker was put together without one")
 
 
+def _no_source(kind: str) -> Source | None:  # noqa: ARG001
+    return None
+
+
+def _no_files(folder: Path, files: Files, seen: Files) -> bool:  # noqa: ARG001
+    return False
+
+
 async def _nothing_borrowed(project: Project) -> tuple[Path, ...]:  # noqa: ARG001
     return ()
 
@@ -140,6 +150,10 @@ class World:
     """Returns the folders outside of a workspace that its git reads objects from."""
     forge: Callable[[str], Forge] = _no_forge
     """Returns the repository on a forge that a remote's address means; raises `Refused` with what to do."""
+    source: Callable[[str], Source | None] = _no_source
+    """Returns what reads and writes a kind of work source; None when this worker does not know it."""
+    put_files: Callable[[Path, Files, Files], bool] = _no_files
+    """Replaces files in a folder atomically, unless one of them is no longer what was seen; then nothing is written."""
     ledger: Ledger = field(default_factory=Ledger)
     underway: Underway = field(default_factory=Underway)
     room: Room = field(default_factory=Room)

@@ -63,6 +63,8 @@ class Candidate:
     """The merge changes nothing against the tip."""
     changes: tuple[FileChange, ...] = ()
     """What the attempt changes against the tip."""
+    judged_parent: str | None = None
+    """What of the tip's line was gated last, where the tip itself is the harness's own bookkeeping."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,9 +161,27 @@ class Repository(Protocol):
         """Commit whatever the workspace holds with a git dir and index of our own, and pin it at `ref`."""
 
     async def candidate(
-        self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
+        self,
+        *,
+        tip: str,
+        attempt_sha: str,
+        subject: str,
+        trailers: Trailers,
+        at: datetime,
+        leave: Sequence[str] = (),
     ) -> Candidate:
-        """Merge in memory; raise `MergeConflict`."""
+        """Merge in memory, these files left as they are on the tip; raise `MergeConflict`."""
+
+    async def files_at(self, sha: str, paths: Sequence[str]) -> Mapping[str, bytes]:
+        """Return what stands at these paths of a commit; what is no file there is left out."""
+
+    async def booked(
+        self, parent: str, files: Mapping[str, bytes], *, subject: str, plan_id: str, at: datetime
+    ) -> str:
+        """Build a commit of the harness's own on top of another: the source's files, and what it is about."""
+
+    async def judged(self, sha: str) -> str:
+        """Return the commit below those of the bookkeeping: the one whose tree a gate has seen."""
 
     async def laid_over(
         self, candidate: Candidate, *, restore: Sequence[FileChange], texts: Mapping[str, str]

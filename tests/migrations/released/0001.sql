@@ -23,6 +23,7 @@ CREATE TABLE attempts (
 	candidate_parent TEXT, 
 	candidate_sha TEXT, 
 	candidate_tree TEXT, 
+	books_sha TEXT, 
 	verdict_id TEXT, 
 	gate_files TEXT, 
 	review_id TEXT, 
@@ -49,7 +50,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_951f552a-5632-4832-97a0-d37bda8b3832','c464b03e89e7aac1def18f4103d79bd17bc1e9d3ffca43e4c9d465746ec94165');
+INSERT INTO "chains" VALUES('plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45','f323abea0439cbbeae3b9f0715787626632e6604233f28fbd6535ccec9984fe2');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -111,9 +112,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_6f36bef5-3571-420a-b337-d8cf8a9ea317',NULL,NULL,'plan_951f552a-5632-4832-97a0-d37bda8b3832',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T11:10:11.700516Z','test','normal','{}','','945dc4bf2118ced1616512e81cc2031c2d4571eabd70120d1b02f526550c952a');
-INSERT INTO "events" VALUES(2,'evt_788dacf5-8346-45cd-bfc8-441643290abf',NULL,NULL,'plan_951f552a-5632-4832-97a0-d37bda8b3832',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T11:10:11.700516Z','test','normal','{}','945dc4bf2118ced1616512e81cc2031c2d4571eabd70120d1b02f526550c952a','7ada9d14938162c16049ec3a056c7e6a679c0476191b92470297278059d3e2f3');
-INSERT INTO "events" VALUES(3,'evt_80456141-91d7-453c-9a58-85d7311d11fb',NULL,NULL,'plan_951f552a-5632-4832-97a0-d37bda8b3832',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T11:10:11.700516Z','test','normal','{}','7ada9d14938162c16049ec3a056c7e6a679c0476191b92470297278059d3e2f3','c464b03e89e7aac1def18f4103d79bd17bc1e9d3ffca43e4c9d465746ec94165');
+INSERT INTO "events" VALUES(1,'evt_13aa52ac-ff24-4811-b0bd-86e25e1d56c7',NULL,NULL,'plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:04:34.327467Z','test','normal','{}','','e732f0b8d4ff9dee587bb3964f2b16614bedd394963e862f33598bc86ec8cff5');
+INSERT INTO "events" VALUES(2,'evt_52184f5e-592f-4b3c-a69e-6746e522c448',NULL,NULL,'plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:04:34.327467Z','test','normal','{}','e732f0b8d4ff9dee587bb3964f2b16614bedd394963e862f33598bc86ec8cff5','cba39fd6fe0d84d8c09df7cff0c097f4ed8c874f3dee7a9f0ac72f99c3353652');
+INSERT INTO "events" VALUES(3,'evt_515a4490-e65c-4fea-ba83-80fba9617c5b',NULL,NULL,'plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:04:34.327467Z','test','normal','{}','cba39fd6fe0d84d8c09df7cff0c097f4ed8c874f3dee7a9f0ac72f99c3353652','f323abea0439cbbeae3b9f0715787626632e6604233f28fbd6535ccec9984fe2');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -158,7 +159,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_ad40df09-ac1e-4515-a3ac-314eae3895a6','proj_2ce2a3c1-4d25-4628-9a9a-dd716bdaa42c','plan.md','markdown','285c55e6-27f9-4aad-b4cd-cab9e4560bd4.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_a7a4e67d-49e0-4669-ac9b-78eade31d4ce','proj_e92c74dd-e819-4c6c-8a65-2ebc9b0e714d','plan.md','markdown','04d484bd-0339-4acb-8c4f-01cd70c7bb3e.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -171,6 +172,8 @@ CREATE TABLE plans (
 	branch TEXT NOT NULL, 
 	policy TEXT NOT NULL, 
 	gates TEXT NOT NULL, 
+	books TEXT NOT NULL, 
+	context TEXT NOT NULL, 
 	evaluation TEXT NOT NULL, 
 	open_tasks BIGINT NOT NULL, 
 	failed_tasks BIGINT NOT NULL, 
@@ -197,7 +200,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_951f552a-5632-4832-97a0-d37bda8b3832','proj_2ce2a3c1-4d25-4628-9a9a-dd716bdaa42c','loop_ad40df09-ac1e-4515-a3ac-314eae3895a6','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45','proj_e92c74dd-e819-4c6c-8a65-2ebc9b0e714d','loop_a7a4e67d-49e0-4669-ac9b-78eade31d4ce','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','[]','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -209,7 +212,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_2ce2a3c1-4d25-4628-9a9a-dd716bdaa42c','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_e92c74dd-e819-4c6c-8a65-2ebc9b0e714d','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -343,7 +346,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_1170c6e5-4e7f-434a-a62f-31d5e4608c9c','plan_951f552a-5632-4832-97a0-d37bda8b3832','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_fa01f120-1f7c-4d7d-8c9b-04215fb1d72d','plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -369,31 +372,31 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_run_n ON events (run, n);
+CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
-CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
+CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
-CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_state ON questions (state);
+CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
-CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
+CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
+CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 COMMIT;

@@ -43,9 +43,9 @@ def write_commit(
     return _write_loose(into or depot.objects, depot.source.object_format, b"commit", text)
 
 
-def write_blob(depot: Depot, content: bytes) -> str:
-    """Write a file's content into our own git dir."""
-    return _write_loose(depot.objects, depot.source.object_format, b"blob", content)
+def write_blob(depot: Depot, content: bytes, *, into: Path | None = None) -> str:
+    """Write a file's content into our own git dir, or into another folder of objects."""
+    return _write_loose(into or depot.objects, depot.source.object_format, b"blob", content)
 
 
 def _write_loose(objects: Path, object_format: str, kind: bytes, content: bytes) -> str:

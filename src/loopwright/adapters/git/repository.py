@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.git import names, tripwires
+from loopwright.adapters.git.bookkeeping import Bookkeeping
 from loopwright.adapters.git.borrowed import borrowed
 from loopwright.adapters.git.branches import Branches
 from loopwright.adapters.git.by_hand import ByHand
@@ -64,6 +65,7 @@ class _Parts:
     overlays: Overlays
     history: History
     quarantine: Quarantine
+    bookkeeping: Bookkeeping
 
 
 class GitRepository:
@@ -214,12 +216,22 @@ class GitRepository:
     # --- landing -----------------------------------------------------------------------------------
 
     async def candidate(
-        self, *, tip: str, attempt_sha: str, subject: str, trailers: Trailers, at: datetime
+        self,
+        *,
+        tip: str,
+        attempt_sha: str,
+        subject: str,
+        trailers: Trailers,
+        at: datetime,
+        leave: Sequence[str] = (),
     ) -> Candidate:
-        """Merge in memory; raise `MergeConflict`."""
+        """Merge in memory, these files left as they are on the tip; raise `MergeConflict`."""
         parts = await self._ready()
+        tip, attempt_sha = names.sha(tip), names.sha(attempt_sha)
+        if leave:
+            attempt_sha = await parts.bookkeeping.leaving(attempt_sha, tip, leave)
         merged = await parts.merging.candidate(
-            tip=names.sha(tip), attempt_sha=names.sha(attempt_sha), subject=subject, trailers=trailers, at=at
+            tip=tip, attempt_sha=attempt_sha, subject=subject, trailers=trailers, at=at
         )
         if merged.empty:
             return merged
@@ -241,6 +253,21 @@ class GitRepository:
         """Find the landing commit of a task on the first-parent line since `since`."""
         merging = (await self._ready()).merging
         return await merging.landed(names.sha(branch_tip), since=names.sha(since), task_id=task_id)
+
+    async def files_at(self, sha: str, paths: Sequence[str]) -> dict[str, bytes]:
+        """Return what stands at these paths of a commit; what is no file there is left out."""
+        return await (await self._ready()).bookkeeping.files(names.sha(sha), paths)
+
+    async def booked(
+        self, parent: str, files: Mapping[str, bytes], *, subject: str, plan_id: str, at: datetime
+    ) -> str:
+        """Build a commit of the harness's own on top of another."""
+        books = (await self._ready()).bookkeeping
+        return await books.commit(names.sha(parent), files, subject=subject, plan_id=plan_id, at=at)
+
+    async def judged(self, sha: str) -> str:
+        """Return the commit below those of the bookkeeping: the one whose tree a gate has seen."""
+        return await (await self._ready()).bookkeeping.judged(names.sha(sha))
 
     async def landings(self, branch_tip: str, *, since: str, most: int) -> tuple[Landed, ...]:
         """Return the newest commits on the first-parent line since `since`, the oldest of them first."""
@@ -405,6 +432,7 @@ class GitRepository:
             overlays=Overlays(self.git, depot),
             history=History(self.git, depot),
             quarantine=Quarantine(capture, merging, refs),
+            bookkeeping=Bookkeeping(self.git, depot, merging),
         )
         return self._parts
 

@@ -1,0 +1,151 @@
+"""Telling a source how its plan stands, in its own format: on the plan's branch, or in place.
+
+A source that git tracks is told on the plan branch, by commits of its own: the user's copy stays as it is, and comes
+with the merge. One that git does not track is told where it is. Either way the rows are the truth; the files are told
+again and again until they agree, so nothing is lost when that is interrupted.
+"""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+from loopwright.core.errors import BadPlan
+from loopwright.core.globs import any_covers
+from loopwright.core.model import Attempt, Loop, Plan, Project, Task
+from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState
+from loopwright.engine.branch import tip_of
+from loopwright.engine.moves import need
+from loopwright.engine.progress import progress_of, progress_with
+from loopwright.engine.world import World
+from loopwright.ports import Candidate, Files, Progress, Repository, Source, Tx, WritingSource
+
+log = logging.getLogger(__name__)
+
+_UNDER_WAY = tuple(LIVE_ATTEMPT - {AttemptState.QUEUED})
+
+
+def writes(source: Source) -> bool:
+    """Say whether a source's format has a place for its status."""
+    return hasattr(source, "written")
+
+
+def folder_of(plan: Plan, loop: Loop) -> str:
+    """Return the folder of a tracked source, relative to the repository; empty for its top."""
+    path = PurePosixPath(loop.source_path)
+    folder = path.parent if loop.source_path in plan.books else path
+    return "" if folder == PurePosixPath() else folder.as_posix()
+
+
+def touched_books(project: Project, plan: Plan, attempt: Attempt) -> tuple[str, ...]:
+    """Return the files of the source that an attempt changed, though only the harness writes there."""
+    touched = [(PurePosixPath(project.subfolder) / path).as_posix() for path in attempt.touched]
+    return tuple(path for path in plan.books if any_covers(touched, path))
+
+
+async def booked(
+    world: World, repository: Repository, plan: Plan, task: Task, attempt: Attempt, candidate: Candidate
+) -> str:
+    """Return the commit to move the branch to when a candidate lands: itself, or what is told of it on top."""
+    if not plan.books or candidate.empty:
+        return candidate.sha
+
+    def look(tx: Tx) -> tuple[Loop, Progress]:
+        loop = need(tx.get(Loop, plan.loop_id), "the loop")
+        return loop, progress_with(tx, plan, task, attempt, candidate.sha)
+
+    loop, progress = await world.store.read(look)
+    subject = f"docs(plan): {task.key} is done in {candidate.sha[:7]}"
+    return await _told_on(world, repository, plan, loop, candidate.sha, progress, subject)
+
+
+async def tell(world: World, plan_id: str) -> None:
+    """Bring a source up to date with its plan; one that a person has broken is left alone, and told later."""
+    loaded = await world.store.read(lambda tx: _load(tx, plan_id))
+    if loaded is None:
+        return
+    project, loop, plan, progress, rests = loaded
+    source = world.source(loop.source_kind)
+    if source is None or not writes(source):
+        return
+    try:
+        if not plan.books:
+            _tell_in_place(world, cast("WritingSource", source), Path(project.path), loop, progress)
+        elif rests:
+            await _tell_on_branch(world, world.repository(project), plan, loop, progress)
+    except BadPlan as broken:
+        log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
+
+
+async def tell_on_branch(world: World, repository: Repository, plan: Plan) -> str:
+    """Bring a tracked source up to date while nothing lands; return the tip of the branch.
+
+    That is when the plan begins, and before the complete gate: so the gate sees the tree that stays.
+    """
+    if plan.books:
+        loop, progress = await world.store.read(
+            lambda tx: (need(tx.get(Loop, plan.loop_id), "the loop"), progress_of(tx, plan))
+        )
+        await _tell_on_branch(world, repository, plan, loop, progress)
+    return await tip_of(world, repository, plan)
+
+
+def _load(tx: Tx, plan_id: str) -> tuple[Project, Loop, Plan, Progress, bool] | None:
+    plan = tx.get(Plan, plan_id)
+    if plan is None:
+        return None
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    if loop.plan_id != plan.id:
+        return None  # the source has another plan now
+    # While something is on its way, its landing tells; and what was verified stays as it is.
+    stuck = plan.status is PlanState.RUNNING and plan.failed_tasks > 0
+    rests = stuck and not tx.find(Attempt, plan_id=plan.id, state=_UNDER_WAY, limit=1)
+    return need(tx.get(Project, plan.project_id), "the project"), loop, plan, progress_of(tx, plan), rests
+
+
+def _tell_in_place(world: World, source: WritingSource, root: Path, loop: Loop, progress: Progress) -> None:
+    place = root / loop.source_path
+    seen = source.files(place)
+    told = source.written(seen, progress)
+    if told:
+        world.put_files(place if place.is_dir() else place.parent, told, seen)
+
+
+async def _tell_on_branch(
+    world: World, repository: Repository, plan: Plan, loop: Loop, progress: Progress
+) -> None:
+    tip = await tip_of(world, repository, plan)
+    new = await _told_on(world, repository, plan, loop, tip, progress, "docs(plan): how the plan stands")
+    if new != tip and world.may_act():
+        # Somebody who moved it meanwhile is told of by the next round.
+        await repository.advance(plan.branch, new=new, old=tip)
+
+
+async def _told_on(
+    world: World,
+    repository: Repository,
+    plan: Plan,
+    loop: Loop,
+    sha: str,
+    progress: Progress,
+    subject: str,
+) -> str:
+    source = world.source(loop.source_kind)
+    if source is None or not writes(source):
+        return sha
+    folder = folder_of(plan, loop)
+    found = await repository.files_at(sha, plan.books)
+    try:
+        told = cast("WritingSource", source).written(_inside(found, folder), progress)
+    except BadPlan as broken:
+        log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
+        return sha
+    files = {f"{folder}/{name}".lstrip("/"): content for name, content in told.items()}
+    if not files:
+        return sha
+    return await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=progress.at)
+
+
+def _inside(files: Mapping[str, bytes], folder: str) -> Files:
+    start = f"{folder}/" if folder else ""
+    return {path.removeprefix(start): content for path, content in files.items()}

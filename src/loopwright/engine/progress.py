@@ -1,0 +1,102 @@
+"""How a plan stands, in the words that work sources have for it. Made from rows alone."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from loopwright.core.model import Attempt, Plan, Run, Task, VerdictRecord
+from loopwright.core.states import AttemptState, TaskState
+from loopwright.engine.evaluation import FIX
+from loopwright.ports import FixTask, ItemProgress, Mark, Progress, Tx
+
+_MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
+    {
+        TaskState.CREATED: Mark.OPEN,
+        TaskState.QUEUED: Mark.OPEN,
+        TaskState.RUNNING: Mark.RUNNING,
+        TaskState.AWAITING_RESPONSE: Mark.RUNNING,
+        TaskState.WAITING_CHILDREN: Mark.RUNNING,
+        TaskState.COMPLETE: Mark.DONE,
+        TaskState.ERROR: Mark.BLOCKED,
+        TaskState.CANCELLED: Mark.SKIPPED,
+    }
+)
+_AT_WORK: Final = (AttemptState.PREPARING, AttemptState.WORKING, AttemptState.WAITING)
+
+
+def progress_of(tx: Tx, plan: Plan) -> Progress:
+    """Return how every task of a plan stands."""
+    tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
+    return _progress(tx, plan, tasks)
+
+
+def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: str) -> Progress:
+    """Return how a plan stands once a task has landed, for the commit that lands together with it.
+
+    What waits to land just now is left out: it is marked by its own commit, which may be below this one already.
+    """
+    tasks = [one for one in tx.find(Task, plan_id=plan.id, order_by=("position",)) if _is_told(tx, one)]
+    told = _progress(tx, plan, [one for one in tasks if one.id != landing.id])
+    done = _item(tx, landing, attempt, Mark.DONE, commit)
+    fixes = (*told.fixes, *_fixes([landing]))
+    return Progress(
+        plan_id=plan.id,
+        at=told.at,
+        items={**told.items, landing.key: done},
+        fixes=tuple(sorted(fixes, key=lambda one: one.key)),
+        branch=plan.branch,
+        agent=attempt.agent,
+        started_at=plan.executed_at,
+    )
+
+
+def _is_told(tx: Tx, task: Task) -> bool:
+    mark = _MARKS[task.status]
+    if mark is Mark.RUNNING:
+        attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+        return attempt is not None and attempt.state in _AT_WORK
+    return mark is not Mark.OPEN
+
+
+def _progress(tx: Tx, plan: Plan, tasks: Iterable[Task]) -> Progress:
+    tasks = list(tasks)
+    attempts = {task.id: tx.get(Attempt, task.attempt_id) if task.attempt_id else None for task in tasks}
+    agents = [one.agent for one in attempts.values() if one is not None]
+    return Progress(
+        plan_id=plan.id,
+        at=tx.now(),
+        items={
+            task.key: _item(tx, task, attempts[task.id], _MARKS[task.status], task.landed_sha)
+            for task in tasks
+        },
+        fixes=_fixes(tasks),
+        branch=plan.branch,
+        agent=agents[0] if agents else "",
+        started_at=plan.executed_at,
+        completed_at=plan.completed_at,
+    )
+
+
+def _fixes(tasks: Iterable[Task]) -> tuple[FixTask, ...]:
+    return tuple(
+        FixTask(key=one.key, title=one.title, issue=one.description, added_at=one.created_at)
+        for one in tasks
+        if one.origin == FIX
+    )
+
+
+def _item(tx: Tx, task: Task, attempt: Attempt | None, mark: Mark, commit: str | None) -> ItemProgress:
+    done = mark is Mark.DONE
+    run = tx.get(Run, attempt.run_id) if attempt is not None and attempt.run_id else None
+    record = tx.get(VerdictRecord, attempt.verdict_id) if attempt is not None and attempt.verdict_id else None
+    checks = record.verdict.checks if record is not None and done else ()
+    return ItemProgress(
+        mark=mark,
+        commit=commit if done else None,
+        summary=task.title if done else "",
+        checks=tuple(f"{check.name}: {check.status}" for check in checks),
+        reason=task.reason if mark is Mark.BLOCKED else "",
+        attempts=max(task.attempts, attempt.n if attempt is not None and run is not None else 0),
+        started_at=attempt.created_at if attempt is not None and mark is not Mark.OPEN else None,
+        ended_at=task.completed_at,
+    )
