@@ -49,6 +49,7 @@ from loopwright.core.errors import Held
 from loopwright.core.ids import short_id
 from loopwright.core.model import CommandState
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState
+from loopwright.engine.books import writes
 from loopwright.engine.commands import refusal
 from loopwright.engine.finishes import is_open
 from loopwright.engine.submit import Submission, Submitted, evaluate, submit
@@ -94,7 +95,7 @@ def run(
     Parameters
     ----------
     plan
-        The file or folder that has the work, in any form that is known (docs/sources.md).
+        The file or folder that has the work, in any form that is known.
     agent
         Which agent does the work (default: the setting `agent`, which is claude unless you set it).
     model
@@ -196,6 +197,7 @@ async def _prepare(
         gates=settings.gates,
         actor=actor(),
         books=books,
+        follows=writes(source),
         new=new,
     )
     return _Asked(place=place, settings=settings, submission=submission, flags=flags, base=base)

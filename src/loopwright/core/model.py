@@ -131,6 +131,8 @@ class Plan:
     """Files of the source, relative to the repository, that the plan's branch tells how the plan stands.
 
     Empty when the source is told in place, or has no room for it."""
+    marks: Mapping[str, Any] = field(default_factory=dict)
+    """How each item of the source was marked when it was last seen, and when it was last told: two marks by key."""
     context: str = ""
     """What every agent of the plan is told besides its task."""
     evaluation: Mapping[str, Any] = field(default_factory=dict)

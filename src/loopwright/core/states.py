@@ -148,8 +148,9 @@ PLAN: Final[Table[PlanState]] = _table(
 
 TASK: Final[Table[TaskState]] = _table(
     {
-        _T.CREATED: {_T.QUEUED, _T.ERROR, _T.CANCELLED},
-        _T.QUEUED: {_T.RUNNING, _T.ERROR, _T.CANCELLED},
+        # To COMPLETE only by a person who ticked it off in the source.
+        _T.CREATED: {_T.QUEUED, _T.ERROR, _T.CANCELLED, _T.COMPLETE},
+        _T.QUEUED: {_T.RUNNING, _T.ERROR, _T.CANCELLED, _T.COMPLETE},
         _T.RUNNING: {
             _T.COMPLETE,
             _T.ERROR,

@@ -70,7 +70,9 @@ async def tell(world: World, plan_id: str) -> None:
         return
     try:
         if not plan.books:
-            _tell_in_place(world, cast("WritingSource", source), Path(project.path), loop, progress)
+            await _tell_in_place(
+                world, cast("WritingSource", source), Path(project.path), loop, plan, progress
+            )
         elif rests:
             await _tell_on_branch(world, world.repository(project), plan, loop, progress)
     except BadPlan as broken:
@@ -103,12 +105,25 @@ def _load(tx: Tx, plan_id: str) -> tuple[Project, Loop, Plan, Progress, bool] | 
     return need(tx.get(Project, plan.project_id), "the project"), loop, plan, progress_of(tx, plan), rests
 
 
-def _tell_in_place(world: World, source: WritingSource, root: Path, loop: Loop, progress: Progress) -> None:
+async def _tell_in_place(
+    world: World, source: WritingSource, root: Path, loop: Loop, plan: Plan, progress: Progress
+) -> None:
     place = root / loop.source_path
     seen = source.files(place)
     told = source.written(seen, progress)
-    if told:
-        world.put_files(place if place.is_dir() else place.parent, told, seen)
+    if not told:
+        return
+    # Before it is written: what stands there after a kill is then known to be ours.
+    after = {task.key: task.mark.value for task in source.parse({**seen, **told}, loop.source_path).tasks}
+    await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, after))
+    world.put_files(place if place.is_dir() else place.parent, told, seen)
+
+
+def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:
+    plan = need(tx.get(Plan, plan_id), "the plan")
+    marks = {key: [(plan.marks.get(key) or [mark])[0], mark] for key, mark in told.items()}
+    if marks != plan.marks:
+        tx.update(Plan, plan.id, marks=marks)
 
 
 async def _tell_on_branch(

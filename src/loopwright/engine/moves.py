@@ -344,19 +344,28 @@ def begin_verify(tx: Tx, plan: Plan, actor: str = MACHINE) -> Leg:
     return Leg(subject=plan.id, n=moved.verify_leg, fence=moved.verify_fence)
 
 
-def complete_task(tx: Tx, task: Task, *, outcome: Outcome, landed_sha: str | None) -> Task:
+def complete_task(
+    tx: Tx,
+    task: Task,
+    *,
+    outcome: Outcome,
+    landed_sha: str | None,
+    actor: str = MACHINE,
+    reason: str = "",
+) -> Task:
     """Mark a task as landed and let its dependents see it; the last one completes the plan."""
     done = move_task(
         tx,
         task,
         TaskState.COMPLETE,
         "task_completed",
+        actor,
         about={"outcome": outcome.value, "commit": landed_sha},
         outcome=outcome,
         landed_sha=landed_sha,
         completed_at=tx.now(),
         failure=None,
-        reason="",
+        reason=reason,
         # Nobody has to look at their own work.
         reviewed_by=task.taken_by,
         taken_by="",

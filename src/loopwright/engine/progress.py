@@ -9,7 +9,7 @@ from loopwright.core.states import AttemptState, TaskState
 from loopwright.engine.evaluation import FIX
 from loopwright.ports import FixTask, ItemProgress, Mark, Progress, Tx
 
-_MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
+MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
     {
         TaskState.CREATED: Mark.OPEN,
         TaskState.QUEUED: Mark.OPEN,
@@ -51,7 +51,7 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
 
 
 def _is_told(tx: Tx, task: Task) -> bool:
-    mark = _MARKS[task.status]
+    mark = MARKS[task.status]
     if mark is Mark.RUNNING:
         attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
         return attempt is not None and attempt.state in _AT_WORK
@@ -66,7 +66,7 @@ def _progress(tx: Tx, plan: Plan, tasks: Iterable[Task]) -> Progress:
         plan_id=plan.id,
         at=tx.now(),
         items={
-            task.key: _item(tx, task, attempts[task.id], _MARKS[task.status], task.landed_sha)
+            task.key: _item(tx, task, attempts[task.id], MARKS[task.status], task.landed_sha)
             for task in tasks
         },
         fixes=_fixes(tasks),

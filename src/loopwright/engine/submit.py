@@ -1,6 +1,7 @@
 """Taking work in: a repository becomes a project, a source becomes a loop, its content becomes a plan."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from loopwright.engine.moves import move_loop
 from loopwright.engine.naming import plan_branch
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
 
-_SETTLED = (Mark.DONE, Mark.SKIPPED)
+SETTLED = (Mark.DONE, Mark.SKIPPED)
+"""Items that are not made into tasks: nobody has to do them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,8 @@ class Submission:
     actor: str
     books: tuple[str, ...] = ()
     """Files of the source that git tracks, relative to the repository, if its format has room for a status."""
+    follows: bool = False
+    """Whether a plan that is under way follows what is changed in its source; else it has to end first."""
     new: bool = False
     """Start over even if the same plan was already done."""
 
@@ -90,7 +94,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
     loop = _loop(tx, ids, project, asked)
     current = tx.get(Plan, loop.plan_id) if loop.plan_id else None
     if current is not None and not asked.new:
-        if current.source_sha256 == asked.work.sha256:
+        if current.source_sha256 == asked.work.sha256 or (asked.follows and current.status not in ENDED_PLAN):
             return Submitted(loop=loop, plan=current, created=False)
         if current.status not in ENDED_PLAN:
             raise Refused(
@@ -133,7 +137,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     now = tx.now()
     plan_id = ids(Kind.PLAN)
     evaluation = evaluate(asked.work, asked.source_path)
-    wanted = tuple(task for task in asked.work.tasks if task.mark not in _SETTLED)
+    wanted = tuple(task for task in asked.work.tasks if task.mark not in SETTLED)
     plan = Plan(
         id=plan_id,
         project_id=project.id,
@@ -147,6 +151,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         policy=asked.policy,
         gates=asked.gates,
         books=asked.books,
+        marks={task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks},
         context=asked.work.context,
         evaluation=evaluation,
         open_tasks=sum(task.mark is not Mark.BLOCKED for task in wanted),
@@ -170,28 +175,36 @@ def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> No
     followers = graph.dependents(edges)
     for position, task in enumerate(planned):
         waits_for = tuple(id_of[key] for key in edges[task.key])
-        held = task.mark is Mark.BLOCKED
+        row = task_row(id_of[task.key], plan, task, position=position, now=now)
         tx.insert(
-            Task(
-                id=id_of[task.key],
-                plan_id=plan.id,
-                key=task.key,
-                title=task.title,
-                description=task.description,
-                criteria=task.criteria,
-                acceptance=task.acceptance,
+            replace(
+                row,
                 depends_on=waits_for,
                 dependents=tuple(id_of[key] for key in followers[task.key]),
-                scope=task.scope,
-                priority=task.priority,
-                position=position,
-                status=TaskState.ERROR if held else TaskState.CREATED,
-                reason=f"it is marked as blocked: {task.reason or 'no reason is given'}" if held else "",
                 unmet=len(waits_for),
-                max_attempts=task.max_attempts or plan.policy.max_attempts,
-                agent=task.agent,
-                model=task.model,
-                created_at=now,
-                updated_at=now,
             )
         )
+
+
+def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: datetime) -> Task:
+    """Return the row of a planned task, without what it waits for; one that is marked as blocked waits for a person."""
+    held = task.mark is Mark.BLOCKED
+    return Task(
+        id=id,
+        plan_id=plan.id,
+        key=task.key,
+        title=task.title,
+        description=task.description,
+        criteria=task.criteria,
+        acceptance=task.acceptance,
+        scope=task.scope,
+        priority=task.priority,
+        position=position,
+        status=TaskState.ERROR if held else TaskState.CREATED,
+        reason=f"it is marked as blocked: {task.reason or 'no reason is given'}" if held else "",
+        max_attempts=task.max_attempts or plan.policy.max_attempts,
+        agent=task.agent,
+        model=task.model,
+        created_at=now,
+        updated_at=now,
+    )

@@ -23,6 +23,7 @@ from loopwright.core.states import LIVE_ATTEMPT, OPEN_FINISH, AttemptState, Plan
 from loopwright.engine import commands, finishes
 from loopwright.engine.advance import advance
 from loopwright.engine.attempt import AttemptLeg
+from loopwright.engine.edits import Edits
 from loopwright.engine.feed import Outbox
 from loopwright.engine.finish import FinishLeg
 from loopwright.engine.health import BEAT, beat
@@ -112,6 +113,7 @@ class WorkerLoop:
         self._legs: set[str] = set()
         self._files = files
         self._outbox = Outbox(self._world, files)
+        self._edits = Edits(self._world)
         self._patience_s = patience_s
         self._turn = asyncio.Lock()
         """Held during a pass, and while the worker comes back as a new one: never both at once."""
@@ -211,6 +213,8 @@ class WorkerLoop:
                 if reconciled
                 else ()
             )
+            if reconciled and not self._only_end:
+                await self._edits.take_in()
             try:
                 due = await self._advance()
             finally:

@@ -50,7 +50,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45','f323abea0439cbbeae3b9f0715787626632e6604233f28fbd6535ccec9984fe2');
+INSERT INTO "chains" VALUES('plan_025c491d-6743-488d-bb0a-fb8dc1b84120','70a79728e69f6631462d838486e498eb18885f6b0e49339a409230830407157b');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -112,9 +112,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_13aa52ac-ff24-4811-b0bd-86e25e1d56c7',NULL,NULL,'plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:04:34.327467Z','test','normal','{}','','e732f0b8d4ff9dee587bb3964f2b16614bedd394963e862f33598bc86ec8cff5');
-INSERT INTO "events" VALUES(2,'evt_52184f5e-592f-4b3c-a69e-6746e522c448',NULL,NULL,'plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:04:34.327467Z','test','normal','{}','e732f0b8d4ff9dee587bb3964f2b16614bedd394963e862f33598bc86ec8cff5','cba39fd6fe0d84d8c09df7cff0c097f4ed8c874f3dee7a9f0ac72f99c3353652');
-INSERT INTO "events" VALUES(3,'evt_515a4490-e65c-4fea-ba83-80fba9617c5b',NULL,NULL,'plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:04:34.327467Z','test','normal','{}','cba39fd6fe0d84d8c09df7cff0c097f4ed8c874f3dee7a9f0ac72f99c3353652','f323abea0439cbbeae3b9f0715787626632e6604233f28fbd6535ccec9984fe2');
+INSERT INTO "events" VALUES(1,'evt_494ab8c5-14d0-4665-9495-bbed6975a814',NULL,NULL,'plan_025c491d-6743-488d-bb0a-fb8dc1b84120',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:08:53.522552Z','test','normal','{}','','ba35c3c2385056d2cb9ff76c31f7c3a317b04151f84bd68a589fbdafbae43aec');
+INSERT INTO "events" VALUES(2,'evt_763cbdcd-6491-457c-8c28-d82c8f20d6c6',NULL,NULL,'plan_025c491d-6743-488d-bb0a-fb8dc1b84120',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:08:53.522552Z','test','normal','{}','ba35c3c2385056d2cb9ff76c31f7c3a317b04151f84bd68a589fbdafbae43aec','d2960b9b0ef568b56f2c3d1ff8019fd8b45250378f53af4bc53e8cb40c75466c');
+INSERT INTO "events" VALUES(3,'evt_c16b9641-804f-4810-8b72-6db2c6d227ec',NULL,NULL,'plan_025c491d-6743-488d-bb0a-fb8dc1b84120',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:08:53.522552Z','test','normal','{}','d2960b9b0ef568b56f2c3d1ff8019fd8b45250378f53af4bc53e8cb40c75466c','70a79728e69f6631462d838486e498eb18885f6b0e49339a409230830407157b');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -159,7 +159,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_a7a4e67d-49e0-4669-ac9b-78eade31d4ce','proj_e92c74dd-e819-4c6c-8a65-2ebc9b0e714d','plan.md','markdown','04d484bd-0339-4acb-8c4f-01cd70c7bb3e.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_8e128e82-fbaf-4688-8912-6cedd7451a58','proj_445a4588-9f4f-4f55-b561-d1d97b5234cf','plan.md','markdown','2f636080-7b24-4b6a-9030-761202e30d8e.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -173,6 +173,7 @@ CREATE TABLE plans (
 	policy TEXT NOT NULL, 
 	gates TEXT NOT NULL, 
 	books TEXT NOT NULL, 
+	marks TEXT NOT NULL, 
 	context TEXT NOT NULL, 
 	evaluation TEXT NOT NULL, 
 	open_tasks BIGINT NOT NULL, 
@@ -200,7 +201,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45','proj_e92c74dd-e819-4c6c-8a65-2ebc9b0e714d','loop_a7a4e67d-49e0-4669-ac9b-78eade31d4ce','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','[]','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_025c491d-6743-488d-bb0a-fb8dc1b84120','proj_445a4588-9f4f-4f55-b561-d1d97b5234cf','loop_8e128e82-fbaf-4688-8912-6cedd7451a58','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','[]','{}','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -212,7 +213,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_e92c74dd-e819-4c6c-8a65-2ebc9b0e714d','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_445a4588-9f4f-4f55-b561-d1d97b5234cf','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -346,7 +347,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_fa01f120-1f7c-4d7d-8c9b-04215fb1d72d','plan_ae9d06dd-55df-4565-aef6-cf3c4fbf5e45','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_51fb1ad2-6139-4a51-a713-c76212db1fe2','plan_025c491d-6743-488d-bb0a-fb8dc1b84120','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -380,23 +381,23 @@ CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
-CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
-CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
-CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
+CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_attempts_state ON attempts (state);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
-CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
+CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
+CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 COMMIT;

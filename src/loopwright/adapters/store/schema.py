@@ -140,6 +140,7 @@ plans: Final = Table(
     _json("policy"),
     _json("gates"),
     _json("books"),
+    _json("marks"),
     _text("context"),
     _json("evaluation"),
     _integer("open_tasks"),

@@ -153,6 +153,7 @@ def upgrade() -> None:
         sa.Column("policy", sa.Text(), nullable=False),
         sa.Column("gates", sa.Text(), nullable=False),
         sa.Column("books", sa.Text(), nullable=False),
+        sa.Column("marks", sa.Text(), nullable=False),
         sa.Column("context", TEXT, nullable=False),
         sa.Column("evaluation", sa.Text(), nullable=False),
         sa.Column("open_tasks", sa.BigInteger(), nullable=False),

@@ -1,0 +1,228 @@
+"""What people change in a work source while its plan runs: tasks added, removed, reordered, reworded, ticked by hand.
+
+What was last seen in the file, and what was last told to it, are kept by item. A mark that is neither of these, and not
+how the task stands, was set by a person.
+"""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.core.errors import BadPlan
+from loopwright.core.events import happened
+from loopwright.core.ids import Kind
+from loopwright.core.model import Attempt, Loop, Outcome, Plan, Project, Task
+from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
+from loopwright.engine import commands
+from loopwright.engine.books import writes
+from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need, new_attempt
+from loopwright.engine.progress import MARKS
+from loopwright.engine.submit import SETTLED, task_row
+from loopwright.engine.world import World
+from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx
+
+log = logging.getLogger(__name__)
+
+_TAKEN_IN: Final = (PlanState.DRAFT, PlanState.DISPATCHING, PlanState.RUNNING)
+_WORDS: Final = ("title", "description", "criteria", "acceptance", "scope", "priority", "agent", "model")
+
+
+class Edits:
+    """Looks at the sources of running loops and takes in what people changed there."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._seen: dict[str, str] = {}
+        """What each loop's files were when they were last looked at: only a change is read."""
+
+    async def take_in(self) -> None:
+        """Look at every source that may have been changed."""
+        for project, loop, plan in await self._world.store.read(_watched):
+            source = self._world.source(loop.source_kind)
+            if source is None or not writes(source):
+                continue
+            try:
+                files = source.files(Path(project.path) / loop.source_path)
+                digest = _digest(files)
+                if self._seen.get(loop.id) == digest:
+                    continue
+                self._seen[loop.id] = digest
+                work = source.parse(files, loop.source_path)
+                _check(work)
+            except BadPlan as broken:
+                # A person may be in the middle of it; the next look may find it whole.
+                await self._tell(plan, str(broken))
+                continue
+            await self._world.store.transact(
+                "source.edited", partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work)
+            )
+
+    async def _tell(self, plan: Plan, why: str) -> None:
+        log.warning("source not read", extra={"plan": plan.id, "why": why})
+
+        def tell(tx: Tx) -> None:
+            tx.append(happened("source_unreadable", "loopwright", plan=plan, reason=why[:1000]))
+
+        await self._world.store.transact("source.unreadable", tell)
+
+
+def _watched(tx: Tx) -> list[tuple[Project, Loop, Plan]]:
+    found = []
+    for loop in tx.find(Loop, state=LoopState.RUNNING):
+        plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+        if plan is not None and plan.status in _TAKEN_IN:
+            found.append((need(tx.get(Project, plan.project_id), "the project"), loop, plan))
+    return found
+
+
+def _digest(files: Files) -> str:
+    whole = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        whole.update(f"{name}\0{len(content)}\0".encode() + content)
+    return whole.hexdigest()
+
+
+def _check(work: PlannedWork) -> None:
+    keys = [task.key for task in work.tasks]
+    if not keys or len(set(keys)) != len(keys):
+        raise BadPlan("the source", ("it names no task, or one of them twice",))
+
+
+def marks_in(work: PlannedWork) -> dict[str, str]:
+    """Return how each item of a source is marked."""
+    return {task.key: task.mark.value for task in work.tasks}
+
+
+def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
+    plan: Plan = need(tx.get(Plan, plan_id), "the plan")
+    if plan.status not in _TAKEN_IN:
+        return
+    known = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
+    told: list[str] = []
+    for position, item in enumerate(work.tasks):
+        task = known.get(item.key)
+        if task is None:
+            if item.key not in plan.marks and item.mark not in SETTLED:
+                known[item.key] = _added(tx, ids, plan, item, position)
+                told.append(f"{item.key} was added")
+            continue
+        told += _reworded(tx, task, item, position)
+        told += _marked(tx, ids, plan, task, item)
+    named = {item.key for item in work.tasks}
+    for key, task in known.items():
+        if key not in named and key in plan.marks and not task.origin:
+            told += _dropped(tx, ids, task)
+    _rewire(tx, plan, work)
+    current = need(tx.get(Plan, plan.id), "the plan")
+    tx.update(Plan, plan.id, marks=_merged(current.marks, marks_in(work)))
+    if told:
+        tx.append(happened("source_edited", _person(plan), plan=current, changes=told[:50]))
+
+
+def _merged(known: Mapping[str, Any], seen: Mapping[str, str]) -> dict[str, Any]:
+    return {key: [mark, (known.get(key) or [mark, mark])[1]] for key, mark in seen.items()}
+
+
+def _person(plan: Plan) -> str:
+    return f"the source of {plan.id}"
+
+
+def _added(tx: Tx, ids: Ids, plan: Plan, item: PlannedTask, position: int) -> Task:
+    held = item.mark is Mark.BLOCKED
+    task = task_row(ids(Kind.TASK), plan, item, position=position, now=tx.now())
+    tx.insert(task)
+    current = need(tx.get(Plan, plan.id), "the plan")
+    counts = {
+        "open_tasks": current.open_tasks + (not held),
+        "failed_tasks": current.failed_tasks + held,
+        "completed_at": None,
+    }
+    evaluation = {**current.evaluation, "tasks": int(current.evaluation.get("tasks", 0)) + 1}
+    plan = tx.update(Plan, plan.id, **counts, evaluation=evaluation)
+    if held or plan.status is not PlanState.RUNNING:
+        return task
+    attempt = new_attempt(tx, ids, plan, task, n=1)
+    return move_task(tx, task, TaskState.QUEUED, "task_queued", attempt_id=attempt.id)
+
+
+def _reworded(tx: Tx, task: Task, item: PlannedTask, position: int) -> list[str]:
+    words = {name: getattr(item, name) for name in _WORDS}
+    changed = {name: value for name, value in words.items() if value != getattr(task, name)}
+    if changed and task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
+        tx.update(Task, task.id, **changed, position=position, updated_at=tx.now())
+        return [f"{task.key}: {', '.join(sorted(changed))}"]
+    if task.position != position:
+        tx.update(Task, task.id, position=position)
+    return []
+
+
+def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask) -> list[str]:
+    task = need(tx.get(Task, task.id), "the task")
+    expected = {*plan.marks.get(task.key, (Mark.OPEN.value,)), MARKS[task.status].value, Mark.RUNNING.value}
+    if item.mark.value in expected:
+        return []
+    match item.mark:
+        case Mark.DONE if task.status is not TaskState.COMPLETE:
+            _stop_attempt(tx, task)
+            complete_task(
+                tx,
+                task,
+                outcome=Outcome.UNVERIFIED,
+                landed_sha=None,
+                actor=_person(plan),
+                reason="ticked by hand: nothing was checked",
+            )
+            return [f"{task.key} was ticked by hand"]
+        case Mark.OPEN if task.status in (TaskState.ERROR, TaskState.CANCELLED):
+            return _asked(tx, ids, task, "retry", "was opened again")
+        case Mark.SKIPPED if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
+            return _asked(tx, ids, task, "cancel", "is not wanted any more")
+        case Mark.BLOCKED if task.status in (TaskState.CREATED, TaskState.QUEUED):
+            _stop_attempt(tx, task)
+            reason = f"it is marked as blocked: {item.reason or 'no reason is given'}"
+            move_task(tx, task, TaskState.ERROR, "task_failed", _person(plan), about={}, reason=reason)
+            return [f"{task.key} was marked as blocked"]
+    return []
+
+
+def _dropped(tx: Tx, ids: Ids, task: Task) -> list[str]:
+    if task.status in (TaskState.COMPLETE, TaskState.CANCELLED):
+        return []
+    return _asked(tx, ids, task, "cancel", "was removed")
+
+
+def _asked(tx: Tx, ids: Ids, task: Task, verb: str, what: str) -> list[str]:
+    """Ask for what an edit means, as a person would have typed it: it is carried out, or refused, like that."""
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    commands.request(tx, ids, actor=_person(plan), verb=verb, target=task.id, arguments={})
+    return [f"{task.key} {what}"]
+
+
+def _stop_attempt(tx: Tx, task: Task) -> None:
+    attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+    if attempt is None or attempt.state not in LIVE_ATTEMPT:
+        return
+    if attempt.state in (AttemptState.QUEUED, AttemptState.WAITING):
+        cancel_attempt(tx, attempt, fence=None)
+    else:
+        tx.update(Attempt, attempt.id, interrupt="cancel")
+
+
+def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
+    """Let every task that has not begun wait for what the source says now."""
+    tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
+    waits = {task.id: list(task.depends_on) for task in tasks.values()}
+    for item in work.tasks:
+        task = tasks.get(item.key)
+        if task is not None and task.status in (TaskState.CREATED, TaskState.QUEUED, TaskState.ERROR):
+            waits[task.id] = [tasks[key].id for key in dict.fromkeys(item.depends_on) if key in tasks]
+    done = {task.id for task in tasks.values() if task.status is TaskState.COMPLETE}
+    for task in tasks.values():
+        needs = tuple(waits[task.id])
+        followers = tuple(one for one, needed in waits.items() if task.id in needed)
+        unmet = sum(one not in done for one in needs)
+        if (task.depends_on, task.dependents, task.unmet) != (needs, followers, unmet):
+            tx.update(Task, task.id, depends_on=needs, dependents=followers, unmet=unmet)
