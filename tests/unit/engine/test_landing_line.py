@@ -86,5 +86,6 @@ def test_twelve_that_wait_with_a_red_one_among_them_take_fewer_gates_one_after_t
         # In vain: the red one alone, to see whether others are to blame, and at most those on top of it, once.
         assert len(judged) <= ONE_BY_ONE + at_once
     assert ONE_BY_ONE <= took[1] < ONE_BY_ONE + 1
-    assert took[2] < 8
-    assert took[4] < 5
+    # One more where the red one happens to be judged beside one that was good.
+    assert took[2] < 9
+    assert took[4] < 6
