@@ -153,6 +153,13 @@ class OutputReader:
             yield OutputLine(offset=start, stream="err", text=text)
         yield from self._read(start, size)
 
+    def all(self) -> Iterator[OutputLine]:
+        """Yield everything that was recorded so far, piece by piece."""
+        position = -1
+        while self.offset != position:
+            position = self.offset
+            yield from self.lines()
+
     def _segment(self) -> tuple[int | None, int]:
         """Find the segment that holds the position, else the next one after it."""
         found = _segments(self._directory)

@@ -106,16 +106,13 @@ async def _look(agent: str | None, *, run: bool, may_exist: bool, quiet: bool) -
         raise UserError(f"there is no agent named {name!r}", hint=f"known are: {known}")
     with glance_at(stands.root) as repository:
         base = await repository.base()
-        listing = await repository.git.run(
-            "ls-tree", "-r", "-z", "--name-only", base.sha, env=user_env(), cwd=stands.root
-        )
+        tracked = await repository.tracked(base.sha)
         branch = await repository.git.run(
             *("symbolic-ref", "-q", "--short", "refs/remotes/origin/HEAD"),
             env=user_env(),
             cwd=stands.root,
             ok=(0, 1, 128),
         )
-    tracked = [path for path in listing.out.decode("utf-8", "surrogateescape").split("\0") if path]
     place = _project(stands, tracked)
     file = place.root / place.subfolder / PROJECT_FILE
     if file.exists() and not may_exist:

@@ -2,8 +2,6 @@
 
 import json as jsonlib
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import Parameter
@@ -70,7 +68,7 @@ def logs(
             return ExitCode.VERIFIED
         for run in chosen.runs:
             printer.head(run, chosen)
-            for line in _recorded(look.paths.run(run.id)):
+            for line in OutputReader(look.paths.run(run.id), 0).all():
                 printer.line(line)
             printer.end(run)
     return ExitCode.VERIFIED
@@ -116,16 +114,6 @@ async def _settled(look: Look[Any], run: Run) -> Run:
             break
         await look.store.changed(_LOOK_S)
     return row or run
-
-
-def _recorded(directory: Path) -> Iterator[OutputLine]:
-    """Yield what was recorded so far, piece by piece."""
-    reader = OutputReader(directory, 0)
-    while True:
-        position = reader.offset
-        yield from reader.lines()
-        if reader.offset == position:
-            return
 
 
 # --- printing --------------------------------------------------------------------------------------

@@ -22,6 +22,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("loopwright.cli.status:watch", "Follow a plan live."),
     "logs": ("loopwright.cli.logs:logs", "Show what an agent or a gate printed."),
     "show": ("loopwright.cli.show:show", "Show one task: what was expected, what failed, what to do next."),
+    "inspect": (
+        "loopwright.cli.inspecting:inspect",
+        "Gather what is known of a run, or of the project, in one packet.",
+    ),
     "metrics": ("loopwright.cli.metrics:metrics", "Show how well plans went: attempts, time, cost."),
     "flaky": ("loopwright.cli.flaky:flaky", "List checks that failed and passed on the same tree."),
     "questions": ("loopwright.cli.questions:questions", "List what waits for your answer."),

@@ -269,6 +269,21 @@ class GitRepository:
         """Return the commit below those of the bookkeeping: the one whose tree a gate has seen."""
         return await (await self._ready()).bookkeeping.judged(names.sha(sha))
 
+    async def tracked(self, sha: str) -> list[str]:
+        """Return the paths of a commit."""
+        place = (await self._ready()).place
+        done = await self.git.run(
+            "ls-tree", "-r", "-z", "--name-only", names.sha(sha), env=place.source.env()
+        )
+        return [path for path in done.out.decode("utf-8", "surrogateescape").split("\0") if path]
+
+    async def newest(self, sha: str, most: int) -> list[str]:
+        """Return the newest commits below one, each on a line."""
+        place = (await self._ready()).place
+        form = "--format=tformat:%h %cs %s"
+        done = await self.git.run("log", f"--max-count={most}", form, names.sha(sha), env=place.source.env())
+        return done.text.splitlines()
+
     async def landings(self, branch_tip: str, *, since: str, most: int) -> tuple[Landed, ...]:
         """Return the newest commits on the first-parent line since `since`, the oldest of them first."""
         history = (await self._ready()).history

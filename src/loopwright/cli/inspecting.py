@@ -1,0 +1,156 @@
+"""`inspect`: everything that is known of a run, or of the project and a goal, in one packet."""
+
+import asyncio
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.markup import escape
+
+from loopwright.adapters.agents.environment import secret_values
+from loopwright.adapters.agents.prompt_file import path_in
+from loopwright.adapters.host import new_id
+from loopwright.adapters.inspection import look_at
+from loopwright.adapters.keeping_files import OutputReader
+from loopwright.adapters.redaction import redacted
+from loopwright.adapters.statefiles import ProjectStateFiles
+from loopwright.cli.context import actor
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.glance import glance_at, needed_place
+from loopwright.cli.looking import find_target, glancing
+from loopwright.cli.output import console, print_json
+from loopwright.core.documents import document
+from loopwright.core.errors import NotFound
+from loopwright.core.ids import Kind
+from loopwright.core.model import Project, Run, Task
+from loopwright.core.packets import (
+    LONGEST_LINE,
+    LogLine,
+    Packet,
+    PacketTask,
+    bounded,
+    in_markdown,
+    last_lines,
+)
+from loopwright.engine.inspection import Inspected, inspected
+from loopwright.ports import Tx
+
+
+def inspect(
+    target: str | None = None, /, *, goal: str = "", markdown: bool = False, json: bool = False
+) -> int:
+    """Gather what is known of a run, or of this project and a goal, in one packet, and keep it.
+
+    Parameters
+    ----------
+    target
+        A run, or a task (its newest agent's run); default: this project.
+    goal
+        What is to be done, for a packet about the project.
+    markdown
+        Print the packet for people.
+    json
+        Print the packet as JSON.
+    """
+    root, packet = _of_run(target) if target is not None else asyncio.run(_of_project(goal))
+    files = ProjectStateFiles()
+    text = in_markdown(packet)
+    files.put_text(root, "packets", f"{packet.packet_id}.md", text)
+    path = files.put(root, "packets", packet.packet_id, document(packet))
+    if json:
+        print_json({"packet": packet, "path": str(path)})
+    elif markdown:
+        console().print(escape(text), end="", soft_wrap=True, highlight=False)
+    else:
+        console().print(f"{packet.packet_id}: {escape(_summary(packet))}")
+        console().print(f"kept in {escape(os.path.relpath(path))}, and as Markdown beside it", style="dim")
+    return ExitCode.VERIFIED
+
+
+def _summary(packet: Packet) -> str:
+    if packet.project is not None:
+        gates = ", ".join(one["command"] for one in packet.project.gates) or "no check was found"
+        return f"{packet.project.name}, {', '.join(packet.project.languages) or 'no language known'}; {gates}"
+    key = packet.task.key if packet.task is not None else packet.run_id
+    return f"{key}: {len(packet.events)} events, {len(packet.logs)} lines of its log"
+
+
+def _of_run(target: str) -> tuple[Path, Packet]:
+    with glancing() as look:
+        seen = look.store.read_sync(lambda tx: inspected(tx, _run(tx, target)))
+        project = look.store.read_sync(
+            lambda tx: tx.get(Project, seen.plan.project_id) if seen.plan else None
+        )
+        if project is None or not Path(project.path).is_dir():
+            raise NotFound("the repository of that run is not here any more")
+        return Path(project.path), _packet(seen, look.paths.run(seen.run.id), project)
+
+
+def _run(tx: Tx, text: str) -> Run:
+    found = find_target(tx, text)
+    if isinstance(found, Run):
+        return found
+    runs = tx.find(
+        Run, plan_id=found.plan_id if isinstance(found, Task) else found.id, order_by=("created_at",)
+    )
+    mine = [one for one in runs if one.agent and (not isinstance(found, Task) or one.task_id == found.id)]
+    begun = [one for one in mine if one.started_at is not None]
+    if not begun:
+        raise NotFound(f"no agent has worked on {text} yet", hint="`loopwright status` shows what waits")
+    return begun[-1]
+
+
+def _packet(seen: Inspected, directory: Path, project: Project) -> Packet:
+    secrets = secret_values(os.environ)
+    lines = OutputReader(directory, 0).all()
+    logs, cut = last_lines(
+        LogLine(stream=one.stream, line=redacted(one.text[:LONGEST_LINE], secrets)) for one in lines
+    )
+    left = [f"{seen.left_out} older events"] if seen.left_out else []
+    prompt = path_in(directory)
+    return Packet(
+        packet_id=new_id(Kind.PACKET),
+        type="task",
+        generated_at=datetime.now(UTC),
+        generated_by=actor(),
+        run_id=seen.run.id,
+        plan_id=seen.run.plan_id,
+        project_id=project.id,
+        task=PacketTask(
+            task_id=seen.task.id if seen.task else None,
+            key=seen.task.key if seen.task else "",
+            title=seen.task.title if seen.task else seen.run.role.value,
+            prompt=redacted(bounded(prompt.read_text(encoding="utf-8", errors="replace")), secrets)
+            if prompt.is_file()
+            else "",
+            state=seen.run.state.value,
+            started_at=seen.run.started_at,
+            ended_at=seen.run.ended_at,
+            result=redacted(bounded(seen.run.summary, 2_000), secrets),
+            error=seen.errors[0] if seen.errors else "",
+        ),
+        events=seen.events,
+        logs=logs,
+        errors=tuple(redacted(one, secrets) for one in seen.errors),
+        clarifications=tuple({"question": one.text, "answer": one.answer or ""} for one in seen.questions),
+        cut=tuple(filter(None, (cut, *left))),
+    )
+
+
+async def _of_project(goal: str) -> tuple[Path, Packet]:
+    place = needed_place()
+    secrets = secret_values(os.environ)
+    with glance_at(place.root) as repository:
+        project, asks = await look_at(
+            repository, place.root / place.subfolder, place.root.name, secrets=secrets
+        )
+    packet = Packet(
+        packet_id=new_id(Kind.PACKET),
+        type="project",
+        generated_at=datetime.now(UTC),
+        generated_by=actor(),
+        goal=redacted(bounded(goal), secrets),
+        project=project,
+        open_questions=asks,
+    )
+    return place.root, packet
