@@ -106,6 +106,7 @@ async def gather_facts(
         contains_base=whole and await repository.is_ancestor(base, result),
         parents=parents,
         landings=landings,
+        carried={step.sha: step.receipt for step in steps if step.tasks},
         taken_out={step.sha: step.takes_out for step in steps if step.takes_out} if whole else None,
         diffs=dict(zip(compared, hashes, strict=True)),
         patches=patches,

@@ -12,6 +12,7 @@ from loopwright.core.gates import Commands, after_setup, each_once
 from loopwright.core.limits import limits_of
 from loopwright.core.model import Role, Usage
 from loopwright.core.policy import GateCommand
+from loopwright.core.receipt_checkout import checkout_gaps
 from loopwright.core.reviews import is_capped
 from loopwright.core.scopes import strayed
 from loopwright.core.states import AttemptState, FinishState, PlanState, ReviewState, TaskState
@@ -361,4 +362,4 @@ def _gaps(
         gaps.append(
             f"{open_} of {len(begun)} runs had no sandbox around them: they could act on the whole machine"
         )
-    return gaps + _finish_gaps(body) + _review_gaps(body)
+    return gaps + checkout_gaps(body) + _finish_gaps(body) + _review_gaps(body)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from loopwright.core.receipt_facts import gate_outputs, plan_asked, task_asked
 from loopwright.core.receipt_finishes import carries_hash, squashed
+from loopwright.core.receipt_landings import landings
 from loopwright.core.states import FinishState
 from loopwright.core.verdicts import gate_key
 
@@ -83,6 +84,11 @@ landed() {{ # WHAT SHA PARENT TREE SHA256
     commit "$1" "$2" "$4"
     same "what $1 landed on" "$3" "$(git rev-parse --verify -q "$2^1" 2>&1)"
     change "$1" "$3" "$2" "$5"
+}}
+
+stated() {{ # WHAT SHA
+    same "the part of the receipt that $1 names" "sha256:$(hash)" \
+        "$(git log -1 --format='%(trailers:key=Loopwright-Receipt,valueonly,separator=%x2C)' "$2" 2>&1)"
 }}
 
 ended() {{ # WHAT SHA TREE BASE
@@ -182,6 +188,8 @@ def check_script(receipt: Mapping[str, Any], text: str, *, name: str) -> str:
         told = (task["landed_sha"], task["parent_sha"], task["tree"], task["diff_sha256"])
         words = (f"task {task['key']}", *(one or "" for one in told))
         parts.append(" ".join(("landed", *map(shlex.quote, words))))
+    for sha, what, text in landings(receipt):
+        parts.append(f"stated {shlex.quote(what)} {sha} <<'END'\n{text}END")
     for one in receipt["finishes"]:
         parts += _ended(one, plan["base_sha"])
     for directory, n, sha256 in outputs(receipt):

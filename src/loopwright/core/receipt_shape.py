@@ -8,6 +8,7 @@ from loopwright.core import ids
 from loopwright.core.findings import CheckStatus, VerdictStatus
 from loopwright.core.finishing import WAYS
 from loopwright.core.flakes import FOLDERS
+from loopwright.core.receipt_checkout import WHOSE
 from loopwright.core.receipt_facts import USAGE
 from loopwright.core.reviews import Severity
 from loopwright.core.states import FinishState, PlanState, ReviewState, TaskState
@@ -134,6 +135,8 @@ _RECEIPT: Final[dict[str, Any]] = {
         {
             "id": _id(ids.Kind.TASK),
             "key": _text,
+            "title": _text,
+            "described_sha256": _text,
             "status": _one_of([*TaskState]),
             "outcome": _text,
             "failure": _maybe(_text),
@@ -146,6 +149,12 @@ _RECEIPT: Final[dict[str, Any]] = {
             "diff_sha256": _maybe(_text),
             "attempts": [
                 {
+                    "id": _id(ids.Kind.ATTEMPT),
+                    "n": _count,
+                    "agent": _maybe(_text),
+                    "model": _maybe(_text),
+                    "base_sha": _maybe(_sha),
+                    "tip_sha": _maybe(_sha),
                     "state": _text,
                     "failure": _maybe(_text),
                     "wait_reason": _text,
@@ -203,10 +212,23 @@ _RECEIPT: Final[dict[str, Any]] = {
             "note": _text,
         }
     ],
+    "checkout_changes": [
+        {
+            "at": _text,
+            "task": _maybe(_id(ids.Kind.TASK)),
+            "run": _id(ids.Kind.RUN),
+            "whose": _one_of([*WHOSE]),
+            "changes": _texts,
+        }
+    ],
     "runs": [
         {
             "id": _id(ids.Kind.RUN),
             "task_id": _maybe(_text),
+            "attempt_id": _maybe(_text),
+            "ended_event": _maybe(_sha),
+            "output_bytes": _maybe(_count),
+            "exit_code": _maybe(_code),
             "model": _maybe(_text),
             "role": _text,
             "output_sha256": _maybe(_text),

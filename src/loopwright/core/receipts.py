@@ -19,6 +19,7 @@ from loopwright.core.model import Attempt, Finish, Plan, Project, Review, Role, 
 from loopwright.core.policy import GateCommand
 from loopwright.core.receipt_facts import USAGE, Json, derive, gate_outputs, review_of
 from loopwright.core.receipt_finishes import CommitFacts, finish_differences, finish_entry
+from loopwright.core.receipt_landings import landing_hash_differences, landing_text
 from loopwright.core.receipt_overrides import override_differences
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
 from loopwright.core.reviews import Finding, Severity, blocking, said_hash
@@ -80,6 +81,8 @@ class Facts:
     """Hashes of the diffs, by task id, and by plan id for the whole."""
     patches: Mapping[str, str] = field(default_factory=dict)
     """By task id, the hash of what a reviewed task landed, as `core.patches` computes it."""
+    carried: Mapping[str, str] = field(default_factory=dict)
+    """What the commits on that line carry of the receipt's hash, nothing included."""
     taken_out: Mapping[str, Sequence[str]] | None = None
     """The commits on that line that take landings back, each with those; None when there is no such line."""
     commits: Mapping[str, CommitFacts] = field(default_factory=dict)
@@ -115,10 +118,15 @@ def build_receipt(
     finishes: Sequence[Finish] = (),
     git: GitFacts,
     overrides: Sequence[Json] = (),
+    checkout_changes: Sequence[Json] = (),
+    ended: Mapping[str, str] | None = None,
     event_head: str | None,
     made_by: str,
 ) -> Json:
-    """Build the receipt of a plan from its rows; the same rows always give the same bytes."""
+    """Build the receipt of a plan from its rows; the same rows always give the same bytes.
+
+    `ended` has the hash of the event with which each run ended, by the run's id.
+    """
     asked = sorted(reviews, key=lambda r: (r.created_at, r.id))
     body: Json = {
         "schema": SCHEMA,
@@ -133,7 +141,10 @@ def build_receipt(
         "reviews": [_review(one) for one in asked],
         "claims": [_said(one) for one in asked],
         "overrides": list(overrides),
-        "runs": [_run(run) for run in sorted(runs, key=lambda r: (r.created_at, r.id))],
+        "checkout_changes": list(checkout_changes),
+        "runs": [
+            _run(run, (ended or {}).get(run.id)) for run in sorted(runs, key=lambda r: (r.created_at, r.id))
+        ],
         "finishes": [finish_entry(one) for one in sorted(finishes, key=lambda f: (f.created_at, f.id))],
         "events": {"head": event_head},
     }
@@ -142,6 +153,15 @@ def build_receipt(
         entry["outcome"] = derived["outcomes"][entry["id"]]
     body |= {key: derived[key] for key in ("outcome", "cost", "usage", "not_checked")}
     return body | {"sha256": fingerprint(body)}
+
+
+def landing_part(
+    plan: Plan, task: Task, attempt: Attempt, runs: Sequence[Run], ended: Mapping[str, str]
+) -> str:
+    """Return what a receipt will say of work that is about to land."""
+    entry = _task(task, [attempt], GitFacts(result_tree=None))
+    told = {"id": plan.id, "base_sha": plan.base_sha}
+    return landing_text(told, entry, entry["attempts"][0], [_run(run, ended.get(run.id)) for run in runs])
 
 
 def fingerprint(receipt: Mapping[str, Any]) -> str:
@@ -174,6 +194,7 @@ def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
         found += _landing_differences(task, facts, has_result=receipt["plan"]["result_sha"] is not None)
     found += _review_differences(receipt, facts)
     found += override_differences(receipt, facts.taken_out)
+    found += landing_hash_differences(receipt, facts.carried, facts.events.hashes if facts.events else None)
     found += finish_differences(receipt, trees=facts.trees, commits=facts.commits, frozen=facts.frozen)
     for one in recorded(receipt):
         if facts.outputs.get(one.key, one.sha256) != one.sha256:
@@ -356,13 +377,14 @@ def _said(review: Review) -> Json:
     return {"id": review.id, "summary": review.summary, "findings": [plain(one) for one in review.findings]}
 
 
-def _run(run: Run) -> Json:
+def _run(run: Run, ended_event: str | None) -> Json:
     copied = (
         "id task_id attempt_id label agent agent_version model permission_mode sandbox prompt_sha256 exit_code "
         "ended_by cost_micros cost_estimated output_sha256 output_bytes"
     )
     return {
         **{name: getattr(run, name) for name in copied.split()},
+        "ended_event": ended_event,
         "role": run.role.value,
         "state": run.state.value,
         "failure": _value(run.failure),
@@ -410,6 +432,8 @@ def _row_differences(receipt: Mapping[str, Any], rows: Mapping[str, Any]) -> lis
             found.append(f"the home's rows say otherwise of the {part}: {_named(mine, theirs)}")
     if receipt["overrides"] != rows["overrides"]:
         found.append("the home's events say otherwise of what people decided")
+    if receipt["checkout_changes"] != rows["checkout_changes"]:
+        found.append("the home's events say otherwise of what changed in the checkout")
     for part in ("tasks", "verdicts", "reviews", "claims", "runs", "finishes"):
         mine, theirs = (
             {one["id"]: {**one, **dict.fromkeys(_FROM_GIT)} for one in whole[part]}

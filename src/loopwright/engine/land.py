@@ -24,6 +24,7 @@ from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, trailers
 from loopwright.engine.pinning import pin
+from loopwright.engine.receipt import landing_trailer
 from loopwright.engine.reviewing import author_of, covered, lands_capped
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Tx
@@ -98,13 +99,13 @@ async def _was_landed(landing: Landing, tip: str) -> bool:
 async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attempt | None:
     """Judge the candidate; return the attempt when it may land, None when it has ended."""
     attempt = landing.attempt
-    run, at = await _author(landing)
+    run, at, receipt = await _author(landing)
     try:
         candidate = await landing.repository.candidate(
             tip=tip,
             attempt_sha=need(attempt.tip_sha, "a snapshot"),
             subject=commit_subject(landing.task),
-            trailers=trailers(attempt, run),
+            trailers=replace(trailers(attempt, run), receipt=receipt),
             at=at,
             leave=touched_books(landing.project, landing.plan, attempt),
         )
@@ -189,9 +190,13 @@ async def _cannot_tell(landing: Landing, verdict: Verdict, judged: dict[str, Any
     await _reject(landing, Failure.CANNOT_CHECK, verdict.reason, evidence=evidence(verdict), **judged)
 
 
-async def _author(landing: Landing) -> tuple[Run, datetime]:
-    run = await landing.world.store.read(lambda tx: author_of(tx, landing.attempt))
-    return run, run.ended_at or landing.attempt.updated_at
+async def _author(landing: Landing) -> tuple[Run, datetime, str]:
+    """Return the run that did the work, when that was, and the hash of what is known of it."""
+    plan, task, attempt = landing.plan, landing.task, landing.attempt
+    run, receipt = await landing.world.store.read(
+        lambda tx: (author_of(tx, attempt), landing_trailer(tx, plan, task, attempt))
+    )
+    return run, run.ended_at or attempt.updated_at, receipt
 
 
 def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:

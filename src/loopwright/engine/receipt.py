@@ -1,16 +1,22 @@
 """Putting a plan's receipt together from its rows and its repository."""
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from loopwright.core.errors import GitFailed, NotFound, UserError
 from loopwright.core.happenings import RecordedEvent
-from loopwright.core.model import Attempt, Finish, Plan, Project, Review, Run, Task, VerdictRecord
+from loopwright.core.model import Attempt, Finish, Plan, Project, Review, Role, Run, Task, VerdictRecord
+from loopwright.core.receipt_checkout import CHECKOUT_CHANGED, checkout_changes
+from loopwright.core.receipt_landings import landing_hash
 from loopwright.core.receipt_overrides import OVERRIDES, overrides
-from loopwright.core.receipts import GitFacts, build_receipt
+from loopwright.core.receipts import GitFacts, build_receipt, landing_part
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.world import World
 from loopwright.ports import Repository, Step, Tx
+
+_RUN_ENDED: Final = "run_ended"
+_TOLD: Final = OVERRIDES | {_RUN_ENDED, CHECKOUT_CHANGED}
 
 
 async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
@@ -59,19 +65,32 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
         finishes=finishes,
         git=git,
         overrides=overrides(events, machine=MACHINE),
+        checkout_changes=checkout_changes(events),
+        ended=_ended(events),
         event_head=events[-1].hash if events else None,
         made_by=f"loopwright {world.me.version}",
     )
 
 
 def _events(tx: Tx, plan_id: str) -> list[RecordedEvent]:
-    """Return what the receipt needs of a plan's events: the last one, and what people decided before it."""
+    """Return what the receipt needs of a plan's events: the last one, and those that it tells of."""
     kept: list[RecordedEvent] = []
     after = 0
     while page := tx.events(after=after, plan=plan_id):
-        kept = [one for one in (*kept, *page) if one.type in OVERRIDES or one is page[-1]]
+        kept = [one for one in (*kept, *page) if one.type in _TOLD or one is page[-1]]
         after = page[-1].n
     return kept
+
+
+def _ended(events: Iterable[RecordedEvent]) -> dict[str, str]:
+    return {one.run: one.hash for one in events if one.type == _RUN_ENDED and one.run is not None}
+
+
+def landing_trailer(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> str:
+    """Return the hash that the landing of an attempt carries; the same one whenever its candidate is built again."""
+    runs = tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER)
+    events = [one for run in runs for one in tx.events(plan=plan.id, run=run.id, types=(_RUN_ENDED,))]
+    return landing_hash(landing_part(plan, task, attempt, runs, _ended(events)))
 
 
 async def _git_facts(

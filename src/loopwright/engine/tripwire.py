@@ -7,7 +7,7 @@ change only when nothing kept it out of the checkout and its own transcript name
 import json
 import logging
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Final
@@ -15,6 +15,7 @@ from typing import Final
 from loopwright.core.containment import Containment
 from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Project, Run
+from loopwright.core.receipt_checkout import CHECKOUT_CHANGED, WHOSE
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.moves import MACHINE
 from loopwright.engine.world import World
@@ -25,12 +26,6 @@ log = logging.getLogger(__name__)
 _FINGERPRINT: Final = "checkout.json"
 _SHOWN: Final = 5
 _MOST: Final = 50
-
-_WHOSE: Final[Mapping[str, str]] = {
-    "agent": "the agent's own transcript names your checkout",
-    "unknown": "nothing shows that it was the agent",
-    "contained": "the agent's sandbox keeps it out of there",
-}
 
 
 async def watch(world: World, repository: Repository, run: Run, spec: RunSpec) -> tuple[Tripwire, RunSpec]:
@@ -65,7 +60,7 @@ async def look_again(
 
 
 def _earlier(tx: Tx, attempt: Attempt) -> str:
-    events = tx.events(plan=attempt.plan_id, task=attempt.task_id, types=("checkout_changed",))
+    events = tx.events(plan=attempt.plan_id, task=attempt.task_id, types=(CHECKOUT_CHANGED,))
     found = [one for one in events if one.attempt == attempt.id and one.payload.get("whose") == "agent"]
     return _told(found[-1].payload["changes"], found[-1].payload["undo"]) if found else ""
 
@@ -81,13 +76,13 @@ async def _compare(world: World, repository: Repository, before: Tripwire, rows:
     whose = await _whose(world, project, run)
     undo = undoing(before, after, checkout=project.path, patch=patch if kept else None)
     named = "; ".join(strays[:_SHOWN]) + (" …" if len(strays) > _SHOWN else "")
-    why = f"{named} ({_WHOSE[whose]}" + (f"; kept in {patch})" if kept else ")")
+    why = f"{named} ({WHOSE[whose]}" + (f"; kept in {patch})" if kept else ")")
     log.warning("your checkout changed while an agent was running", extra={"why": why})
 
     def record(tx: Tx) -> None:
         tx.append(
             happened(
-                "checkout_changed",
+                CHECKOUT_CHANGED,
                 MACHINE,
                 plan=plan,
                 attempt=attempt,

@@ -92,6 +92,8 @@ class Step:
     """The person's command that it carries out; empty for any other commit."""
     takes_out: tuple[str, ...] = ()
     """The landings that it takes back."""
+    receipt: str = ""
+    """What it carries of the receipt's hash."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +129,8 @@ class Trailers:
     task: str
     attempt: str
     run: str
+    receipt: str = ""
+    """The hash of what a receipt will say of the work; only a landing carries it."""
 
 
 class Repository(Protocol):

@@ -246,6 +246,24 @@ def test_the_script_finds_what_was_changed(finished: Sandbox, handed_on: Path, t
     assert check(script, tmp_path / "none").returncode == 2
 
 
+def test_each_landing_names_its_part_of_the_receipt_and_the_events_before_it(
+    finished: Sandbox, handed_on: Path
+) -> None:
+    receipt = json.loads((handed_on / "receipt.json").read_text())
+    runs = {run["attempt_id"]: run for run in receipt["runs"] if run["role"] == "implementer"}
+    for told in receipt["tasks"]:
+        form = "--format=%(trailers:key=Loopwright-Receipt,valueonly)"
+        carried = git(finished.repository, "log", "-1", form, told["landed_sha"]).strip()
+        assert re.fullmatch(r"sha256:[0-9a-f]{64}", carried)
+        landed = next(one for one in told["attempts"] if one["candidate_sha"] == told["landed_sha"])
+        assert runs[landed["id"]]["ended_event"]
+    script = handed_on / "receipt.sh"
+    script.write_text(script.read_text().replace('"ended_event":"', '"ended_event":"0', 1))
+    done = check(script, finished.repository)
+    assert done.returncode == 1
+    assert "differs: the part of the receipt that task one names" in done.stdout
+
+
 def test_a_forged_script_is_found(finished: Sandbox, handed_on: Path) -> None:
     script = handed_on / "receipt.sh"
     script.write_text(script.read_text().replace("exit 1", "exit 0"))

@@ -106,6 +106,11 @@ def test_a_person_who_works_in_their_checkout_meanwhile_is_told_and_no_agent_is_
     assert "+hello from the person" in (shop.home / event.payload["patch"]).read_text()
     assert "note: your checkout changed while an agent was running" in going.out
     assert "nothing shows that it was the agent" in " ".join(going.out.split())
+    receipt = shop("receipt", "show", "--json").document
+    (told,) = receipt["checkout_changes"]
+    assert (told["whose"], told["changes"]) == ("unknown", [branch, file])
+    assert any(f"the checkout changed while {told['run']} ran: " in gap for gap in receipt["not_checked"])
+    assert shop("receipt", "verify", timeout=60).code == 0
 
 
 def test_a_check_whose_program_is_missing_is_left_to_the_person_and_judged_anew_once_it_is_there(

@@ -17,7 +17,15 @@ from loopwright.adapters.receipts import gather_facts
 from loopwright.core.errors import UserError
 from loopwright.core.model import Attempt, Plan, Project, Task, VerdictRecord
 from loopwright.core.policy import Policy
-from loopwright.core.receipts import GitFacts, build_receipt, fingerprint, render, verify_receipt
+from loopwright.core.receipt_landings import landing_hash
+from loopwright.core.receipts import (
+    GitFacts,
+    build_receipt,
+    fingerprint,
+    landing_part,
+    render,
+    verify_receipt,
+)
 from loopwright.core.states import AttemptState, PlanState, TaskState
 from loopwright.core.verdicts import gate_key
 from loopwright.ports import GateRequest, Trailers
@@ -70,20 +78,60 @@ class World:
             trailers=trailers,
             at=NOW,
         )
-        candidate = await self.repository.candidate(
-            tip=tip, attempt_sha=snapshot.sha, subject=f"Task {n}", trailers=trailers, at=NOW
-        )
-        assert await self.repository.advance(BRANCH, new=candidate.sha, old=tip)
-        return Attempt(
+        attempt = Attempt(
             id=trailers.attempt,
             plan_id=PLAN_ID,
             task_id=whose,
             n=1,
             state=AttemptState.LANDED,
             agent="scripted",
+            created_at=NOW,
+            updated_at=NOW,
+        )
+        part = landing_part(self.plan(), self.task(task or n, attempt), attempt, [], {})
+        candidate = await self.repository.candidate(
+            tip=tip,
+            attempt_sha=snapshot.sha,
+            subject=f"Task {n}",
+            trailers=replace(trailers, receipt=landing_hash(part)),
+            at=NOW,
+        )
+        assert await self.repository.advance(BRANCH, new=candidate.sha, old=tip)
+        return replace(
+            attempt,
             candidate_sha=candidate.sha,
             candidate_tree=candidate.tree,
             candidate_parent=candidate.parent,
+        )
+
+    def plan(self, commands=ALL, tip: str | None = None) -> Plan:
+        return Plan(
+            id=PLAN_ID,
+            project_id="proj",
+            loop_id="loop",
+            title="A plan",
+            status=PlanState.VERIFIED,
+            source_sha256="0" * 64,
+            base_ref="main",
+            base_sha=self.git("rev-parse", "HEAD"),
+            branch=BRANCH,
+            policy=Policy(),
+            gates=commands,
+            result_sha=tip,
+            created_at=NOW,
+            updated_at=NOW,
+        )
+
+    def task(self, n: int, attempt: Attempt) -> Task:
+        return Task(
+            id=attempt.task_id,
+            plan_id=PLAN_ID,
+            key=f"t{n}",
+            title="t",
+            position=n,
+            status=TaskState.COMPLETE,
+            attempt_id=attempt.id,
+            landed_sha=attempt.candidate_sha,
             created_at=NOW,
             updated_at=NOW,
         )
@@ -115,44 +163,13 @@ class World:
 
     async def receipt(self, attempts, verdicts, commands=ALL):
         base, tip = self.git("rev-parse", "HEAD"), await self.repository.tip(BRANCH)
-        plan = Plan(
-            id=PLAN_ID,
-            project_id="proj",
-            loop_id="loop",
-            title="A plan",
-            status=PlanState.VERIFIED,
-            source_sha256="0" * 64,
-            base_ref="main",
-            base_sha=base,
-            branch=BRANCH,
-            policy=Policy(),
-            gates=commands,
-            result_sha=tip,
-            created_at=NOW,
-            updated_at=NOW,
-        )
-        tasks = [
-            Task(
-                id=attempt.task_id,
-                plan_id=PLAN_ID,
-                key=f"t{n}",
-                title="t",
-                position=n,
-                status=TaskState.COMPLETE,
-                attempt_id=attempt.id,
-                landed_sha=attempt.candidate_sha,
-                created_at=NOW,
-                updated_at=NOW,
-            )
-            for n, attempt in enumerate(attempts, 1)
-        ]
         pairs = [(base, tip), *((a.candidate_parent, a.candidate_sha) for a in attempts)]
         whole, *each = await self.repository.diff_hashes(pairs)
         hashes = dict(zip((a.task_id for a in attempts), each, strict=True))
         return build_receipt(
             project=Project(id="proj", name="demo", path=str(self.project), created_at=NOW),
-            plan=plan,
-            tasks=tasks,
+            plan=self.plan(commands, tip),
+            tasks=[self.task(n, attempt) for n, attempt in enumerate(attempts, 1)],
             attempts=attempts,
             runs=[],
             verdicts=verdicts,
@@ -207,6 +224,18 @@ async def test_a_second_landing_of_one_task_is_found(world):
     differences, _ = await world.differences(await world.receipt(attempts[:2], [verdict]))
     first, third = attempts[0].candidate_sha, attempts[2].candidate_sha
     assert f"task 't1' should have landed once, as {first}; found: {first}, {third}" in differences
+
+
+async def test_a_landing_names_what_the_receipt_says_of_its_work(world):
+    attempt = await world.land(1)
+    receipt = await world.receipt([attempt], [await world.judge(attempt)])
+    carried = world.git("log", "-1", "--format=%(trailers:key=Loopwright-Receipt,valueonly)", BRANCH)
+    receipt["tasks"][0]["title"] = "another"
+    receipt["sha256"] = fingerprint(receipt)
+    differences, _ = await world.differences(receipt)
+    assert differences == [
+        f"the commit of task t1 names another part of a receipt: {carried} ({attempt.candidate_sha})"
+    ]
 
 
 async def test_a_receipt_of_commits_that_are_not_here_says_so(world):

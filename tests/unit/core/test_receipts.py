@@ -15,12 +15,14 @@ from loopwright.core.findings import Check, CheckStatus, CommandResult, Rerun, V
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task, Usage, VerdictRecord
 from loopwright.core.policy import GateCommand, Policy
+from loopwright.core.receipt_landings import landing_hash
 from loopwright.core.receipts import (
     EventFacts,
     Facts,
     GitFacts,
     build_receipt,
     fingerprint,
+    landing_part,
     recorded,
     render,
     shape_problems,
@@ -185,6 +187,47 @@ FACTS = Facts(
     landings={uid("ptask", 1): [LAND1], uid("ptask", 2): [RESULT]},
     diffs={uid("plan", 1): "d" * 64, uid("ptask", 1): "1" * 64, uid("ptask", 2): "2" * 64},
 )
+
+
+def worked(n, **changes):
+    """A run that worked on a task's attempt."""
+    return run(n, attempt_id=uid("att", n), task_id=uid("ptask", n), **changes)
+
+
+def test_a_landing_carries_the_hash_of_what_was_known_of_the_work():
+    runs, ended = [worked(1, exit_code=0), worked(2)], {uid("run", 1): "a" * 64}
+    given = rows(runs=runs, ended=ended)
+    first = landing_part(PLAN, given["tasks"][0], given["attempts"][0], runs[:1], ended)
+    receipt = build_receipt(**given)
+    carried = {LAND1: landing_hash(first)}
+    facts = replace(FACTS, carried=carried)
+    assert verify_receipt(receipt, facts) == []
+    assert runs[1].id not in first, "another task's work is its own"
+    for changed in ({"exit_code": 1}, {"prompt_sha256": "0" * 64}, {"sandbox": "none"}):
+        other = build_receipt(**rows(runs=[replace(runs[0], **changed), runs[1]], ended=ended))
+        (told,) = verify_receipt(other, facts)
+        assert told == f"the commit of task t1 names another part of a receipt: {carried[LAND1]} ({LAND1})"
+    (told,) = verify_receipt(receipt, replace(FACTS, carried={LAND1: ""}))
+    assert told == f"the commit of task t1 names another part of a receipt: nothing ({LAND1})"
+
+
+def test_the_event_with_which_a_run_ended_must_be_in_the_chain():
+    receipt = build(ended={uid("run", 1): "a" * 64})
+    whole = EventFacts(hashes=frozenset({"a" * 64, "e" * 64}), head="e" * 64)
+    assert verify_receipt(receipt, replace(FACTS, events=whole)) == []
+    torn = replace(whole, hashes=frozenset({"e" * 64}))
+    (told,) = verify_receipt(receipt, replace(FACTS, events=torn))
+    assert told == f"the event with which {uid('run', 1)} ended is not in the home's chain of events"
+
+
+def test_what_changed_in_the_checkout_stands_there_whoever_did_it():
+    change = {"at": NOW.isoformat(), "task": None, "run": uid("run", 1), "whose": "unknown", "changes": ["x"]}
+    receipt = build(checkout_changes=[change])
+    told = f"the checkout changed while {uid('run', 1)} ran: x (nothing shows that it was the agent)"
+    assert told in receipt["not_checked"]
+    assert verify_receipt(receipt, FACTS) == []
+    del receipt["checkout_changes"][0]
+    assert any("not_checked does not follow" in one for one in verify_receipt(receipt, FACTS))
 
 
 @pytest.mark.capability("C078")

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from loopwright.adapters.git.depot import Depot
+from loopwright.core.finishing import RECEIPT_TRAILER
 from loopwright.ports import Trailers
 
 _SUBJECT_LIMIT = 200
@@ -27,6 +28,7 @@ def message_of(subject: str, trailers: Trailers | None) -> str:
         f"Loopwright-Task: {trailers.task}\n"
         f"Loopwright-Attempt: {trailers.attempt}\n"
         f"Loopwright-Run: {trailers.run}"
+        + (f"\n{RECEIPT_TRAILER}: {trailers.receipt}" if trailers.receipt else "")
     )
 
 

@@ -8,9 +8,10 @@ from loopwright.adapters.git.commits import message_of, write_commit
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.runner import Git
+from loopwright.core.finishing import RECEIPT_TRAILER
 from loopwright.ports import Candidate, Step
 
-_TRAILERS: Final = ("Loopwright-Task", "Loopwright-Command", "Loopwright-Reverts")
+_TRAILERS: Final = ("Loopwright-Task", "Loopwright-Command", "Loopwright-Reverts", RECEIPT_TRAILER)
 _FORM: Final = "%x1f".join(
     ("%H", "%T", "%s", *(f"%(trailers:key={key},valueonly,unfold,separator=%x1e)" for key in _TRAILERS))
 )
@@ -64,7 +65,7 @@ class TakingOut:
 
 
 def _step(entry: str) -> Step:
-    sha, tree, subject, tasks, command, reverts = entry.split("\x1f")
+    sha, tree, subject, tasks, command, reverts, receipt = entry.split("\x1f")
     return Step(
         sha=sha,
         tree=tree,
@@ -72,6 +73,7 @@ def _step(entry: str) -> Step:
         tasks=_values(tasks),
         command=next(iter(_values(command)), ""),
         takes_out=_values(reverts),
+        receipt=",".join(_values(receipt)),
     )
 
 

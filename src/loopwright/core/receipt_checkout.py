@@ -1,0 +1,41 @@
+"""What a receipt says of the user's own checkout: how it changed while agents ran, whoever did it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from loopwright.core.happenings import RecordedEvent
+
+Json = dict[str, Any]
+
+CHECKOUT_CHANGED: Final = "checkout_changed"
+
+WHOSE: Final[Mapping[str, str]] = {
+    "agent": "the agent's own transcript names your checkout",
+    "unknown": "nothing shows that it was the agent",
+    "contained": "the agent's sandbox keeps it out of there",
+}
+_SHOWN: Final = 5
+
+
+def checkout_changes(events: Iterable[RecordedEvent]) -> list[Json]:
+    """Return each change that was noticed, in order; where its patch lies is the home's own affair."""
+    return [
+        {
+            "at": one.at.isoformat(),
+            "task": one.task,
+            "run": one.run,
+            "whose": one.payload["whose"],
+            "changes": list(one.payload["changes"]),
+        }
+        for one in events
+        if one.type == CHECKOUT_CHANGED
+    ]
+
+
+def checkout_gaps(body: Mapping[str, Any]) -> list[str]:
+    """Name each change: what else was done on the machine, nobody has looked at."""
+    gaps = []
+    for one in body["checkout_changes"]:
+        named = "; ".join(one["changes"][:_SHOWN]) + (" …" if len(one["changes"]) > _SHOWN else "")
+        gaps.append(f"the checkout changed while {one['run']} ran: {named} ({WHOSE[one['whose']]})")
+    return gaps
