@@ -49,7 +49,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_951f552a-5632-4832-97a0-d37bda8b3832','c464b03e89e7aac1def18f4103d79bd17bc1e9d3ffca43e4c9d465746ec94165');
+INSERT INTO "chains" VALUES('plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9','a723891d7ec96edced7116544d1c64d355d27819f48521d3f01d44b7e83c9124');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -111,9 +111,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_6f36bef5-3571-420a-b337-d8cf8a9ea317',NULL,NULL,'plan_951f552a-5632-4832-97a0-d37bda8b3832',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T11:10:11.700516Z','test','normal','{}','','945dc4bf2118ced1616512e81cc2031c2d4571eabd70120d1b02f526550c952a');
-INSERT INTO "events" VALUES(2,'evt_788dacf5-8346-45cd-bfc8-441643290abf',NULL,NULL,'plan_951f552a-5632-4832-97a0-d37bda8b3832',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T11:10:11.700516Z','test','normal','{}','945dc4bf2118ced1616512e81cc2031c2d4571eabd70120d1b02f526550c952a','7ada9d14938162c16049ec3a056c7e6a679c0476191b92470297278059d3e2f3');
-INSERT INTO "events" VALUES(3,'evt_80456141-91d7-453c-9a58-85d7311d11fb',NULL,NULL,'plan_951f552a-5632-4832-97a0-d37bda8b3832',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T11:10:11.700516Z','test','normal','{}','7ada9d14938162c16049ec3a056c7e6a679c0476191b92470297278059d3e2f3','c464b03e89e7aac1def18f4103d79bd17bc1e9d3ffca43e4c9d465746ec94165');
+INSERT INTO "events" VALUES(1,'evt_6373c8de-903c-4c29-9df0-f6805b1df49b',NULL,NULL,'plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:01:00.884727Z','test','normal','{}','','d6fcc7a1ce94bb9eeacf7556643c25e3fb4275c9c450b44125c252f4a5b004ee');
+INSERT INTO "events" VALUES(2,'evt_6dff90c6-ff89-4039-8220-148793b97715',NULL,NULL,'plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:01:00.884727Z','test','normal','{}','d6fcc7a1ce94bb9eeacf7556643c25e3fb4275c9c450b44125c252f4a5b004ee','6f624512e34dd36e391bdccd311281b0208543b5eb3b9e1fe53affe99c315c30');
+INSERT INTO "events" VALUES(3,'evt_c5d62277-774f-44d7-8ff5-4c52a267e3f5',NULL,NULL,'plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:01:00.884727Z','test','normal','{}','6f624512e34dd36e391bdccd311281b0208543b5eb3b9e1fe53affe99c315c30','a723891d7ec96edced7116544d1c64d355d27819f48521d3f01d44b7e83c9124');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -158,7 +158,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_ad40df09-ac1e-4515-a3ac-314eae3895a6','proj_2ce2a3c1-4d25-4628-9a9a-dd716bdaa42c','plan.md','markdown','285c55e6-27f9-4aad-b4cd-cab9e4560bd4.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_b8476773-21d2-4112-821d-bfa87ba66225','proj_8728217e-b121-4c34-ac85-69bc324c408b','plan.md','markdown','92a85053-105f-42a6-a59b-3d489c937d5f.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -197,7 +197,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_951f552a-5632-4832-97a0-d37bda8b3832','proj_2ce2a3c1-4d25-4628-9a9a-dd716bdaa42c','loop_ad40df09-ac1e-4515-a3ac-314eae3895a6','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9','proj_8728217e-b121-4c34-ac85-69bc324c408b','loop_b8476773-21d2-4112-821d-bfa87ba66225','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -209,7 +209,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_2ce2a3c1-4d25-4628-9a9a-dd716bdaa42c','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_8728217e-b121-4c34-ac85-69bc324c408b','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -343,7 +343,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_1170c6e5-4e7f-434a-a62f-31d5e4608c9c','plan_951f552a-5632-4832-97a0-d37bda8b3832','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_777f4ca7-deff-4b24-ad5b-f7d82d236b4c','plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -369,31 +369,31 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_task_n ON events (task, n);
-CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
+CREATE INDEX ix_events_run_n ON events (run, n);
+CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
+CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
-CREATE INDEX ix_runs_state ON runs (state);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
+CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_state ON questions (state);
-CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
-CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
+CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
-CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
-CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
+CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 COMMIT;
