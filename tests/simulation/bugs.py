@@ -28,6 +28,7 @@ from loopwright.engine import (
     moves,
     questions,
     reconcile,
+    reservations,
     reviewing,
     rollback,
     slots,
@@ -491,10 +492,16 @@ def nothing_is_reserved() -> Patches:
 
     def caps(tx: Tx, world: Any, plan: Plan, run: Run, *, own: int = 0, reserve: bool = False) -> Any:
         return tuple(
-            replace(one, reserved=0) for one in right(tx, world, plan, run, own=own, reserve=reserve)
+            replace(one, reserved=0, expected=0)
+            for one in right(tx, world, plan, run, own=own, reserve=reserve)
         )
 
     return ((spending, "caps", caps),)
+
+
+@bug("what running agents will probably cost is not kept free for them")
+def nothing_is_expected() -> Patches:
+    return ((reservations, "expected", lambda costs, *, least: 0),)
 
 
 @bug("nobody looks at what an agent has cost while it works")

@@ -104,6 +104,10 @@ class Watch:
         """Plans whose verification failed, and that no person touched since."""
         self.over: dict[str, tuple[float, Mapping[str, int | None]]] = {}
         """Since when runs have cost as much as they may, and the caps that they had then."""
+        self.told: dict[str, int] = {}
+        """What each run has told last of its cost."""
+        self.full: dict[tuple[str, str], tuple[float, Mapping[str, int | None]]] = {}
+        """Since when the agents of a plan on one machine have spent together what it has, and its caps then."""
         self.probes: dict[str, str] = {}
         """The last run that found out about each closed account."""
 

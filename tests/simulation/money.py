@@ -1,6 +1,7 @@
 """The promises about money and accounts: what may start, what is stopped, and what a closed account lets through."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tests.simulation.invariants import Problems, Watch, at_end, moves, on_commit, on_effect
@@ -86,6 +87,82 @@ def _reserved(watch: Watch, runs: list[Run]) -> int:
     return sum(one.max_cost_micros or 0 for one in limited)
 
 
+@on_commit
+def what_running_agents_will_cost_is_kept_free(
+    watch: Watch, name: str, changes: tuple[Change, ...]
+) -> Problems:
+    """Beside others an agent starts only if each of them, and it, can cost what such a run probably does."""
+    for change in moves(changes, Run, RunState.RUNNING):
+        run, plan = change.after, watch.all(Plan)[change.after.plan_id]
+        if run.agent is None:
+            continue
+        agents = [one for one in watch.all(Run).values() if one.agent is not None and one.id != run.id]
+        beside = [one for one in agents if one.state is RunState.RUNNING]
+        caps = _caps(plan)
+        wanted = caps["max_cost_per_run"] or _expected(watch, run)
+        for setting, limit in caps.items():
+            scope = _SCOPES.get(setting)
+            if limit is None or scope is None:
+                continue
+            others = [one for one in beside if scope(_plan_of(watch, one)) == scope(plan)]
+            held = sum(_kept_free(watch, one) for one in others)
+            spent = _spent([one for one in agents if scope(_plan_of(watch, one)) == scope(plan)])
+            if held and spent + held + wanted > limit:
+                told = f"{spent} of {setting} {limit} are spent, {held} kept free and {wanted} needed"
+                yield f"{name} starts {run.id} although {told}"
+
+
+_SCOPES: Final[Mapping[str, Callable[[Plan], str]]] = {
+    "max_cost": lambda plan: plan.id,
+    "max_cost_per_loop": lambda plan: plan.loop_id,
+    "max_cost_per_project": lambda plan: plan.project_id,
+    # No day ends within a run of the simulation.
+    "max_cost_per_day": lambda plan: plan.project_id,
+}
+
+
+def _kept_free(watch: Watch, run: Run) -> int:
+    limited = _caps(_plan_of(watch, run))["max_cost_per_run"]
+    return (run.max_cost_micros or 0) if limited else _expected(watch, run)
+
+
+def _expected(watch: Watch, run: Run) -> int:
+    """Return what a run like this one has cost on average, at least what its plan says."""
+    plan = _plan_of(watch, run)
+    ended = [
+        one
+        for one in watch.all(Run).values()
+        if one.ended_at is not None
+        and (one.agent, one.role) == (run.agent, run.role)
+        and _plan_of(watch, one).project_id == plan.project_id
+    ]
+    same = [one for one in ended if run.model and one.model == run.model]
+    newest = sorted(same or ended, key=lambda one: (one.ended_at, one.id))[-20:]
+    costs = [one.cost_micros for one in newest if one.cost_micros]
+    return max(math.ceil(sum(costs) / max(len(costs), 1)), plan.policy.reserve_run_cost_micros or 0)
+
+
+@on_effect("cost")
+def all_of_them_stop_at_the_cap(watch: Watch, about: Mapping[str, Any]) -> Problems:
+    """Agents that one worker watches spend no more together than there is, but for what they do between two looks."""
+    run, now = watch.all(Run)[about["kept"].spec.run_id], watch.universe.loop.time()
+    watch.told[run.id] = about["micros"]
+    plan, where = _plan_of(watch, run), (run.plan_id, run.host_id or "")
+    beside = [
+        one
+        for one in watch.all(Run).values()
+        if (one.plan_id, one.host_id) == where and one.state is RunState.RUNNING
+    ]
+    limit, caps = plan.policy.max_cost_micros, _caps(plan)
+    total = plan.spent_micros + sum(watch.told.get(one.id, 0) for one in beside)
+    if limit is None or total < limit or watch.full.get(where, (now, caps))[1] != caps:
+        watch.full.pop(where, None)
+        return
+    since, _ = watch.full.setdefault(where, (now, caps))
+    if _is_watched(watch, since) and now - since > _SOON_S and run.state is RunState.RUNNING:
+        yield f"{run.id} goes on {now - since:.0f} s after {total} of {limit} were spent"
+
+
 @on_effect("cost")
 @on_effect("finished")
 def a_run_is_stopped_at_its_limit(watch: Watch, about: Mapping[str, Any]) -> Problems:
@@ -97,10 +174,19 @@ def a_run_is_stopped_at_its_limit(watch: Watch, about: Mapping[str, Any]) -> Pro
     if run.id not in watch.over:
         return
     since, caps_then = watch.over[run.id]
-    struck = [at for fault, at in watch.universe.trouble.last_struck.items() if fault in _SEES_NOTHING]
-    watched = max(struck, default=-_BLIND_S) + _BLIND_S <= since
-    if watched and now - since > _SOON_S and caps == caps_then and run.state is RunState.RUNNING:
+    if (
+        _is_watched(watch, since)
+        and now - since > _SOON_S
+        and caps == caps_then
+        and run.state is RunState.RUNNING
+    ):
         yield f"{run.id} went on for {now - since:.0f} s after it had cost {run.max_cost_micros}"
+
+
+def _is_watched(watch: Watch, since: float) -> bool:
+    """Say whether somebody was there to see what agents cost."""
+    struck = [at for fault, at in watch.universe.trouble.last_struck.items() if fault in _SEES_NOTHING]
+    return max(struck, default=-_BLIND_S) + _BLIND_S <= since
 
 
 @on_commit

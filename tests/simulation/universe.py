@@ -287,6 +287,7 @@ class Universe:
             max_run_cost_micros=chance.choice((None, chance.randint(5_000, 120_000))),
             max_task_cost_micros=chance.choice((None, chance.randint(50_000, 200_000))),
             max_day_cost_micros=chance.choice((None, chance.randint(50_000, 600_000))),
+            reserve_run_cost_micros=self.trouble.chance("reserve").choice((None, 10_000, 60_000)),
         )
 
     def edited(self, plan: Plan) -> Submission:

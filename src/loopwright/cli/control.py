@@ -11,6 +11,7 @@ from rich.markup import escape
 from loopwright.adapters.host import host_id, new_id
 from loopwright.app import Home
 from loopwright.cli.context import actor, here, look_settings, open_existing, settings_for
+from loopwright.cli.cost_check import check_new_limits
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.drive import Foreground, log_to
 from loopwright.cli.exits import ExitCode
@@ -176,6 +177,10 @@ async def control(
     log_to(home.root)
     try:
         row = await home.store.read(lambda tx: find_target(tx, target, verb))
+        limits = {name: arguments[name] for name in CAPS.values() if name in arguments}
+        if limits and isinstance(row, Plan):
+            plan = row
+            await home.store.read(lambda tx: check_new_limits(tx, plan, limits))
         answer = await ask(home, verb, row.id, arguments)
         if answer.state is CommandState.REFUSED:
             raise commands.refusal(answer)

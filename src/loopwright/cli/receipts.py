@@ -22,6 +22,7 @@ from loopwright.cli.receipt_check import look_again, present_receipt
 from loopwright.cli.receipt_files import export, read_receipt
 from loopwright.cli.rows import Roomy, one_line
 from loopwright.cli.writing import write_whole
+from loopwright.core.accounts import called
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import short_id
 from loopwright.core.model import Finish, Plan, Project
@@ -82,6 +83,7 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
             else ("" if cost["complete"] else "at least ")
             + money(cost["total"], estimated=bool(cost["estimated_runs"])),
         ),
+        ("accounts", _accounts(receipt)),
         ("sandbox", _sandboxes(receipt)),
         ("reviews", _reviews(receipt)),
         *(("ended", _ended(one)) for one in receipt["finishes"]),
@@ -109,6 +111,13 @@ def _ended(one: Mapping[str, Any]) -> str:
 def _sandboxes(receipt: Mapping[str, Any]) -> str:
     begun = Counter(run["sandbox"] or "not known" for run in receipt["runs"] if run["started_at"])
     return ", ".join(f"{name} ({counted(count, 'run')})" for name, count in sorted(begun.items()))
+
+
+def _accounts(receipt: Mapping[str, Any]) -> str:
+    drawn = Counter(
+        called(run["agent"], run["account"]) for run in receipt["runs"] if run["agent"] and run["started_at"]
+    )
+    return ", ".join(f"{name} ({counted(count, 'run')})" for name, count in sorted(drawn.items())) or "none"
 
 
 def _tasks_table(receipt: Mapping[str, Any]) -> Table:

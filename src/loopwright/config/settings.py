@@ -229,6 +229,12 @@ class Values:
         None,
         "The same for all plans of the project together on one day by UTC; the next day it goes on by itself.",
     )
+    reserve_per_run: int | None = setting(
+        DOLLARS,
+        500_000,
+        "What is kept free of these limits at least for each agent that runs, where max_cost_per_run is off and runs "
+        "have not cost more on average so far.",
+    )
     prices: tuple[str, ...] = setting(
         items(
             what='a list such as "gpt-5* 1.25 10 0.125": model, then dollars for a million tokens of input, output, '
@@ -396,6 +402,7 @@ class Values:
             max_loop_cost_micros=self.max_cost_per_loop,
             max_project_cost_micros=self.max_cost_per_project,
             max_day_cost_micros=self.max_cost_per_day,
+            reserve_run_cost_micros=self.reserve_per_run,
             prices=self.prices,
             host_lost_after_s=self.host_lost_after,
             wait_for_limits=self.wait_for_limits,

@@ -1,6 +1,6 @@
 """What may be spent: by a run, a task, a plan, a loop, a project, and by a project on one day."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -43,7 +43,9 @@ class Cap:
     limit: int
     spent: int
     reserved: int = 0
-    """What agents that run now may still cost beyond that."""
+    """What agents that run now have cost by now, or may cost at most where each has a limit of its own."""
+    expected: int = 0
+    """What they will probably cost beyond that: it is kept free for them, but not withheld from one that runs."""
     estimated: bool = False
     """Some of what was spent is only estimated."""
     ends_at: datetime | None = None
@@ -51,8 +53,13 @@ class Cap:
 
     @property
     def left(self) -> int:
-        """What nobody has spent or may be about to spend."""
+        """What nobody has spent, nor has the right to."""
         return self.limit - self.spent - self.reserved
+
+    @property
+    def is_shared(self) -> bool:
+        """Say whether agents that run now need some of it."""
+        return self.reserved + self.expected > 0
 
     @property
     def is_near(self) -> bool:
@@ -88,17 +95,19 @@ def caps(
     policy: Policy,
     spent: Mapping[str, int],
     reserved: Mapping[str, int] = MappingProxyType({}),
+    expected: Mapping[str, int] = MappingProxyType({}),
     *,
     estimated: bool = False,
     now: datetime | None = None,
 ) -> Caps:
-    """Return the caps that are set, with what was spent and reserved under each setting's name."""
+    """Return the caps that are set, with what was spent, reserved and expected under each setting's name."""
     return tuple(
         Cap(
             setting=name,
             limit=limit,
             spent=spent.get(name, 0),
             reserved=reserved.get(name, 0),
+            expected=expected.get(name, 0),
             estimated=estimated,
             ends_at=next_day(now) if now and name == "max_cost_per_day" else None,
         )
@@ -118,16 +127,23 @@ def near(these: Caps) -> Cap | None:
     return fullest if fullest is not None and fullest.is_near else None
 
 
-def allowance(these: Caps) -> int | None:
+def expected(costs: Sequence[int], *, least: int | None) -> int:
+    """Return what a run will probably cost, by what runs like it have cost; at least what is set for it."""
+    average = -(-sum(costs) // len(costs)) if costs else 0
+    return max(average, least or 0)
+
+
+def allowance(these: Caps, *, expected: int = 0) -> int | None:
     """Return how much one more run may cost; None when nothing limits it, 0 or less when it has to wait.
 
-    While others run, it waits until there is enough for all that one run may cost: with less it would only be stopped
-    in the middle, although the others may leave enough.
+    While others run, it waits until what is kept free for them leaves enough for all that one run may cost, or will
+    probably cost where that is not limited: with less it would only be stopped in the middle, although the others may
+    leave enough. Once it runs it may use what they leave: what they will probably cost is no limit for it.
     """
     if not these:
         return None
-    most = next((cap.limit for cap in these if cap.setting == "max_cost_per_run"), 1)
-    crowded = any(cap.reserved and cap.left < most for cap in these)
+    most = next((cap.limit for cap in these if cap.setting == "max_cost_per_run"), max(expected, 1))
+    crowded = any(cap.is_shared and cap.left - cap.expected < most for cap in these)
     return 0 if crowded else min(cap.left for cap in these)
 
 

@@ -93,6 +93,8 @@ class Policy:
     """What all plans of the project may cost together."""
     max_day_cost_micros: int | None = None
     """What all plans of the project may cost on one day, by UTC."""
+    reserve_run_cost_micros: int | None = 500_000
+    """What is kept free of these at least for an agent that runs without a limit of its own."""
     prices: tuple[str, ...] = ()
     """More prices of models, as `core.prices.read_price` takes them."""
     host_lost_after_s: float = 120.0

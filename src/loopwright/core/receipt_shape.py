@@ -234,6 +234,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "output_sha256": _maybe(_text),
             "prompt_sha256": _maybe(_text),
             "agent": _maybe(_text),
+            "account": _maybe(_text),
             "agent_version": _maybe(_text),
             "permission_mode": _maybe(_text),
             "sandbox": _maybe(_text),

@@ -379,8 +379,8 @@ def _said(review: Review) -> Json:
 
 def _run(run: Run, ended_event: str | None) -> Json:
     copied = (
-        "id task_id attempt_id label agent agent_version model permission_mode sandbox prompt_sha256 exit_code "
-        "ended_by cost_micros cost_estimated output_sha256 output_bytes"
+        "id task_id attempt_id label agent account agent_version model permission_mode sandbox prompt_sha256 "
+        "exit_code ended_by cost_micros cost_estimated output_sha256 output_bytes"
     )
     return {
         **{name: getattr(run, name) for name in copied.split()},

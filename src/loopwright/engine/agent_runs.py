@@ -92,7 +92,7 @@ def _has_to_wait(tx: Tx, world: World, run: Run) -> bool:
         return False
     if over_budget(plan) or spending.may_not_start(tx, world, plan, run):
         return False
-    left = _allowance(tx, world, run)
+    left = spending.allowance(tx, world, run)
     return left is not None and left <= 0
 
 
@@ -128,7 +128,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
             READS if review else questions.permissions(tx, plan, rows.task, attempt, contained=contained)
         )
         # The same for what it may cost.
-        most = run.max_cost_micros if run.state is not RunState.QUEUED else _allowance(tx, world, run)
+        most = run.max_cost_micros if run.state is not RunState.QUEUED else spending.allowance(tx, world, run)
         # And for the account; where all are closed, it does not matter which: the attempt is parked below.
         chosen = run.account or envelopes.account_of(tx, world.accounts, attempt, run)
         to_mend = mending(tx, attempt, next((one for one in runs if one.id != run.id), None))
@@ -202,7 +202,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
             if _is_held_back(tx, world, current, run):
                 change_attempt(tx, attempt.id, fence, wait_reason=PAUSED)
                 return None
-            now = _allowance(tx, world, run)
+            now = spending.allowance(tx, world, run)
             if now is not None and (most is None or not 0 < most <= now):
                 raise MustWait
             if not envelopes.may_draw(tx, current, run, drawn) and envelopes.account_of(
@@ -238,12 +238,6 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         run = begun
     conversation = [one for one in earlier if one.session_ref and one.session_ref == run.session_ref]
     return Started(run=run, spec=spec, request=request, before=_spent(conversation), walls=walls)
-
-
-def _allowance(tx: Tx, world: World, run: Run) -> int | None:
-    """Return how much a run may cost that is about to start; None when nothing limits it."""
-    plan = need(tx.get(Plan, run.plan_id), "the plan")
-    return budget.allowance(spending.caps(tx, world, plan, run, reserve=True))
 
 
 def _is_held_back(tx: Tx, world: World, attempt: Attempt, run: Run) -> bool:

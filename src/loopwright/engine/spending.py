@@ -12,6 +12,7 @@ from loopwright.core.overspent import Over, nobody_knows
 from loopwright.core.prices import estimate
 from loopwright.core.states import AttemptState, RunState, TaskState
 from loopwright.engine.moves import MACHINE, need
+from loopwright.engine.reservations import Reservations
 from loopwright.engine.world import World
 from loopwright.ports import AgentEvent, Tx
 
@@ -31,8 +32,8 @@ def caps(
 ) -> budget.Caps:
     """Return the caps that a run is under, `own` being what it has cost itself.
 
-    What other agents have cost so far counts. With `reserve`, what each of them may cost at most is kept free for it,
-    if that is limited.
+    What other agents have cost so far counts. With `reserve`, what each of them may cost at most is kept free for it;
+    where that is not limited, what it will probably cost.
     """
     policy = plan.policy
     if not budget.has_caps(policy):
@@ -42,20 +43,35 @@ def caps(
         ended = tx.find(Run, task_id=run.task_id, role=AGENT_ROLES)
         spent["max_cost_per_task"] += sum(one.cost_micros or 0 for one in ended)
     reserved: Counter[str] = Counter()
+    expected: Counter[str] = Counter()
+    reservations = Reservations(tx)
     for other in tx.find(Run, state=RunState.RUNNING, role=AGENT_ROLES):
         theirs = need(tx.get(Plan, other.plan_id), "the plan")
         if other.id == run.id or theirs.project_id != plan.project_id:
             continue
-        so_far = world.ledger.so_far(other.id)
-        limited = theirs.policy.max_run_cost_micros is not None
-        held = max((other.max_cost_micros or 0) if reserve and limited else 0, so_far)
+        same = {
+            "max_cost_per_day": True,
+            "max_cost_per_project": True,
+            "max_cost_per_loop": theirs.loop_id == plan.loop_id,
+            "max_cost": theirs.id == plan.id,
+        }
+        held = so_far = world.ledger.so_far(other.id)
+        if reserve and theirs.policy.max_run_cost_micros is not None:
+            held = max(other.max_cost_micros or 0, so_far)
+        elif reserve:
+            rest = max(0, reservations.of(theirs, other) - so_far)
+            expected.update({setting: rest for setting, counts in same.items() if counts})
         counted = reserved if reserve else spent
-        counted["max_cost_per_day"] += held
-        counted["max_cost_per_project"] += held
-        counted["max_cost_per_loop"] += held if theirs.loop_id == plan.loop_id else 0
-        counted["max_cost"] += held if theirs.id == plan.id else 0
+        counted.update({setting: held for setting, counts in same.items() if counts})
     estimated = estimated or tx.count(Run, plan_id=plan.id, cost_estimated=True) > 0
-    return budget.caps(policy, spent, reserved, estimated=estimated, now=tx.now())
+    return budget.caps(policy, spent, reserved, expected, estimated=estimated, now=tx.now())
+
+
+def allowance(tx: Tx, world: World, run: Run) -> int | None:
+    """Return how much a run may cost that is about to start; None when nothing limits it, 0 when it has to wait."""
+    plan = need(tx.get(Plan, run.plan_id), "the plan")
+    these = caps(tx, world, plan, run, reserve=True)
+    return budget.allowance(these, expected=Reservations(tx).of(plan, run) if these else 0)
 
 
 def spent_before(tx: Tx, plan: Plan) -> Counter[str]:

@@ -82,6 +82,9 @@ def test_work_goes_on_with_the_other_account_also_after_a_kill(shop: Workshop) -
     assert shop("show", runs[1].id, "--json").document["run"]["account"] == "private"
     (changed,) = shop.events("account_changed")
     assert (changed.payload["was"], changed.payload["account"]) == ("work", "private")
+    assert "claude/private (1 run), claude/work (1 run)" in shop("receipt", "show").out
+    entries = shop("receipt", "show", "--json").document["runs"]
+    assert [one["account"] for one in entries if one["agent"]] == ["work", "private"]
 
 
 def test_a_kill_between_the_limit_and_the_next_run_loses_nothing(shop: Workshop) -> None:

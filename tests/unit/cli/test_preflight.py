@@ -1,12 +1,14 @@
 """What is found before any money is spent: agents, options and what is not committed."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.doubles import Home, planned
 
-from loopwright.cli.cost_check import check_costs
+from loopwright.cli.cost_check import check_costs, check_new_limits
 from loopwright.cli.preflight import (
     agents_of,
     check_agents,
@@ -17,6 +19,8 @@ from loopwright.cli.preflight import (
 )
 from loopwright.config.resolve import Settings, load
 from loopwright.core.errors import BadConfig, Refused, UserError
+from loopwright.core.model import Plan
+from loopwright.core.policy import Policy
 from loopwright.ports import Base, PlannedTask, PlannedWork
 
 
@@ -243,3 +247,21 @@ def test_a_limit_that_could_not_be_kept_because_of_the_reviewer_is_refused() -> 
     )
     with pytest.raises(Refused, match="the agent command tells neither"):
         check_costs(_settings(project), _work(None))
+
+
+@pytest.mark.capability("C075")
+async def test_a_plan_under_way_is_given_no_limit_that_nobody_could_keep() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"), policy=Policy(agent="codex", model="new-model"))
+
+    def give(**limits: int | None) -> None:
+        home.store.read_sync(lambda tx: check_new_limits(tx, home.plan(), limits))
+
+    give()
+    give(max_cost_micros=None)
+    with pytest.raises(Refused, match=r"^max_cost cannot be kept: codex tells only its tokens") as refused:
+        give(max_cost_micros=5, max_day_cost_micros=None)
+    assert "go on without a limit" in (refused.value.hint or "")
+    policy = replace(home.plan().policy, prices=("new-* 1 2",))
+    home.store.transact_sync("price", lambda tx: tx.update(Plan, home.plan().id, policy=policy))
+    give(max_cost_micros=5)

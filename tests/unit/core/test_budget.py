@@ -9,6 +9,7 @@ from loopwright.core.budget import (
     Cap,
     allowance,
     caps,
+    expected,
     has_caps,
     near,
     next_day,
@@ -174,3 +175,26 @@ def test_a_day_ends_at_midnight_by_utc() -> None:
     assert spent_today(project, NOW) == (7, 1)
     assert spent_today(project, NOW + timedelta(hours=12)) == (0, 0)
     assert next_day(NOW) == next_day(NOW - timedelta(hours=12)) == NOW + timedelta(hours=12)
+
+
+def test_what_others_will_probably_cost_is_kept_free_but_not_withheld() -> None:
+    policy = Policy(max_cost_micros=30)
+    assert allowance(caps(policy, {}, {}, {"max_cost": 20}), expected=10) == 30
+    assert allowance(caps(policy, {}, {}, {"max_cost": 21}), expected=10) == 0, (
+        "it waits until they have ended"
+    )
+    assert allowance(caps(policy, {"max_cost": 25}), expected=10) == 5, "alone it takes what there is"
+    assert allowance(caps(policy, {}, {"max_cost": 5}, {"max_cost": 15}), expected=10) == 25
+    each = replace(policy, max_run_cost_micros=12)
+    assert allowance(caps(each, {}, {}, {"max_cost": 18}), expected=30) == 12, (
+        "its own limit goes before a guess"
+    )
+    assert allowance(caps(each, {}, {}, {"max_cost": 19}), expected=1) == 0
+
+
+def test_a_run_is_expected_to_cost_the_average_and_at_least_what_is_set() -> None:
+    assert expected((), least=None) == 0
+    assert expected((), least=7) == 7
+    assert expected((10, 5), least=7) == 8
+    assert expected((10, 5), least=9) == 9
+    assert expected((10, 5), least=None) == 8

@@ -1,5 +1,6 @@
 """Who may start and go on under the caps of a plan, with rows as a worker leaves them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, LoopState, RunState
 from loopwright.engine import agent_runs, spending
 from loopwright.engine.moves import move_run
+from loopwright.engine.reservations import Reservations
 from loopwright.ports import AgentEvent, Tx
 
 
@@ -32,7 +34,7 @@ def start(home: Home, run: Run) -> Run:
     """Start a run with what it may cost, as a leg does."""
 
     def begin(tx: Tx) -> Run:
-        most = agent_runs._allowance(tx, home.world, run)
+        most = spending.allowance(tx, home.world, run)
         return move_run(tx, run, RunState.RUNNING, max_cost_micros=most)
 
     return home.store.transact_sync("start", begin)
@@ -43,7 +45,7 @@ def end(home: Home, run: Run, cost: int | None) -> None:
 
 
 def allowance(home: Home, run: Run) -> int | None:
-    return home.store.read_sync(lambda tx: agent_runs._allowance(tx, home.world, run))
+    return home.store.read_sync(lambda tx: spending.allowance(tx, home.world, run))
 
 
 def held_back(home: Home, run: Run) -> bool:
@@ -79,11 +81,56 @@ async def test_what_a_running_agent_may_cost_is_kept_free_for_it() -> None:
 
 
 async def test_without_a_cap_on_runs_what_others_have_told_counts() -> None:
-    home, runs = await at_work("ab", running="a", max_cost_micros=250)
+    home, runs = await at_work("ab", running="a", max_cost_micros=250, reserve_run_cost_micros=None)
     home.world.ledger.note(runs["a"].id, 240)
     assert allowance(home, runs["b"]) == 10
     home.world.ledger.note(runs["a"].id, 250)
     assert allowance(home, runs["b"]) == 0
+
+
+@pytest.mark.capability("C075")
+async def test_without_a_cap_on_runs_what_one_will_probably_cost_is_kept_free_for_each() -> None:
+    home, runs = await at_work("abc", running="a", max_cost_micros=250, reserve_run_cost_micros=100)
+    assert runs["a"].max_cost_micros == 250, "alone it may use all there is"
+    assert allowance(home, runs["b"]) == 250, "and so may the next one, for which there is enough"
+    b = start(home, runs["b"])
+    assert allowance(home, runs["c"]) == 0, "50 are left beyond those two: it waits"
+    assert not held_back(home, runs["c"]), "but nothing is used up"
+    home.world.ledger.note(b.id, 120)
+    end(home, runs["a"], 10)
+    assert allowance(home, runs["c"]) == 120, "what the other has told is more than what was kept for it"
+    home.world.ledger.note(b.id, 141)
+    assert allowance(home, runs["c"]) == 0, "99 are less than a run probably costs"
+    end(home, b, 145)
+    assert allowance(home, runs["c"]) == 95, "with nobody to wait for, it gets what there is"
+
+
+async def test_a_run_probably_costs_what_those_before_it_did() -> None:
+    home, runs = await at_work("abcd", running="ab", max_cost_micros=1000, reserve_run_cost_micros=100)
+    end(home, runs["a"], 250)
+    assert allowance(home, runs["c"]) == 750, "250 are kept free for the other one"
+    start(home, runs["c"])
+    assert allowance(home, runs["d"]) == 750, "250 are spent, twice 250 kept free, and 250 are needed"
+    end(home, runs["b"], 251)
+    assert allowance(home, runs["d"]) == 0, "499 are left, and an average of 250.5 is needed twice"
+
+
+async def test_what_failed_at_once_says_nothing_of_what_a_run_costs() -> None:
+    home, runs = await at_work("abc", running="abc", max_cost_micros=1000, reserve_run_cost_micros=None)
+    end(home, runs["a"], 0)
+    end(home, runs["b"], 300)
+    kept = home.store.read_sync(lambda tx: Reservations(tx).of(home.plan(), runs["c"]))
+    assert kept == 300
+
+
+async def test_an_agent_of_a_plan_without_limits_counts_in_the_project_too() -> None:
+    home, runs = await at_work("a", running="a", reserve_run_cost_micros=60)
+    capped = replace(home.plan(), policy=Policy(max_day_cost_micros=100, reserve_run_cost_micros=50))
+    other = replace(runs["a"], id="run_other", state=RunState.QUEUED)
+    found = home.store.read_sync(lambda tx: spending.caps(tx, home.world, capped, other, reserve=True))
+    assert [(one.setting, one.reserved, one.expected) for one in found] == [("max_cost_per_day", 0, 60)]
+    assert budget.allowance(found, expected=50) == 0
+    assert budget.allowance(found, expected=40) == 100
 
 
 async def test_the_runs_of_a_task_count_together() -> None:
