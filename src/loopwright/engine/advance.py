@@ -300,7 +300,7 @@ async def _dispatch(world: World, plan_id: str) -> None:
     try:
         repository = world.repository(project)
         if await repository.ensure_branch(plan.branch, plan.base_sha) == plan.base_sha:
-            await tell_on_branch(world, repository, plan)
+            await tell_on_branch(world, repository, project, plan)
     except (GitFailed, UserError, OSError) as trouble:
         # The machine or the repository is at fault, not the plan: a person mends it and resumes.
         reason = f"the plan branch could not be created: {trouble}"

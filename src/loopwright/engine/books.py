@@ -7,6 +7,7 @@ again and again until they agree, so nothing is lost when that is interrupted.
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import cast
 
@@ -23,6 +24,15 @@ from loopwright.ports import Candidate, Files, Progress, Repository, Source, Tx,
 log = logging.getLogger(__name__)
 
 _UNDER_WAY = tuple(LIVE_ATTEMPT - {AttemptState.QUEUED})
+
+
+@dataclass(frozen=True, slots=True)
+class _Tracked:
+    """A source that git tracks, and the plan that it became."""
+
+    project: Project
+    plan: Plan
+    loop: Loop
 
 
 def writes(source: Source) -> bool:
@@ -44,7 +54,13 @@ def touched_books(project: Project, plan: Plan, attempt: Attempt) -> tuple[str, 
 
 
 async def booked(
-    world: World, repository: Repository, plan: Plan, task: Task, attempt: Attempt, candidate: Candidate
+    world: World,
+    repository: Repository,
+    project: Project,
+    plan: Plan,
+    task: Task,
+    attempt: Attempt,
+    candidate: Candidate,
 ) -> str:
     """Return the commit to move the branch to when a candidate lands: itself, or what is told of it on top."""
     if not plan.books or candidate.empty:
@@ -56,7 +72,7 @@ async def booked(
 
     loop, progress = await world.store.read(look)
     subject = f"docs(plan): {task.key} is done in {candidate.sha[:7]}"
-    return await _told_on(world, repository, plan, loop, candidate.sha, progress, subject)
+    return await _told_on(world, repository, _Tracked(project, plan, loop), candidate.sha, progress, subject)
 
 
 async def tell(world: World, plan_id: str) -> None:
@@ -74,12 +90,12 @@ async def tell(world: World, plan_id: str) -> None:
                 world, cast("WritingSource", source), Path(project.path), loop, plan, progress
             )
         elif rests:
-            await _tell_on_branch(world, world.repository(project), plan, loop, progress)
+            await _tell_on_branch(world, world.repository(project), _Tracked(project, plan, loop), progress)
     except BadPlan as broken:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
 
 
-async def tell_on_branch(world: World, repository: Repository, plan: Plan) -> str:
+async def tell_on_branch(world: World, repository: Repository, project: Project, plan: Plan) -> str:
     """Bring a tracked source up to date while nothing lands; return the tip of the branch.
 
     That is when the plan begins, and before the complete gate: so the gate sees the tree that stays.
@@ -88,7 +104,7 @@ async def tell_on_branch(world: World, repository: Repository, plan: Plan) -> st
         loop, progress = await world.store.read(
             lambda tx: (need(tx.get(Loop, plan.loop_id), "the loop"), progress_of(tx, plan))
         )
-        await _tell_on_branch(world, repository, plan, loop, progress)
+        await _tell_on_branch(world, repository, _Tracked(project, plan, loop), progress)
     return await tip_of(world, repository, plan)
 
 
@@ -127,38 +143,51 @@ def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:
 
 
 async def _tell_on_branch(
-    world: World, repository: Repository, plan: Plan, loop: Loop, progress: Progress
+    world: World, repository: Repository, tracked: _Tracked, progress: Progress
 ) -> None:
-    tip = await tip_of(world, repository, plan)
-    new = await _told_on(world, repository, plan, loop, tip, progress, "docs(plan): how the plan stands")
+    tip = await tip_of(world, repository, tracked.plan)
+    new = await _told_on(world, repository, tracked, tip, progress, "docs(plan): how the plan stands")
     if new != tip and world.may_act():
         # Somebody who moved it meanwhile is told of by the next round.
-        await repository.advance(plan.branch, new=new, old=tip)
+        await repository.advance(tracked.plan.branch, new=new, old=tip)
 
 
 async def _told_on(
-    world: World,
-    repository: Repository,
-    plan: Plan,
-    loop: Loop,
-    sha: str,
-    progress: Progress,
-    subject: str,
+    world: World, repository: Repository, tracked: _Tracked, sha: str, progress: Progress, subject: str
 ) -> str:
+    plan, loop = tracked.plan, tracked.loop
     source = world.source(loop.source_kind)
     if source is None or not writes(source):
         return sha
     folder = folder_of(plan, loop)
-    found = await repository.files_at(sha, plan.books)
+    found = _inside(await repository.files_at(sha, plan.books), folder)
     try:
-        told = cast("WritingSource", source).written(_inside(found, folder), progress)
+        current = {**found, **await _with_edits(repository, source, tracked, found)}
+        told = {**current, **cast("WritingSource", source).written(current, progress)}
     except BadPlan as broken:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
         return sha
-    files = {f"{folder}/{name}".lstrip("/"): content for name, content in told.items()}
-    if not files:
+    changed = {name: content for name, content in told.items() if found.get(name) != content}
+    if not changed:
         return sha
+    files = {f"{folder}/{name}".lstrip("/"): content for name, content in changed.items()}
     return await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=progress.at)
+
+
+async def _with_edits(
+    repository: Repository, source: Source, tracked: _Tracked, found: Files
+) -> dict[str, bytes]:
+    """Return the files that people have changed in their own copy since the plan began, with those changes."""
+    theirs = source.files(Path(tracked.project.path) / tracked.loop.source_path)
+    start = await repository.files_at(tracked.plan.base_sha, tracked.plan.books)
+    base = _inside(start, folder_of(tracked.plan, tracked.loop))
+    merged = {}
+    for name, content in theirs.items():
+        if name in base and name in found and content not in (base[name], found[name]):
+            both = await repository.merged_file(base[name], found[name], content)
+            if both is not None:
+                merged[name] = both
+    return merged
 
 
 def _inside(files: Mapping[str, bytes], folder: str) -> Files:

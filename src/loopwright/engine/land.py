@@ -124,7 +124,15 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
     if landing.plan.books:
         below = await landing.repository.judged(candidate.parent)
         candidate = replace(candidate, judged_parent=below)
-    top = await booked(landing.world, landing.repository, landing.plan, landing.task, attempt, candidate)
+    top = await booked(
+        landing.world,
+        landing.repository,
+        landing.project,
+        landing.plan,
+        landing.task,
+        attempt,
+        candidate,
+    )
     landing.place.build(top, lands=not candidate.empty)
     pinning = await pin(landing.repository, landing.project, landing.plan, landing.task, candidate)
     facts = pinning.facts

@@ -100,7 +100,7 @@ class VerifyLeg:
         self, project: Project, plan: Plan, tasks: list[Task], interrupt: asyncio.Event
     ) -> None:
         repository = self._world.repository(project)
-        sha = await tell_on_branch(self._world, repository, plan)
+        sha = await tell_on_branch(self._world, repository, project, plan)
         # What was cancelled is not in the result, so nothing can ask for it there.
         wanted = [task for task in tasks if task.status is not TaskState.CANCELLED]
         acceptance = tuple(command for task in wanted for command in task.acceptance)

@@ -184,6 +184,9 @@ class Repository(Protocol):
     ) -> str:
         """Build a commit of the harness's own on top of another: the source's files, and what it is about."""
 
+    async def merged_file(self, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+        """Return a file with what two people did to it; None where they changed the same lines."""
+
     async def judged(self, sha: str) -> str:
         """Return the commit below those of the bookkeeping: the one whose tree a gate has seen."""
 

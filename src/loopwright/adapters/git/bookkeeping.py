@@ -82,6 +82,21 @@ class Bookkeeping:
             into=self._depot.source.objects,
         )
 
+    async def merged(self, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+        """Return a file with what two people did to it; None where they changed the same lines."""
+        scratch = self._depot.scratch()
+        try:
+            sides = {"ours": ours, "base": base, "theirs": theirs}
+            for name, content in sides.items():
+                (scratch / name).write_bytes(content)
+            paths = [str(scratch / name) for name in sides]
+            done = await self._git.run(
+                "merge-file", "-p", "-q", *paths, env=self._depot.env(), ok=tuple(range(129))
+            )
+            return done.out if done.code == 0 else None
+        finally:
+            delete(scratch)
+
     async def _with(self, sha: str, modes: Mapping[str, str], files: Mapping[str, bytes]) -> str:
         lines = []
         for path, mode in modes.items():

@@ -265,6 +265,10 @@ class GitRepository:
         books = (await self._ready()).bookkeeping
         return await books.commit(names.sha(parent), files, subject=subject, plan_id=plan_id, at=at)
 
+    async def merged_file(self, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+        """Return a file with what two people did to it; None where they changed the same lines."""
+        return await (await self._ready()).bookkeeping.merged(base, ours, theirs)
+
     async def judged(self, sha: str) -> str:
         """Return the commit below those of the bookkeeping: the one whose tree a gate has seen."""
         return await (await self._ready()).bookkeeping.judged(names.sha(sha))
