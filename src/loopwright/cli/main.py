@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "loopwright.cli.inspecting:inspect",
         "Gather what is known of a run, or of the project, in one packet.",
     ),
+    "audit": ("loopwright.cli.auditing:audit", "Say of finished items whether they really are."),
     "metrics": ("loopwright.cli.metrics:metrics", "Show how well plans went: attempts, time, cost."),
     "flaky": ("loopwright.cli.flaky:flaky", "List checks that failed and passed on the same tree."),
     "questions": ("loopwright.cli.questions:questions", "List what waits for your answer."),

@@ -61,17 +61,18 @@ async def try_gates(place: Place, sha: str, detected: Detected, settings: Settin
         if detected.setup is not None:
             tell(f"setup: {detected.setup}")
             limit = settings.values.setup_timeout
-            setup = await _ran(tree, GateCommand(name="setup", command=detected.setup, timeout_s=limit))
+            setup = await ran_in(tree, GateCommand(name="setup", command=detected.setup, timeout_s=limit))
             if not setup.passed:
                 return Tried(setup=setup)
         gates = {}
         for gate in runnable:
             tell(f"{gate.name}: {gate.command}")
-            gates[gate.name] = await _ran(tree, gate.gate())
+            gates[gate.name] = await ran_in(tree, gate.gate())
         return Tried(setup=setup, gates=gates)
 
 
-async def _ran(tree: CleanTree, command: GateCommand) -> Ran:
+async def ran_in(tree: CleanTree, command: GateCommand) -> Ran:
+    """Run one command in a clean tree."""
     tried = await tree.judge((command,))
     ran = _judged(tried.verdict)
     return replace(ran, reason=tried.denial) if tried.denial is not None else ran

@@ -273,6 +273,13 @@ class GitRepository:
         """Return the commit below those of the bookkeeping: the one whose tree a gate has seen."""
         return await (await self._ready()).bookkeeping.judged(names.sha(sha))
 
+    async def known_commit(self, text: str) -> str | None:
+        """Return the commit that an id, or the beginning of one, means; None when there is no such one."""
+        try:
+            return await self._resolved(text)
+        except NotFound:
+            return None
+
     async def tracked(self, sha: str) -> list[str]:
         """Return the paths of a commit."""
         place = (await self._ready()).place

@@ -1,0 +1,84 @@
+"""Marked complete, but was it ever done? What can be said about an item of a source that says it is finished."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+COMMIT: Final = re.compile(r"[0-9a-f]{4,64}")
+"""What a commit's id looks like; anything else that a source names is none."""
+
+
+class Proof(StrEnum):
+    """How well a claim stands."""
+
+    PROVEN = "proven"
+    """Its checks pass now, and the commit that it names is part of the branch."""
+    PASSES = "passes"
+    """Its checks pass now, but it names no commit."""
+    CLAIMED = "claimed"
+    """Nothing checks it: there is only the mark."""
+    LOST = "lost"
+    """It names a commit that is not there, or that is not part of the branch."""
+    FAILING = "failing"
+    """Its checks do not pass now."""
+    UNKNOWN = "unknown"
+    """Its checks were not run, or could not be."""
+
+
+BAD: Final = (Proof.LOST, Proof.FAILING)
+"""What contradicts the mark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """What became of the commit that an item names."""
+
+    text: str
+    sha: str | None = None
+    """The commit that it means; None when there is no such one."""
+    contained: bool = False
+    """Whether the branch has it."""
+
+    @property
+    def problem(self) -> str:
+        """Say what is wrong with it; empty when nothing is."""
+        if not COMMIT.fullmatch(self.text):
+            return f"{self.text!r} is no commit id"
+        if self.sha is None:
+            return f"there is no commit {self.text}"
+        return "" if self.contained else f"the commit {self.text} is not part of the branch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What running an item's checks gave."""
+
+    passed: bool | None
+    """None when they could not be run."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """One finished item, and how well that stands."""
+
+    key: str
+    title: str
+    proof: Proof
+    reason: str = ""
+    commit: str | None = None
+    line: int | None = None
+
+
+def proof_of(named: Named | None, checks: int, checked: Checked | None) -> tuple[Proof, str]:
+    """Say how well a claim stands, and why; what contradicts it comes first."""
+    if checked is not None and checked.passed is False:
+        return Proof.FAILING, checked.reason
+    if named is not None and named.problem:
+        return Proof.LOST, named.problem
+    if not checks:
+        return Proof.CLAIMED, "it has no check of its own"
+    if checked is None or checked.passed is None:
+        return Proof.UNKNOWN, checked.reason if checked is not None else "its checks were not run"
+    return (Proof.PROVEN, "") if named is not None else (Proof.PASSES, "it names no commit")
