@@ -187,6 +187,12 @@ class Task:
     """What its attempts were seen to change, in its scope or not: nobody else starts there while it is under way."""
     priority: int = 50
     position: int = 0
+    phase: str = ""
+    """The group that its source puts it in."""
+    type: str = ""
+    """What kind of work it is, in its source's own word."""
+    complexity: str = "medium"
+    """high, medium or low (`core.complexity`)."""
     status: TaskState
     origin: str = ""
     """Where it comes from: empty for the source, `fix` for one that mends what the complete gate found."""

@@ -113,11 +113,15 @@ SCHEMA: Final[Mapping[str, Any]] = {
 # --- how much review -------------------------------------------------------------------------------------
 
 
-def reasons(policy: ReviewPolicy, patch: Patch, facts: GateFiles, *, subfolder: str = "") -> tuple[str, ...]:
+def reasons(
+    policy: ReviewPolicy, patch: Patch, facts: GateFiles, *, subfolder: str = "", complexity: str = "medium"
+) -> tuple[str, ...]:
     """Say why a change is to be reviewed; nothing when it is not."""
     if policy.mode == "off":
         return ()
     found = ["every change is reviewed"] if policy.mode == "always" else []
+    if complexity == "high":
+        found.append("the task is complex")
     if patch.lines > policy.lines:
         found.append(f"{patch.lines} lines changed, more than {policy.lines}")
     top = f"{subfolder}/" if subfolder else ""

@@ -14,7 +14,7 @@ from typing import cast
 from loopwright.core.errors import BadPlan
 from loopwright.core.globs import any_covers
 from loopwright.core.model import Attempt, Loop, Plan, Project, Task
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState
+from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState, TaskState
 from loopwright.engine.branch import tip_of
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
@@ -66,13 +66,26 @@ async def booked(
     if not plan.books or candidate.empty:
         return candidate.sha
 
-    def look(tx: Tx) -> tuple[Loop, Progress]:
+    def look(tx: Tx) -> tuple[Loop, Progress, bool]:
         loop = need(tx.get(Loop, plan.loop_id), "the loop")
-        return loop, progress_with(tx, plan, task, attempt, candidate.sha)
+        return loop, progress_with(tx, plan, task, attempt, candidate.sha), _ends_phase(tx, task)
 
-    loop, progress = await world.store.read(look)
+    loop, progress, ends = await world.store.read(look)
     subject = f"docs(plan): {task.key} is done in {candidate.sha[:7]}"
-    return await _told_on(world, repository, _Tracked(project, plan, loop), candidate.sha, progress, subject)
+    tracked = _Tracked(project, plan, loop)
+    top = await _told_on(world, repository, tracked, candidate.sha, progress, subject)
+    if ends:
+        subject = f"chore(plan): {task.phase} is finished"
+        top = await repository.booked(top, {}, subject=subject, plan_id=plan.id, at=progress.at)
+    return top
+
+
+def _ends_phase(tx: Tx, task: Task) -> bool:
+    """Say whether a phase of the source is finished when this task lands."""
+    if not task.phase:
+        return False
+    others = tx.find(Task, plan_id=task.plan_id, phase=task.phase)
+    return all(one.id == task.id or one.status is TaskState.COMPLETE for one in others)
 
 
 async def tell(world: World, plan_id: str) -> None:

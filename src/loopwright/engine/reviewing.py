@@ -69,7 +69,9 @@ async def covered(
     if policy.mode == "off":
         return Covered(review_id=None)
     patch = await landing.repository.patch(candidate.parent, candidate.sha)
-    why = reasons(policy, patch, facts, subfolder=landing.project.subfolder)
+    why = reasons(
+        policy, patch, facts, subfolder=landing.project.subfolder, complexity=landing.task.complexity
+    )
     if not why:
         return Covered(review_id=None)
     return await landing.world.store.transact(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core import graph
+from loopwright.core.complexity import complexity_of
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind
@@ -200,6 +201,16 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
         scope=task.scope,
         priority=task.priority,
         position=position,
+        phase=task.phase,
+        type=task.type,
+        complexity=complexity_of(
+            title=task.title,
+            description=task.description,
+            kind=task.type,
+            dependencies=len(task.depends_on),
+            checks=len(task.acceptance) + len(task.criteria),
+            said=task.complexity,
+        ).level,
         status=TaskState.ERROR if held else TaskState.CREATED,
         reason=f"it is marked as blocked: {task.reason or 'no reason is given'}" if held else "",
         max_attempts=task.max_attempts or plan.policy.max_attempts,

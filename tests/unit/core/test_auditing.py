@@ -8,7 +8,11 @@ THERE = Named(text="abc1234", sha="abc1234" + "0" * 33, contained=True)
 GONE = Named(text="abc1234")
 ELSEWHERE = Named(text="abc1234", sha="abc1234" + "0" * 33)
 NO_ID = Named(text="see above")
-GOOD, BAD, BROKEN = Checked(passed=True), Checked(passed=False, reason="red"), Checked(passed=None, reason="no")
+GOOD, BAD, BROKEN = (
+    Checked(passed=True),
+    Checked(passed=False, reason="red"),
+    Checked(passed=None, reason="no"),
+)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any, Final
 from loopwright.config.gates import GATE_KEYS, GATE_SCHEMA
 from loopwright.config.groups import AGENT_NAME
 from loopwright.config.publish import SCHEMA_DIALECT, settings_properties
+from loopwright.core.complexity import LEVELS
 
 MAX_ID: Final = 128
 MAX_TITLE: Final = 500
@@ -73,6 +74,21 @@ TASK_KEYS: Final[Mapping[str, Key]] = {
         type="number",
         description="Among tasks that are ready, the lower number starts first; 50 when left out.",
         schema={"type": "integer", "minimum": 0, "maximum": MAX_PRIORITY, "default": 50},
+    ),
+    "complexity": Key(
+        type="text",
+        description="How hard it is: `low`, `medium` or `high`; worked out from its words when left out.",
+        schema={"enum": list(LEVELS)},
+    ),
+    "phase": Key(
+        type="text",
+        description="The group that it belongs to.",
+        schema={**_TEXT, "maxLength": MAX_TITLE},
+    ),
+    "type": Key(
+        type="text",
+        description="What kind of work it is, such as code, docs or qa.",
+        schema={**_TEXT, "maxLength": MAX_ID},
     ),
     "max_attempts": Key(
         type="number",

@@ -20,9 +20,10 @@ from loopwright.adapters.sources.plan_format import (
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.config.gates import read_gates
 from loopwright.config.groups import AGENT_NAME
-from loopwright.config.kinds import WrongValue, count, is_inside, text
+from loopwright.config.kinds import WrongValue, choice, count, is_inside, text
 from loopwright.config.layers import Level, check_values
 from loopwright.config.nearest import did_you_mean, nearest, quoted
+from loopwright.core.complexity import LEVELS
 from loopwright.core.errors import BadPlan
 from loopwright.core.graph import find_cycle
 from loopwright.core.policy import GateCommand
@@ -33,6 +34,7 @@ _AGENT: Final = text(what="the name of an agent, such as claude", pattern=AGENT_
 _MODEL: Final = text(what="the name of a model")
 _PRIORITY: Final = count(0, MAX_PRIORITY)
 _ATTEMPTS: Final = count(1, MAX_ATTEMPTS)
+_COMPLEXITY: Final = choice(*LEVELS)
 
 
 class YamlSource:
@@ -212,6 +214,9 @@ class _PlanReader:
                 table, "scope", prefix, is_inside, "a path relative to the project, without .."
             ),
             priority=self._value(table, "priority", prefix, _PRIORITY.read, 50),
+            complexity=self._value(table, "complexity", prefix, _COMPLEXITY.read),
+            phase=self._words(table, "phase", prefix, MAX_TITLE),
+            type=self._words(table, "type", prefix, MAX_ID),
             max_attempts=self._value(table, "max_attempts", prefix, _ATTEMPTS.read),
             agent=self._value(table, "agent", prefix, _AGENT.read),
             model=self._value(table, "model", prefix, _MODEL.read),
