@@ -87,7 +87,7 @@ def check(file: Path, /, *, source: str | None = None, json: bool = False) -> in
 
 def _examine(path: Path, kind: str | None) -> _Report:
     _, work = read_plan(path, kind)
-    evaluate(work, str(path))
+    judged = evaluate(work, str(path), despite="it is only looked at")
     place = here()
     text, notes = asyncio.run(_project_text(place, path)) if place else (None, _outside())
     settings = settings_for(plan=work, plan_name=path.name, project_text=text)
@@ -105,7 +105,7 @@ def _examine(path: Path, kind: str | None) -> _Report:
         critical_path=graph.critical_path(edges),
         width=widest(edges),
         agents=agents,
-        notes=(*warnings(settings), *notes, *work.notes),
+        notes=(*warnings(settings), *notes, *work.notes, *(one["text"] for one in judged["findings"])),
     )
 
 

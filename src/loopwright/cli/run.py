@@ -85,6 +85,7 @@ def run(
     base: str | None = None,
     allow_unverified: Annotated[bool | None, Parameter(negative="--no-allow-unverified")] = None,
     finish: str | None = None,
+    despite: str = "",
     new: bool = False,
     no_wait: bool = False,
     costs: CostFlags = NO_COST_FLAGS,
@@ -112,6 +113,8 @@ def run(
         Let work land that nothing checks, or do not; if it lands, the exit code is not 0.
     finish
         What becomes of the plan's branch once it is verified: leave, fast-forward, squash or pull-request.
+    despite
+        Your reason to run a plan that its evaluation calls pointless; it stands in the receipt.
     new
         Start over a plan that was already done or cancelled.
     no_wait
@@ -130,13 +133,20 @@ def run(
         "wait_for_limits": False if no_wait else None,
         **costs.given(),
     }
-    return asyncio.run(_run(plan, flags, kind=source, base=base, new=new, as_json=json))
+    return asyncio.run(_run(plan, flags, kind=source, base=base, despite=despite, new=new, as_json=json))
 
 
 async def _run(
-    path: Path, flags: dict[str, Any], *, kind: str | None, base: str | None, new: bool, as_json: bool
+    path: Path,
+    flags: dict[str, Any],
+    *,
+    kind: str | None,
+    base: str | None,
+    despite: str,
+    new: bool,
+    as_json: bool,
 ) -> int:
-    asked = await _prepare(path, flags, kind=kind, base=base, new=new, quiet=as_json)
+    asked = await _prepare(path, flags, kind=kind, base=base, despite=despite, new=new, quiet=as_json)
     home = open_home(asked.settings, os.environ)
     log_to(home.root)
     try:
@@ -162,10 +172,17 @@ async def _run(
 
 
 async def _prepare(
-    path: Path, flags: dict[str, Any], *, kind: str | None, base: str | None, new: bool, quiet: bool
+    path: Path,
+    flags: dict[str, Any],
+    *,
+    kind: str | None,
+    base: str | None,
+    despite: str,
+    new: bool,
+    quiet: bool,
 ) -> _Asked:
     source, work = read_plan(path, kind)
-    evaluate(work, str(path))
+    judged = evaluate(work, str(path), despite=despite)
     place = needed_place()
     with glance_at(place.root) as repository:
         start = await repository.base(base)
@@ -185,7 +202,9 @@ async def _prepare(
     plan_name = relative(path, place.root)
     notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
     if not quiet:
-        _note(*missing, *warnings(settings), *notes, *work.notes)
+        _note(
+            *missing, *warnings(settings), *notes, *work.notes, *(one["text"] for one in judged["findings"])
+        )
     submission = Submission(
         root=place.root,
         subfolder=place.subfolder,
@@ -198,6 +217,7 @@ async def _prepare(
         actor=actor(),
         books=books,
         follows=writes(source),
+        despite=despite,
         new=new,
     )
     return _Asked(place=place, settings=settings, submission=submission, flags=flags, base=base)

@@ -50,6 +50,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "task_not_accepted": EventType(_HIGH, "What a person handed back did not pass; it stays with them."),
         "task_given_back": EventType(_NORMAL, "A person left the task to the machine again."),
         "results_reviewed": EventType(_NORMAL, "A person has looked at what landed."),
+        "plan_forced": EventType(_HIGH, "A person lets a plan run that its evaluation calls pointless."),
         "source_edited": EventType(_HIGH, "A person changed the work source, and the plan follows."),
         "source_unreadable": EventType(
             _HIGH, "The work source was changed and cannot be read; the plan goes on as it was."

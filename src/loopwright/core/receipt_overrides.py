@@ -9,6 +9,7 @@ Json = dict[str, Any]
 
 OVERRIDES: Final = frozenset(
     {
+        "plan_forced",
         "plan_rolled_back",
         "plan_reopened",
         "task_reopened",

@@ -8,6 +8,7 @@ from typing import Any
 from loopwright.core import graph
 from loopwright.core.complexity import complexity_of
 from loopwright.core.errors import BadPlan, Refused
+from loopwright.core.evaluating import Weight, findings
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind
 from loopwright.core.model import Loop, Plan, Project, Task
@@ -39,6 +40,8 @@ class Submission:
     """Files of the source that git tracks, relative to the repository, if its format has room for a status."""
     follows: bool = False
     """Whether a plan that is under way follows what is changed in its source; else it has to end first."""
+    despite: str = ""
+    """Why a person wants a plan that its evaluation calls pointless."""
     new: bool = False
     """Start over even if the same plan was already done."""
 
@@ -53,26 +56,29 @@ class Submitted:
     """False when the loop already had exactly this plan."""
 
 
-def evaluate(work: PlannedWork, source: str) -> dict[str, Any]:
-    """Judge a plan's structure; raise `BadPlan`, or return the facts worth showing before any money is spent."""
-    edges = {task.key: task.depends_on for task in work.tasks}
-    problems = [
-        f'task "{node}" depends on unknown "{dep}"' for node, dep in graph.unknown_dependencies(edges)
-    ]
-    if len(edges) != len(work.tasks):
-        problems.append("task ids are not unique")
-    if not work.tasks:
-        problems.append("the plan has no tasks")
-    if not problems and (cycle := graph.find_cycle(edges)):
-        problems.append("tasks wait for each other: " + " -> ".join(cycle))
-    if problems:
-        raise BadPlan(source, tuple(problems))
-    path = graph.critical_path(edges)
+def evaluate(work: PlannedWork, source: str, *, despite: str = "") -> dict[str, Any]:
+    """Judge a plan's structure; raise `BadPlan`, or return what was found and is worth showing before money is spent.
+
+    `despite` is a person's reason to run a plan that would prove nothing.
+    """
+    found = findings(work.tasks)
+    impossible = tuple(one.text for one in found if one.weight is Weight.IMPOSSIBLE)
+    if impossible:
+        raise BadPlan(source, impossible)
+    pointless = [one.text for one in found if one.weight is Weight.POINTLESS]
+    if pointless and not despite:
+        told = "; ".join(pointless)
+        raise Refused(
+            f"{source}: {told}", hint='mend the plan, or say why it is to run all the same: --despite "..."'
+        )
+    path = graph.critical_path({task.key: task.depends_on for task in work.tasks})
     return {
         "tasks": len(work.tasks),
         "critical_path": len(path),
         "without_acceptance": sum(not task.acceptance for task in work.tasks),
-        "passed": True,
+        "findings": [{"check": one.check, "weight": one.weight.value, "text": one.text} for one in found],
+        "despite": despite if pointless else "",
+        "passed": not pointless,
     }
 
 
@@ -137,7 +143,7 @@ def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
 def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> Plan:
     now = tx.now()
     plan_id = ids(Kind.PLAN)
-    evaluation = evaluate(asked.work, asked.source_path)
+    evaluation = evaluate(asked.work, asked.source_path, despite=asked.despite)
     wanted = tuple(task for task in asked.work.tasks if task.mark not in SETTLED)
     plan = Plan(
         id=plan_id,
@@ -163,6 +169,8 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     tx.insert(plan)
     _tasks(tx, ids, plan, wanted)
     tx.append(happened("plan_created", asked.actor, plan=plan, title=plan.title, **evaluation))
+    if evaluation["despite"]:
+        tx.append(happened("plan_forced", asked.actor, plan=plan, reason=asked.despite))
     return plan
 
 

@@ -75,7 +75,7 @@ def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(name:
 
 def test_a_wrong_key_is_the_users_to_mend_and_uses_up_no_attempt(name: str, shop: Workshop) -> None:
     with _model(shop, name, scenarios.bad_key()):
-        said = shop.run(shop.plan("locked out", [task("make", "true")]))
+        said = shop.run(shop.plan("locked out", [task("make", "test -d .")]))
     assert said.code == 1, said.out + said.err
     (attempt,) = shop.attempts("make")
     assert (attempt.state, attempt.failure) == ("BROKEN", "auth")

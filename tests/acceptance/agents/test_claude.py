@@ -93,7 +93,7 @@ def test_a_gate_that_the_real_program_does_not_pass_sends_it_back_with_what_fail
 def test_a_program_that_is_not_there_is_said_before_anything_starts(shop: Workshop) -> None:
     with CLAUDE.model(shop, scenarios.answer()):
         shop.program.env["LOOPWRIGHT_AGENTS__CLAUDE__BINARY"] = "/nowhere/claude"
-        said = shop.run(shop.plan("missing", [task("greet", "true")]))
+        said = shop.run(shop.plan("missing", [task("greet", "test -d .")]))
     assert said.code == 2
     assert "/nowhere/claude" in said.err
     assert "loopwright doctor" in said.err

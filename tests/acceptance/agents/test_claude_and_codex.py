@@ -40,7 +40,7 @@ def agents(shop: Workshop) -> list[Run]:
 
 def test_a_wrong_key_is_the_users_to_mend_and_fails_no_task(program: Program, shop: Workshop) -> None:
     with program.model(shop, scenarios.bad_key()) as server:
-        said = shop.run(shop.plan("locked out", [task("make", "true")]), "--no-wait")
+        said = shop.run(shop.plan("locked out", [task("make", "test -d .")]), "--no-wait")
         assert len(server.asked) >= 1
     assert said.code == 3, said.out + said.err
     assert f"The agent is not logged in; log in. Then `loopwright quota open {program.name}`" in said.out

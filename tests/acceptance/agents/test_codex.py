@@ -51,7 +51,7 @@ def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(shop:
 def test_a_cap_is_refused_before_anything_starts_if_nobody_knows_what_the_model_costs(shop: Workshop) -> None:
     with CODEX.model(shop, scenarios.answer()) as server:
         shop.program.env["LOOPWRIGHT_MODEL"] = "gpt-0"
-        said = shop.run(shop.plan("capped", [task("make", "true")]), "--max-cost", "5")
+        said = shop.run(shop.plan("capped", [task("make", "test -d .")]), "--max-cost", "5")
         assert not server.asked
     told = "max_cost cannot be kept: codex tells only its tokens, and nobody knows what those of the model gpt-0 cost"
     refused(said, 2, told, 'set prices = ["gpt-0 INPUT OUTPUT CACHE_READ"]')

@@ -50,7 +50,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
         [
             task("fine", "grep -q right fine.txt"),
             task("broken", check, criteria=["The word right is in the file."]),
-            task("after", "true", depends_on=["broken"]),
+            task("after", "test -d .", depends_on=["broken"]),
         ],
     )
     said = sandbox.run(bad, "--max-attempts", "2")

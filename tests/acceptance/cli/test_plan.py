@@ -109,10 +109,10 @@ settings:
     codex:
       ask: sometimes
 tasks:
-  - {id: one, title: One, acceptance: ["true"]}
+  - {id: one, title: One, acceptance: ["test -d ."]}
   - id: two
     title: Two
-    acceptance: ["true"]
+    acceptance: ["test -d ."]
     agent: gose
 """
 

@@ -33,7 +33,7 @@ def receipt(text: str, tmp_path: Path) -> Path:
 def test_a_receipt_is_shown_in_words(finished: Sandbox, good_plan: str) -> None:
     out = finished("receipt", "show", good_plan).out
     assert out.startswith(f"good  {good_plan}")
-    assert "outcome  verified (VERIFIED)" in out
+    assert re.search(r"^outcome +verified \(VERIFIED\)$", out, re.MULTILINE)
     assert "no independent reviewer looked at the work" in out
     assert "2 attempts" in out
 

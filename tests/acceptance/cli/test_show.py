@@ -133,7 +133,7 @@ def test_a_running_task_says_what_it_does_and_how_to_follow_it(live: Live) -> No
 
 def test_an_agent_that_gave_up_is_quoted(sandbox: Sandbox) -> None:
     sandbox.play({"hard": [[{"fail": "refusal", "message": "I would rather not."}]]})
-    sandbox.run(sandbox.plan("hard", [task("hard", "true")]), "--max-attempts", "1")
+    sandbox.run(sandbox.plan("hard", [task("hard", "test -d .")]), "--max-attempts", "1")
     out = sandbox("show", "hard").out
     assert "The model refused the task; reword it." in out
     assert "failed: refusal\n  I would rather not." in out
@@ -141,7 +141,7 @@ def test_an_agent_that_gave_up_is_quoted(sandbox: Sandbox) -> None:
 
 def test_a_very_long_failure_still_fits_one_screen(sandbox: Sandbox) -> None:
     noise = "for i in $(seq 300); do echo line $i of a very long story that goes on and on and on and on; done; exit 1"
-    checks = [f"echo {n}" for n in range(12)]
+    checks = [f"test {n} -ge 0" for n in range(12)]
     sandbox.play(
         {"long": [[{"write": f"f{n}", "text": "x\n"} for n in range(attempt, 20)] for attempt in range(5)]}
     )

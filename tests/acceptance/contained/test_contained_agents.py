@@ -81,7 +81,7 @@ def test_a_contained_agent_asks_by_its_tool(shop: Workshop) -> None:
         name="mcp__loopwright__ask", input={"question": "Which colour?", "options": ["red", "blue"]}
     )
     with model(shop, "claude", Scenario(turns=(Reply(tools=(ask,)), Reply(text="I wait.")))):
-        going = shop.start("run", str(shop.plan("asking", [task("paint", "true")])))
+        going = shop.start("run", str(shop.plan("asking", [task("paint", "test -d .")])))
         eventually(lambda: shop.rows(Question), timeout=90)
         going.interrupt()
         going.end()

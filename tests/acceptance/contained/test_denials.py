@@ -45,7 +45,7 @@ def test_a_gate_that_may_not_write_holds_finished_work_and_goes_on_once_it_may(
 def test_an_agent_that_fails_over_a_refusal_burns_no_attempt(shop: Workshop, machine: Path) -> None:
     steps = [{"run": f"touch {machine}/made"}, {"fail": "agent_error", "message": "I could not go on"}]
     shop.play({"one": [steps]})
-    said = shop.run(shop.plan("agent", [task("one", "true")]))
+    said = shop.run(shop.plan("agent", [task("one", "test -d .")]))
     assert said.code != 0
     (attempt,) = shop.attempts("one")
     assert (attempt.state, attempt.failure) == (AttemptState.BROKEN, Failure.ENVIRONMENT)
@@ -60,7 +60,7 @@ def test_a_setup_command_that_needs_a_hidden_file_names_it(shop: Workshop) -> No
     needed.parent.mkdir()
     needed.write_text("words")
     shop.play({"one": [[{"write": "one", "text": "1\n"}]]})
-    plan = shop.plan("setup", [task("one", "true")], settings={"setup": f"cat {needed} > words"})
+    plan = shop.plan("setup", [task("one", "test -d .")], settings={"setup": f"cat {needed} > words"})
     assert shop.run(plan).code != 0
     (attempt,) = shop.attempts("one")
     assert attempt.failure is Failure.ENVIRONMENT
@@ -97,7 +97,7 @@ def test_a_sandbox_that_is_asked_for_by_name_and_does_not_hold_is_refused(shop: 
         "LOOPWRIGHT_SANDBOX__PROGRAM": "/nowhere/bwrap",
     }
     shop.play({"one": [[{"write": "one", "text": "1\n"}]]})
-    said = shop.run(shop.plan("none", [task("one", "true")]))
+    said = shop.run(shop.plan("none", [task("one", "test -d .")]))
     assert said.code == 2
     assert "sandbox.level is bubblewrap, but that does not hold here" in said.err
     assert "install the package bubblewrap" in said.err

@@ -95,10 +95,10 @@ def _misbehave(sandbox: Sandbox) -> Said:
     tasks = [task(key, f"grep -q right {key}.txt") for key in plain]
     tasks += [
         task("raw", "grep -q right raw.txt", agent="command"),
-        task("exits", "true", agent="command"),
-        task("nobody", "true", agent="nobody"),
-        task("unbuilt", "true", agent="claude"),
-        task("after-nobody", "true", depends_on=["nobody"]),
+        task("exits", "test -d .", agent="command"),
+        task("nobody", "test -d .", agent="nobody"),
+        task("unbuilt", "test -d .", agent="claude"),
+        task("after-nobody", "test -d .", depends_on=["nobody"]),
         task("fails", "cat fails.txt"),
         task("slow", agent="scripted"),
     ]

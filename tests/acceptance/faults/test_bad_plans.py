@@ -79,7 +79,7 @@ def test_work_that_nothing_would_check_is_refused_before_any_of_it_is_done(sandb
 def test_an_agent_that_is_not_there_is_told_before_anything_is_made(
     sandbox: Sandbox, agent: str, expected: str
 ) -> None:
-    plan = sandbox.plan("p", [task("a", "true")])
+    plan = sandbox.plan("p", [task("a", "test -d .")])
     said = sandbox("run", str(plan), "--agent", agent, env={"PATH": "/usr/bin:/bin"})
     assert said.code in (2, 6)
     assert expected in said.err

@@ -46,9 +46,10 @@ def test_a_plan_is_written_with_its_tasks_their_order_and_what_each_waits_for() 
 @pytest.mark.capability("C020")
 def test_a_plan_is_evaluated_before_anything_of_it_is_kept() -> None:
     home = Home()
-    acceptance = (GateCommand(name="own", command="true"),)
+    acceptance = (GateCommand(name="own", command="test -d ."),)
     plan = home.submit(planned("a"), planned("b", "a", acceptance=acceptance))
-    assert plan.evaluation == {"tasks": 2, "critical_path": 2, "without_acceptance": 1, "passed": True}
+    facts = {"tasks": 2, "critical_path": 2, "without_acceptance": 1, "passed": True}
+    assert plan.evaluation == {**facts, "findings": [], "despite": ""}
     [told] = home.events("plan_created")
     assert told.payload == {"title": "A plan", **plan.evaluation}
 
@@ -215,3 +216,13 @@ def test_the_gate_of_a_whole_plan_has_ports_too_and_no_attempts_ones() -> None:
     assert 25_000 <= base < 32_000
     assert base % 10 == 0
     assert attempt_values(home.world, plan, None) == values
+
+
+def test_a_plan_whose_checks_cannot_fail_needs_a_person_s_reason() -> None:
+    home = Home()
+    vain = planned("a", acceptance=(GateCommand(name="own", command="true"),))
+    with pytest.raises(Refused, match="no criterion can fail"):
+        home.submit(vain)
+    plan = home.submit(vain, despite="only to see it run")
+    assert (plan.evaluation["passed"], plan.evaluation["despite"]) == (False, "only to see it run")
+    assert [event.payload["reason"] for event in home.events("plan_forced")] == ["only to see it run"]

@@ -1,0 +1,191 @@
+"""Judging a plan before anything runs: is it well formed, can its checks fail, do its tasks get in each other's way?
+
+Each pass is a named function with one sentence. What makes a plan impossible is always refused; what makes it pointless
+is refused unless a person says why they want it all the same; the rest is told.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, Protocol
+
+from loopwright.core import graph
+from loopwright.core.policy import GateCommand
+
+MOST_TASKS: Final = 10_000
+MOST_CRITERIA: Final = 20
+_NAMED: Final = 5
+_COMPARED: Final = 500
+"""So many tasks with a write scope are compared with each other; more would take longer than it is worth."""
+
+
+class Weight(StrEnum):
+    """What follows from a finding."""
+
+    IMPOSSIBLE = "impossible"
+    """Nothing could run: refused."""
+    POINTLESS = "pointless"
+    """It could run and prove nothing: refused unless a person says why."""
+    TOLD = "told"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that a pass found."""
+
+    check: str
+    weight: Weight
+    text: str
+
+
+class Item(Protocol):
+    """What a pass needs to know of a task."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def depends_on(self) -> tuple[str, ...]: ...
+    @property
+    def acceptance(self) -> tuple[GateCommand, ...]: ...
+    @property
+    def criteria(self) -> tuple[str, ...]: ...
+    @property
+    def scope(self) -> tuple[str, ...]: ...
+
+
+Tasks = Sequence[Item]
+
+
+def _ids(tasks: Tasks) -> list[Finding]:
+    """Every task has a name of its own, and there is at least one."""
+    if not tasks:
+        return [_impossible("ids", "the plan has no tasks")]
+    if len({task.key for task in tasks}) != len(tasks):
+        return [_impossible("ids", "task ids are not unique")]
+    return []
+
+
+def _dependencies(tasks: Tasks) -> list[Finding]:
+    """What a task waits for is a task of the plan."""
+    return [
+        _impossible("dependencies", f'task "{node}" depends on unknown "{dep}"')
+        for node, dep in graph.unknown_dependencies(_edges(tasks))
+    ]
+
+
+def _cycles(tasks: Tasks) -> list[Finding]:
+    """No task waits for itself, not even through others."""
+    if _dependencies(tasks):
+        return []
+    cycle = graph.find_cycle(_edges(tasks))
+    return [_impossible("cycles", "tasks wait for each other: " + " -> ".join(cycle))] if cycle else []
+
+
+def _can_fail(tasks: Tasks) -> list[Finding]:
+    """A task's own checks can fail: one that always passes proves nothing."""
+    vain = [
+        f"{task.key}: {command.command}"
+        for task in tasks
+        for command in task.acceptance
+        if cannot_fail(command.command)
+    ]
+    text = f"no criterion can fail where the command always passes ({_some(vain)})"
+    return [Finding(check="can_fail", weight=Weight.POINTLESS, text=text)] if vain else []
+
+
+def _size(tasks: Tasks) -> list[Finding]:
+    """The plan and its tasks are of a size that can be worked on."""
+    found = []
+    if len(tasks) > MOST_TASKS:
+        found.append(
+            _impossible("size", f"{len(tasks)} tasks; more than {MOST_TASKS} are too many for one plan")
+        )
+    large = [task.key for task in tasks if len(task.criteria) > MOST_CRITERIA]
+    if large:
+        text = f"more than {MOST_CRITERIA} criteria in one task; smaller ones are done better: {_some(large)}"
+        found.append(Finding(check="size", weight=Weight.TOLD, text=text))
+    return found
+
+
+def _scopes(tasks: Tasks) -> list[Finding]:
+    """Tasks that could run side by side do not write to the same places."""
+    scoped = [task for task in tasks if task.scope]
+    if len(scoped) > _COMPARED or _dependencies(tasks) or _cycles(tasks):
+        return []
+    before = _before(_edges(tasks))
+    pairs = [
+        f"{one.key} and {other.key}"
+        for n, one in enumerate(scoped)
+        for other in scoped[n + 1 :]
+        if one.key not in before[other.key]
+        and other.key not in before[one.key]
+        and graph.scopes_overlap(one.scope, other.scope)
+    ]
+    text = f"these write to the same places, so they take turns: {_some(pairs)}"
+    return [Finding(check="scopes", weight=Weight.TOLD, text=text)] if pairs else []
+
+
+def _twins(tasks: Tasks) -> list[Finding]:
+    """No two tasks ask for the same."""
+    seen: dict[str, str] = {}
+    twins = []
+    for task in tasks:
+        title = " ".join(task.title.lower().split())
+        if title in seen:
+            twins.append(f"{seen[title]} and {task.key}")
+        seen.setdefault(title, task.key)
+    text = f"these have the same title: {_some(twins)}"
+    return [Finding(check="twins", weight=Weight.TOLD, text=text)] if twins else []
+
+
+PASSES: Final[Mapping[str, Callable[[Tasks], list[Finding]]]] = {
+    "ids": _ids,
+    "dependencies": _dependencies,
+    "cycles": _cycles,
+    "can_fail": _can_fail,
+    "size": _size,
+    "scopes": _scopes,
+    "twins": _twins,
+}
+
+
+def findings(tasks: Tasks) -> tuple[Finding, ...]:
+    """Return what all passes find."""
+    return tuple(finding for look in PASSES.values() for finding in look(tasks))
+
+
+# --- what cannot fail ------------------------------------------------------------------------------------
+
+_ALWAYS: Final = re.compile(r"(?:true|:|exit\s+0|/bin/true|/usr/bin/true)")
+_ONLY_PRINTS: Final = re.compile(r"(?:echo|printf)\b[^|;&<>`$]*")
+_EXCUSED: Final = re.compile(r"(?:\|\||;)\s*(?:true|:|exit\s+0)\s*$")
+
+
+def cannot_fail(command: str) -> bool:
+    """Say whether a shell command passes whatever the code does; only what is plain to see counts."""
+    text = command.strip()
+    return bool(_ALWAYS.fullmatch(text) or _ONLY_PRINTS.fullmatch(text) or _EXCUSED.search(text))
+
+
+def _edges(tasks: Tasks) -> dict[str, tuple[str, ...]]:
+    return {task.key: task.depends_on for task in tasks}
+
+
+def _before(edges: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
+    """Return what has to be complete before each task, through others too."""
+    known: dict[str, set[str]] = {}
+    for key in graph.topological({key: tuple(needed) for key, needed in edges.items()}):
+        known[key] = {*edges[key], *(far for near in edges[key] for far in known[near])}
+    return known
+
+
+def _impossible(check: str, text: str) -> Finding:
+    return Finding(check=check, weight=Weight.IMPOSSIBLE, text=text)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
