@@ -68,19 +68,22 @@ def check(*, json: bool = False) -> int:
 
 @app.command
 def schema(
-    what: Annotated[Literal["config", "plan", "user"], Parameter(show_default=True)] = "config", /
+    what: Annotated[
+        Literal["config", "plan", "user", "feature_list"], Parameter(show_default=True)
+    ] = "config",
+    /,
 ) -> int:
     """Print a published JSON Schema, for editors and other programs.
 
     Parameters
     ----------
     what
-        config: a project's loopwright.toml; plan: a plan file; user: your own config.toml.
+        config: a project's loopwright.toml; plan: a plan file; user: your own config.toml; or a work source's file.
     """
-    if what == "plan":
-        from loopwright.adapters.sources.plan_format import plan_schema
-
-        print_json(plan_schema())
-    else:
+    if what in ("config", "user"):
         print_json(configuration_schema(machine=what == "user"))
+    else:
+        from loopwright.adapters.sources.schemas import source_schemas
+
+        print_json(source_schemas()[what])
     return 0

@@ -6,10 +6,10 @@ from pathlib import Path
 from loopwright.adapters.sources.plan_format import (
     PLAN_KEYS,
     TASK_KEYS,
-    plan_schema,
     render_gate_table,
     render_keys_table,
 )
+from loopwright.adapters.sources.schemas import source_schemas
 from loopwright.config.publish import configuration_schema, render_settings_table
 
 ROOT = Path(__file__).parents[3]
@@ -39,7 +39,7 @@ def published() -> dict[Path, str]:
     schemas = {
         "project.schema.json": configuration_schema(machine=False),
         "user.schema.json": configuration_schema(machine=True),
-        "plan.schema.json": plan_schema(),
+        **{f"{name}.schema.json": schema for name, schema in source_schemas().items()},
     }
     return {
         configuration: between(settings, "gates", "\n" + render_gate_table() + "\n"),

@@ -11,6 +11,7 @@ import pytest
 from tests.unit.config.published import ROOT, published
 from tests.unit.config.test_precedence import SAMPLES, as_tree
 
+from loopwright.adapters.sources.schemas import source_schemas
 from loopwright.config.layers import Level, check_values, from_toml
 from loopwright.config.publish import commented_toml, configuration_schema, toml_value
 from loopwright.config.resolve import resolve
@@ -27,7 +28,7 @@ def test_a_published_file_says_what_the_code_says(path: Path) -> None:
 
 
 @pytest.mark.capability("C006")
-@pytest.mark.parametrize("name", ["project", "user", "plan"])
+@pytest.mark.parametrize("name", ["project", "user", *source_schemas()])
 def test_a_schema_is_valid_and_ships_with_the_package(name: str) -> None:
     schema = json.loads((files("loopwright") / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -1,0 +1,80 @@
+"""Criteria written in words, and the commands among them that can be run."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from loopwright.config.gates import read_gates
+from loopwright.core.policy import GateCommand
+
+# What people write around a command that must pass. Any other word, and the backticks hold a name, not a command:
+# "`Limiter` is safe with threads" must never be run.
+_AROUND: Final = frozenset(
+    [
+        "0",
+        "a",
+        "all",
+        "and",
+        "also",
+        "clean",
+        "cleanly",
+        "code",
+        "command",
+        "exit",
+        "exits",
+        "execute",
+        "green",
+        "is",
+        "must",
+        "pass",
+        "passed",
+        "passes",
+        "passing",
+        "return",
+        "returns",
+        "run",
+        "running",
+        "runs",
+        "should",
+        "succeed",
+        "succeeds",
+        "successful",
+        "successfully",
+        "test",
+        "tests",
+        "the",
+        "verify",
+        "with",
+        "without",
+        "errors",
+        "zero",
+    ]
+)
+_WORD: Final = re.compile(r"[\w']+")
+MAX_ENTRY: Final = 5_000
+
+
+def commands_in(entry: str) -> tuple[str, ...]:
+    """Return the commands of a criterion that says nothing but that they pass, such as "`make test` passes"."""
+    parts = entry.split("`")
+    if len(parts) < 3 or len(parts) % 2 == 0 or len(entry) > MAX_ENTRY:
+        return ()
+    around = {word.lower() for part in parts[::2] for word in _WORD.findall(part)}
+    commands = tuple(part.strip() for part in parts[1::2])
+    return commands if around <= _AROUND and all(commands) else ()
+
+
+def acceptance(entries: Iterable[str]) -> tuple[GateCommand, ...]:
+    """Return the checks that can be run out of a list of criteria."""
+    commands = dict.fromkeys(command for entry in entries for command in commands_in(entry))
+    gates, _ = read_gates([command for command in commands if "\0" not in command])
+    return gates
+
+
+def lines_of(text: str) -> tuple[str, ...]:
+    """Return the entries of a list in Markdown, or the lines of a plain text, without bullets and boxes."""
+    found = (
+        re.sub(r"^\s*(?:[-*+]\s+|\d{1,4}[.)]\s+)?(?:\[[ xX~!]\]\s+)?", "", line, count=1)
+        for line in text.splitlines()
+    )
+    return tuple(line.strip() for line in found if line.strip())

@@ -1,0 +1,14 @@
+"""The JSON Schemas of the work sources, by the names that they are published under."""
+
+from typing import Any
+
+from loopwright.adapters.sources.feature_schema import FEATURE_LIST
+from loopwright.adapters.sources.plan_format import plan_schema
+
+
+def source_schemas() -> dict[str, dict[str, Any]]:
+    """Return the schema of each file that a work source is made of."""
+    return {
+        "plan": plan_schema(),
+        "feature_list": FEATURE_LIST,
+    }

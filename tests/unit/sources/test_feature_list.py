@@ -1,0 +1,359 @@
+"""Feature lists: what is read, in which order, what is refused, and what is written back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.sources import laws
+from tests.unit.sources.laws import AT, LATER, after, marks, refused, told
+
+from loopwright.adapters import registry
+from loopwright.adapters.sources.feature_list import NEEDS_REVIEW, FeatureListSource
+from loopwright.adapters.sources.qa_fixes import QaIssue, fix_features, with_fixes
+from loopwright.adapters.sources.reading import recognise
+from loopwright.core.errors import BadPlan
+from loopwright.core.policy import GateCommand
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork
+
+SOURCE = FeatureListSource()
+DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
+
+
+def feature(id: str = "f1", **more: Any) -> dict[str, Any]:
+    return {"id": id, "name": f"Name of {id}", "description": "What it does.", **more}
+
+
+def files(*features: Any, **top: Any) -> Files:
+    return {"feature_list.json": json.dumps({**top, "features": features}, indent=2).encode()}
+
+
+def parse(*features: Any, **top: Any) -> PlannedWork:
+    return SOURCE.parse(files(*features, **top), "here")
+
+
+@pytest.mark.capability("C011", "C015")
+def test_a_feature_is_read_with_everything_in_it() -> None:
+    work = parse(
+        feature(
+            id="login",
+            priority=3,
+            category="security",
+            complexity="high",
+            tests=["`pytest -q tests/login` passes", "`Session` is kept", "no password in a log"],
+            dependencies=["db", "db"],
+            owner="unknown keys are somebody's",
+        ),
+        feature(id="db", priority=70),
+        project="Shop",
+    )
+    assert (work.title, work.notes) == ("Shop", ())
+    assert [task.key for task in work.tasks] == ["db", "login"]
+    assert work.tasks[1] == PlannedTask(
+        key="login",
+        title="Name of login",
+        description="What it does.",
+        criteria=("`pytest -q tests/login` passes", "`Session` is kept", "no password in a log"),
+        acceptance=(GateCommand(name="pytest -q tests/login", command="pytest -q tests/login"),),
+        depends_on=("db",),
+        priority=103,
+        type="security",
+        complexity="high",
+        line=5,
+    )
+
+
+def test_the_file_is_recognised_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "feature_list.json"
+    path.write_bytes(files(feature())["feature_list.json"])
+    assert recognise(path, registry.sources()).kind == "feature_list"
+    assert not SOURCE.recognises(tmp_path)
+
+
+@pytest.mark.capability("C011")
+def test_the_order_is_by_level_then_by_priority_then_as_in_the_file() -> None:
+    work = parse(
+        feature("late", priority=1, dependencies=["mid"]),
+        feature("mid", priority=500, dependencies=["a"]),
+        feature("side", priority=501, dependencies=["a"]),
+        feature("c"),
+        feature("b", priority=2.5),
+        feature("a", priority=-4),
+        feature("d", priority="soon"),
+    )
+    assert [task.key for task in work.tasks] == ["a", "b", "c", "d", "mid", "side", "late"]
+    assert [task.priority for task in work.tasks] == [0, 2, 99, 99, 199, 199, 201]
+
+
+@pytest.mark.capability("C011")
+def test_what_is_only_odd_is_said_and_not_refused() -> None:
+    work = parse(feature(priority="high", complexity="huge"))
+    assert work.notes == (
+        "here:7: features[0].priority: not a number: 99 is taken",
+        "here:8: features[0].complexity: expected one of: high, medium, low; it is ignored",
+    )
+    assert (work.tasks[0].priority, work.tasks[0].complexity) == (99, None)
+
+
+WRONG: list[tuple[Any, str]] = [
+    ({"features": []}, "here:1: features: empty"),
+    ({}, "here:1: features: missing"),
+    ([], "here:1: expected a table, got a list"),
+    ({"features": {}}, "here:1: features: expected a list"),
+    ({"features": [7]}, "here:1: features[0]: expected a table, got 7"),
+    *(
+        ({"features": [{key: value for key, value in feature().items() if key != gone}]}, f"{gone}: missing")
+        for gone in ("id", "name", "description")
+    ),
+    ({"features": [feature(), feature()]}, '"f1" is already on line 1'),
+    ({"features": [feature(id=" ")]}, "id: empty"),
+    ({"features": [feature(name="a\nb")]}, "must be one line"),
+    ({"features": [feature(name=" ")]}, "name: empty"),
+    ({"features": [feature(dependencies=["f9"])]}, 'unknown feature "f9" (did you mean "f1"?)'),
+    ({"features": [feature(dependencies=["f1"])]}, "cannot depend on itself"),
+    (
+        {"features": [feature("a", dependencies=["b"]), feature("b", dependencies=["a"])]},
+        "these features wait for each other: a -> b -> a",
+    ),
+    ({"features": [feature(passes="true")]}, 'passes: expected true or false or null, got "true"'),
+    ({"features": [feature(passes=1)]}, "passes: expected true or false or null, got 1"),
+    ({"features": [feature(blocked="no")]}, "blocked: expected true or false"),
+    ({"features": [feature(dependencies="f2")]}, "dependencies: expected a list"),
+    ({"features": [feature(tests=[{}])]}, "tests[0]: expected a text, got a table"),
+    ({"features": [feature(id="x" * 200)]}, "id: expected a text of 1 to 128 characters"),
+]
+
+
+@pytest.mark.parametrize(("document", "words"), WRONG, ids=[words[-40:] for _, words in WRONG])
+@pytest.mark.capability("C004", "C011")
+def test_what_is_wrong_is_refused_with_its_place(document: Any, words: str) -> None:
+    problems = refused(SOURCE, {"feature_list.json": json.dumps(document).encode()})
+    assert any(words in problem for problem in problems), problems
+    assert all(problem.startswith("here:1: ") for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"features": [}', "here:1: this is not JSON"),
+        (b'{"features": [],\n "features": []}', 'here:2: the key "features" stands here a second time'),
+        (b'\n\n{"features": ["\xff"]}', "here:3: this is not UTF-8"),
+        (b'{"features": ' + b"[" * 2_500_000, "here:1: nested too deeply"),
+        (b'{"features": [' + b"{},\n" * 1_200_000 + b"{}]}", "too many values"),
+        (b'{"features": [' + b'{"id":1},' * 60_000 + b"{}]}", "and "),
+    ],
+)
+def test_a_hostile_file_is_refused_with_its_place(content: bytes, words: str) -> None:
+    problems = refused(SOURCE, {"feature_list.json": content})
+    assert len(problems) <= 51
+    assert any(words in problem for problem in problems)
+
+
+def test_a_missing_file_and_one_that_is_too_large_are_said_so(tmp_path: Path) -> None:
+    with pytest.raises(BadPlan, match="there is no such file"):
+        SOURCE.files(tmp_path / "feature_list.json")
+    (tmp_path / "feature_list.json").write_bytes(b" " * (5 * 1024 * 1024 + 1))
+    with pytest.raises(BadPlan, match="larger than 5 MB"):
+        SOURCE.files(tmp_path / "feature_list.json")
+
+
+@pytest.mark.parametrize(
+    ("more", "mark", "reason"),
+    [
+        ({}, Mark.OPEN, ""),
+        ({"passes": None, "blocked": False}, Mark.OPEN, ""),
+        ({"passes": True, "blocked": True}, Mark.DONE, ""),
+        ({"blocked": True, "blocked_reason": "no key"}, Mark.BLOCKED, "no key"),
+        ({"blocked": True}, Mark.BLOCKED, "blocked in the file, without a reason"),
+        (
+            {"blocked": True, "blocked_reason": "x", "blocked_by": ["f2"], "suggested_fix": "y"},
+            Mark.BLOCKED,
+            "x (blocked by: f2) (suggested fix: y)",
+        ),
+        ({"needs_review": True}, Mark.BLOCKED, NEEDS_REVIEW),
+        ({"needs_review": True, "passes": True}, Mark.DONE, ""),
+    ],
+)
+@pytest.mark.capability("C011")
+def test_a_feature_stands_as_it_is_marked(more: dict[str, Any], mark: Mark, reason: str) -> None:
+    task = parse(feature(**more)).tasks[0]
+    assert (task.mark, task.reason) == (mark, reason)
+    held = files(feature(**more))
+    assert SOURCE.written(held, told({"f1": ItemProgress(mark=mark, reason=reason)})) == {}
+
+
+@pytest.mark.capability("C011")
+def test_one_feature_is_not_taken_for_another_whose_id_begins_alike() -> None:
+    before = files(feature("f1"), feature("f10"), feature("f100"))
+    made = after(SOURCE, before, told({"f10": ItemProgress(mark=Mark.DONE)}))
+    assert marks(SOURCE.parse(made, "here")) == {"f1": Mark.OPEN, "f10": Mark.DONE, "f100": Mark.OPEN}
+
+
+def test_blocking_and_unblocking_leave_no_trace_but_the_word() -> None:
+    before = files(feature(suggested_fix="keep me"), feature("f2"))
+    blocked = after(SOURCE, before, told({"f1": ItemProgress(mark=Mark.BLOCKED, reason="why")}))
+    entry = json.loads(blocked["feature_list.json"])["features"][0]
+    assert (entry["blocked"], entry["blocked_reason"]) == (True, "why")
+    assert entry["blocked_at"] == "2026-03-01T10:00:00Z"
+    # Told again on the next day the time of the blockage stays.
+    assert SOURCE.written(blocked, told({"f1": ItemProgress(mark=Mark.BLOCKED, reason="why")}, LATER)) == {}
+    free = after(SOURCE, blocked, told({"f1": ItemProgress(mark=Mark.OPEN)}))
+    assert json.loads(free["feature_list.json"])["features"][0] == feature(
+        suggested_fix="keep me", blocked=False
+    )
+
+
+@pytest.mark.capability("C032")
+def test_a_look_at_the_whole_is_of_its_own_type() -> None:
+    work = parse(feature("qa-all"), feature("look", category="QA"), feature("aqua", category="water"))
+    assert [task.type for task in work.tasks] == ["qa", "qa", "water"]
+
+
+@pytest.mark.capability("C032")
+def test_issues_become_fixes_by_severity_without_duplicates() -> None:
+    issues = [
+        QaIssue(what="Broken link", where="/help", severity="critical"),
+        QaIssue(what="Typo", severity="low"),
+    ]
+    before = files(
+        feature("qa-1", passes=False), feature("fix-qa-1-007", qa_origin="qa-1"), feature("fix-qa-10-900")
+    )
+    made = {**before, **with_fixes(before, "qa-1", issues)}
+    added = json.loads(made["feature_list.json"])["features"][3:]
+    assert [(one["id"], one["priority"], one["qa_origin"]) for one in added] == [
+        ("fix-qa-1-008", 45, "qa-1"),
+        ("fix-qa-1-009", 60, "qa-1"),
+    ]
+    assert added[0]["description"] == "Broken link\nWhere: /help"
+    assert with_fixes(made, "qa-1", issues) == {}
+    work = SOURCE.parse(made, "here")
+    assert work.tasks[-1].depends_on == ("fix-qa-1-008", "fix-qa-1-009")  # the look is taken again after them
+    assert marks(work)["qa-1"] is Mark.OPEN
+
+
+def test_a_fix_that_did_not_help_is_asked_for_again() -> None:
+    passed = {"name": "Fix: Typo", "qa_origin": "qa-1", "passes": True, "id": "fix-qa-1-001"}
+    (again,) = fix_features([passed], "qa-1", [QaIssue(what="Typo")])
+    assert again["id"] == "fix-qa-1-002"
+    with pytest.raises(BadPlan, match="no severity"):
+        fix_features([], "qa-1", [QaIssue(what="x", severity="awful")])
+    with pytest.raises(BadPlan, match="no feature qa-2"):
+        with_fixes(files(feature("qa-1")), "qa-2", [])
+
+
+keys = ["f1", "f10", "qa-1", "é", "x/../y"]
+entry = st.fixed_dictionaries(
+    {
+        "name": st.just("n"),
+        "description": st.text(laws.letters, max_size=5),
+    },
+    optional={
+        "passes": st.sampled_from([True, False, None]),
+        "blocked": st.booleans(),
+        "blocked_reason": st.sampled_from(["", "why", None]),
+        "needs_review": st.booleans(),
+        "priority": st.one_of(
+            st.integers(-5, 2000), st.floats(allow_nan=False, allow_infinity=False), st.just("no")
+        ),
+        "odd": st.integers(),
+        "tests": st.lists(st.sampled_from(["`make`", "words"]), max_size=2),
+    },
+)
+documents = st.dictionaries(st.sampled_from(keys), entry, min_size=1)
+layouts = st.sampled_from(
+    [{}, {"indent": 2}, {"indent": "\t"}, {"separators": (",", ":")}, {"ensure_ascii": False}]
+)
+TOLD = {Mark.RUNNING: Mark.OPEN, Mark.SKIPPED: Mark.BLOCKED}
+OWNED = {"passes", "blocked", "blocked_reason", "blocked_at", "needs_review"}
+
+
+def laid_out(document: dict[str, dict[str, Any]], layout: dict[str, Any], crlf: bool, mark: bool) -> Files:
+    text = json.dumps({"features": [{"id": key, **inner} for key, inner in document.items()]}, **layout)
+    text = text.replace("\n", "\r\n") if crlf else text
+    return {"feature_list.json": (b"\xef\xbb\xbf" if mark else b"") + text.encode()}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    document=documents,
+    progress=st.dictionaries(st.sampled_from([*keys, "gone"]), laws.items),
+    layout=layouts,
+    crlf=st.booleans(),
+    mark=st.booleans(),
+)
+def test_what_was_told_is_read_again_and_nothing_else_changed(
+    document: dict[str, dict[str, Any]],
+    progress: dict[str, ItemProgress],
+    layout: dict[str, Any],
+    crlf: bool,
+    mark: bool,
+) -> None:
+    before = laid_out(document, layout, crlf, mark)
+    made = after(SOURCE, before, told(progress))
+    work, was = SOURCE.parse(made, "here"), SOURCE.parse(before, "here")
+    assert work.sha256 == was.sha256
+    for task in work.tasks:
+        item = progress.get(task.key)
+        assert task.mark is (TOLD.get(item.mark, item.mark) if item else marks(was)[task.key])
+    left = [
+        [
+            {key: value for key, value in one.items() if key not in OWNED}
+            for one in json.loads(content)["features"]
+        ]
+        for content in (
+            before["feature_list.json"].decode("utf-8-sig"),
+            made["feature_list.json"].decode("utf-8-sig"),
+        )
+    ]
+    assert left[0] == left[1]
+    assert made["feature_list.json"].startswith(b"\xef\xbb\xbf") == mark
+    if crlf:
+        assert b"\n" not in made["feature_list.json"].replace(b"\r\n", b"")
+
+
+@settings(max_examples=40, deadline=None)
+@given(document=documents, edited=documents, data=st.data())
+def test_a_persons_edit_between_two_writes_survives(
+    document: dict[str, dict[str, Any]], edited: dict[str, dict[str, Any]], data: st.DataObject
+) -> None:
+    progress = told({key: data.draw(laws.items) for key in document})
+    after(SOURCE, laid_out(document, {"indent": 2}, False, False), progress)
+    by_hand = laid_out(edited, {"indent": 4}, False, False)
+    made = json.loads(after(SOURCE, by_hand, progress)["feature_list.json"])["features"]
+    assert [one["id"] for one in made] == list(edited)
+    for one in made:
+        theirs = {key: value for key, value in edited[one["id"]].items() if key not in OWNED}
+        assert theirs == {key: value for key, value in one.items() if key not in {*OWNED, "id"}}
+        if one["id"] not in document:
+            assert one == {"id": one["id"], **edited[one["id"]]}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    document=documents, key=st.sampled_from([*OWNED, "id", "dependencies", "tests", "odd"]), data=st.data()
+)
+@pytest.mark.capability("C004")
+def test_any_value_replaced_is_work_or_a_located_refusal(
+    document: dict[str, dict[str, Any]], key: str, data: st.DataObject
+) -> None:
+    anything = st.one_of(
+        st.none(), st.booleans(), st.integers(), st.text(max_size=3), st.just([{}]), st.just({"a": 1})
+    )
+    entries = [{"id": name, **inner} for name, inner in document.items()]
+    data.draw(st.sampled_from(entries))[key] = data.draw(anything)
+    content = json.dumps({"features": entries}).encode()
+    laws.work_or_refusal(SOURCE, {"feature_list.json": content})
+    SOURCE.written({"feature_list.json": content}, told({"f1": ItemProgress(mark=Mark.DONE)}, AT))
+
+
+def test_the_sample_in_the_documentation_is_read() -> None:
+    section = DOCS.read_text(encoding="utf-8").split("<!-- feature_list: begin -->")[1]
+    sample = section.split("```json\n")[1].split("```")[0]
+    work = SOURCE.parse({"feature_list.json": sample.encode()}, "feature_list.json")
+    assert [(task.key, task.mark) for task in work.tasks] == [
+        ("models", Mark.DONE),
+        ("checkout", Mark.OPEN),
+        ("qa-1", Mark.BLOCKED),
+    ]
