@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long test-agents simulate simulate-bugs bench coverage check format docs agents-table trust-table capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long test-agents test-runners simulate simulate-bugs bench coverage check format docs agents-table trust-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,6 +10,7 @@ HERE := $(shell pwd -P | cksum | cut -d ' ' -f 1)
 RUNTIME := $(VENV)/.runtime-$(HERE)
 DEV := $(VENV)/.dev-$(HERE)
 AGENTS := .agents/.installed-$(HERE)
+RUNNERS := .runners/.installed-$(HERE)
 # How many tests run at once: a number, or one per processor.
 JOBS ?= logical
 # How many seeds a simulation plays, and from which on.
@@ -36,6 +37,9 @@ test-long: $(DEV) system-packages ## Run the long tests: hours of crashes and ra
 
 test-agents: $(DEV) $(AGENTS) ## Run the tests with goose, Gemini CLI and OpenCode, which it installs beside the tests
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m agents $(ARGS)
+
+test-runners: $(DEV) $(RUNNERS) ## Run the tests with jest, vitest and go, which it installs beside the tests
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m runners $(ARGS)
 
 simulate: $(DEV) ## Play random crashes and faults in simulated time: SEEDS=20000, SEED=7 for one
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
@@ -81,7 +85,7 @@ wheel: $(DEV) ## Build the wheel into dist/
 	@$(BIN)/pip wheel -q --no-deps --wheel-dir dist . && ls dist
 
 clean: ## Remove everything that was made here, the environment too
-	@rm -rf $(VENV) .agents dist build .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	@rm -rf $(VENV) .agents .runners dist build .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
 	@find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 system-packages:
@@ -98,4 +102,8 @@ $(DEV): pyproject.toml constraints.txt scripts/setup.sh
 
 $(AGENTS): scripts/setup.sh
 	@sh scripts/setup.sh agents
+	@touch $@
+
+$(RUNNERS): scripts/setup.sh
+	@sh scripts/setup.sh runners
 	@touch $@

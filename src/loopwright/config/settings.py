@@ -39,7 +39,8 @@ from loopwright.config.kinds import (
     items,
     text,
 )
-from loopwright.core.policy import GateCommand, Limits, Policy, ReviewPolicy
+from loopwright.config.runners import TEST_RUNNERS
+from loopwright.core.policy import ConfiguredRunner, GateCommand, Limits, Policy, ReviewPolicy
 from loopwright.core.prices import read_price
 
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -194,6 +195,11 @@ class Values:
         ),
         (),
         "More files that steer the gates, judged as they were before the work; ! in front takes files out.",
+    )
+    test_runners: tuple[ConfiguredRunner, ...] = setting(
+        TEST_RUNNERS,
+        (),
+        "Test runners that are not known: how their tests are named, and how they are tried.",
     )
     red_proof: bool = setting(
         SWITCH,
@@ -382,6 +388,7 @@ class Values:
             setup_timeout_s=self.setup_timeout,
             copy_files=self.copy_files,
             gate_files=self.gate_files,
+            test_runners=self.test_runners,
             fix_cycles=self.fix_cycles,
             parallel_gates=self.landing.parallel_gates,
             red_proof=self.red_proof,

@@ -31,7 +31,7 @@ LIMITS: Final = (
         name="unseen",
         words="no tests were seen inside these commands, their exit code alone counts: {names}",
         applies=lambda command: command["tests"] is None,
-        closed_by="a test runner that can be watched, or a JUnit report",
+        closed_by="a test runner that can be watched or that `test_runners` describes, or a JUnit report",
     ),
     Limit(
         name="deceived",
@@ -43,7 +43,7 @@ LIMITS: Final = (
         name="reported",
         words="the tests of these commands are known from their own report only, no canary was run: {names}",
         applies=lambda command: command["reported"],
-        closed_by="a test runner that can be watched",
+        closed_by="a test runner that can be watched or that `test_runners` describes",
     ),
     Limit(
         name="inside",

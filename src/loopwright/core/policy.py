@@ -17,6 +17,20 @@ class GateCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConfiguredRunner:
+    """How a test runner that is not known is watched: which tests it names, and how it is tried with canaries."""
+
+    command: str
+    """A part of the commands that start it."""
+    file: str
+    passes: str
+    fails: str
+    run: str
+    tests: str | None = None
+    """A regular expression for a line of its output, with the groups id, passed, failed and perhaps skipped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """When a run is ended by the keeper even if nobody watches. None switches a limit off."""
 
@@ -77,6 +91,7 @@ class Policy:
     copy_files: tuple[str, ...] = ()
     gate_files: tuple[str, ...] = ()
     """More files that steer the gate; a pattern that begins with `!` takes files out."""
+    test_runners: tuple[ConfiguredRunner, ...] = ()
     red_proof: bool = False
     """Acceptance is also run before the work counts: what passes there already proves nothing."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)

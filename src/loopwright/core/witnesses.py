@@ -20,7 +20,9 @@ WITNESS: Final = "witness"
 _KNOWN: Final = "it failed before this work too"
 _STUCK: Final = "inconclusive: it did not come to its end before this work either"
 _SHOWN: Final = 10
-_RUNNERS: Final = re.compile(r"\bpy\.?test\b|\s-m\s+unittest\b|\bnode\b[^;&|]*\s--test\b")
+_RUNNERS: Final = re.compile(
+    r"\bpy\.?test\b|\s-m\s+unittest\b|\bnode\b[^;&|]*\s--test\b|\bjest\b|\bvitest\b|\bgo\s+test\b"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,9 @@ class Witnessed:
     problems: tuple[str, ...] = ()
     """Why its word does not count: a canary that ended wrong, an end that is missing."""
     reported: bool = False
-    """Whether this is only what the runner's own report says: it was not watched, and no canary was tried."""
+    """Whether this is only what the runner's own report or output says: it was not watched."""
+    tried: bool = False
+    """Whether such a runner was tried with canaries all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +160,7 @@ def _others(result: CommandResult, prefix: str, found: Witnessed) -> list[Check]
 
 
 def _reported(found: Witnessed | None) -> bool:
-    return found is not None and found.reported
+    return found is not None and found.reported and not found.tried
 
 
 def _count(found: Witnessed | None) -> int | None:

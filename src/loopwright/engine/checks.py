@@ -302,6 +302,7 @@ async def gate_request(
         env=env,
         secrets=world.secrets(env),
         home=sandbox.view(view),
+        runners=plan.policy.test_runners,
     )
     return contain_gate(sandbox, request, tree, await shared_by(world, project, plan, sandbox))
 

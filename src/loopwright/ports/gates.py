@@ -7,7 +7,7 @@ from typing import Protocol
 
 from loopwright.core.findings import Verdict
 from loopwright.core.homes import HomeView
-from loopwright.core.policy import GateCommand
+from loopwright.core.policy import ConfiguredRunner, GateCommand
 from loopwright.core.witnesses import Witnessed
 from loopwright.ports.processes import Exit, RunSpec
 
@@ -26,6 +26,8 @@ class GateRequest:
     home: HomeView | None = None
     wrapper: tuple[str, ...] = ()
     """Put before each command, so that a sandbox contains it. Who runs and records them stays outside."""
+    runners: tuple[ConfiguredRunner, ...] = ()
+    """Test runners that are not known, and how they are watched."""
     only: frozenset[str] = frozenset()
     """Run no other tests than these, in test runners that can be told so; all when there are none."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.core.findings import Verdict
-from loopwright.core.policy import GateCommand
+from loopwright.core.policy import ConfiguredRunner, GateCommand
 from loopwright.ports import Exit, GateRequest
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -53,13 +53,14 @@ class Desk:
         *commands: GateCommand,
         gate: CommandGate | None = None,
         only: frozenset[str] = frozenset(),
+        runners: tuple[ConfiguredRunner, ...] = (),
         **env: str,
     ) -> tuple[Verdict, str, int]:
         """Run commands to the end; return the verdict, what the runner printed, and its exit code."""
         gate = gate or CommandGate(term_grace_s=1.0)
-        request = replace(self.request(*commands, **env), only=only)
+        request = replace(self.request(*commands, **env), only=only, runners=runners)
         with self.start(gate, request) as process:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=300)
         assert err == b""
         return (
             gate.verdict(request, ended(process.returncode)),

@@ -8,6 +8,7 @@ import pytest
 from loopwright.config.layers import Level, from_environment, from_flags, from_loop, from_plan, from_toml
 from loopwright.config.publish import toml_value
 from loopwright.config.resolve import load, resolve
+from loopwright.config.runners import TEST_RUNNERS
 from loopwright.config.settings import setting_of, settings
 from loopwright.core.errors import BadConfig
 from loopwright.core.policy import GateCommand, Limits, Policy, ReviewPolicy
@@ -35,6 +36,19 @@ SAMPLES: dict[str, list[object]] = {
     "setup_timeout": ["1m", "2m", "3m", "4m", "5m", "6m"],
     "copy_files": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "gate_files": [["a"], ["!b"], ["c/"], ["d"], ["e"], ["f"]],
+    "test_runners": [
+        [
+            {
+                "command": f"c{n}",
+                "tests": "tap",
+                "file": "{name}",
+                "passes": "p",
+                "fails": "f",
+                "run": "r {name}",
+            }
+        ]
+        for n in range(6)
+    ],
     "red_proof": [True, False, True, False, True, False],
     "allowed_commands": [["a *"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "answer_within": [60.0, 61.0, 62.0, 63.0, 64.0, 65.0],
@@ -181,6 +195,7 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         setup_timeout_s=60,
         copy_files=("a",),
         gate_files=("a",),
+        test_runners=TEST_RUNNERS.read(SAMPLES["test_runners"][0]),
         red_proof=True,
         review=ReviewPolicy(mode="risky", agent="a1", model="m1", max_turns=1, lines=1, paths=("a",)),
         allowed_commands=("a *",),

@@ -20,7 +20,7 @@ from loopwright.adapters.gates.records import (
 from loopwright.adapters.gates.text import STATUS, clean, line_checks
 from loopwright.adapters.gates.witnesses import prepare
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
-from loopwright.core.policy import Limits
+from loopwright.core.policy import GateCommand, Limits
 from loopwright.core.verdicts import command_checks, command_id, gate_key, judge
 from loopwright.core.witnesses import Witnessed
 from loopwright.keeper import redact
@@ -82,7 +82,7 @@ class CommandGate:
             "limits": asdict(self._limits),
             "term_grace_s": self._term_grace_s,
             "wrapper": list(request.wrapper),
-            "witness": witness_of(folder) or prepare(request.commands, request.only),
+            "witness": witness_of(folder) or prepare(request.commands, request.only, request.runners),
             "redact": {
                 "program": redact.__file__,
                 # By name, not by value: the runner finds the values in its environment, so no file holds them.
@@ -103,7 +103,10 @@ class CommandGate:
             env=dict(request.env),
             home=request.home,
             limits=Limits(
-                hard_s=sum(command.timeout_s + each for command in request.commands) + _GRACE_S,
+                hard_s=sum(
+                    _runs(request, command) * (command.timeout_s + each) for command in request.commands
+                )
+                + _GRACE_S,
                 # Each command has its own limit, and a long silent build is no sign of death.
                 idle_s=None,
                 done_grace_s=None,
@@ -154,6 +157,11 @@ class CommandGate:
             checks += command_checks(n, result, found, timeout_s=command.timeout_s)
             results.append(result)
         return judge(checks, results)
+
+
+def _runs(request: GateRequest, command: GateCommand) -> int:
+    """Return how often something is run for a command: a configured test runner is tried with two canaries."""
+    return 3 if any(one.command in command.command for one in request.runners) else 1
 
 
 def _lost_checks(position: int, record: Record) -> Iterator[Check]:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,7 +82,10 @@ def read_seen(directory: Path, count: int) -> list[Witnessed | None]:
     for n, (entry, how) in enumerate(zip(entries, settled["commands"], strict=True), 1):
         seen = entry["seen"] and _file(folder / f"{n}.seen", entry["seen"]["sha256"])
         watched = read_witness(seen, how["names"]) if seen else None
-        found.append(watched or _reported(folder / f"{n}.xml", entry["junit"]))
+        reported = _reported(folder / f"{n}.xml", entry["junit"])
+        if watched is not None and watched.tried and reported is not None:
+            watched = replace(reported, problems=watched.problems, tried=True)
+        found.append(watched or reported)
     return found
 
 

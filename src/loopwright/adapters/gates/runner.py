@@ -35,6 +35,8 @@ MARK = re.compile(rb"(?:^|\r)\s*\[(PASS|FAIL|SKIP|ERROR)\]")
 WORDS = (b"PASS", b"FAIL", b"SKIP", b"ERROR")
 LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
+ANSI_TEXT = re.compile(ANSI.pattern.decode("ascii"))
+MOST_TESTS = 200_000
 
 
 class Stop:
@@ -51,9 +53,9 @@ def on_signal(_number: int, _frame: object) -> None:
 class Echo:
     """Our own standard output, which the keeper records."""
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._open = True
+    def __init__(self, fd: int | None) -> None:
+        self._fd = fd if fd is not None else -1
+        self._open = fd is not None
         self._at_line_start = True
 
     def write(self, data: bytes) -> None:
@@ -95,7 +97,9 @@ class Redaction:
 class Output:
     """One command's output: the hash covers all of it; start, end and check lines are kept on disk."""
 
-    def __init__(self, path: Path, limits: dict[str, int], redact: Redact, echo: Echo) -> None:
+    def __init__(
+        self, path: Path, limits: dict[str, int], redact: Redact, echo: Echo, tests: str | None = None
+    ) -> None:
         self._path = path
         self._redact = redact
         self._file = path.open("wb")
@@ -112,6 +116,8 @@ class Output:
         self._mark_bytes = 0
         self._dropped = 0
         self._lost: dict[str, int] = {}
+        self._names_test = re.compile(tests) if tests else None
+        self.tests: list[tuple[str, str]] = []
 
     def feed(self, chunk: bytes) -> None:
         """Take in a chunk; only whole lines, or pieces of endless ones, go on."""
@@ -162,6 +168,7 @@ class Output:
         """Take in whole lines, or a piece of an endless one."""
         self._all.update(block)
         self._bytes += len(block)
+        self._find_tests(block)
         starts_line, self._at_line_start = self._at_line_start, block.endswith(b"\n")
         if not self._late:
             room = self._limits["head_bytes"] - self._kept_bytes
@@ -175,6 +182,15 @@ class Output:
             old, started_line = self._late.popleft()
             self._late_bytes -= len(old)
             self._pass_over(old, started_line)
+
+    def _find_tests(self, block: bytes) -> None:
+        """Note the tests that lines name, and how each ended, for a runner that is configured."""
+        for line in block.decode("utf-8", "replace").splitlines() if self._names_test else ():
+            found = self._names_test.search(ANSI_TEXT.sub("", line)) if self._names_test else None
+            if found and len(self.tests) < MOST_TESTS:
+                parts = found.groupdict()
+                end = next((end for end in ("skipped", "failed", "passed") if parts.get(end)), "failed")
+                self.tests.append((parts["id"] or "", end))
 
     def _pass_over(self, block: bytes, starts_line: bool) -> None:
         """Drop a block from the middle, but not the lines of checks: those are what the verdict reads."""
@@ -362,12 +378,32 @@ def witnessed(n: int, witness: dict[str, Any]) -> tuple[str, dict[str, str], Pat
         witness["variable"]: json.dumps({"folder": str(seen), "only": how["only"], **how["names"]}),
     }
     env["PYTHONPATH"] = os.pathsep.join([doors, *filter(None, [os.environ.get("PYTHONPATH")])])
+    options = [os.environ.get("NODE_OPTIONS"), f'"--require={doors}/{witness["preload"]}"']
     if how["node_options"]:
         own = how["node_options"].replace("@LOOPWRIGHT_DOORS@", doors)
-        options = " ".join(filter(None, [os.environ.get("NODE_OPTIONS"), own]))
-        if bears(options):
-            env["NODE_OPTIONS"] = options
+        if bears(" ".join(filter(None, [*options, own]))):
+            options.append(own)
+    env["NODE_OPTIONS"] = " ".join(filter(None, options))
+    if go := shutil.which("go"):
+        door = go_door(top, go, f"{doors}/{witness['go']}")
+        env["PATH"] = os.pathsep.join([str(door), os.environ.get("PATH", os.defpath)])
     return how["run"].replace("@LOOPWRIGHT_DOORS@", shlex.quote(doors)), env, seen
+
+
+def go_door(top: Path, go: str, program: str) -> Path:
+    """Make the script that stands in front of the real go; where our own Python cannot be seen, it only passes on."""
+    door = top / "path"
+    door.mkdir()
+    python, real, ours = map(shlex.quote, (sys.executable, go, program))
+    lines = [
+        "#!/bin/sh",
+        f"PATH=${{PATH#{shlex.quote(str(door))}:}}; export PATH",
+        f'test -x {python} && exec {python} -I -S {ours} {real} "$@"',
+        f'exec {real} "$@"',
+    ]
+    (door / "go").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (door / "go").chmod(0o755)
+    return door
 
 
 def bears(options: str) -> bool:
@@ -383,9 +419,9 @@ def bears(options: str) -> bool:
     return done.returncode == 0
 
 
-def take_seen(folder: Path, target: Path, limit: int, redact: Redact) -> dict[str, Any]:
-    """Copy what the witness wrote, process by process, and delete its folder."""
-    data = b""
+def take_seen(folder: Path, target: Path, limit: int, redact: Redact, own: list[Any]) -> dict[str, Any]:
+    """Copy what the witness wrote, process by process, behind what we found ourselves, and delete its folder."""
+    data = b"".join(b"\n" + json.dumps(line).encode() for line in own)
     for path in sorted(folder.iterdir()) if folder.is_dir() else []:
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -407,6 +443,66 @@ def describe(error: OSError) -> str:
     return error.strerror or str(error)
 
 
+def own_session(
+    output: Output, how: dict[str, Any], job: dict[str, Any], n: int, timeout_s: float, redact: Redact
+) -> list[Any]:
+    """Return what the output of a configured runner says of its tests, and try that runner with two canaries."""
+    configured, folder = how["configured"], Path(job["directory"])
+    said: list[Any] = [
+        {"e": "session"},
+        {"e": "start", "runner": "configured", "named": bool(configured["tests"])},
+    ]
+    said += [{"e": "report", "id": name, "outcome": end, "hidden": False} for name, end in output.tests]
+    for kind, key in (("must_pass", "passes"), ("must_fail", "fails")):
+        name = how["names"][kind]
+        place, text, run = (configured[each].replace("{name}", name) for each in ("file", key, "run"))
+        written = write_canary(job["tree"], place, text)
+        if written:
+            said.append({"e": "canary", "kind": kind, "name": name, "outcome": written})
+            continue
+        printed = Output(folder / f"{n}.{kind}.out", job["limits"], redact, Echo(None), configured["tests"])
+        with start(job, run, dict(os.environ)) as process:
+            late = watch(process, printed, timeout_s, job["term_grace_s"], contained=bool(job["wrapper"]))
+        printed.finish()
+        remove_report(job["tree"], place)
+        outcome = "did not end" if late else "failed" if process.returncode else "passed"
+        ends = [end for test, end in printed.tests if name in test]
+        if configured["tests"] and not ends:
+            outcome = "was not run"
+        elif ends and outcome not in ends:
+            outcome = ends[0]
+        said.append({"e": "canary", "kind": kind, "name": name, "outcome": outcome})
+    return [*said, {"e": "end"}]
+
+
+def write_canary(tree: str, relative: str, text: str) -> str:
+    """Write a file of our own into the tree without following any link; return what stands in the way."""
+    try:
+        folder, name = open_parent(tree, relative)
+        try:
+            fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=folder)
+        finally:
+            os.close(folder)
+        with os.fdopen(fd, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        return f"could not be written ({describe(error)})"
+    return ""
+
+
+def start(job: dict[str, Any], text: str, env: dict[str, str]) -> "subprocess.Popen[bytes]":
+    """Start a command in the tree, inside of what contains it."""
+    return subprocess.Popen(
+        [*job["wrapper"], "/bin/sh", "-c", text],
+        cwd=job["tree"],
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
 def run_command(
     n: int, command: dict[str, Any], job: dict[str, Any], redaction: Redaction, echo: Echo
 ) -> dict[str, Any]:
@@ -415,22 +511,17 @@ def run_command(
     record: dict[str, Any] = {"name": command["name"], "command": command["command"], "error": ""}
     report = command["junit"]
     problem = remove_report(job["tree"], report) if report else ""
-    output = Output(folder / f"{n}.out", job["limits"], redaction.fresh(), echo)
+    how = job["witness"]["commands"][n - 1]
+    configured = how["configured"] if how is not None else None
+    tests = configured["tests"] if configured else None
+    output = Output(folder / f"{n}.out", job["limits"], redaction.fresh(), echo, tests)
     text, env, seen = command["command"], dict(os.environ), None
-    if job["witness"]["commands"][n - 1] is not None:
+    if how is not None:
         text, env, seen = witnessed(n, job["witness"])
     began = time.monotonic()
     record |= {"exit_code": None, "timed_out": False}
     try:
-        process = subprocess.Popen(
-            [*job["wrapper"], "/bin/sh", "-c", text],
-            cwd=job["tree"],
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        process = start(job, text, env)
     except (OSError, ValueError) as error:
         record["error"] = f"the command could not be started: {error}"
     else:
@@ -443,7 +534,10 @@ def run_command(
     record["seen"] = None
     if seen is not None:
         limit = job["limits"]["seen_bytes"]
-        record["seen"] = take_seen(seen, folder / f"{n}.seen", limit, redaction.fresh())
+        own: list[Any] = []
+        if configured and not record["error"] and not record["timed_out"] and not Stop.asked:
+            own = own_session(output, how, job, n, command["timeout_s"], redaction.fresh())
+        record["seen"] = take_seen(seen, folder / f"{n}.seen", limit, redaction.fresh(), own)
     record["junit"] = None
     if report:
         limit = job["limits"]["junit_bytes"]

@@ -2,8 +2,10 @@
 
 How each runner is reached: pytest finds the plugin by its entry point, from a folder on PYTHONPATH, also below make, a
 script or uv; where it does not get through, nothing is seen and nothing breaks. `python -m unittest` has no such door,
-so there the command is put differently. `node --test` takes a reporter from NODE_OPTIONS. The names of the canaries and
-of the plugin are drawn anew for each run.
+so there the command is put differently. `node --test` takes a reporter from NODE_OPTIONS; jest and vitest are reached
+by what every Node process of the command loads first, and `go test` by a script called go that is found first on the
+PATH. A runner of the setting `test_runners` is read and tried by the gate's runner itself. The names of the canaries
+and of the plugin are drawn anew for each run.
 """
 
 import json
@@ -12,12 +14,13 @@ import re
 import secrets
 import shlex
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.gates.inside import __file__ as _inside
 from loopwright.adapters.gates.text import clean_name
-from loopwright.core.policy import GateCommand
+from loopwright.core.policy import ConfiguredRunner, GateCommand
 from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
 
 DOORS: Final = "@LOOPWRIGHT_DOORS@"
@@ -25,10 +28,12 @@ DOORS: Final = "@LOOPWRIGHT_DOORS@"
 _PROGRAMS: Final = Path(_inside).parent
 _FOR_UNITTEST: Final = "witness_unittest.py"
 _FOR_NODE: Final = "witness_node.mjs"
+_FOR_JAVASCRIPT: Final = "witness_javascript.cjs"
+_FOR_GO: Final = "witness_go.py"
 _NEXT: Final = {"e": "session"}
 """The gate's runner puts this in front of what each process wrote."""
 _MAY_TEST: Final = re.compile(
-    r"py\.?test|python|unittest|make|node|npm|yarn|bun|tox|nox|\buv\b|poetry|hatch|pdm|just|task|\bsh\b|\.sh\b|bash"
+    r"py\.?test|python|unittest|make|node|np[mx]|yarn|bun|jest|vitest|\bgo\b|tox|nox|\buv\b|poetry|hatch|pdm|just|task|\bsh\b|\.sh\b|bash"
     r"|(?:^|[;&|(]\s*)[^\s;&|]*/"
 )
 """Commands that may start a test runner, a program of the project's own among them."""
@@ -41,7 +46,11 @@ _NODE: Final = re.compile(r"\bnode\b[^;&|]*\s--test\b")
 _NODE_TEST: Final = re.compile(r"\s--test(?=\s|$)")
 
 
-def prepare(commands: tuple[GateCommand, ...], only: frozenset[str] = frozenset()) -> dict[str, Any]:
+def prepare(
+    commands: tuple[GateCommand, ...],
+    only: frozenset[str] = frozenset(),
+    runners: tuple[ConfiguredRunner, ...] = (),
+) -> dict[str, Any]:
     """Say how each command is started so that its test runners are seen; the gate's runner makes the folders.
 
     With `only`, those that can be told so run no other tests than these.
@@ -51,17 +60,24 @@ def prepare(commands: tuple[GateCommand, ...], only: frozenset[str] = frozenset(
         "pytest_plugin.py": f"{plugin}.py",
         "unittest_program.py": _FOR_UNITTEST,
         "node_reporter.mjs": _FOR_NODE,
+        "javascript.cjs": _FOR_JAVASCRIPT,
+        "go_program.py": _FOR_GO,
     }
     return {
         "plugin": plugin,
         "programs": {name: os.fspath(_PROGRAMS / source) for source, name in programs.items()},
         "variable": "LOOPWRIGHT_WITNESS",
-        "commands": [_prepared(command, only) for command in commands],
+        "preload": _FOR_JAVASCRIPT,
+        "go": _FOR_GO,
+        "commands": [_prepared(command, only, runners) for command in commands],
     }
 
 
-def _prepared(command: GateCommand, only: frozenset[str]) -> dict[str, Any] | None:
-    if not _MAY_TEST.search(command.command):
+def _prepared(
+    command: GateCommand, only: frozenset[str], runners: tuple[ConfiguredRunner, ...]
+) -> dict[str, Any] | None:
+    configured = next((one for one in runners if one.command in command.command), None)
+    if configured is None and not _MAY_TEST.search(command.command):
         return None
     text = _UNITTEST.sub(lambda found: f"{found[1]} {DOORS}/{_FOR_UNITTEST}", command.command)
     # A command that sets the variable itself would hide the plugin.
@@ -75,7 +91,13 @@ def _prepared(command: GateCommand, only: frozenset[str]) -> dict[str, Any] | No
         patterns = "".join(f" {_node_pattern(test)}" for test in sorted(only))
         text = _NODE_TEST.sub(lambda found: found[0] + patterns, text)
     names = {kind: f"test_{secrets.token_hex(8)}" for kind in ("must_pass", "must_fail")}
-    return {"run": text, "node_options": options, "names": names, "only": sorted(only)}
+    return {
+        "run": text,
+        "node_options": options,
+        "names": names,
+        "only": sorted(only),
+        "configured": asdict(configured) if configured else None,
+    }
 
 
 def _node_pattern(test: str) -> str:
@@ -98,12 +120,15 @@ def read_witness(seen: bytes, names: dict[str, str]) -> Witnessed | None:
     def ending(*words: str) -> frozenset[str]:
         return frozenset(name for name, outcome in outcomes.items() if outcome in words)
 
+    printed = all(session.configured for session in sessions)
     return Witnessed(
         passed=ending("passed"),
         failed=ending("failed"),
         skipped=ending("skipped", "xfailed"),
         deselected=frozenset(name for session in sessions for name in session.deselected),
         problems=tuple(dict.fromkeys(words for session in sessions for words in session.problems())),
+        reported=printed,
+        tried=printed,
     )
 
 
@@ -117,6 +142,9 @@ class _Session:
         self._names = names
         self._canaries: dict[str, str] = {}
         self._ended = False
+        self._named = True
+        self.configured = False
+        """Whether it is what a runner of the settings printed itself."""
         self._collected: set[str] = set()
         self._hidden: list[str] = []
         self.outcomes: dict[str, str] = {}
@@ -138,6 +166,8 @@ class _Session:
             case {"e": "canary", "kind": str(kind), "name": str(name), "outcome": str(outcome)}:
                 if self._names.get(kind) == name:
                     self._canaries[kind] = outcome
+            case {"e": "start", "runner": "configured", "named": bool(named)}:
+                self.configured, self._named = True, named
             case {"e": "end"}:
                 self._ended = True
 
@@ -150,7 +180,7 @@ class _Session:
         if not self._ended:
             yield NO_END
             return
-        if not self._collected and not self.outcomes:
+        if self._named and not self._collected and not self.outcomes:
             yield NOTHING
         for kind, wanted in (("must_fail", "failed"), ("must_pass", "passed")):
             found = self._canaries.get(kind)
