@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from functools import partial
 from typing import Annotated, Any
 
@@ -61,17 +62,39 @@ def stop(plan: str | None = None, /, *, json: bool = False) -> int:
     return asyncio.run(control("stop", plan, {}, as_json=json))
 
 
-def cancel(target: str, /, *, json: bool = False) -> int:
+def cancel(target: str, /, *, yes: bool = False, json: bool = False) -> int:
     """Give up a task or a plan for good; what landed stays, every attempt's work stays pinned.
 
     Parameters
     ----------
     target
         A plan or a task.
+    yes
+        Do not ask. Without a terminal, and with --json, nobody is asked.
     json
         Print the answer as JSON.
     """
-    return asyncio.run(control("cancel", target, {}, as_json=json))
+    asks = not yes and not json and sys.stdin.isatty() and os.isatty(1)
+    return asyncio.run(_cancel(target, asks=asks, as_json=json))
+
+
+async def _cancel(target: str, *, asks: bool, as_json: bool) -> int:
+    if asks:
+        home = open_existing(look_settings())
+        try:
+            row = await home.store.read(lambda tx: find_target(tx, target, "cancel"))
+        finally:
+            await home.store.close()
+        if not _agreed(row):
+            console().print("nothing was changed")
+            return ExitCode.UNFINISHED
+    return await control("cancel", target, {}, as_json=as_json)
+
+
+def _agreed(row: Plan | Task) -> bool:
+    what = f"the task {row.key}" if isinstance(row, Task) else f"the plan {row.title}"
+    console().print(f"Given up for good: {escape(what)}  ({short_id(row.id)})")
+    return input("Do it? [y/N] ").strip().lower() in ("y", "yes")
 
 
 def retry(

@@ -8,7 +8,7 @@ from rich.live import Live
 from rich.markup import escape
 
 from loopwright.cli.output import console, duration
-from loopwright.cli.table import headline, remark, screen, word
+from loopwright.cli.table import awaits_look, headline, remark, screen, word
 from loopwright.engine.views import PlanView, TaskView
 
 _QUIET = frozenset({"QUEUED", "CREATED"})
@@ -24,6 +24,7 @@ class Display:
         self._seen: dict[str, str] = {}
         self._asked: set[str] = set()
         self._begun = False
+        self._waits = False
         self._live = (
             Live(console=self._console, refresh_per_second=4, transient=True)
             if self._console.is_terminal and not quiet
@@ -66,6 +67,9 @@ class Display:
                 self._console.print(f"[dim]{escape(self._footer)}[/]")
         for task in view.tasks:
             self._line(task)
+        if view.awaits_look and not self._waits:
+            self._console.print(f"  [yellow]{escape(awaits_look(view))}[/]")
+        self._waits = view.awaits_look
         for question in view.questions:
             if question.id not in self._asked:
                 from loopwright.cli.questions import picture
@@ -86,10 +90,8 @@ class Display:
         if now == before or (task.status in _QUIET and (before is None or task.attempt <= 1)):
             return
         if task.status in _QUIET:
-            failed = (task.failure or "").replace("_", " ")
-            self._console.print(
-                f"  ↻ {escape(task.key)}  not accepted ({failed}); attempt {task.attempt} is due"
-            )
+            why = f"not accepted ({task.failure.replace('_', ' ')})" if task.failure else "queued again"
+            self._console.print(f"  ↻ {escape(task.key)}  {why}; attempt {task.attempt} is due")
             return
         from loopwright.cli.table import mark
 

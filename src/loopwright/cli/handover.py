@@ -20,12 +20,13 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
 from loopwright.cli.output import console, print_json
 from loopwright.core.errors import NotFound, Refused
+from loopwright.core.failures import RULES, Level
 from loopwright.core.model import Attempt, Command, CommandState, Loop, Plan, Project, Task
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState
 from loopwright.engine import commands
 from loopwright.engine.moves import need
 from loopwright.engine.naming import attempt_ref, commit_subject, hand_branch
-from loopwright.ports import Tx
+from loopwright.ports import Repository, Tx
 
 _NAMED = 5
 
@@ -171,6 +172,7 @@ async def _hand_back(text: str, *, include: bool, as_json: bool) -> int:
         sha = await by_hand.take_in(
             where, hands, ref=attempt_ref(attempt), subject=commit_subject(task), at=datetime.now(UTC)
         )
+        await _refuse_unchanged(home, repository, task, attempt, sha)
         told = {"tip_sha": sha, "base_sha": await by_hand.base_of(sha, tip)}
         answer = await ask(home, "hand_back", task.id, told)
         if answer.state is CommandState.REFUSED:
@@ -184,6 +186,25 @@ async def _hand_back(text: str, *, include: bool, as_json: bool) -> int:
         return await _told(home, answer, attempt.id, task, as_json=as_json)
     finally:
         await home.store.close()
+
+
+async def _refuse_unchanged(
+    home: Home, repository: Repository, task: Task, attempt: Attempt, sha: str
+) -> None:
+    """Refuse work that is what it was when the task was taken over, if that was judged and is not on the branch."""
+    tried = await home.store.read(lambda tx: tx.find(Attempt, task_id=task.id, order_by=("-n",)))
+    last = next((one for one in tried if one.tip_sha and one.n < attempt.n), None)
+    if last is None or last.tip_sha is None:
+        return
+    counted = last.failure is not None and RULES[last.failure].level is Level.ATTEMPT
+    if last.state is not AttemptState.LANDED and not counted:
+        return
+    if await repository.tree_of(sha) == await repository.tree_of(last.tip_sha):
+        became = "was taken back" if last.state is AttemptState.LANDED else f"did not pass: {last.detail}"
+        raise Refused(
+            f"nothing changed since you took it over: it is what attempt {last.n} left, which {became}",
+            hint=f"change it in {task.taken_dir}, or `loopwright hand-back {task.key} --drop`",
+        )
 
 
 def _agreed(hands: Hands, where: Path) -> bool:

@@ -119,9 +119,10 @@ def call(arguments: Sequence[str]) -> int:
         result = build()(list(arguments))
     except CycloptsError as mistake:
         from loopwright.cli.output import complain
+        from loopwright.cli.typing_mistakes import told
 
-        hint = "`loopwright --help` lists the commands, and each takes --help"
-        return complain(str(mistake).strip(), hint=hint, code=ExitCode.USER_ERROR, as_json=as_json)
+        message, hint = told(mistake)
+        return complain(message, hint=hint, code=ExitCode.USER_ERROR, as_json=as_json)
     except LoopwrightError as known:
         from loopwright.cli.mistakes import explain
 

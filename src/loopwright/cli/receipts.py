@@ -4,14 +4,16 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 from cyclopts import App, Parameter
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
+from loopwright.adapters.gates.text import clean
 from loopwright.adapters.receipts import check_shape
 from loopwright.cli.context import look_settings
 from loopwright.cli.exits import ExitCode
@@ -20,12 +22,13 @@ from loopwright.cli.looking import find_plan, looking, whereabouts
 from loopwright.cli.output import console, money, print_json
 from loopwright.cli.receipt_check import look_again, present_receipt
 from loopwright.cli.receipt_files import export, read_receipt
-from loopwright.cli.rows import Roomy, one_line
+from loopwright.cli.rows import Roomy, Rows, Wrapped, one_line
 from loopwright.cli.writing import write_whole
 from loopwright.core.accounts import called
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import short_id
 from loopwright.core.model import Finish, Plan, Project
+from loopwright.core.receipt_overrides import decided
 from loopwright.core.receipts import Facts, render, verify_receipt
 from loopwright.core.states import FinishState
 from loopwright.ports import Tx
@@ -34,6 +37,7 @@ app = App(
     name="receipt", help="Show, verify, replay or hand on the record of a plan.", help_format="plaintext"
 )
 
+_NARROW: Final = 80
 _STYLES: Final = {"verified": "green", "no_change_proven": "green", "verified_with_gaps": "yellow"}
 
 
@@ -67,9 +71,10 @@ def show(plan: str | None = None, /, *, output: Path | None = None, json: bool =
 def _print_receipt(receipt: Mapping[str, Any]) -> None:
     plan, out = receipt["plan"], console()
     out.print(f"[bold]{escape(plan['title'])}[/]  {plan['id']}")
+    narrow = out.is_terminal and out.width < _NARROW
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
-    table.add_column()
+    table.add_column(overflow="fold")
     cost = receipt["cost"]
     for name, value in (
         ("outcome", f"{_words(receipt['outcome'])} ({plan['status']})"),
@@ -90,12 +95,26 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
         ("made by", receipt["made_by"]),
         ("sha256", receipt["sha256"]),
     ):
-        table.add_row(name, one_line(value))
+        # Where a hash does not fit it is folded: half of one is good for nothing.
+        table.add_row(name, Text(value) if narrow else one_line(value))
     out.print(Roomy(table))
-    out.print(Roomy(_tasks_table(receipt)))
-    out.print("[bold]not checked[/]")
-    for gap in receipt["not_checked"]:
-        out.print(f"  · {escape(gap)}")
+    out.print(_tasks_rows(receipt))
+    _print_list("decided by people", _decisions(receipt))
+    _print_list("not checked", receipt["not_checked"])
+
+
+def _print_list(title: str, lines: Sequence[str]) -> None:
+    """Print a list whose points are wrapped, never cut."""
+    out = console()
+    if lines:
+        out.print(f"[bold]{title}[/]")
+    for line in lines:
+        out.print(Wrapped(Text(f"  · {line}"), indent="    "))
+
+
+def _decisions(receipt: Mapping[str, Any]) -> list[str]:
+    keys = {task["id"]: task["key"] for task in receipt["tasks"]}
+    return [clean(decided(one, keys)) for one in receipt["overrides"]]
 
 
 def _reviews(receipt: Mapping[str, Any]) -> str:
@@ -120,21 +139,20 @@ def _accounts(receipt: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} ({counted(count, 'run')})" for name, count in sorted(drawn.items())) or "none"
 
 
-def _tasks_table(receipt: Mapping[str, Any]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for style in ("bold", "", "", ""):
-        table.add_column(style=style, no_wrap=True)
-    table.add_column()
+def _tasks_rows(receipt: Mapping[str, Any]) -> Rows:
+    rows = []
     for task in receipt["tasks"]:
         outcome, tries = task["outcome"], sum(one["tip_sha"] is not None for one in task["attempts"])
-        table.add_row(
-            escape(task["key"]),
-            f"[{_STYLES.get(outcome, 'red')}]{_words(outcome)}[/]",
-            (task["landed_sha"] or "")[:10],
-            f"{tries} attempt" + "s" * (tries != 1),
-            one_line(task["title"]),
+        rows.append(
+            (
+                Text(task["key"], style="bold"),
+                Text(_words(outcome), style=_STYLES.get(outcome, "red")),
+                Text((task["landed_sha"] or "")[:10]),
+                Text(counted(tries, "attempt")),
+                Text(task["title"]),
+            )
         )
-    return table
+    return Rows(rows, spare=(4, 3), cut=0)
 
 
 def _words(outcome: str) -> str:
@@ -297,6 +315,7 @@ def replay_(
     """Run the recorded gates again on the recorded tree, in a clean workspace, and compare what they say.
 
     The commands come from the receipt and run on this machine: they are shown first, and run when you agree.
+
     The exit code is 0 when every verdict is the same as then, and 1 when one differs.
 
     Parameters

@@ -48,10 +48,11 @@ from loopwright.core import overspent
 from loopwright.core.errors import Held
 from loopwright.core.ids import short_id
 from loopwright.core.model import CommandState
-from loopwright.core.states import ENDED_PLAN, LoopState, PlanState
+from loopwright.core.states import ENDED_PLAN, FinishState, LoopState, PlanState
 from loopwright.engine.books import writes
 from loopwright.engine.commands import refusal
 from loopwright.engine.finishes import is_open
+from loopwright.engine.moves import MACHINE
 from loopwright.engine.submit import Submission, Submitted, evaluate, submit
 from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
@@ -304,7 +305,8 @@ def closing(view: PlanView, *, as_json: bool) -> None:
         out.print(f"receipt: {escape(os.path.relpath(receipt))}")
     for end in view.finishes:
         print_finish(end)
-    if view.finishes:
+    # What a person asked for and was refused leaves the result where it was.
+    if any(one.actor == MACHINE or one.state != FinishState.REFUSED.value for one in view.finishes):
         return
     if view.status == "VERIFIED":
         out.print(f"merge it:  git merge --ff-only {view.branch}")

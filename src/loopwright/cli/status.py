@@ -26,7 +26,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Envelope
 from loopwright.core.states import EnvelopeState
 from loopwright.engine.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
-from loopwright.engine.views import PlanView, plan_view
+from loopwright.engine.views import PlanView, is_busy, plan_view
 from loopwright.ports import Tx
 
 _LISTED: Final = 12
@@ -79,6 +79,7 @@ def status(
     with glancing() as look:
         seen, plans, total, workers = look.store.read_sync(lambda tx: _read(tx, look, plan, everywhere=all))
         closed = look.store.read_sync(lambda tx: tx.find(Envelope, state=EnvelopeState.CLOSED))
+        busy = look.store.read_sync(is_busy)
     code = code_of(seen.view) if exit_code and seen else ExitCode.VERIFIED
     if json:
         print_json(
@@ -94,7 +95,7 @@ def status(
         )
         return code
     out = console()
-    out.print(_workers_line(workers, look))
+    out.print(_workers_line(workers, look, busy=busy))
     if closed:
         said = "; ".join(f"{label(one)} is {standing_of(one)}" for one in closed)
         out.print(f"[yellow]note[/]: {escape(said)}")
@@ -126,7 +127,7 @@ def _look_at(tx: Tx, look: Look[Any], plan_id: str) -> _Seen:
     )
 
 
-def _workers_line(workers: tuple[WorkerSeen, ...], look: Look[Any]) -> str:
+def _workers_line(workers: tuple[WorkerSeen, ...], look: Look[Any], *, busy: bool) -> str:
     home = f"[dim]home {escape(str(look.root))}[/]"
     if not workers:
         return f"nobody works here now  {home}"
@@ -136,7 +137,9 @@ def _workers_line(workers: tuple[WorkerSeen, ...], look: Look[Any]) -> str:
         + f" ({one.command})" * bool(one.command)
         for one in workers
     ]
-    return f"[green]working[/]: {escape(', '.join(names))}  {home}"
+    # One that is there and finds nothing to do, because everything is paused or over, does not work.
+    word = "[green]working[/]" if busy else "[dim]standing by[/]"
+    return f"{word}: {escape(', '.join(names))}  {home}"
 
 
 def _print_plans(out: Console, plans: list[PlanSummary], total: int, *, everywhere: bool) -> None:

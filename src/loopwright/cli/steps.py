@@ -84,6 +84,8 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
         steps.append(Step(command=said, why="spend more, and go on"))
     elif view.loop_state in ("PAUSED", "STOPPED"):
         steps.append(Step(command=f"loopwright resume {plan}", why="go on"))
+    elif view.awaits_look:
+        steps.append(Step(command=f"loopwright reviewed {plan}", why="you have looked at what landed"))
     elif worked:
         steps.append(Step(command=f"loopwright watch {plan}", why="follow it live"))
     else:

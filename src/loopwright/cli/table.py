@@ -12,6 +12,7 @@ from loopwright.core.failures import RULES, Failure
 from loopwright.core.ids import short_id
 from loopwright.core.overspent import dollars
 from loopwright.core.states import OPEN_FINISH, FinishState
+from loopwright.engine.moves import MACHINE
 from loopwright.engine.overview import PlanSummary
 from loopwright.engine.views import ANSWERED, PlanView, TaskView
 
@@ -59,6 +60,14 @@ def word(task: TaskView) -> str:
     return task.status.lower()
 
 
+def tries(task: TaskView) -> str:
+    """Say which attempt it is, and how many may fail: those that a machine or a person ended are numbered too."""
+    if task.attempt == task.attempts_used + 1:
+        return f"attempt {task.attempt} of {task.max_attempts}"
+    failed = f", {task.attempts_used} of {task.max_attempts} failed" if task.attempts_used else ""
+    return f"attempt {task.attempt}{failed}"
+
+
 def remark(task: TaskView) -> str:
     """Return what else is worth a word on the task's line."""
     if task.status == "COMPLETE":
@@ -72,7 +81,7 @@ def remark(task: TaskView) -> str:
         kind = (task.failure or "").replace("_", " ")
         said = (task.reason.removeprefix(advice).strip().splitlines() or [""])[0]
         return one_line(": ".join(filter(None, (kind, said))), 200)
-    again = f"attempt {task.attempt} of {task.max_attempts}" if task.attempt > 1 and not task.taken_by else ""
+    again = tries(task) if task.attempt > 1 and not task.taken_by else ""
     return one_line(": ".join(filter(None, (again, task.doing))), 100)
 
 
@@ -139,6 +148,11 @@ def summary(view: PlanView) -> str:
     )
 
 
+def awaits_look(view: PlanView) -> str:
+    """Say that nothing new starts before a person has looked at what landed, and what to type then."""
+    return f"nothing new starts until you have looked at what landed: loopwright reviewed {short_id(view.id)}"
+
+
 def limits(view: PlanView) -> str:
     """Return a line with what may be spent, and how much of it was; nothing where nothing is limited."""
     parts = [
@@ -165,7 +179,7 @@ def standing(view: PlanView | PlanSummary) -> tuple[str, str]:
 
 def exit_code(view: PlanView) -> ExitCode:
     """Return what a plan's state means for the exit code: 0 only when everything was verified."""
-    if view.finishes and view.finishes[-1].state != FinishState.FINISHED.value:
+    if not _has_ended(view):
         return ExitCode.UNFINISHED
     if view.status == "VERIFIED":
         return ExitCode.VERIFIED if view.outcome == "verified" else ExitCode.UNVERIFIED
@@ -174,6 +188,14 @@ def exit_code(view: PlanView) -> ExitCode:
     if view.status == "FAILED" or view.loop_state == "FAILED":
         return ExitCode.NOT_VERIFIED
     return ExitCode.UNFINISHED
+
+
+def _has_ended(view: PlanView) -> bool:
+    """Say whether its branch went where it was to go: what a person asked in vain is no part of that."""
+    if any(one.state in OPEN_FINISH for one in view.finishes):
+        return False
+    meant = [one for one in view.finishes if one.actor == MACHINE or one.state == FinishState.FINISHED.value]
+    return not meant or meant[-1].state == FinishState.FINISHED.value
 
 
 def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Group:
@@ -196,6 +218,8 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Gro
         parts += [picture(one) for one in view.questions[:_ASKED]]
         if len(view.questions) > _ASKED:
             parts.append(Text(f"and {len(view.questions) - _ASKED} more: loopwright questions", style="dim"))
+    if view.awaits_look:
+        parts.append(Wrapped(Text(awaits_look(view), style="yellow"), indent="  "))
     if footer:
         parts.append(Wrapped(Text(footer, style="dim")))
     return Group(*parts)

@@ -13,7 +13,7 @@ from loopwright.cli.changes import Change, diff_command
 from loopwright.cli.output import duration, money
 from loopwright.cli.rows import Wrapped
 from loopwright.cli.steps import Step
-from loopwright.cli.table import mark, word
+from loopwright.cli.table import mark, tries, word
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.findings import Check, CommandResult
 from loopwright.core.ids import short_id
@@ -81,8 +81,8 @@ def task_screen(
     """Return the screen as lines, each of which fits one line of a terminal, and the commands to type."""
     steps = task_steps(detail, names)
     if detail.task.status == "COMPLETE":
-        return [*_head(detail, names), *_landed(detail, changes)], steps
-    head, room = _head(detail, names), 0
+        return [*_head(detail, names), *_decided(detail), *_landed(detail, changes)], steps
+    head, room = [*_head(detail, names), *_decided(detail)], 0
     for level in _LEVELS:
         upper = [*head, Text(), *_expected(detail, level)]
         lower = [Text(), *_attempts(detail, changes, level.attempts)] if detail.attempts else []
@@ -122,11 +122,22 @@ def _head(detail: TaskDetail, names: Names) -> Lines:
         lines.append(Text(f"  {_ways_on(names)}", style="yellow"))
     elif task.status != "COMPLETE":
         doing = f": {clean(task.doing)}" if task.doing else ""
-        tries = f" (attempt {task.attempt} of {task.max_attempts})" if task.status == "RUNNING" else ""
-        lines.append(Text(f"{word(task)}{tries}{doing}", style="cyan"))
+        which = f" ({tries(task)})" if task.status == "RUNNING" else ""
+        lines.append(Text(f"{word(task)}{which}{doing}", style="cyan"))
     if detail.note:
         lines.append(Text(f"note for the agent: {_flat(detail.note)}", style="yellow"))
     return lines
+
+
+def _decided(detail: TaskDetail) -> Lines:
+    """Say what people decided about it: the newest of that, where there is much."""
+    shown = detail.decisions[-_LEAST:]
+    earlier = len(detail.decisions) - len(shown)
+    lines = [_title("decided by people" + (f" (and {earlier} earlier)" if earlier else ""))] if shown else []
+    return [
+        *lines,
+        *(Text(f"  {one.at[:16].replace('T', ' ')} {one.actor}: {_flat(one.words)}") for one in shown),
+    ]
 
 
 def _ways_on(names: Names) -> str:
@@ -204,9 +215,11 @@ def _failing(detail: TaskDetail, room: int) -> Lines:
         if bad is not None:
             how = "ran out of time" if bad.timed_out else f"exit code {bad.exit_code}"
             told = _tail(bad.tail, room) or [Text("  (it printed nothing)", style="dim")]
-            return [Text(), _title(f"failed: {bad.name} ({how}), last lines"), *told]
+            lines = [Text(), _title(f"failed: {bad.name} ({how}), last lines"), *told]
+            return [*lines, *_without_leave(latest, ran=True)]
         if judged.failing_checks:
-            return [Text(), _title("failed checks"), *_checks(judged.failing_checks, room)]
+            lines = [Text(), _title("failed checks"), *_checks(judged.failing_checks, room)]
+            return [*lines, *_without_leave(latest, ran=True)]
     text = latest.detail or detail.task.reason
     if not latest.failure or not text.strip():
         return []
@@ -215,8 +228,19 @@ def _failing(detail: TaskDetail, room: int) -> Lines:
         Text(),
         _title(f"failed: {latest.failure.replace('_', ' ')}"),
         *_tail(text, room - len(said)),
+        *_without_leave(latest, ran=False),
         *said,
     ]
+
+
+def _without_leave(attempt: AttemptView, *, ran: bool) -> Lines:
+    """Name what judges the work and was changed by the attempt: it then ran as it was before, if at all."""
+    if not attempt.gate_files:
+        return []
+    named = ", ".join(attempt.gate_files[:_LEAST]) + (" …" if len(attempt.gate_files) > _LEAST else "")
+    then = "so these ran as they were before" if ran else "without leave"
+    told = f"it changed what judges it, {then}: {named}"
+    return [Text(f"  {_flat(told)}", style="yellow")]
 
 
 def _tail(text: str, room: int) -> Lines:
@@ -341,6 +365,11 @@ def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
                     command=f"loopwright retry {name} --agent NAME", why="let another agent try (or --model)"
                 ),
             ]
+            changed = detail.attempts[-1].gate_files if detail.attempts else ()
+            if task.failure == "gate" and changed:
+                files = " ".join(f"--allow {shlex.quote(one)}" for one in changed[:_LEAST])
+                why = "let it change that; in a plan, the task's scope does"
+                again.insert(0, Step(command=f"loopwright retry {name} {files}", why=why))
             if names.retry_refused:
                 again = []
             elif task.status == "CANCELLED":
@@ -362,6 +391,10 @@ def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
             if task.failure in ("auth", "cannot_start", "billing"):
                 steps.insert(0, Step(command="loopwright doctor", why="is the agent there and logged in?"))
             return [*steps, *([cancel] if task.status == "ERROR" else [])]
+        case "QUEUED" if task.taken_by:
+            back = Step(command=f"loopwright hand-back {name}", why="send what you did through the checks")
+            drop = Step(command=f"loopwright hand-back {name} --drop", why="leave it to the machine again")
+            return [back, drop, *([logs] if seen else []), cancel]
         case "RUNNING" | "QUEUED" if names.resting:
             go_on = Step(command=f"loopwright resume {short_id(detail.plan_id)}", why="go on with the plan")
             return [go_on, *([logs] if seen else []), cancel]

@@ -1,6 +1,6 @@
 """What a receipt says of a plan's end, and what must be so if that is true."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -46,6 +46,17 @@ def finish_entry(finish: Finish) -> Json:
         "created_at": finish.created_at.isoformat(),
         "finished_at": finish.finished_at.isoformat() if finish.finished_at else None,
     }
+
+
+def told_once(finishes: Iterable[Finish]) -> list[Finish]:
+    """Return the ends in order, without those that found everything where an earlier one had brought it."""
+    found: list[Finish] = []
+    for one in sorted(finishes, key=lambda f: (f.created_at, f.id)):
+        idle = one.state is FinishState.FINISHED and one.commit_sha == one.target_sha is not None
+        before = [each.tasks for each in found if each.state is FinishState.FINISHED]
+        if not idle or one.tasks not in before:
+            found.append(one)
+    return found
 
 
 def is_made(entry: Mapping[str, Any]) -> bool:

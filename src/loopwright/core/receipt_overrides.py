@@ -4,24 +4,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from loopwright.core.happenings import RecordedEvent
+from loopwright.core.rejections import REJECTED
 
 Json = dict[str, Any]
 
-OVERRIDES: Final = frozenset(
-    {
-        "plan_forced",
-        "plan_rolled_back",
-        "plan_reopened",
-        "task_reopened",
-        "task_rejected",
-        "task_retried",
-        "task_cancelled",
-        "task_taken_over",
-        "task_handed_back",
-        "task_given_back",
-        "results_reviewed",
-    }
-)
+_WORDS: Final = {
+    "plan_forced": "let a plan run that its evaluation calls pointless",
+    "plan_rolled_back": "took landed work back",
+    "plan_reopened": "opened the plan again",
+    "plan_cancelled": "cancelled the plan",
+    "task_reopened": "had it done again",
+    "task_rejected": "rejected it",
+    "task_retried": "had it tried again",
+    "task_cancelled": "cancelled it",
+    "task_taken_over": "took it over",
+    "task_handed_back": "handed it back",
+    "task_given_back": "gave it back to the machine",
+    "results_reviewed": "looked at what landed",
+}
+_WHY: Final = {"reject": "rejected it", "rollback": "rolled it back", "take_over": "had it set aside"}
+"""Why a task is done again; those that build on it are, too."""
+OVERRIDES: Final = frozenset(_WORDS)
 """Events that tell of a decision, where a person is their actor."""
 _NOTE: Final = 2_000
 
@@ -40,8 +43,37 @@ def _override(event: RecordedEvent) -> Json:
         "task": event.task,
         "commit": told.get("commit") if event.type == "plan_rolled_back" else None,
         "took_out": [dict(one) for one in told.get("took_out") or ()],
-        "note": str(told.get("note") or told.get("reason") or "")[:_NOTE],
+        "why": str(told.get("why") or ""),
+        "note": _said(told)[:_NOTE],
     }
+
+
+def _said(told: Mapping[str, Any]) -> str:
+    parts = [str(told.get("note") or told.get("reason") or "")]
+    if allowed := told.get("approved"):
+        parts.append(f"it may change {', '.join(allowed)}")
+    return "; ".join(filter(None, parts))
+
+
+def in_words(override: Mapping[str, Any]) -> str:
+    """Say on one line what a person did, and what they said."""
+    done = _WORDS[override["type"]]
+    if override["type"] == "task_reopened":
+        # What builds on rejected work is done again without a word about it.
+        said = override["note"] or override["why"] != "reject"
+        done = (
+            _WHY.get(override["why"], done)
+            if said
+            else "had it done again, because it builds on what was rejected"
+        )
+    note = " ".join(override["note"].removeprefix(REJECTED).split())
+    return f"{done}: {note}" if note else done
+
+
+def decided(override: Mapping[str, Any], keys: Mapping[str, str]) -> str:
+    """Say on one line who did what, when, and about which task; `keys` are the tasks' names by id."""
+    about = f"{keys[override['task']]}: " if override["task"] in keys else ""
+    return f"{override['at'][:16].replace('T', ' ')} {override['actor']}: {about}{in_words(override)}"
 
 
 def taken_out(receipt: Mapping[str, Any]) -> dict[str, list[str]]:

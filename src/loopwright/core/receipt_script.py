@@ -8,6 +8,7 @@ from typing import Any, Final
 from loopwright.core.receipt_facts import gate_outputs, plan_asked, task_asked
 from loopwright.core.receipt_finishes import carries_hash, squashed
 from loopwright.core.receipt_landings import landings
+from loopwright.core.receipt_overrides import decided
 from loopwright.core.states import FinishState
 from loopwright.core.verdicts import gate_key
 
@@ -241,9 +242,9 @@ def _facts(receipt: Mapping[str, Any]) -> Iterator[str]:
         )
     if receipt["overrides"]:
         yield "Decided by people:"
+    keys = {task["id"]: task["key"] for task in receipt["tasks"]}
     for one in receipt["overrides"]:
-        what = one["type"].replace("_", " ")
-        yield "  - " + _line(f"{one['at']} {one['actor']}: {what} {one['note']}")
+        yield "  - " + _line(decided(one, keys))
     yield "Not checked by anybody:"
     yield from (f"  - {_line(gap)}" for gap in receipt["not_checked"])
     yield ""

@@ -10,6 +10,7 @@ from loopwright.core.finishing import WAYS
 from loopwright.core.flakes import FOLDERS
 from loopwright.core.receipt_checkout import WHOSE
 from loopwright.core.receipt_facts import USAGE
+from loopwright.core.receipt_overrides import OVERRIDES
 from loopwright.core.reviews import Severity
 from loopwright.core.states import FinishState, PlanState, ReviewState, TaskState
 
@@ -203,10 +204,11 @@ _RECEIPT: Final[dict[str, Any]] = {
     ],
     "overrides": [
         {
-            "type": _text,
+            "type": _one_of([*OVERRIDES]),
             "actor": _text,
             "at": _text,
             "task": _maybe(_id(ids.Kind.TASK)),
+            "why": _text,
             "commit": _maybe(_sha),
             "took_out": [{"task": _id(ids.Kind.TASK), "sha": _sha}],
             "note": _text,

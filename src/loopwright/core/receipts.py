@@ -18,7 +18,7 @@ from loopwright.core.gates import setup_command
 from loopwright.core.model import Attempt, Finish, Plan, Project, Review, Role, Run, Task, VerdictRecord
 from loopwright.core.policy import GateCommand
 from loopwright.core.receipt_facts import USAGE, Json, derive, gate_outputs, review_of
-from loopwright.core.receipt_finishes import CommitFacts, finish_differences, finish_entry
+from loopwright.core.receipt_finishes import CommitFacts, finish_differences, finish_entry, told_once
 from loopwright.core.receipt_landings import landing_hash_differences, landing_text
 from loopwright.core.receipt_overrides import override_differences
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
@@ -145,7 +145,7 @@ def build_receipt(
         "runs": [
             _run(run, (ended or {}).get(run.id)) for run in sorted(runs, key=lambda r: (r.created_at, r.id))
         ],
-        "finishes": [finish_entry(one) for one in sorted(finishes, key=lambda f: (f.created_at, f.id))],
+        "finishes": [finish_entry(one) for one in told_once(finishes)],
         "events": {"head": event_head},
     }
     derived = derive(body)

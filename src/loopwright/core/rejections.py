@@ -8,6 +8,7 @@ from loopwright.core.errors import Refused
 
 _LONGEST: Final = 4_000
 _MOST: Final = 50
+REJECTED: Final = "A person looked at the work and rejected it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ def comments_in(arguments: Any) -> tuple[Comment, ...]:
 
 def objections(note: str, comments: Sequence[Comment]) -> str:
     """Return what the next attempt is told."""
-    parts = ["A person looked at the work and rejected it."]
+    parts = [REJECTED]
     if note.strip():
         parts.append(note.strip()[:_LONGEST])
     for one in comments:

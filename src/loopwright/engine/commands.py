@@ -288,6 +288,11 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
 
 def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
     """Return the plan and the last attempt of a task that may be tried again, or raise what speaks against it."""
+    if task.status is TaskState.COMPLETE:
+        raise Refused(
+            f"the task {task.key} has landed: there is nothing to try again",
+            hint=f'`loopwright reject {task.key} --note "what is wrong with it"` sends it back',
+        )
     if task.status not in (TaskState.ERROR, TaskState.CANCELLED):
         raise Refused(
             f"the task is {task.status.value}; only a failed or cancelled one can be retried",

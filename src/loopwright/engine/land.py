@@ -25,6 +25,7 @@ from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, n
 from loopwright.engine.naming import commit_subject, trailers
 from loopwright.engine.pinning import pin
 from loopwright.engine.receipt import landing_trailer
+from loopwright.engine.rejected_work import as_rejected, rejected
 from loopwright.engine.reviewing import author_of, covered, lands_capped
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Tx
@@ -120,6 +121,12 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         told = f"It adds a link that leads out of the project: {'; '.join(outside[:5])}"
         way = "Nobody else has what is behind it: put the file itself there. One that is meant belongs into the scope."
         await _reject(landing, Failure.GATE, told, evidence=f"{told}\n{way}")
+        return None
+    sent_back = await landing.world.store.read(lambda tx: rejected(tx, landing.task, attempt))
+    if again := await as_rejected(landing.repository, candidate, sent_back):
+        n, said = again
+        told = f"It is the very change that a person rejected as attempt {n}, so it cannot land.\n\n{said}"
+        await _reject(landing, Failure.NO_CHANGE, told, evidence=told)
         return None
     if landing.plan.books:
         below = await landing.repository.judged(candidate.parent)

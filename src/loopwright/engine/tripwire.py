@@ -15,7 +15,7 @@ from typing import Final
 from loopwright.core.containment import Containment
 from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Project, Run
-from loopwright.core.receipt_checkout import CHECKOUT_CHANGED, WHOSE
+from loopwright.core.receipt_checkout import WHOSE
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.moves import MACHINE
 from loopwright.engine.world import World
@@ -60,7 +60,7 @@ async def look_again(
 
 
 def _earlier(tx: Tx, attempt: Attempt) -> str:
-    events = tx.events(plan=attempt.plan_id, task=attempt.task_id, types=(CHECKOUT_CHANGED,))
+    events = tx.events(plan=attempt.plan_id, task=attempt.task_id, types=("checkout_changed",))
     found = [one for one in events if one.attempt == attempt.id and one.payload.get("whose") == "agent"]
     return _told(found[-1].payload["changes"], found[-1].payload["undo"]) if found else ""
 
@@ -82,7 +82,7 @@ async def _compare(world: World, repository: Repository, before: Tripwire, rows:
     def record(tx: Tx) -> None:
         tx.append(
             happened(
-                CHECKOUT_CHANGED,
+                "checkout_changed",
                 MACHINE,
                 plan=plan,
                 attempt=attempt,

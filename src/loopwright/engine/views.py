@@ -41,6 +41,7 @@ from loopwright.core.states import (
     TaskState,
 )
 from loopwright.engine.cap_views import CapView, cap_views
+from loopwright.engine.decision_views import DecisionView, decisions_about
 from loopwright.engine.finishes import FinishView, finish_views
 from loopwright.engine.naming import attempt_ref
 from loopwright.engine.question_views import QuestionView, asked_in_plan
@@ -128,6 +129,8 @@ class PlanView:
     """When it goes on by itself, while it is paused."""
     finishes: tuple[FinishView, ...] = ()
     """What became of its branch, by policy or because a person accepted it; the oldest first."""
+    awaits_look: bool = False
+    """Nothing new starts, because too many results wait for a person's look."""
     prefix: str = ""
     """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
@@ -162,6 +165,8 @@ class AttemptView:
     """What the last gate on this attempt ran, with the last lines of each command."""
     checks: tuple[Check, ...] = ()
     reviews: tuple[ReviewView, ...] = ()
+    gate_files: tuple[str, ...] = ()
+    """Files of the gate that it changed without leave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +187,8 @@ class TaskDetail:
     """Where the project's repository is."""
     commands: tuple[GateCommand, ...] = ()
     """The commands that must pass, with their names."""
+    decisions: tuple[DecisionView, ...] = ()
+    """What people decided about it, the oldest first."""
 
 
 def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
@@ -215,7 +222,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         if not waiting_for and loop is not None and loop.state in (LoopState.PAUSED, LoopState.STOPPED):
             waiting_for = ["the plan to be resumed"]
         elif not waiting_for and full:
-            waiting_for = [f"you to look at what landed (loopwright reviewed {short_id(plan.id)})"]
+            waiting_for = ["you to look at what landed"]
         elif not waiting_for and claims(task):
             held = [one for one in busy if scopes_overlap(claims(task), claims(one))]
             waiting_for = [f"{one.key}, which changes the same files" for one in held]
@@ -257,6 +264,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         limits=cap_views(tx, plan),
         resume_at=loop.resume_at if loop and loop.plan_id == plan.id else None,
         finishes=finish_views(tx, plan.id, keys),
+        awaits_look=full and any(task.status is TaskState.QUEUED and not task.unmet for task in tasks),
         prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )
 
@@ -273,6 +281,12 @@ def goes_on(tx: Tx) -> bool:
     if tx.count(Loop, state=LoopState.RUNNING) or tx.count(Finish, state=OPEN_FINISH):
         return True
     return any(loop.resume_at is not None for loop in tx.find(Loop, state=LoopState.PAUSED))
+
+
+def is_busy(tx: Tx) -> bool:
+    """Say whether there is anything to do in the home now, what may finish after a pause included."""
+    doing = (AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING)
+    return goes_on(tx) or tx.count(Attempt, state=doing) > 0
 
 
 def _names_suffice(tx: Tx, plan: Plan, loop: Loop | None) -> bool:
@@ -367,7 +381,11 @@ def _doing(
     }
     if attempt.state in words:
         return words[attempt.state]
+    if resting and attempt.interrupt:
+        return "is asked to stop; its work is kept"
     doing = progress(paths.run(attempt.run_id or "")).get("text", "") or "working"
+    if resting:
+        return f"may finish, then nothing more starts: {doing}"
     return f"{reviewer} reviews it: {doing}" if reviewer else doing
 
 
@@ -451,6 +469,7 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
         plan_branch=plan.branch,
         path=project.path if project else "",
         commands=task_commands(plan, task),
+        decisions=decisions_about(tx, task),
     )
 
 
@@ -501,6 +520,7 @@ def _attempt_view(
         summary=agents[-1].summary if agents else "",
         commands=verdict.commands if verdict else (),
         checks=checks,
+        gate_files=attempt.gate_files.pinned if attempt.gate_files else (),
     )
 
 

@@ -84,8 +84,14 @@ def test_a_person_accepts_into_a_base_that_moved_and_nothing_of_theirs_is_touche
     (shop.repository / "one").write_text("not yours\n")
     said = shop("accept", "--finish", "fast-forward")
     assert said.code == 3
-    assert "would be overwritten" in said.out
+    told = " ".join(said.out.split())
+    assert "with files in it that git does not know and that the result has as well: one" in told
+    assert f"what to do: move them away from {shop.repository}" in told
     assert (shop.repository / "one").read_text() == "not yours\n"
+    # The plan is as verified as before: what a person asked for in vain is no fault of it.
+    again = shop.run(shop.place / "chain.yaml")
+    assert again.code == 0, again.out + again.err
+    assert "merge it:" in again.out
     (shop.repository / "one").unlink()
 
     # The base has moved on: both together are built, gated, and only then moved.

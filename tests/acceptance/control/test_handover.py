@@ -4,6 +4,7 @@ from tests.acceptance.control.workshop import HALF_DONE, Workshop, refused
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
+from loopwright.core.ids import short_id
 from loopwright.core.model import Plan
 
 
@@ -30,6 +31,11 @@ def test_a_person_s_work_goes_through_the_same_checks_as_an_agent_s(shop: Worksh
     assert said.code == 1, said.out + said.err
     assert "not accepted" in said.out
     assert shop.task("half").taken_dir == str(mine)
+    refused(shop("hand-back", "half"), 2, "nothing changed since you took it over", "which did not pass")
+    shown = shop("show", "half").out
+    assert "loopwright hand-back half " in shown
+    assert "loopwright hand-back half --drop" in shown
+    assert "took it over" in shown
     (mine / "half").write_text("the whole of it\n")
     refused(shop("hand-back", "half"), 2, "has changes that are in no commit: half", "--include-uncommitted")
 
@@ -68,6 +74,10 @@ def test_results_that_nobody_looked_at_hold_up_new_work(shop: Workshop) -> None:
     eventually(held, timeout=60)
     [waiting] = [one for one in shop("status", "--json").document["plan"]["tasks"] if one["key"] == "c"]
     assert waiting["doing"].startswith("waits for you to look at what landed")
+    command = f"loopwright reviewed {short_id(shop.row(Plan).id)}"
+    assert run.until(command).count("nothing new starts until you have looked at what landed") == 1
+    narrow = shop.on_terminal("status", columns=40)
+    assert command in narrow, "not cut on a narrow terminal"
     assert shop("reviewed", "a").out == "reviewed: a\n"
     assert run.end() == 0, run.out
     assert shop.landed() == ["a", "b", "c"]

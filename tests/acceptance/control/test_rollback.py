@@ -46,6 +46,36 @@ def test_rejected_work_leaves_the_branch_and_is_done_again_with_a_person_s_words
 
 
 @pytest.mark.capability("C070")
+def test_rejected_work_that_comes_back_as_it_was_does_not_land_again(shop: Workshop) -> None:
+    assert shop.run(shop.chain("a", settings={"max_attempts": 1})).code == 0
+    row = shop.row(Plan)
+    refused(shop("retry", "a"), 2, "the task a has landed", "loopwright reject a --note")
+
+    said = shop("reject", "a", "--note", "not\nlike this", timeout=90)
+    assert said.code == 1, said.out + said.err
+    assert [(one.state, one.failure) for one in shop.attempts("a")] == [
+        ("LANDED", None),
+        ("REJECTED", "no_change"),
+    ]
+    assert shop.landed() == ["a"], "the branch has it once, and taken back"
+    shown = shop("show", "a").out
+    assert "It is the very change that a person rejected as attempt 1" in shown
+    assert ": rejected it: not like this\n" in shown
+    receipt = shop("receipt", "show").out
+    assert "decided by people" in receipt
+    assert ": a: rejected it: not like this\n" in receipt
+
+    # A third attempt is told of it, and does otherwise.
+    told = {"expect_prompt": "like this", "otherwise": [{"fail": "not told"}]}
+    shop.play({"a": [[told, {"write": "a", "text": "another\n"}]]})
+    again = shop("retry", "a", timeout=90)
+    assert again.code == 0, again.out + again.err
+    assert "attempt 3 of 1" not in again.out
+    assert shop.git("show", f"{row.branch}:a") == "another\n"
+    assert shop("receipt", "verify").code == 0
+
+
+@pytest.mark.capability("C070")
 @pytest.mark.parametrize("moment", ["git.ref.before", "git.ref.after"])
 def test_a_rollback_that_is_killed_ends_in_one_of_two_whole_states(shop: Workshop, moment: str) -> None:
     assert shop.run(shop.chain("a", "b")).code == 0

@@ -50,7 +50,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_95ca5049-954b-412e-aeae-b195f95298bc','7dc294bc0a6b01985f64b7875271bbe0a6a0b75cc3e775d9918823779d3b897f');
+INSERT INTO "chains" VALUES('plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c','3b1723f050fc9d47b46ec2db583d2aaf3312bf276e20f984380f22d3be880696');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -112,9 +112,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_cf604377-6b8a-4af2-a41d-56275c93266a',NULL,NULL,'plan_95ca5049-954b-412e-aeae-b195f95298bc',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:25:01.616978Z','test','normal','{}','','71712891c052d86a285f66d6c6886c2a2427b72f7d484e08bdfa7e2520f6f272');
-INSERT INTO "events" VALUES(2,'evt_108e0653-4bee-4623-a4bf-972fe24a3ffc',NULL,NULL,'plan_95ca5049-954b-412e-aeae-b195f95298bc',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:25:01.616978Z','test','normal','{}','71712891c052d86a285f66d6c6886c2a2427b72f7d484e08bdfa7e2520f6f272','e514237c8ea8d4f51be9ae204a7dc0b12eb5146ec58d8abe41cc8e519960b45b');
-INSERT INTO "events" VALUES(3,'evt_a8bc1f06-9c7e-455c-a565-854dc604d374',NULL,NULL,'plan_95ca5049-954b-412e-aeae-b195f95298bc',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:25:01.616978Z','test','normal','{}','e514237c8ea8d4f51be9ae204a7dc0b12eb5146ec58d8abe41cc8e519960b45b','7dc294bc0a6b01985f64b7875271bbe0a6a0b75cc3e775d9918823779d3b897f');
+INSERT INTO "events" VALUES(1,'evt_37917fb2-430e-460e-ac70-f0635de31a5d',NULL,NULL,'plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:33:06.096089Z','test','normal','{}','','dcde22ef23ccea263ac89be72a41f94beb4b59a40e359cc61cbeb34895d1f99a');
+INSERT INTO "events" VALUES(2,'evt_495ccb2f-7c8d-46b6-a3f1-de0eeb11f1e1',NULL,NULL,'plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:33:06.096089Z','test','normal','{}','dcde22ef23ccea263ac89be72a41f94beb4b59a40e359cc61cbeb34895d1f99a','76e3345465218e9d4f576f5e102982d26853826f6f187044ce7e72f4daefbbf7');
+INSERT INTO "events" VALUES(3,'evt_d81531d6-c709-4cd8-8206-e3eb84539873',NULL,NULL,'plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:33:06.096089Z','test','normal','{}','76e3345465218e9d4f576f5e102982d26853826f6f187044ce7e72f4daefbbf7','3b1723f050fc9d47b46ec2db583d2aaf3312bf276e20f984380f22d3be880696');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -159,7 +159,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_af15aee2-f0c3-4a57-98d8-e42955b9a1d3','proj_31f7be98-fac3-4663-bbc5-61ef2f15b581','plan.md','markdown','c9648ffb-708d-4f79-83d0-45bfe08326b3.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_a30300e7-62ec-4f91-a323-be4b1bc9b7e1','proj_be8eca3f-b52a-458e-9807-1d4e819bbca2','plan.md','markdown','960329de-7ec0-42ac-a82b-a25a4bf770cc.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -201,7 +201,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_95ca5049-954b-412e-aeae-b195f95298bc','proj_31f7be98-fac3-4663-bbc5-61ef2f15b581','loop_af15aee2-f0c3-4a57-98d8-e42955b9a1d3','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','[]','{}','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c','proj_be8eca3f-b52a-458e-9807-1d4e819bbca2','loop_a30300e7-62ec-4f91-a323-be4b1bc9b7e1','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','[]','{}','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -213,7 +213,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_31f7be98-fac3-4663-bbc5-61ef2f15b581','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_be8eca3f-b52a-458e-9807-1d4e819bbca2','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -350,7 +350,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_68035211-2225-4792-929e-2d366cd84d72','plan_95ca5049-954b-412e-aeae-b195f95298bc','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_1d5d482e-1855-4b8f-b166-57ff4d0130a7','plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -376,31 +376,31 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_task_n ON events (task, n);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
-CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
+CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_loops_state ON loops (state);
+CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
-CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
+CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
-CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
+CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
+CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 COMMIT;

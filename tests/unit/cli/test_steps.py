@@ -1,17 +1,23 @@
 """What a person is told to type next, and which runs `logs` prints: over rows that the engine wrote."""
 
+from dataclasses import replace
+
 from tests.doubles import FAILED, Home, planned
 
+from loopwright.cli.exits import ExitCode
 from loopwright.cli.log_runs import Wish, choose
 from loopwright.cli.steps import plan_steps
+from loopwright.cli.table import exit_code, tries
 from loopwright.cli.task_screen import Names, task_screen, task_steps
 from loopwright.core.failures import Failure
+from loopwright.core.gate_files import GateFiles
 from loopwright.core.ids import Kind, short_id
-from loopwright.core.model import Attempt, Run, VerdictRecord
+from loopwright.core.model import Attempt, Role, Run, VerdictRecord
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState
 from loopwright.engine.commands import held_up
-from loopwright.engine.moves import change_attempt
+from loopwright.engine.finishes import FinishView
+from loopwright.engine.moves import MACHINE, change_attempt
 from loopwright.engine.views import plan_view, task_detail
 from loopwright.ports import PlannedTask, Tx
 
@@ -97,6 +103,97 @@ async def test_a_task_of_a_stopped_plan_is_told_how_to_go_on() -> None:
     _, commands = _task_commands(home, Names(handle="b", resting=True))
     assert commands[0] == f"loopwright resume {short_id(home.plan().id)}"
     assert _plan_commands(home) == commands[:1]
+
+
+async def test_a_task_that_a_person_has_is_shown_with_how_to_hand_it_back() -> None:
+    home = await Home().launch()
+    home.submit(planned("b"))
+    [leg] = await home.turn()
+    home.hand.park(leg, None)
+    await home.command("take_over", home.task("b").id, directory="/mine")
+    text, commands = _task_commands(home, Names(handle="b", resting=True))
+    assert commands[:2] == ["loopwright hand-back b", "loopwright hand-back b --drop"]
+    assert "decided by people" in text
+    assert ": took it over" in text
+
+
+async def test_a_changed_test_is_named_with_the_ways_to_allow_it() -> None:
+    home = await Home().launch()
+    home.submit(planned("b"), policy=Policy(max_attempts=1))
+    [leg] = await home.turn()
+    home.hand.until(leg, AttemptState.CHECKING)
+    run = home.hand.judge(leg, FAILED)
+
+    def changed(tx: Tx) -> None:
+        files = GateFiles(pinned=("tests/test_b.py",))
+        change_attempt(tx, leg.subject, leg.fence, gate_files=files)
+
+    home.store.transact_sync("changed", changed)
+    home.hand.fail(leg, Failure.GATE)
+    text, commands = _task_commands(home, Names(handle="b"))
+    assert run.verdict is not None
+    assert "it changed what judges it, without leave: tests/test_b.py" in text
+    assert commands[0] == "loopwright retry b --allow tests/test_b.py"
+
+
+async def test_attempts_that_nobody_failed_are_not_counted_against_the_limit() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"))
+    [leg] = await home.turn()
+    home.hand.until(leg, AttemptState.WORKING)
+    view = home.store.read_sync(lambda tx: plan_view(tx, home.plan().id, home.world.paths))
+    first = view.tasks[0]
+    assert tries(first) == "attempt 1 of 3"
+    assert tries(replace(first, attempt=2, attempts_used=1)) == "attempt 2 of 3"
+    assert tries(replace(first, attempt=4)) == "attempt 4"
+    assert tries(replace(first, attempt=4, attempts_used=1)) == "attempt 4, 1 of 3 failed"
+
+
+async def test_what_a_person_asked_for_in_vain_does_not_make_a_plan_unfinished() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"))
+    view = home.store.read_sync(lambda tx: plan_view(tx, home.plan().id, home.world.paths))
+    done = replace(view, status="VERIFIED", outcome="verified")
+    end = FinishView(
+        id="f",
+        how="squash",
+        state="REFUSED",
+        actor="somebody",
+        tasks=(),
+        target_sha=None,
+        commit_sha=None,
+        request_url=None,
+        receipt_sha256=None,
+        signed=False,
+        detail="",
+        finished_at=None,
+    )
+    assert exit_code(replace(done, finishes=(end,))) is ExitCode.VERIFIED
+    assert exit_code(replace(done, finishes=(replace(end, actor=MACHINE),))) is ExitCode.UNFINISHED
+    assert exit_code(replace(done, finishes=(end, replace(end, state="CHECKING")))) is ExitCode.UNFINISHED
+    finished = replace(end, state="FINISHED")
+    assert exit_code(replace(done, finishes=(replace(end, actor=MACHINE), finished))) is ExitCode.VERIFIED
+
+
+async def test_the_log_of_a_role_is_that_of_the_newest_attempt_that_had_one() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"), policy=Policy(max_attempts=2))
+    reviewed = ""
+    for n in range(2):
+        [leg] = await home.turn()
+        home.hand.until(leg, AttemptState.WORKING)
+        if not n:
+            attempt = home.get(Attempt, leg.subject)
+            run = home.get(Run, attempt.run_id)
+            reviewer = replace(run, id=home.ids(Kind.RUN), role=Role.REVIEWER, started_at=run.created_at)
+            home.store.transact_sync("reviewer", lambda tx, row=reviewer: tx.insert(row))
+            reviewed = reviewer.id
+        home.hand.fail(leg, Failure.GATE)
+        home.clock.advance(3600)
+    wish = Wish(target=home.task("a").id, role="reviewer", attempt=None)
+    chosen = home.store.read_sync(lambda tx: choose(tx, wish))
+    assert [run.id for run in chosen.runs] == [reviewed]
+    assert list(chosen.attempts.values()) == [1]
 
 
 async def test_the_log_of_a_tree_that_was_judged_before_has_the_earlier_gate() -> None:

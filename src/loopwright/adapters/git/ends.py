@@ -167,8 +167,16 @@ class GitEnds:
         except GitFailed as failed:
             if await self.base_tip(ref) != old:
                 return False
+            # git names the files that are in its way one to a line, after a tab.
+            if in_the_way := [line.strip() for line in str(failed).splitlines() if line.startswith("\t")]:
+                shown = ", ".join(in_the_way[:_NAMED]) + (" …" if len(in_the_way) > _NAMED else "")
+                raise Refused(
+                    f"{ref} is checked out in {where}, with files in it that git does not know and that the result "
+                    f"has as well: {shown}",
+                    hint=f"move them away from {where}",
+                ) from failed
             raise Refused(
-                f"{ref} is checked out in {where}, and git would not move it: {failed}",
+                f"{ref} is checked out in {where}, and git would not move it: {' '.join(str(failed).split())}",
                 hint=f"see to it in {where}",
             ) from failed
         self._failpoint("git.base.after")

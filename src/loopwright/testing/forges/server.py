@@ -2,6 +2,7 @@
 
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -46,7 +47,7 @@ class Asked:
     body: Mapping[str, str]
 
 
-class FakeForge:
+class FakeForge(ABC):
     """A forge with one repository, while it is entered as a context."""
 
     def __init__(
@@ -125,9 +126,9 @@ class FakeForge:
         handler.end_headers()
         handler.wfile.write(text)
 
+    @abstractmethod
     def answer(self, asked: Asked) -> Answer:
         """Do what was asked, as the real one does."""
-        raise NotImplementedError
 
     def open(self, *, title: str, body: str, branch: str, base: str) -> Opened:
         """Take a new request in."""

@@ -1,0 +1,32 @@
+"""What somebody is told who typed a command wrong."""
+
+import pytest
+
+from loopwright.cli.main import call
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["reject"], ["`loopwright reject` needs a TASK", "`loopwright status` names the tasks"]),
+        (["run"], ["`loopwright run` needs a PLAN", "a file with tasks"]),
+        (["answer", "q", "--nope"], ["Unknown option: --nope", "`loopwright answer --help`"]),
+        (["reject", "t", "--at", "x"], ["`loopwright reject --at` needs a FILE:LINE and a text"]),
+        (["show", "a", "b"], ["`loopwright show` has no use for 'b'"]),
+        (["run", "p", "--parallel", "x"], ["--parallel needs a whole number, not 'x'"]),
+        (["receipt", "replay"], ["`loopwright receipt replay` needs a RECEIPT"]),
+        (
+            ["sattus"],
+            [
+                "there is no command 'sattus': did you mean `loopwright status`?",
+                "`loopwright --help` lists the commands",
+            ],
+        ),
+    ],
+)
+def test_what_is_missing_or_too_much_is_named_with_where_to_find_it(typed, told, capsys):
+    assert call(typed) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert all(one in said for one in told), said
+    assert "requires an argument" not in said
+    assert "Tokens" not in said
