@@ -73,7 +73,7 @@ def test_a_verified_plan_is_not_done_twice_but_can_be_started_over(shop: Worksho
     assert "This plan was already run; --new starts it over." in again.out
     assert "git merge --ff-only" in again.out
     assert len(shop.rows(Attempt)) == 1
-    refused(shop("retry", "one"), 2, "the task is COMPLETE")
+    refused(shop("retry", "one"), 2, "the task one has landed", "loopwright reject one")
     refused(shop("cancel", shop.row(Plan).id), 2, "the plan is VERIFIED")
     assert shop.run(plan, "--new").code == 0
     first, second = shop.rows(Plan)
