@@ -1,0 +1,148 @@
+"""Work kept in a file of the user's own form: it runs, is told how it stands, and follows what people change in it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.control.workshop import Workshop, kill
+from tests.waiting import eventually
+
+from loopwright.core.model import Plan, Task
+
+
+def feature(key: str, *after: str, check: str = "", **more: Any) -> dict[str, Any]:
+    return {
+        "id": key,
+        "name": f"Make {key}",
+        "description": f"Do what {key} needs, all of it.",
+        "dependencies": list(after),
+        "tests": [f"`{check or f'test -s {key}'}`"],
+        **more,
+    }
+
+
+def written(path: Path, *features: dict[str, Any]) -> Path:
+    path.write_text(json.dumps({"project": "Shop", "own": "kept", "features": features}, indent=3) + "\n")
+    return path
+
+
+def makes(*keys: str) -> dict[str, Any]:
+    return {key: [[{"write": key, "text": "done\n"}]] for key in keys}
+
+
+def passes(text: str) -> dict[str, bool]:
+    return {one["id"]: bool(one.get("passes")) for one in json.loads(text)["features"]}
+
+
+SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'
+
+
+@pytest.mark.capability("C011")
+@pytest.mark.capability("C014")
+def test_a_source_that_git_tracks_is_told_on_the_plan_branch_by_commits_of_its_own(shop: Workshop) -> None:
+    """The agent of `two` ticks its own box, which counts for nothing and does not get into the way."""
+    (shop.repository / "loopwright.toml").write_text(SETTINGS)
+    path = written(shop.repository / "feature_list.json", feature("one"), feature("two", "one"))
+    shop.git("add", "-A")
+    shop.git("commit", "-qm", "the work")
+    tick = {"run": "sed -i 's/Shop/Mine/; s/own/mine/' feature_list.json"}
+    shop.play({**makes("one"), "two": [[tick, {"write": "two", "text": "done\n"}]]})
+    before = path.read_bytes()
+    said = shop.run(path)
+    assert said.code == 0, said.out + said.err
+    plan = shop.row(Plan)
+    assert plan.books == ("feature_list.json",)
+    assert path.read_bytes() == before, "the user's copy comes with the merge"
+    told = shop.git("show", f"{plan.branch}:feature_list.json")
+    assert passes(told) == {"one": True, "two": True}
+    assert json.loads(told)["own"] == "kept"
+    assert '\n   "project": "Shop"' in told
+    subjects = shop.git(
+        "log", "--first-parent", "--reverse", "--format=%s", f"{plan.base_sha}..{plan.branch}"
+    )
+    one, two = (shop.task(key).landed_sha for key in ("one", "two"))
+    assert one is not None
+    assert two is not None
+    assert subjects.splitlines() == [
+        "feat(one): Make one",
+        f"docs(plan): one is done in {one[:7]}",
+        "feat(two): Make two",
+        f"docs(plan): two is done in {two[:7]}",
+    ]
+    assert shop("receipt", "verify", plan.id).code == 0
+    shop.git("merge", "--ff-only", "-q", plan.branch)
+    again = shop.run(path)
+    assert (again.code, len(shop.rows(Plan))) == (0, 1), "what is done is not done again"
+
+
+@pytest.mark.capability("C035")
+def test_a_source_beside_git_is_told_in_place_and_follows_a_person_through_a_kill(shop: Workshop) -> None:
+    """While `slow` is at work: one is added, one ticked, one removed, one reworded; and everything is killed once."""
+    path = written(
+        shop.place / "feature_list.json",
+        feature("slow", priority=1),
+        feature("dropped", "slow"),
+        feature("ticked", "slow"),
+        feature("reworded", "slow"),
+    )
+    gate = shop.gate("gate")
+    shop.play(
+        {"slow": [[{"run": gate.shell}, {"write": "slow", "text": "x\n"}]], **makes("added", "reworded")}
+    )
+    flags = ("--parallel", "1", "--allow-unverified")
+    run = shop.start("run", str(path), *flags)
+    gate.until_reached()
+    eventually(lambda: shop.task("slow").status == "RUNNING")
+    kill(run)
+    features = {one["id"]: one for one in json.loads(path.read_text())["features"]}
+    del features["dropped"]
+    features["ticked"]["passes"] = True
+    features["reworded"]["description"] = "Quite another text, and a longer one than before."
+    features["added"] = feature("added", "reworded")
+    written(path, *features.values())
+    run = shop.start("run", str(path), *flags)
+    eventually(lambda: {task.key for task in shop.rows(Task)} >= {"added"})
+    gate.let_go()
+    assert run.end() != 2, run.out
+    states = {task.key: (task.status.value, task.outcome and task.outcome.value) for task in shop.rows(Task)}
+    assert states == {
+        "slow": ("COMPLETE", "verified"),
+        "dropped": ("CANCELLED", "cancelled"),
+        "ticked": ("COMPLETE", "unverified"),
+        "reworded": ("COMPLETE", "verified"),
+        "added": ("COMPLETE", "verified"),
+    }
+    assert shop.task("reworded").description.startswith("Quite another text")
+    assert passes(path.read_text()) == {"slow": True, "ticked": True, "reworded": True, "added": True}
+    assert json.loads(path.read_text())["own"] == "kept"
+    assert shop.started() == [("slow", 1), ("reworded", 1), ("added", 1)]
+    edited = [event.payload["changes"] for event in shop.events("source_edited")]
+    assert sorted(change for some in edited for change in some) == [
+        "added was added",
+        "dropped was removed",
+        "reworded: description",
+        "ticked was ticked by hand",
+    ]
+
+
+@pytest.mark.capability("C041")
+def test_what_its_source_calls_blocked_waits_for_a_person_and_the_rest_goes_on(shop: Workshop) -> None:
+    path = written(
+        shop.place / "feature_list.json",
+        feature("stuck", blocked=True, blocked_reason="no key"),
+        feature("free"),
+        feature("old", passes=True),
+        feature("after-old", "old"),
+    )
+    shop.play(makes("stuck", "free", "after-old"))
+    said = shop.run(path, "--allow-unverified")
+    assert said.code == 1, said.out
+    assert "no key" in said.out
+    assert {task.key: task.status.value for task in shop.rows(Task)} == {
+        "stuck": "ERROR",
+        "free": "COMPLETE",
+        "after-old": "COMPLETE",
+    }
+    assert shop("retry", "stuck", timeout=90).code == 0
+    assert passes(path.read_text()) == {"stuck": True, "free": True, "old": True, "after-old": True}
