@@ -69,7 +69,8 @@ def check(*, json: bool = False) -> int:
 @app.command
 def schema(
     what: Annotated[
-        Literal["config", "plan", "user", "feature_list"], Parameter(show_default=True)
+        Literal["config", "plan", "user", "feature_list", "test_state", "test_state_config"],
+        Parameter(show_default=True),
     ] = "config",
     /,
 ) -> int:

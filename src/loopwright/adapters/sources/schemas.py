@@ -4,6 +4,7 @@ from typing import Any
 
 from loopwright.adapters.sources.feature_schema import FEATURE_LIST
 from loopwright.adapters.sources.plan_format import plan_schema
+from loopwright.adapters.sources.test_state_schema import CONFIG, TEST_STATE
 
 
 def source_schemas() -> dict[str, dict[str, Any]]:
@@ -11,4 +12,6 @@ def source_schemas() -> dict[str, dict[str, Any]]:
     return {
         "plan": plan_schema(),
         "feature_list": FEATURE_LIST,
+        "test_state": TEST_STATE,
+        "test_state_config": CONFIG,
     }

@@ -1,0 +1,149 @@
+"""The shapes of a test-state.json and of the config.json beside it: what is checked, and what is filled in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopwright.config.publish import SCHEMA_DIALECT
+
+ID: Final = "^[A-Z]+-[A-Z]+-[0-9]+$"
+_NAME: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": 200}
+_PATH: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": 1000}
+_TIME: Final[dict[str, Any]] = {"type": ["string", "null"], "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}"}
+_COUNT: Final[dict[str, Any]] = {"type": "integer", "minimum": 0}
+COUNTS: Final = ("total", "passed", "failed", "blocked", "pending")
+NOT_AUTOMATABLE: Final = "it cannot be automated: a person has to do it (automatable is false)"
+STATUSES: Final = ("pending", "passed", "failed", "blocked")
+
+CONFIG: Final[dict[str, Any]] = {
+    "$schema": SCHEMA_DIALECT,
+    "title": "Loopwright: the config.json of a test-state.json",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["name", "specs_dir", "test_state_file"],
+    "properties": {
+        "name": _NAME,
+        "specs_dir": _PATH,
+        "test_state_file": _PATH,
+        "project_dir": {"type": "string"},
+        "model": {"type": "string", "minLength": 1, "maxLength": 200},
+        "max_attempts": {"type": "integer", "minimum": 1, "maximum": 10, "default": 3},
+        "auto_continue_delay": {"type": "number", "minimum": 0, "maximum": 60, "default": 3},
+        "priority": {"type": "integer", "minimum": 1, "maximum": 10, "default": 5},
+        "auto_heal": {"type": "boolean", "default": False},
+        "health_check": {
+            "type": "object",
+            "additionalProperties": False,
+            "default": {},
+            "properties": {
+                "enabled": {"type": "boolean", "default": False},
+                "interval_seconds": {"type": "number", "minimum": 5, "default": 30},
+                "file": {**_PATH, "default": "health.json"},
+            },
+        },
+        "logging": {
+            "type": "object",
+            "additionalProperties": False,
+            "default": {},
+            "properties": {
+                "transcript_tail_lines": {"type": "integer", "minimum": 10, "default": 100},
+                "max_transcript_chars": {"type": "integer", "minimum": 5000, "default": 50000},
+            },
+        },
+        "metadata": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "created_at": _TIME,
+                "created_by": {"type": "string"},
+                "tags": {"type": "array", "items": {"type": "string"}},
+                "description": {"type": "string"},
+            },
+        },
+    },
+}
+
+TEST_STATE: Final[dict[str, Any]] = {
+    "$schema": SCHEMA_DIALECT,
+    "title": "Loopwright: a test-state.json",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["loopName", "tests"],
+    "properties": {
+        "loopName": _NAME,
+        "lastUpdated": _TIME,
+        "summary": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": dict.fromkeys(COUNTS, _COUNT),
+        },
+        "tests": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["id", "category", "status"],
+                "properties": {
+                    "id": {"type": "string", "maxLength": 128, "pattern": ID},
+                    "category": {"type": "string", "maxLength": 200},
+                    "status": {"type": "string", "enum": list(STATUSES)},
+                    "attempts": {**_COUNT, "default": 0},
+                    "lastResult": {
+                        "type": ["string", "null"],
+                        "enum": ["pass", "blocked", "continue", "error", None],
+                    },
+                    "dependsOn": {
+                        "type": ["string", "array", "null"],
+                        "pattern": ID,
+                        "items": {"type": "string", "pattern": ID},
+                    },
+                    "automatable": {"type": "boolean", "default": True},
+                    "notes": {"type": ["string", "null"], "maxLength": 200_000},
+                    "passCriteria": {"type": "array", "items": {"type": "string", "maxLength": 5000}},
+                    "lastAttemptAt": _TIME,
+                    "passedAt": _TIME,
+                },
+            },
+        },
+    },
+}
+
+RENAMED: Final[Mapping[str, str]] = {"name": "loopName"}
+"""Keys of the older shape, and what they are called now."""
+RETIRED: Final = frozenset({"version"})
+"""Keys of the older shape that say nothing any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopConfig:
+    """A config.json with everything that was left out filled in."""
+
+    name: str
+    specs_dir: str
+    test_state_file: str
+    project_dir: str | None = None
+    model: str | None = None
+    max_attempts: int
+    auto_continue_delay: float
+    priority: int
+    auto_heal: bool
+    health_check: Mapping[str, Any]
+    logging: Mapping[str, Any]
+    metadata: Mapping[str, Any] | None = None
+
+
+def loop_config(plain: Mapping[str, Any]) -> LoopConfig:
+    """Return a configuration that its schema allows, with the schema's defaults."""
+    return LoopConfig(**filled(CONFIG, plain))
+
+
+def filled(schema: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table with the defaults of its schema where it says nothing."""
+    found = dict(plain)
+    for key, inner in schema.get("properties", {}).items():
+        if key not in found and "default" in inner:
+            found[key] = inner["default"]
+        if isinstance(found.get(key), Mapping) and inner.get("type") == "object":
+            found[key] = filled(inner, found[key])
+    return found

@@ -1,0 +1,382 @@
+"""test-state.json with its config.json: schemas decide, every mistake has its place, status and health get back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.sources import laws
+from tests.unit.sources.laws import AT, LATER, after, marks, refused, told
+
+from loopwright.adapters import registry
+from loopwright.adapters.sources.json_edits import JsonEdits
+from loopwright.adapters.sources.problems import Problems
+from loopwright.adapters.sources.reading import read, recognise
+from loopwright.adapters.sources.schema_check import check_schema
+from loopwright.adapters.sources.test_state import LoopTestsSource
+from loopwright.adapters.sources.test_state_schema import CONFIG, NOT_AUTOMATABLE, TEST_STATE, loop_config
+from loopwright.adapters.sources.test_state_writing import Standing, health
+from loopwright.core.policy import GateCommand
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress
+
+SOURCE = LoopTestsSource()
+DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
+CONFIGURED = {"name": "critical path", "specs_dir": "specs", "test_state_file": "test-state.json"}
+ONE = {"id": "CP-UFS-001", "category": "api", "status": "pending"}
+FULL = {
+    **ONE,
+    "attempts": 1,
+    "lastResult": "continue",
+    "dependsOn": None,
+    "automatable": True,
+    "notes": "mind the gap",
+    "passCriteria": ["`npm test` passes", "the gap is minded"],
+    "lastAttemptAt": "2026-01-07T09:15:00Z",
+    "passedAt": None,
+}
+STATE = {
+    "loopName": "critical path",
+    "lastUpdated": "2026-01-07T09:15:00Z",
+    "summary": {"total": 1, "passed": 0, "failed": 0, "blocked": 0, "pending": 1},
+    "tests": [FULL],
+}
+
+
+def files(*tests: Any, config: Any = None, **top: Any) -> Files:
+    state = {"loopName": "loop", **top, "tests": list(tests)}
+    found = {"test-state.json": json.dumps(state, indent=2).encode()}
+    return found if config is None else {**found, "config.json": json.dumps(config, indent=1).encode()}
+
+
+def test(id: str, **more: Any) -> dict[str, Any]:
+    return {**ONE, "id": id, **more}
+
+
+test.__test__ = False  # type: ignore[attr-defined]
+
+
+@pytest.mark.capability("C015")
+def test_a_test_is_read_with_everything_in_it() -> None:
+    content = {"test-state.json": json.dumps(STATE, indent=2).encode()}
+    work = SOURCE.parse(
+        {**content, "config.json": json.dumps({**CONFIGURED, "max_attempts": 5}).encode()}, "loop"
+    )
+    assert (work.title, work.notes, dict(work.settings)) == ("critical path", (), {"max_attempts": 5})
+    assert work.context == "The specifications are in specs: read what concerns your task."
+    assert work.tasks == (
+        PlannedTask(
+            key="CP-UFS-001",
+            title="CP-UFS-001: `npm test` passes",
+            description="mind the gap",
+            criteria=("`npm test` passes", "the gap is minded"),
+            acceptance=(GateCommand(name="npm test", command="npm test"),),
+            type="api",
+            line=13,
+        ),
+    )
+
+
+def test_a_place_is_the_file_its_folder_or_the_configuration_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "test-state.json").write_text(json.dumps(STATE))
+    (tmp_path / "config.json").write_text(
+        json.dumps({**CONFIGURED, "test_state_file": "loops/a/test-state.json"})
+    )
+    for place in (tmp_path, tmp_path / "test-state.json", tmp_path / "config.json"):
+        assert recognise(place, registry.sources()).kind == "test_state"
+        assert read(SOURCE, place).title == "critical path"
+    (tmp_path / "config.json").write_text('{"of": "somebody else"}')
+    assert not SOURCE.recognises(tmp_path / "config.json")
+    assert list(SOURCE.files(tmp_path)) == ["test-state.json"]
+
+
+@pytest.mark.capability("C003")
+def test_a_configuration_gets_its_defaults() -> None:
+    config = loop_config(CONFIGURED)
+    assert (config.max_attempts, config.priority, config.auto_heal) == (3, 5, False)
+    assert config.logging == {"transcript_tail_lines": 100, "max_transcript_chars": 50000}
+    assert config.health_check == {"enabled": False, "interval_seconds": 30, "file": "health.json"}
+    given = loop_config({**CONFIGURED, "logging": {"transcript_tail_lines": 20}})
+    assert given.logging == {"transcript_tail_lines": 20, "max_transcript_chars": 50000}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        *(
+            ({gone: ...}, f"loop/config.json:1: {gone}: missing")
+            for gone in ("name", "specs_dir", "test_state_file")
+        ),
+        ({"max_attempts": 11}, "loop/config.json:5: max_attempts: expected 1 to 10, got 11"),
+        ({"max_attempts": True}, "max_attempts: expected a whole number, got true"),
+        ({"max_atempts": 3}, 'max_atempts: unknown key (did you mean "max_attempts"?)'),
+        ({"priority": 0}, "priority: expected 1 to 10"),
+        ({"auto_heal": "yes"}, "auto_heal: expected true or false"),
+        ({"auto_continue_delay": 61}, "auto_continue_delay: expected 0 to 60"),
+        (
+            {"health_check": {"interval_seconds": 4}},
+            "health_check.interval_seconds: expected 5 or more, got 4",
+        ),
+        ({"logging": {"transcript_tail_lines": 9}}, "logging.transcript_tail_lines: expected 10 or more"),
+        ({"specs_dir": "../secret"}, "specs_dir: expected a path relative to this folder"),
+        ({"health_check": {"file": "/etc/health"}}, "health_check.file: expected a path relative"),
+        ({"metadata": {"tags": [1]}}, "metadata.tags[0]: expected a text, got 1"),
+    ],
+)
+@pytest.mark.capability("C003")
+def test_a_wrong_configuration_is_refused_with_its_place(change: dict[str, Any], words: str) -> None:
+    config = {key: value for key, value in {**CONFIGURED, **change}.items() if value is not ...}
+    problems = refused(SOURCE, files(ONE, config=config), "loop")
+    assert any(words in problem for problem in problems), problems
+    assert all(problem.startswith("loop/config.json:") for problem in problems)
+
+
+def mutations() -> list[tuple[tuple[str | int, ...], Any]]:
+    """Return each field of a state with a value that it must not have, and each with a typo in its name."""
+    wrong: dict[str, Any] = {
+        "id": "cp-1", "category": 7, "status": "passd", "attempts": -1, "lastResult": "maybe", "dependsOn": "CP-NO-9",
+        "automatable": "no", "notes": [], "passCriteria": "words", "lastAttemptAt": "yesterday", "passedAt": 12,
+    }  # fmt: skip
+    found: list[tuple[tuple[str | int, ...], Any]] = [
+        (("tests", 0, key), value) for key, value in wrong.items()
+    ]
+    found += [(("tests", 0, f"{key}s"), 1) for key in wrong]
+    found += [(("summary", key), "one") for key in STATE["summary"]]  # type: ignore[attr-defined]
+    found += [((key,), False) for key in STATE]
+    found += [((f"{key}_",), 1) for key in STATE]
+    found += [(("tests", 0), []), (("tests",), []), (("summary", "failing"), 1)]
+    return found
+
+
+@pytest.mark.parametrize(("path", "value"), mutations(), ids=str)
+@pytest.mark.capability("C004")
+def test_any_field_that_is_wrong_is_refused_at_its_line(path: tuple[str | int, ...], value: Any) -> None:
+    document = json.loads(json.dumps(STATE))
+    target = document
+    for step in path[:-1]:
+        target = target[step]
+    target[path[-1]] = value
+    content = json.dumps(document, indent=1)
+    problems = refused(SOURCE, {"test-state.json": content.encode()}, "test-state.json")
+    key = str(path[-1]) if isinstance(path[-1], str) else "tests[0]"
+    assert any(f"{key}: " in problem for problem in problems), problems
+    if isinstance(path[-1], str):
+        line = next(number for number, text in enumerate(content.splitlines(), 1) if f'"{path[-1]}"' in text)
+        assert any(problem.startswith(f"test-state.json:{line}: ") for problem in problems), problems
+
+
+@pytest.mark.parametrize(
+    ("tests", "words"),
+    [
+        ([test("A-B-1"), test("A-B-1")], '"A-B-1" stands here a second time'),
+        ([test("A-B-1", dependsOn="A-B-2")], 'unknown test "A-B-2"'),
+        ([test("A-B-1", dependsOn="A-B-1")], "cannot depend on itself"),
+        ([test("A-B-1", dependsOn="A-B-2"), test("A-B-2", dependsOn=["A-B-1"])], "wait for each other"),
+        ([test("A-B-1\n")], "id: expected a text like"),
+    ],
+)
+def test_a_dependency_on_nobody_is_an_error_and_not_met(tests: list[Any], words: str) -> None:
+    assert any(words in problem for problem in refused(SOURCE, files(*tests)))
+
+
+@pytest.mark.capability("C005")
+def test_the_older_shape_is_read_and_said_so() -> None:
+    old = {"version": "1.0", "name": "old loop", "tests": [ONE]}
+    before = {"test-state.json": json.dumps(old, indent=2).encode()}
+    work = SOURCE.parse(before, "test-state.json")
+    assert work.title == "old loop"
+    assert work.notes == (
+        "test-state.json:2: version: a key of an older shape; it is ignored",
+        "test-state.json:3: name: a key of an older shape; it is read as loopName",
+    )
+    made = json.loads(
+        after(SOURCE, before, told({"CP-UFS-001": ItemProgress(mark=Mark.DONE)}))["test-state.json"]
+    )
+    assert (made["version"], made["name"], made["tests"][0]["status"]) == ("1.0", "old loop", "passed")
+    assert made["summary"] == {"total": 1, "passed": 1, "failed": 0, "blocked": 0, "pending": 0}
+
+
+def test_a_summary_that_counts_wrongly_is_said() -> None:
+    work = SOURCE.parse(files(ONE, summary={"total": 4, "pending": 1}), "x")
+    assert work.notes == ("x/test-state.json:4: summary.total: says 4, but there are 1",)
+
+
+def test_marks_and_reasons_are_read() -> None:
+    work = SOURCE.parse(
+        files(
+            test("A-B-1", status="failed"),
+            test("A-B-2", status="blocked", notes="no account"),
+            test("A-B-3", status="blocked"),
+            test("A-B-4", automatable=False),
+            test("A-B-5", status="passed", dependsOn=["A-B-1", "A-B-2"]),
+        ),
+        "x",
+    )
+    assert [(task.mark, task.reason) for task in work.tasks] == [
+        (Mark.OPEN, ""),
+        (Mark.BLOCKED, "no account"),
+        (Mark.BLOCKED, "blocked in the file, without a reason"),
+        (Mark.BLOCKED, NOT_AUTOMATABLE),
+        (Mark.DONE, ""),
+    ]
+    assert work.tasks[4].depends_on == ("A-B-1", "A-B-2")
+
+
+def test_what_a_person_noted_is_never_written_over() -> None:
+    before = files(test("A-B-1", notes="mine"), test("A-B-2"))
+    item = ItemProgress(mark=Mark.BLOCKED, reason="why")
+    made = after(SOURCE, before, told({"A-B-1": item, "A-B-2": item}))
+    tests = json.loads(made["test-state.json"])["tests"]
+    assert [one["notes"] for one in tests] == ["mine", "Blocked: why"]
+    assert SOURCE.parse(made, "x").tasks[1].reason == "why"
+    free = after(SOURCE, made, told({"A-B-2": ItemProgress(mark=Mark.RUNNING, attempts=2, started_at=AT)}))
+    test_again = json.loads(free["test-state.json"])["tests"][1]
+    assert "notes" not in test_again
+    assert (test_again["status"], test_again["attempts"], test_again["lastResult"]) == (
+        "pending",
+        2,
+        "continue",
+    )
+    assert test_again["lastAttemptAt"] == "2026-03-01T10:00:00Z"
+
+
+def test_counters_are_set_and_never_added_to() -> None:
+    done = ItemProgress(mark=Mark.DONE, attempts=2, started_at=AT, ended_at=LATER)
+    made = after(SOURCE, files(FULL), told({"CP-UFS-001": done}))
+    one = json.loads(made["test-state.json"])["tests"][0]
+    assert (one["attempts"], one["lastResult"], one["passedAt"]) == (2, "pass", "2026-03-02T10:00:00Z")
+    # A later write about the same facts changes nothing, not even the time of the last change.
+    assert SOURCE.written(made, told({"CP-UFS-001": done}, LATER)) == {}
+    back = after(SOURCE, made, told({"CP-UFS-001": ItemProgress(mark=Mark.OPEN)}))
+    one = json.loads(back["test-state.json"])["tests"][0]
+    assert (one["status"], one["lastResult"], one["passedAt"]) == ("pending", None, None)
+
+
+@pytest.mark.parametrize(
+    ("more", "current", "status"),
+    [
+        ({}, None, "starting"),
+        ({"started_at": AT}, None, "running"),
+        ({}, "A-B-1", "running"),
+        ({"completed_at": AT}, None, "stopped"),
+        ({"completed_at": AT, "failed": True}, None, "error"),
+    ],
+)
+def test_the_health_file_tells_who_is_at_work(more: dict[str, Any], current: str | None, status: str) -> None:
+    progress = Progress(plan_id="p", at=LATER, items={}, **more)
+    found = json.loads(health("loop", Standing(passed=3, total=9, current=current), progress))
+    assert found == {
+        "loop_name": "loop",
+        "status": status,
+        "current_test": current,
+        "progress": {"passed": 3, "total": 9},
+        "last_heartbeat": "2026-03-02T10:00:00Z",
+        "pid": None,
+    }
+
+
+def test_the_health_file_is_written_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    config = {**CONFIGURED, "health_check": {"enabled": True, "file": "run/health.json"}}
+    held = files(test("A-B-1"), test("A-B-2", status="passed"), config=config)
+    progress = told({"A-B-1": ItemProgress(mark=Mark.RUNNING)})
+    made = SOURCE.written(held, progress)
+    assert set(made) == {"run/health.json", "test-state.json"}  # which had no summary
+    found = json.loads(made["run/health.json"])
+    assert (found["current_test"], found["progress"]) == ("A-B-1", {"passed": 1, "total": 2})
+    for name, content in {**held, **made}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    assert SOURCE.written(SOURCE.files(tmp_path), progress) == {}
+    assert "run/health.json" not in SOURCE.written(files(test("A-B-1"), config=CONFIGURED), progress)
+
+
+@pytest.mark.parametrize("schema", [CONFIG, TEST_STATE], ids=["config", "state"])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+@pytest.mark.capability("C006")
+def test_the_published_schema_and_the_program_refuse_the_same(
+    schema: dict[str, Any], data: st.DataObject
+) -> None:
+    document = json.loads(json.dumps(CONFIGURED if schema is CONFIG else STATE))
+    target = document
+    if schema is TEST_STATE and data.draw(st.booleans()):
+        target = document["tests"][0]
+    keys = [*target, "odd", *(schema["properties"] if target is document else ())]
+    anything = st.one_of(
+        st.none(), st.booleans(), st.integers(-2, 70), st.floats(-1, 20), st.text(laws.letters, max_size=3),
+        st.just([1]), st.just({"a": 1}), st.sampled_from(["passed", "A-B-1", "2026-01-01", "error"]),
+    )  # fmt: skip
+    target[data.draw(st.sampled_from(sorted(keys)))] = data.draw(anything)
+    valid = jsonschema.Draft202012Validator(schema).is_valid(document)
+    problems = Problems("x")
+    check_schema(JsonEdits(json.dumps(document).encode()).document, schema, problems)
+    assert (problems.count == 0) == valid, problems.located
+
+
+ids = ["A-B-1", "A-B-10", "Z-ZZ-0"]
+entry = st.fixed_dictionaries(
+    {"category": st.just("c"), "status": st.sampled_from(["pending", "passed", "failed", "blocked"])},
+    optional={
+        "attempts": st.integers(0, 3),
+        "lastResult": st.sampled_from(["pass", "error", None]),
+        "notes": st.sampled_from([None, "", "mine", "Blocked: old"]),
+        "passedAt": st.sampled_from([None, "2026-01-01T00:00:00Z"]),
+    },
+)
+TOLD = {Mark.RUNNING: Mark.OPEN, Mark.SKIPPED: Mark.BLOCKED}
+OWNED = {"status", "attempts", "lastResult", "lastAttemptAt", "passedAt", "notes"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    document=st.dictionaries(st.sampled_from(ids), entry, min_size=1),
+    progress=st.dictionaries(st.sampled_from([*ids, "gone"]), laws.items),
+    indent=st.sampled_from([None, 2, "\t"]),
+)
+def test_what_was_told_is_read_again_and_nothing_else_changed(
+    document: dict[str, dict[str, Any]], progress: dict[str, ItemProgress], indent: Any
+) -> None:
+    state = {"loopName": "l", "tests": [{"id": key, **inner} for key, inner in document.items()]}
+    before = {"test-state.json": json.dumps(state, indent=indent).encode()}
+    made = after(SOURCE, before, told(progress))
+    work, was = SOURCE.parse(made, "here"), SOURCE.parse(before, "here")
+    assert (work.sha256, work.notes) == (was.sha256, ())
+    for task in work.tasks:
+        item = progress.get(task.key)
+        assert task.mark is (TOLD.get(item.mark, item.mark) if item else marks(was)[task.key])
+    for one in json.loads(made["test-state.json"])["tests"]:
+        theirs = document[one["id"]]
+        assert {key: value for key, value in one.items() if key not in {*OWNED, "id"}} == {"category": "c"}
+        if theirs.get("notes") == "mine":
+            assert one["notes"] == "mine"
+        if one["id"] not in progress:
+            assert one == {"id": one["id"], **theirs}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"{", "test-state.json:1: this is not JSON"),
+        (b"[" * 4_000_000, "nested too deeply"),
+        (b'{"tests": [' + b'{"a":1},' * 90_000 + b"1]}", "and "),
+        (b"", "a value is expected"),
+        (b"\xff", "not UTF-8"),
+    ],
+)
+def test_a_hostile_file_is_refused_with_its_place(content: bytes, words: str) -> None:
+    problems = refused(SOURCE, {"test-state.json": content}, "test-state.json")
+    assert len(problems) <= 51
+    assert any(words in problem for problem in problems)
+
+
+def test_the_sample_in_the_documentation_is_read() -> None:
+    section = DOCS.read_text(encoding="utf-8").split("<!-- test_state: begin -->")[1]
+    config, state = (part.split("```")[0].encode() for part in section.split("```json\n")[1:3])
+    work = SOURCE.parse({"config.json": config, "test-state.json": state}, "loop")
+    assert [(task.key, task.mark) for task in work.tasks] == [
+        ("CP-API-001", Mark.DONE),
+        ("CP-API-002", Mark.OPEN),
+    ]
+    assert work.notes == ()
