@@ -3,14 +3,13 @@
 import pytest
 
 pytest_plugins = [
-    "tests.agents_table_plugin",
     "tests.capabilities_plugin",
     "tests.contained",
     "tests.failures_plugin",
     "tests.order_plugin",
     "tests.postgres",
     "tests.serial_plugin",
-    "tests.trust_table_plugin",
+    "tests.tables_plugin",
 ]
 
 

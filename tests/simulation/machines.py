@@ -196,14 +196,7 @@ class Machine:
     def _agent(self, kept: Kept) -> float:
         """Let an agent begin; return how long it takes, for ever if it waits for leave meanwhile."""
         spec = kept.spec
-        act = kept.act = draw_act(
-            self._trouble,
-            self._services,
-            run_id=spec.run_id,
-            agent=spec.argv[0],
-            task=self._task_of(spec.env["LOOPWRIGHT_TASK"]),
-            now=self.clock.now,
-        )
+        act = kept.act = self._draw(spec, self._task_of(spec.env["LOOPWRIGHT_TASK"]))
         if kept.reviews:
             act.wish = act.question = None
             if act.last_words["ok"]:
@@ -216,6 +209,17 @@ class Machine:
             self._later(at, lambda micros=micros: self._tell_cost(kept, micros))
         self._later(act.seconds / 2, lambda: self._come_half_way(kept))
         return act.seconds if act.wish is None else math.inf
+
+    def _draw(self, spec: RunSpec, task: Task) -> Act:
+        """Decide what an agent will do."""
+        return draw_act(
+            self._trouble,
+            self._services,
+            run_id=spec.run_id,
+            agent=spec.argv[0],
+            task=task,
+            now=self.clock.now,
+        )
 
     def _come_half_way(self, kept: Kept) -> None:
         if kept.state != "alive" or kept.act is None:

@@ -11,7 +11,7 @@ from tests.simulation.trouble import Trouble, effect
 
 from loopwright.core.errors import GitFailed, MergeConflict
 from loopwright.core.patches import Patch, read_patch
-from loopwright.ports import Candidate, Landed, Snapshot, Standing, Step, Trailers, Tripwire
+from loopwright.ports import Candidate, Snapshot, Standing, Step, Trailers, Tripwire
 
 Files = Mapping[str, str]
 
@@ -245,35 +245,27 @@ class SimRepository:
                 return commit.sha
         return None
 
-    async def landings(self, branch_tip: str, *, since: str, most: int) -> tuple[Landed, ...]:
-        await self._do("landings")
-        target, found = self._target, []
-        for commit in target.line(branch_tip, since):
-            old = target.files(commit.parents[0]) if commit.parents else {}
-            new = target.trees[commit.tree]
-            paths = tuple(sorted(one for one in {*old, *new} if old.get(one) != new.get(one)))
-            task = commit.trailers.task if commit.trailers is not None else None
-            parent = commit.parents[0] if commit.parents else ""
-            found.append(Landed(sha=commit.sha, parent=parent, task_id=task, paths=paths))
-        return tuple(reversed(found[:most]))
+    async def changed(self, old: str, new: str) -> tuple[str, ...]:
+        await self._do("changed")
+        before, after = self._target.files(old), self._target.files(new)
+        return tuple(sorted(one for one in {*before, *after} if before.get(one) != after.get(one)))
 
     async def difference(self, old: str, new: str, *, paths: Any = (), limit: int) -> str:
-        await self._do("difference")
-        before, after = self._target.files(old), self._target.files(new)
-        changed = [one for one in sorted({*before, *after}) if before.get(one) != after.get(one)]
+        changed = await self.changed(old, new)
         return "\n".join(one for one in changed if not paths or one in paths)[:limit]
 
-    async def steps(self, tip: str, *, since: str) -> tuple[Step, ...]:
+    async def steps(self, tip: str, *, since: str, most: int | None = None) -> tuple[Step, ...]:
         await self._do("steps")
         return tuple(
             Step(
                 sha=one.sha,
                 tree=one.tree,
+                parent=one.parents[0] if one.parents else "",
                 tasks=(one.trailers.task,) if one.trailers else (),
                 command=one.command,
                 takes_out=one.takes_out,
             )
-            for one in self._target.line(tip, since)
+            for one in list(self._target.line(tip, since))[:most]
         )
 
     async def without(

@@ -126,6 +126,9 @@ class Worker:
 class Universe:
     """Everything there is in one run."""
 
+    machine = Machine
+    """What its hosts are."""
+
     def __init__(self, scenario: Scenario, loop: VirtualLoop) -> None:
         self.scenario = scenario
         self.loop = loop
@@ -156,7 +159,7 @@ class Universe:
         skewed = self.trouble.has("skew")
         clock = VirtualClock(self.loop, ahead_s=ahead if skewed else 0.0, rate=rate if skewed else 1.0)
         name = f"host{n}"
-        return Machine(
+        return self.machine(
             name, self.target, self.trouble, clock, self.services, self._task_of, self.watch.effect
         )
 

@@ -1,12 +1,17 @@
 """All behaviours, and what the documentation says about them from what was seen."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.trust import honest_work, lies_to_gates, lies_to_the_harness
 from tests.trust.mechanisms import MECHANISMS
 
 STAGES = {**lies_to_gates.STAGES, **lies_to_the_harness.STAGES, **honest_work.STAGES}
+
+
+def from_reports(seen: Sequence[tuple[Any, bool]]) -> dict[str, Any]:
+    """Return the table of a run of the suite; of a behaviour that was believed it has nothing."""
+    return as_table({key: came_of_it for (key, came_of_it), passed in seen if passed})
 
 
 def as_table(seen: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import pytest
 from tests.acceptance.faults.record import Record
 from tests.once import once
+from tests.tables_plugin import TRUST
 from tests.trust.lies_to_the_harness import REACHES
 from tests.trust.mechanisms import MECHANISMS, Seen
 from tests.trust.stages import KEPT, carry_out
 from tests.trust.table import STAGES
-from tests.trust_table_plugin import PROPERTY
 
 # Whoever asks first carries a whole stage out.
 pytestmark = pytest.mark.timeout(900)
@@ -47,7 +47,7 @@ def test_no_lie_is_believed_and_nothing_is_lost_when_an_agent(
     assert record.said.code == seen.stage.code, record.said.out + record.said.err
     assert seen.kept["verified"][0] == 0, seen.kept["verified"]
     assert MECHANISMS[expected.caught].worked(seen), (expected.caught, seen.bad, record.task(key)["reason"])
-    record_property(PROPERTY, (key, {"ends": record.failures(key), "outcome": entry["outcome"]}))
+    record_property(TRUST.property, (key, {"ends": record.failures(key), "outcome": entry["outcome"]}))
 
 
 @pytest.mark.parametrize("seen", REACHED, ids=[key for _, key in REACHED], indirect=True)

@@ -177,8 +177,6 @@ async def control_question(question: str, arguments: dict[str, Any], *, as_json:
     try:
         row = await home.store.read(lambda tx: find_question(tx, question))
         answer = await ask(home, "answer", row.id, arguments)
-        if answer.state is CommandState.REFUSED:
-            raise commands.refusal(answer)
         worked = await someone_works(home)
         if as_json:
             print_json({"command": answer, "exit_code": 0})
@@ -205,8 +203,6 @@ async def control(
             plan = row
             await home.store.read(lambda tx: check_new_limits(tx, plan, limits))
         answer = await ask(home, verb, row.id, arguments)
-        if answer.state is CommandState.REFUSED:
-            raise commands.refusal(answer)
         plan_id = row.plan_id if isinstance(row, Task) else row.id
         if not as_json:
             console().print(escape(answer.result))
@@ -243,7 +239,7 @@ def find_target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
 
 
 async def ask(home: Home, verb: str, target: str, arguments: dict[str, Any]) -> Command:
-    """Write a command down, and wait for the worker's answer; without a worker it is applied here at once."""
+    """Write a command down and wait for its answer, given here if nobody works; raise it when it is a refusal."""
     command = await home.store.transact(
         "command.request",
         lambda tx: commands.request(tx, new_id, actor=actor(), verb=verb, target=target, arguments=arguments),
@@ -252,6 +248,8 @@ async def ask(home: Home, verb: str, target: str, arguments: dict[str, Any]) -> 
     async with asyncio.timeout(None if verb in commands.BY_GIT else _PATIENCE_S):
         while True:
             row = await home.store.read(lambda tx: tx.get(Command, command.id))
+            if row is not None and row.state is CommandState.REFUSED:
+                raise commands.refusal(row)
             if row is not None and row.state is not CommandState.PENDING:
                 return row
             if not await someone_works(home) and home.membership.acquire(
@@ -322,11 +320,16 @@ async def let_agents_stop(home: Home, settings: Settings) -> None:
         home.membership.release()
 
 
+async def work_here(home: Home, settings: Settings, plan_id: str, *, quiet: bool) -> int:
+    """Work on a plan in the foreground until it ends or waits; return the exit code."""
+    display = Display(footer="Ctrl-C pauses cleanly; closing this terminal does the same.", quiet=quiet)
+    return await Foreground(home, settings, plan_id, actor=actor(), display=display).run()
+
+
 async def _carry_on(home: Home, settings: Settings, plan_id: str, *, as_json: bool) -> int:
     from loopwright.cli.run import closing
 
-    display = Display(footer="Ctrl-C pauses cleanly; closing this terminal does the same.", quiet=as_json)
-    code = await Foreground(home, settings, plan_id, actor=actor(), display=display).run()
+    code = await work_here(home, settings, plan_id, quiet=as_json)
     paths = HomePaths(root=home.root)
     closing(await home.store.read(lambda tx: plan_view(tx, plan_id, paths)), as_json=as_json)
     return code

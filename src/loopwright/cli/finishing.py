@@ -18,9 +18,8 @@ from loopwright.cli.output import console, print_json
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import UserError
 from loopwright.core.finishing import LEAVE, PULL_REQUEST
-from loopwright.core.model import CommandState, Finish, Task
+from loopwright.core.model import Finish, Task
 from loopwright.core.states import OPEN_FINISH, FinishState
-from loopwright.engine import commands
 from loopwright.engine.finishes import FinishView, finish_views
 from loopwright.engine.moves import need
 from loopwright.ports import Base, Tx
@@ -66,8 +65,6 @@ async def _accept(text: str | None, keys: list[str], how: str | None, *, as_json
     try:
         plan = await home.store.read(lambda tx: find_plan(tx, text))
         answer = await ask(home, "accept", plan.id, {"tasks": keys, "finish": how})
-        if answer.state is CommandState.REFUSED:
-            raise commands.refusal(answer)
         if not as_json:
             console().print(escape(answer.result))
         begun = await home.store.read(lambda tx: tx.find(Finish, plan_id=plan.id, order_by=("-created_at",)))

@@ -13,17 +13,15 @@ from rich.markup import escape
 
 from loopwright.adapters.git.by_hand import Hands
 from loopwright.app import Home, repositories
-from loopwright.cli.context import actor, look_settings, open_existing
-from loopwright.cli.control import ask, control, find_target, let_agents_stop, someone_works
-from loopwright.cli.drive import Foreground, log_to
+from loopwright.cli.context import look_settings, open_existing
+from loopwright.cli.control import ask, control, find_target, let_agents_stop, someone_works, work_here
+from loopwright.cli.drive import log_to
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.follow import Display
 from loopwright.cli.output import console, print_json
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.failures import RULES, Level
-from loopwright.core.model import Attempt, Command, CommandState, Loop, Plan, Project, Task
+from loopwright.core.model import Attempt, Command, Loop, Plan, Project, Task
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState
-from loopwright.engine import commands
 from loopwright.engine.moves import need
 from loopwright.engine.naming import attempt_ref, commit_subject, hand_branch
 from loopwright.ports import Repository, Tx
@@ -94,8 +92,6 @@ async def _take_over(text: str, directory: Path | None, *, as_json: bool) -> int
             raise Refused(f"{where} holds other files", hint="name a DIR that is not there yet")
         wanted = "" if task.taken_by and directory is None else str(where)
         answer = await ask(home, "take_over", task.id, {"directory": wanted})
-        if answer.state is CommandState.REFUSED:
-            raise commands.refusal(answer)
         if not await someone_works(home):
             await let_agents_stop(home, settings)
         last = await _until_ended(home, task)
@@ -175,14 +171,10 @@ async def _hand_back(text: str, *, include: bool, as_json: bool) -> int:
         await _refuse_unchanged(home, repository, task, attempt, sha)
         told = {"tip_sha": sha, "base_sha": await by_hand.base_of(sha, tip)}
         answer = await ask(home, "hand_back", task.id, told)
-        if answer.state is CommandState.REFUSED:
-            raise commands.refusal(answer)
         if not as_json:
             console().print(escape(answer.result))
         if not await someone_works(home):
-            footer = "Ctrl-C pauses cleanly; closing this terminal does the same."
-            display = Display(footer=footer, quiet=as_json)
-            await Foreground(home, settings, plan.id, actor=actor(), display=display).run()
+            await work_here(home, settings, plan.id, quiet=as_json)
         return await _told(home, answer, attempt.id, task, as_json=as_json)
     finally:
         await home.store.close()

@@ -74,16 +74,12 @@ def open_(name: str, /, *, json: bool = False) -> int:
 async def _open(name: str, *, as_json: bool) -> int:
     from loopwright.cli.context import look_settings, open_existing
     from loopwright.cli.control import ask
-    from loopwright.core.model import CommandState
-    from loopwright.engine.commands import refusal
 
     home = open_existing(look_settings())
     try:
         answer = await ask(home, "open", name, {})
     finally:
         await home.store.close()
-    if answer.state is CommandState.REFUSED:
-        raise refusal(answer)
     if as_json:
         print_json({"command": answer, "exit_code": 0})
     else:

@@ -25,9 +25,13 @@ async def tracked_files(
     """Return the files of a source that a commit has, relative to the repository; none if its format has no status."""
     if not writes(source):
         return ()
-    names = [os.path.relpath(folder_of(path.resolve()) / name, root) for name in source.files(path)]
+    folder = os.path.relpath(folder_of(path.resolve()), root)
+    names = [os.path.normpath(f"{folder}/{name}") for name in source.files(path)]
     found = await repository.files_at(sha, [name for name in names if not name.startswith("..")])
-    return tuple(found)
+    if not found:
+        return ()
+    more = [os.path.normpath(f"{folder}/{name}") for name in getattr(source, "creates", ())]
+    return tuple(dict.fromkeys((*found, *more)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

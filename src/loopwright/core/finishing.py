@@ -16,6 +16,7 @@ WAYS: Final = (LEAVE, FAST_FORWARD, SQUASH, PULL_REQUEST)
 
 FINISH_TRAILER: Final = "Loopwright-Finish"
 RECEIPT_TRAILER: Final = "Loopwright-Receipt"
+BOOKS_TRAILER: Final = "Loopwright-Books"
 _SHOWN: Final = 200
 
 

@@ -181,9 +181,10 @@ async def _told_on(
         log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
         return sha
     changed = {name: content for name, content in told.items() if found.get(name) != content}
-    if not changed:
-        return sha
     files = {f"{folder}/{name}".lstrip("/"): content for name, content in changed.items()}
+    files = {path: content for path, content in files.items() if path in plan.books}
+    if not files:
+        return sha
     return await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=progress.at)
 
 

@@ -6,6 +6,7 @@ both changes before its eyes, so it is what resolves them.
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from loopwright.core.accounts import account_named
@@ -16,7 +17,7 @@ from loopwright.core.verdicts import evidence, keep_start
 from loopwright.engine.checks import Judging, judge
 from loopwright.engine.moves import need
 from loopwright.engine.world import World
-from loopwright.ports import Invocation, Landed, Repository, Tx
+from loopwright.ports import Invocation, Repository, Step, Tx
 
 _COMMITS: Final = 20
 _FILES: Final = 20
@@ -32,7 +33,7 @@ async def told_of_conflict(
 ) -> str:
     """Return the evidence of a textual conflict: what landed at these places, and what the attempt did there."""
     base, mine = need(attempt.base_sha, "a base"), need(attempt.tip_sha, "a snapshot")
-    landed = await repository.landings(tip, since=base, most=_COMMITS)
+    landed = await _landed(repository, tip, base)
     there = [one for one in landed if set(one.paths) & set(conflict.paths)] or landed
     parts = [
         f"It changes the same places as work that landed meanwhile: {_named(conflict.paths)}",
@@ -58,7 +59,7 @@ async def told_of_red(
     base, mine = need(attempt.base_sha, "a base"), need(attempt.tip_sha, "a snapshot")
     if base == ask.before or ask.before is None:
         return False, evidence(verdict)
-    landed = await repository.landings(ask.before, since=base, most=_COMMITS)
+    landed = await _landed(repository, ask.before, base)
     alone = Judging(
         project=ask.project,
         plan=ask.plan,
@@ -84,9 +85,27 @@ async def told_of_red(
     return passes, _clean(world, ask.plan, attempt, parts)
 
 
-async def _listed(world: World, landed: Sequence[Landed]) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Landed:
+    """A commit that landed meanwhile, and what it changed."""
+
+    step: Step
+    paths: tuple[str, ...]
+
+
+async def _landed(repository: Repository, tip: str, base: str) -> list[_Landed]:
+    """Return the newest commits since `base`, the oldest of them first."""
+    steps = await repository.steps(tip, since=base, most=_COMMITS)
+    return [
+        _Landed(step=one, paths=await repository.changed(one.parent, one.sha))
+        for one in reversed(steps)
+        if one.parent
+    ]
+
+
+async def _listed(world: World, landed: Sequence[_Landed]) -> str:
     """Name what landed: whose it is, the commit, and the files."""
-    ids = [one.task_id for one in landed if one.task_id]
+    ids = [task_id for one in landed for task_id in one.step.tasks]
 
     def titles(tx: Tx) -> dict[str, Task]:
         return {task.id: task for task in tx.find(Task, id=ids)} if ids else {}
@@ -94,9 +113,9 @@ async def _listed(world: World, landed: Sequence[Landed]) -> str:
     known = await world.store.read(titles)
     lines = ["Landed since the attempt began:"]
     for one in landed:
-        task = known.get(one.task_id or "")
+        task = next((known[task_id] for task_id in one.step.tasks if task_id in known), None)
         whose = f"task {task.key} ({task.title})" if task else "a commit that is not of this plan"
-        lines.append(f"- {whose}, commit {one.sha[:12]}: {_named(one.paths)}")
+        lines.append(f"- {whose}, commit {one.step.sha[:12]}: {_named(one.paths)}")
     return keep_start("\n".join(lines), _NAMES)
 
 

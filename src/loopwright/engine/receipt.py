@@ -111,13 +111,23 @@ async def _git_facts(
             (whole,) = await repository.diff_hashes([(plan.base_sha, plan.result_sha)])
             tree = await repository.tree_of(plan.result_sha)
             steps = await repository.steps(plan.result_sha, since=plan.base_sha)
+        foreign = [step for step in steps if not await _is_ours(repository, plan, step)]
     except (GitFailed, UserError):
         # Someone removed the commits: the receipt then says what it can, and verifying it shows the rest.
         return GitFacts(result_tree=None)
-    foreign = [step for step in steps if not step.tasks and not step.command]
     return GitFacts(
         result_tree=tree,
         diff_sha256=whole,
         task_diff_sha256=hashes,
         not_ours=[{"sha": step.sha, "subject": step.subject[:200]} for step in foreign],
     )
+
+
+async def _is_ours(repository: Repository, plan: Plan, step: Step) -> bool:
+    """Say whether a commit on the branch is accounted for: a landing, a person's command, or bookkeeping.
+
+    A trailer is easily written: bookkeeping is what changes the files of the source and nothing else.
+    """
+    if step.tasks or step.command:
+        return True
+    return step.books and set(await repository.changed(step.parent, step.sha)) <= set(plan.books)

@@ -41,6 +41,7 @@ async def reconcile(
     await _begin_anew(world)
     # A dead worker's leg gets a successor with a new fence: whoever was thought dead and wakes up then changes nothing.
     flying = frozenset(await world.engine.in_flight()) - frozenset(recovered)
+    await _forget_legs_of_lost_hosts(world, flying)
 
     def idle(tx: Tx) -> list[Attempt | Plan | Finish]:
         ends = [one for one in finishes.due(tx) if f"{one.id}/{one.leg}" not in flying]
@@ -223,6 +224,23 @@ async def _give_up_lost_hosts(world: World) -> None:
             fail_attempt(tx, world.ids, fenced, failed, fence=None, counts=False, chance=world.chance())
 
     await world.store.transact("host.lost", give_up)
+
+
+async def _forget_legs_of_lost_hosts(world: World, flying: frozenset[str]) -> None:
+    """Take what is over off the queue of a host that nobody works on: it would wait there for ever."""
+    if world.membership.exclusive or not flying:
+        return
+    subjects = {leg_id: leg_id.rpartition("/")[0] for leg_id in flying}
+
+    def stranded(tx: Tx) -> list[str]:
+        alive = living_hosts(tx, world)
+        over = tx.find(Attempt, id=set(subjects.values()), state=_OVER)
+        lost = {one.id for one in over if one.host_id not in alive}
+        return [leg_id for leg_id, subject in subjects.items() if subject in lost]
+
+    for leg_id in await world.store.read(stranded):
+        subject, _, n = leg_id.rpartition("/")
+        await world.engine.cancel(Leg(subject=subject, n=int(n), fence=0))
 
 
 def _attempts_of_lost_hosts(tx: Tx) -> list[Attempt]:

@@ -68,23 +68,13 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Landed:
-    """A commit on the plan branch's own line."""
-
-    sha: str
-    parent: str
-    task_id: str | None
-    """Whose work it is; None when someone else committed it."""
-    paths: tuple[str, ...]
-    """What it changed, relative to the top of the repository."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One commit on the first-parent line of a plan branch."""
 
     sha: str
     tree: str
+    parent: str = ""
+    """The one before it on that line; empty for a commit that began a history."""
     subject: str = ""
     tasks: tuple[str, ...] = ()
     """The tasks that it lands, by its trailers; there is one at most unless someone wrote it by hand."""
@@ -92,6 +82,8 @@ class Step:
     """The person's command that it carries out; empty for any other commit."""
     takes_out: tuple[str, ...] = ()
     """The landings that it takes back."""
+    books: bool = False
+    """Whether it is the harness's own bookkeeping: it changes nothing but the files of the work source."""
     receipt: str = ""
     """What it carries of the receipt's hash."""
 
@@ -204,16 +196,16 @@ class Repository(Protocol):
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
         """Find the landing commit of a task on the first-parent line since `since` that was not taken out again."""
 
-    async def steps(self, tip: str, *, since: str) -> tuple[Step, ...]:
-        """Return the commits of the first-parent line after `since`, the newest first."""
+    async def steps(self, tip: str, *, since: str, most: int | None = None) -> tuple[Step, ...]:
+        """Return the commits of the first-parent line after `since`, the newest first, at most so many."""
 
     async def without(
         self, tip: str, *, landings: Sequence[str], subject: str, plan_id: str, command_id: str, at: datetime
     ) -> Candidate:
         """Build the commit that takes landings, the newest first, back out of the tip; raise `MergeConflict`."""
 
-    async def landings(self, branch_tip: str, *, since: str, most: int) -> Sequence[Landed]:
-        """Return the newest commits on the first-parent line since `since`, the oldest of them first."""
+    async def changed(self, old: str, new: str) -> tuple[str, ...]:
+        """Return the paths that differ between two commits, relative to the top of the repository."""
 
     async def difference(self, old: str, new: str, *, paths: Sequence[str] = (), limit: int) -> str:
         """Return what changed between two commits as text that a person reads, at these paths or at all; cut short."""

@@ -148,7 +148,10 @@ class Source(Protocol):
 
 
 class WritingSource(Source, Protocol):
-    """A source whose format has a place for its status."""
+    """A source whose format has a place for its status.
+
+    One that may add files beside those that it found names them in `creates`: no other file is ever written.
+    """
 
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the files that change so that they tell the progress, every byte of others' left as it is.

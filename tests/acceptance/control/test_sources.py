@@ -71,6 +71,8 @@ def test_a_source_that_git_tracks_is_told_on_the_plan_branch_by_commits_of_its_o
         f"docs(plan): two is done in {two[:7]}",
     ]
     assert shop("receipt", "verify", plan.id).code == 0
+    receipt = json.loads((shop.repository / ".loopwright" / "receipts" / f"{plan.id}.json").read_text())
+    assert receipt["plan"]["not_ours"] == []
     shop.git("merge", "--ff-only", "-q", plan.branch)
     again = shop.run(path)
     assert (again.code, len(shop.rows(Plan))) == (0, 1), "what is done is not done again"

@@ -1,11 +1,16 @@
 """What the documentation says about the adapters, from the results of the suite."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.contracts.agents.subjects import SUBJECTS
 
 from loopwright.testing.conformance import BEHAVIOURS
+
+
+def from_reports(seen: Sequence[tuple[Any, bool]]) -> dict[str, Any]:
+    """Return the table of a run of the suite."""
+    return as_table({(subject, behaviour): passed for (subject, behaviour), passed in seen})
 
 
 def as_table(kept: Mapping[tuple[str, str], bool]) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.agents_table_plugin import PROPERTY
 from tests.contracts.agents.subjects import SUBJECTS
+from tests.tables_plugin import AGENTS
 
 from loopwright.testing.conformance import Subject, check
 
@@ -21,5 +21,5 @@ CASES = [
 async def test_an_adapter_takes_a_behaviour_for_what_it_is(
     subject: Subject, behaviour: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    record_property(PROPERTY, (subject.name, behaviour))
+    record_property(AGENTS.property, (subject.name, behaviour))
     assert await check(subject, behaviour, tmp_path / "place") == ()

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.agents_table_plugin import OPTION
 from tests.contracts.agents.subjects import SUBJECTS
 from tests.contracts.agents.table import as_table
+from tests.tables_plugin import AGENTS
 
 FILE = Path(__file__).parents[3] / "docs/agents.json"
 
@@ -30,7 +30,7 @@ def test_a_part_of_the_suite_makes_no_table(tmp_path: Path) -> None:
     ]
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
-        [sys.executable, *suite, OPTION, str(tmp_path / "table.json")],
+        [sys.executable, *suite, AGENTS.option, str(tmp_path / "table.json")],
         cwd=FILE.parents[1],
         env=env,
         capture_output=True,

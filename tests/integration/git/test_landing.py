@@ -197,9 +197,9 @@ async def test_eight_racers_land_four_tasks_exactly_once(world: World) -> None:
     tasks = {f"ptask_{n}": await attempt(world, n, f"echo {n} > file_{n}") for n in (1, 2, 10, 11)}
     racers = [(world.another(), task, sha) for task, sha in tasks.items() for _ in range(2)]
     found = await asyncio.gather(*(land(world, repository, task, sha) for repository, task, sha in racers))
-    log = await world.repository.log(BRANCH, world.base_sha)
-    assert sorted(subject for _, subject in log) == sorted(f"land {task}" for task in tasks)
-    assert {sha for sha, _ in log} == set(found)
+    line = await world.repository.steps(await world.repository.tip(BRANCH), since=world.base_sha)
+    assert sorted(step.subject for step in line) == sorted(f"land {task}" for task in tasks)
+    assert {step.sha for step in line} == set(found)
     assert [name for name in world.files_at(BRANCH) if name.startswith("file_")] == [
         "file_1",
         "file_10",
@@ -225,7 +225,8 @@ async def test_a_landing_cut_short_at_the_ref_is_finished_by_the_next_call(world
         await world.another(failpoint=die).advance(BRANCH, new=first.sha, old=world.base_sha)
     landed = await land(world, world.another(), TASK, made)
     assert await world.repository.tree_of(landed) == first.tree
-    assert len(await world.repository.log(BRANCH, world.base_sha)) == 1
+    tip = await world.repository.tip(BRANCH)
+    assert len(await world.repository.steps(tip, since=world.base_sha)) == 1
 
 
 async def test_every_ref_update_passes_both_failpoints(world: World) -> None:
@@ -360,14 +361,16 @@ async def test_what_landed_since_is_told_with_whose_it_is_and_what_it_changed(wo
     )
     second = await candidate(world, first.sha, await attempt(world, 2, "rm docs/readme.md"), task=OTHER)
     foreign = world.sh("git", "commit-tree", f"{second.sha}^{{tree}}", "-p", second.sha, "-m", "by hand")
-    found = await repository.landings(foreign, since=world.base_sha, most=10)
-    assert [(one.sha, one.parent, one.task_id, one.paths) for one in found] == [
-        (first.sha, world.base_sha, TASK, ("a b*", "app.py")),
-        (second.sha, first.sha, OTHER, ("docs/readme.md",)),
-        (foreign, second.sha, None, ()),
+    found = await repository.steps(foreign, since=world.base_sha)
+    assert [(one.sha, one.parent, one.tasks) for one in found] == [
+        (foreign, second.sha, ()),
+        (second.sha, first.sha, (OTHER,)),
+        (first.sha, world.base_sha, (TASK,)),
     ]
-    assert await repository.landings(foreign, since=world.base_sha, most=2) == found[1:]
-    assert await repository.landings(first.sha, since=first.sha, most=10) == ()
+    changed = [await repository.changed(one.parent, one.sha) for one in found]
+    assert changed == [(), ("docs/readme.md",), ("a b*", "app.py")]
+    assert await repository.steps(foreign, since=world.base_sha, most=2) == found[:2]
+    assert await repository.steps(first.sha, since=first.sha) == ()
 
 
 async def test_a_difference_is_told_at_the_paths_that_were_asked_for_and_cut_short(world: World) -> None:

@@ -50,7 +50,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c','3b1723f050fc9d47b46ec2db583d2aaf3312bf276e20f984380f22d3be880696');
+INSERT INTO "chains" VALUES('plan_2a092523-4212-4b91-9301-19de55fd25d6','a64608425dfe5d4bad064c6f8d01fd11ca0f46e227fbd84b895f4479ede6ce67');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -112,9 +112,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_37917fb2-430e-460e-ac70-f0635de31a5d',NULL,NULL,'plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:33:06.096089Z','test','normal','{}','','dcde22ef23ccea263ac89be72a41f94beb4b59a40e359cc61cbeb34895d1f99a');
-INSERT INTO "events" VALUES(2,'evt_495ccb2f-7c8d-46b6-a3f1-de0eeb11f1e1',NULL,NULL,'plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:33:06.096089Z','test','normal','{}','dcde22ef23ccea263ac89be72a41f94beb4b59a40e359cc61cbeb34895d1f99a','76e3345465218e9d4f576f5e102982d26853826f6f187044ce7e72f4daefbbf7');
-INSERT INTO "events" VALUES(3,'evt_d81531d6-c709-4cd8-8206-e3eb84539873',NULL,NULL,'plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:33:06.096089Z','test','normal','{}','76e3345465218e9d4f576f5e102982d26853826f6f187044ce7e72f4daefbbf7','3b1723f050fc9d47b46ec2db583d2aaf3312bf276e20f984380f22d3be880696');
+INSERT INTO "events" VALUES(1,'evt_f2995c26-39d8-47a0-8aff-0908c8d2dc14',NULL,NULL,'plan_2a092523-4212-4b91-9301-19de55fd25d6',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:39:45.276827Z','test','normal','{}','','0acf01475254dd77e20c16a4e3df3459de3663eb9dadafaa01ef4d56c8078f77');
+INSERT INTO "events" VALUES(2,'evt_7763ba51-1759-4684-8a27-375ab08b9378',NULL,NULL,'plan_2a092523-4212-4b91-9301-19de55fd25d6',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:39:45.276827Z','test','normal','{}','0acf01475254dd77e20c16a4e3df3459de3663eb9dadafaa01ef4d56c8078f77','a3c65a47b02a698b5c00747e70b1c0b1c55b5166511102112fbfe7eb23afedcf');
+INSERT INTO "events" VALUES(3,'evt_239832d8-6afa-458e-8399-9074f003af08',NULL,NULL,'plan_2a092523-4212-4b91-9301-19de55fd25d6',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:39:45.276827Z','test','normal','{}','a3c65a47b02a698b5c00747e70b1c0b1c55b5166511102112fbfe7eb23afedcf','a64608425dfe5d4bad064c6f8d01fd11ca0f46e227fbd84b895f4479ede6ce67');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -159,7 +159,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_a30300e7-62ec-4f91-a323-be4b1bc9b7e1','proj_be8eca3f-b52a-458e-9807-1d4e819bbca2','plan.md','markdown','960329de-7ec0-42ac-a82b-a25a4bf770cc.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_a1a531d3-4784-4c1d-b4f1-5a2ef239241c','proj_b61a7ece-f257-4f5d-9b69-6feb690244b2','plan.md','markdown','53d156e6-1ac4-42d8-bb35-1270be019c7c.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -201,7 +201,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c','proj_be8eca3f-b52a-458e-9807-1d4e819bbca2','loop_a30300e7-62ec-4f91-a323-be4b1bc9b7e1','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','[]','{}','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_2a092523-4212-4b91-9301-19de55fd25d6','proj_b61a7ece-f257-4f5d-9b69-6feb690244b2','loop_a1a531d3-4784-4c1d-b4f1-5a2ef239241c','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','[]','{}','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -213,7 +213,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_be8eca3f-b52a-458e-9807-1d4e819bbca2','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_b61a7ece-f257-4f5d-9b69-6feb690244b2','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -350,7 +350,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_1d5d482e-1855-4b8f-b166-57ff4d0130a7','plan_09fd03a3-9697-47c7-9269-6e5fa62ad60c','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_d75a4b8d-483e-4799-8f55-48ae7406d334','plan_2a092523-4212-4b91-9301-19de55fd25d6','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -377,28 +377,28 @@ CREATE TABLE workers (
 );
 CREATE INDEX ix_commands_state ON commands (state);
 CREATE INDEX ix_events_run_n ON events (run, n);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_task_n ON events (task, n);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
-CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
+CREATE INDEX ix_plans_loop_id ON plans (loop_id);
+CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
-CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
+CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);

@@ -1,12 +1,10 @@
 """Many attempts that wait to land: how long it takes, counted in gates one after the other."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from tests.simulation import machines
 from tests.simulation.agents import Act
+from tests.simulation.machines import Kept, Machine
 from tests.simulation.scenario import Scenario
 from tests.simulation.universe import Universe
 
@@ -15,6 +13,7 @@ from loopwright.core.model import Attempt, Plan, Role, Run, Task
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, PlanState, RunState
 from loopwright.engine.submit import Submission
+from loopwright.ports import RunSpec
 from loopwright.testing.virtual_loop import VirtualLoop
 
 TASKS = 12
@@ -24,8 +23,24 @@ ONE_BY_ONE = 13
 """Eleven that are good, the red one, and its second attempt."""
 
 
+class SlowGates(Machine):
+    """A machine where agents are all done at once, gates are slow, and the first attempt at one task is bad."""
+
+    def _draw(self, spec: RunSpec, task: Task) -> Act:
+        before = [one for one in self.kept.values() if one.act and one.spec.cwd != spec.cwd]
+        again = any(self._task_of(one.spec.env["LOOPWRIGHT_TASK"]) == task for one in before)
+        is_bad = task.key == RED and not again
+        said = {"event": "result", "ok": True, "summary": "bad" if is_bad else "good"}
+        return Act(seconds=1.0, last_words=said)
+
+    def _gate(self, kept: Kept) -> float:
+        return GATE_S
+
+
 class Queue(Universe):
-    """Twelve tasks whose agents are all done at once; the first attempt at one of them is bad."""
+    """Twelve tasks that do not depend on each other."""
+
+    machine = SlowGates
 
     def submission(self, n: int, tasks: int, *, edit: int = 0) -> Submission:
         asked = super().submission(n, tasks, edit=edit)
@@ -36,20 +51,8 @@ class Queue(Universe):
     at_once = 1
 
 
-def waited(at_once: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Queue, float]:
+def waited(at_once: int) -> tuple[Queue, float]:
     """Let all of them land, and return how many gates' time it took from the first that was done."""
-    bad: list[str] = []
-
-    def act(
-        _trouble: Any, _services: Any, *, run_id: str, agent: str, task: Task, now: Callable[[], Any]
-    ) -> Act:
-        is_bad = task.key == RED and not bad
-        bad.extend([run_id] if is_bad else [])
-        said = {"event": "result", "ok": True, "summary": "bad" if is_bad else "good"}
-        return Act(seconds=1.0, last_words=said)
-
-    monkeypatch.setattr(machines, "draw_act", act)
-    monkeypatch.setattr(machines.Machine, "_gate", lambda _self, _kept: GATE_S)
     loop = VirtualLoop()
     scenario = Scenario(
         seed=1, tasks=TASKS, loops=1, workers=1, hosts=1, slots=TASKS, exclusive=True, faults=frozenset()
@@ -69,12 +72,10 @@ def waited(at_once: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Queue, float]
 
 
 @pytest.mark.capability("C073")
-def test_twelve_that_wait_with_a_red_one_among_them_take_fewer_gates_one_after_the_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_twelve_that_wait_with_a_red_one_among_them_take_fewer_gates_one_after_the_other() -> None:
     took = {}
     for at_once in (1, 2, 4):
-        queue, took[at_once] = waited(at_once, monkeypatch)
+        queue, took[at_once] = waited(at_once)
         [plan] = queue.database.all(Plan).values()
         assert plan.status is PlanState.VERIFIED
         attempts = list(queue.database.all(Attempt).values())

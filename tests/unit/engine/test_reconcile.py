@@ -251,6 +251,19 @@ async def test_a_lost_host_gives_a_new_attempt_that_does_not_count() -> None:
         one.hand.fail(leg, Failure.GATE)
 
 
+async def test_a_leg_that_waits_for_a_lost_host_is_forgotten_with_it() -> None:
+    one, other, leg = await two_hosts(policy=Policy(host_lost_after_s=HOST_LOST_AFTER))
+    await one.ended(leg)
+    await one.engine.close()
+    [second] = await other.reconcile()
+    one.clock.advance(15)
+    await other.reconcile()
+    assert await other.engine.in_flight() == [second.id], "it waits for its host"
+    one.clock.advance(HOST_LOST_AFTER + 1)
+    await other.reconcile()
+    assert await other.engine.in_flight() == [], "whoever works until nothing is left comes to an end"
+
+
 async def test_a_host_is_only_lost_when_all_its_workers_are_silent() -> None:
     one, other, leg = await two_hosts()
     await one.ended(leg)

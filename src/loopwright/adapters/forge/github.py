@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from loopwright.adapters.forge.api import Api, Conflict
+from loopwright.adapters.forge.api import Api
+from loopwright.adapters.forge.opening import find_or_create
 from loopwright.adapters.forge.remotes import Remote
-from loopwright.core.errors import Refused
 from loopwright.ports import Request, Wanted
 
 NAME: Final = "GitHub"
@@ -36,30 +36,21 @@ class GitHub:
 
     async def request(self, wanted: Wanted) -> Request:
         """Find the open request of this branch into its base, or create it; called again it finds its own."""
-        known = await self._find(wanted)
-        if known is not None:
-            return _request(known, created=False)
-        body = {"title": wanted.title, "body": wanted.body, "head": wanted.branch, "base": wanted.base}
-        try:
-            return _request(await self._api.post(self._path, body), created=True)
-        except Conflict as conflict:
-            # Somebody may have opened it in this moment.
-            known = await self._find(wanted)
-            if known is not None:
-                return _request(known, created=False)
-            raise Refused(
-                f"GitHub would not open a pull request of {wanted.branch} into {wanted.base}: {conflict}",
-                hint=f"see that the branch {wanted.base} is there, and that it lacks what the other one has",
-            ) from conflict
+        told = "GitHub would not open a pull request"
+        return await find_or_create(wanted, find=self._find, create=self._create, refusal=told)
 
-    async def _find(self, wanted: Wanted) -> Any:
+    async def _find(self, wanted: Wanted) -> Request | None:
         head = f"{self._remote.owner}:{wanted.branch}"
         found = await self._api.get(self._path, state="open", head=head, base=wanted.base)
         # A forge that does not know a filter answers with everything.
         mine = [
             one for one in found if one["head"]["ref"] == wanted.branch and one["base"]["ref"] == wanted.base
         ]
-        return mine[0] if mine else None
+        return _request(mine[0], created=False) if mine else None
+
+    async def _create(self, wanted: Wanted) -> Request:
+        body = {"title": wanted.title, "body": wanted.body, "head": wanted.branch, "base": wanted.base}
+        return _request(await self._api.post(self._path, body), created=True)
 
     @property
     def _path(self) -> str:

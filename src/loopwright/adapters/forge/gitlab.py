@@ -3,9 +3,9 @@
 from typing import Any, Final
 from urllib.parse import quote
 
-from loopwright.adapters.forge.api import Api, Conflict
+from loopwright.adapters.forge.api import Api
+from loopwright.adapters.forge.opening import find_or_create
 from loopwright.adapters.forge.remotes import Remote
-from loopwright.core.errors import Refused
 from loopwright.ports import Request, Wanted
 
 NAME: Final = "GitLab"
@@ -33,32 +33,23 @@ class GitLab:
 
     async def request(self, wanted: Wanted) -> Request:
         """Find the open request of this branch into its base, or create it; called again it finds its own."""
-        known = await self._find(wanted)
-        if known is not None:
-            return _request(known, created=False)
+        told = "GitLab would not open a merge request"
+        return await find_or_create(wanted, find=self._find, create=self._create, refusal=told)
+
+    async def _find(self, wanted: Wanted) -> Request | None:
+        branches = {"source_branch": wanted.branch, "target_branch": wanted.base}
+        found = await self._api.get(self._path, state="opened", **branches)
+        mine = [one for one in found if all(one[key] == value for key, value in branches.items())]
+        return _request(mine[0], created=False) if mine else None
+
+    async def _create(self, wanted: Wanted) -> Request:
         body = {
             "title": wanted.title,
             "description": wanted.body,
             "source_branch": wanted.branch,
             "target_branch": wanted.base,
         }
-        try:
-            return _request(await self._api.post(self._path, body), created=True)
-        except Conflict as conflict:
-            # Somebody may have opened it in this moment.
-            known = await self._find(wanted)
-            if known is not None:
-                return _request(known, created=False)
-            raise Refused(
-                f"GitLab would not open a merge request of {wanted.branch} into {wanted.base}: {conflict}",
-                hint=f"see that the branch {wanted.base} is there, and that it lacks what the other one has",
-            ) from conflict
-
-    async def _find(self, wanted: Wanted) -> Any:
-        branches = {"source_branch": wanted.branch, "target_branch": wanted.base}
-        found = await self._api.get(self._path, state="opened", **branches)
-        mine = [one for one in found if all(one[key] == value for key, value in branches.items())]
-        return mine[0] if mine else None
+        return _request(await self._api.post(self._path, body), created=True)
 
 
 def _request(found: Any, *, created: bool) -> Request:

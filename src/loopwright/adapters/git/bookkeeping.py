@@ -10,8 +10,8 @@ from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.files import delete
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.runner import Git
+from loopwright.core.finishing import BOOKS_TRAILER
 
-TRAILER: Final = "Loopwright-Books"
 _FILE: Final = "100644"
 _NOTHING: Final = "0"
 
@@ -50,7 +50,7 @@ class Bookkeeping:
         tree = await self._merging.tree_of(parent)
         if files:
             tree = await self._with(parent, dict.fromkeys(files, _FILE), files)
-        message = f"{message_of(subject, None)}\n\nLoopwright-Plan: {plan_id}\n{TRAILER}: {plan_id}"
+        message = f"{message_of(subject, None)}\n\nLoopwright-Plan: {plan_id}\n{BOOKS_TRAILER}: {plan_id}"
         sha = write_commit(
             self._depot, tree, parents=(parent,), message=message, at=at, into=self._depot.source.objects
         )
@@ -60,7 +60,7 @@ class Bookkeeping:
     async def judged(self, sha: str) -> str:
         """Return the commit below those of the bookkeeping: the one whose tree a gate has seen."""
         if sha not in self._judged:
-            form = f"%P%x1f%(trailers:key={TRAILER},valueonly)"
+            form = f"%P%x1f%(trailers:key={BOOKS_TRAILER},valueonly)"
             done = await self._git.run("log", "-1", f"--format={form}", sha, env=self._depot.env())
             parents, _, mark = done.text.partition("\x1f")
             below = parents.split(" ")[0]

@@ -3,9 +3,9 @@
 from typing import Final
 
 from loopwright.adapters.git import names
+from loopwright.adapters.git.history import History
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.refs import Refs
-from loopwright.adapters.git.taking_out import TakingOut
 from loopwright.core.errors import BranchRewritten, GitFailed
 from loopwright.ports import Standing
 
@@ -21,10 +21,10 @@ def pin_of(branch: str) -> str:
 class Branches:
     """The plan branches of one repository."""
 
-    def __init__(self, refs: Refs, merging: Merging, taking_out: TakingOut) -> None:
+    def __init__(self, refs: Refs, merging: Merging, history: History) -> None:
         self._refs = refs
         self._merging = merging
-        self._taking_out = taking_out
+        self._history = history
 
     async def create(self, branch: str, sha: str) -> bool:
         """Create a branch with its pin; False when it exists."""
@@ -66,8 +66,8 @@ class Branches:
         if await self._merging.is_ancestor(pin, tip):
             if not await self._refs.swap(beside, new=tip, old=pin):
                 return None
-            steps = await self._taking_out.steps(tip, since=pin)
-            foreign = tuple(step for step in steps if not step.tasks and not step.command)
+            steps = await self._history.steps(tip, since=pin)
+            foreign = tuple(step for step in steps if not step.tasks and not step.command and not step.books)
             # Nothing foreign: we were killed between the two refs.
             return Standing(tip=tip, change="moved" if foreign else "", was=pin, commits=foreign)
         where = await self._refs.checked_out(name)

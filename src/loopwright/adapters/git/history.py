@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from loopwright.adapters.git.depot import Depot
+from loopwright.adapters.git.line import read_line
 from loopwright.adapters.git.names import display
 from loopwright.adapters.git.runner import Git
-from loopwright.ports import Landed
-
-_FORM = "%H%x1f%P%x1f%(trailers:key=Loopwright-Task,valueonly,unfold,separator=%x1e)%x00"
+from loopwright.ports import Step
 
 
 class History:
@@ -17,29 +16,12 @@ class History:
         self._git = git
         self._depot = depot
 
-    async def landings(self, branch_tip: str, *, since: str, most: int) -> tuple[Landed, ...]:
-        """Return the newest commits on the first-parent line since `since`, the oldest of them first."""
-        done = await self._git.run(
-            "log",
-            "--first-parent",
-            f"--max-count={most}",
-            f"--format=tformat:{_FORM}",
-            branch_tip,
-            f"^{since}",
-            env=self._depot.env(),
-        )
-        found = []
-        for entry in done.out.decode("utf-8", "replace").split("\0"):
-            sha, _, rest = entry.strip("\n").partition("\x1f")
-            parents, _, values = rest.partition("\x1f")
-            if not sha or not parents:
-                continue
-            parent, named = parents.split(" ")[0], [value.strip() for value in values.split("\x1e")]
-            paths = await self._paths(parent, sha)
-            found.append(Landed(sha=sha, parent=parent, task_id=named[0] or None, paths=paths))
-        return tuple(reversed(found))
+    async def steps(self, tip: str, *, since: str, most: int | None = None) -> tuple[Step, ...]:
+        """Return the commits of the first-parent line after `since`, the newest first, at most so many."""
+        return await read_line(self._git, self._depot, tip, since=since, most=most)
 
-    async def _paths(self, old: str, new: str) -> tuple[str, ...]:
+    async def changed(self, old: str, new: str) -> tuple[str, ...]:
+        """Return the paths that differ between two commits, as people read them."""
         done = await self._git.run(
             "diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new, env=self._depot.env()
         )

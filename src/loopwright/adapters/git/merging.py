@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from loopwright.adapters.git.commits import message_of, write_commit
 from loopwright.adapters.git.depot import Depot
+from loopwright.adapters.git.line import read_line
 from loopwright.adapters.git.names import display
 from loopwright.adapters.git.runner import Git
 from loopwright.core.errors import GitFailed, MergeConflict
@@ -19,8 +20,6 @@ DIFF_COMMAND: Final = "git diff-tree -r -p --binary --full-index --no-renames --
 """How anyone can compute the hash of a change again."""
 
 _DIFF_FLAGS: Final = ("-r", "-p", "--binary", "--full-index", "--no-renames", "--no-color")
-_EFFECTS: Final = ("Loopwright-Task", "Loopwright-Reverts")
-_VALUES: Final = "valueonly,unfold,separator=%x1e"
 _DETAIL_LIMIT: Final = 8000
 _CONFLICT_FILES: Final = 5
 _FILE_LIMIT: Final = 4000
@@ -104,23 +103,11 @@ class Merging:
             if self._tasks[branch_tip] == task_id:
                 return branch_tip
             branch_tip = self._parents[branch_tip][0]
-        if branch_tip == since:
-            return None
-        form = "%x1f".join(("%H", *(f"%(trailers:key={key},{_VALUES})" for key in _EFFECTS))) + "%x00"
-        done = await self._git.run(
-            "log",
-            "--first-parent",
-            f"--format=tformat:{form}",
-            branch_tip,
-            f"^{since}",
-            env=self._depot.env(),
-        )
         taken_out: set[str] = set()
-        for entry in filter(None, done.out.decode("utf-8", "replace").replace("\n", "").split("\0")):
-            sha, tasks, reverts = (field.split("\x1e") for field in entry.split("\x1f"))
-            taken_out.update(reverts)
-            if task_id in tasks and sha[0] not in taken_out:
-                return sha[0]
+        for step in await read_line(self._git, self._depot, branch_tip, since=since):
+            taken_out.update(step.takes_out)
+            if task_id in step.tasks and step.sha not in taken_out:
+                return step.sha
         return None
 
     async def is_ancestor(self, sha: str, of: str) -> bool:

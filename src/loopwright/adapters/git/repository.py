@@ -38,7 +38,6 @@ from loopwright.ports import (
     Candidate,
     Failpoint,
     FileChange,
-    Landed,
     Snapshot,
     Standing,
     Step,
@@ -152,21 +151,6 @@ class GitRepository:
     async def standing(self, branch: str) -> Standing:
         """Take note of what somebody did to a branch of ours; raise `BranchRewritten` when a person has to decide."""
         return await (await self._ready()).branches.standing(branch)
-
-    async def log(self, branch: str, base: str) -> list[tuple[str, str]]:
-        """Return id and subject of what landed on a branch since `base`, the newest first."""
-        place = (await self._ready()).place
-        done = await self.git.run(
-            "log",
-            "--first-parent",
-            "--format=tformat:%H%x1f%s%x00",
-            names.branch(branch),
-            f"^{names.sha(base)}",
-            env=place.source.env(),
-        )
-        entries = done.out.decode("utf-8", "replace").split("\0")
-        pairs = (entry.strip("\n").split("\x1f", 1) for entry in entries if entry.strip("\n"))
-        return [(sha, subject) for sha, subject in pairs]
 
     # --- workspaces --------------------------------------------------------------------------------
 
@@ -295,19 +279,19 @@ class GitRepository:
         done = await self.git.run("log", f"--max-count={most}", form, names.sha(sha), env=place.source.env())
         return done.text.splitlines()
 
-    async def landings(self, branch_tip: str, *, since: str, most: int) -> tuple[Landed, ...]:
-        """Return the newest commits on the first-parent line since `since`, the oldest of them first."""
+    async def steps(self, tip: str, *, since: str, most: int | None = None) -> tuple[Step, ...]:
+        """Return the commits of the first-parent line after `since`, the newest first, at most so many."""
         history = (await self._ready()).history
-        return await history.landings(names.sha(branch_tip), since=names.sha(since), most=most)
+        return await history.steps(names.sha(tip), since=names.sha(since), most=most)
+
+    async def changed(self, old: str, new: str) -> tuple[str, ...]:
+        """Return the paths that differ between two commits, relative to the top of the repository."""
+        return await (await self._ready()).history.changed(names.sha(old), names.sha(new))
 
     async def difference(self, old: str, new: str, *, paths: Sequence[str] = (), limit: int) -> str:
         """Return what changed between two commits as text that a person reads, at these paths or at all; cut short."""
         history = (await self._ready()).history
         return await history.difference(names.sha(old), names.sha(new), paths=paths, limit=limit)
-
-    async def steps(self, tip: str, *, since: str) -> tuple[Step, ...]:
-        """Return the commits of the first-parent line after `since`, the newest first."""
-        return await (await self._ready()).taking_out.steps(names.sha(tip), since=names.sha(since))
 
     async def without(
         self, tip: str, *, landings: Sequence[str], subject: str, plan_id: str, command_id: str, at: datetime
@@ -445,7 +429,7 @@ class GitRepository:
         refs = Refs(self.git, place.source, self._failpoint)
         capture = Capture(self.git, depot, records, refs, self._failpoint)
         merging = Merging(self.git, depot)
-        taking_out = TakingOut(self.git, depot, merging)
+        history = History(self.git, depot)
         self._parts = _Parts(
             place=place,
             depot=depot,
@@ -453,10 +437,10 @@ class GitRepository:
             workspaces=Workspaces(self.git, place, depot, records),
             capture=capture,
             merging=merging,
-            taking_out=taking_out,
-            branches=Branches(refs, merging, taking_out),
+            taking_out=TakingOut(depot, merging),
+            branches=Branches(refs, merging, history),
             overlays=Overlays(self.git, depot),
-            history=History(self.git, depot),
+            history=history,
             quarantine=Quarantine(capture, merging, refs),
             bookkeeping=Bookkeeping(self.git, depot, merging),
         )
