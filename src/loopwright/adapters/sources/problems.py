@@ -24,12 +24,12 @@ class Problems:
         self.count += 1
         # A hostile file has millions of them: enough are kept to show the first ones of a long file.
         if len(self._found) < 20 * MAX_PROBLEMS:
-            self._found.append((line, f"{place}{': ' if place else ''}{message}"))
+            self._found.append((line, _one_line(place, message)))
 
     def warn(self, line: int, place: str, message: str) -> None:
         """Take down what is odd, but no reason to refuse."""
         if len(self._odd) < MAX_PROBLEMS:
-            self._odd.append((line, f"{place}{': ' if place else ''}{message}"))
+            self._odd.append((line, _one_line(place, message)))
 
     @property
     def crowded(self) -> bool:
@@ -49,6 +49,11 @@ class Problems:
     def _shown(self, found: list[tuple[int, str]]) -> tuple[str, ...]:
         ordered = sorted(found, key=lambda each: each[0])
         return tuple(f"{self._name}:{line}: {words}" for line, words in ordered)
+
+
+def _one_line(place: str, message: str) -> str:
+    # A key of the file stands in the place, and may hold a line break.
+    return " ".join(f"{place}{': ' if place else ''}{message}".splitlines())
 
 
 def refuse(name: str, *gathered: Problems) -> None:
