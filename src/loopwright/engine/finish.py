@@ -11,12 +11,10 @@ from loopwright.core.errors import (
     Busy,
     CannotRun,
     Denied,
-    FenceLost,
     GitFailed,
     LeaseLost,
     MergeConflict,
     Refused,
-    StaleVersion,
     UserError,
 )
 from loopwright.core.findings import VerdictStatus
@@ -29,6 +27,7 @@ from loopwright.core.retry import backoff
 from loopwright.core.states import OPEN_FINISH, AttemptState, FinishState, PlanState, TaskState
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.finishes import mine, move_finish
+from loopwright.engine.legs import carry_on
 from loopwright.engine.moves import need
 from loopwright.engine.receipt import plan_receipt
 from loopwright.engine.runs import Interrupts
@@ -73,15 +72,7 @@ class FinishLeg:
 
     async def run(self) -> None:
         """Finish the plan, unless someone else does meanwhile."""
-        interrupt = self._interrupts.event(self._leg.subject)
-        try:
-            loaded = await self._world.store.read(self._load)
-            if loaded is not None:
-                await self._finish_or_tell(*loaded, interrupt)
-        except (FenceLost, StaleVersion) as lost:
-            log.info("leg dropped", extra={"leg": self._leg.id, "why": str(lost)})
-        finally:
-            self._interrupts.forget(self._leg.subject)
+        await carry_on(self._world, self._leg, self._interrupts, self._load, self._finish_or_tell)
 
     def _load(self, tx: Tx) -> tuple[Finish, Plan, Project, tuple[Task, ...], tuple[str, ...]] | None:
         finish = tx.get(Finish, self._leg.subject)

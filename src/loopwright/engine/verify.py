@@ -1,7 +1,6 @@
 """The last rung: gate:all on the integrated branch, once. A failed one is never run again by the machine."""
 
 import asyncio
-import logging
 from typing import Any
 
 from loopwright.core.errors import (
@@ -10,7 +9,6 @@ from loopwright.core.errors import (
     Denied,
     FenceLost,
     GitFailed,
-    StaleVersion,
     UserError,
 )
 from loopwright.core.findings import Verdict, VerdictStatus
@@ -25,12 +23,11 @@ from loopwright.engine import finishes
 from loopwright.engine.books import tell_on_branch
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.evaluation import add_fix, adopt, is_to_be_mended, role_now
+from loopwright.engine.legs import carry_on
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.world import World
 from loopwright.ports import Tx
-
-log = logging.getLogger(__name__)
 
 
 class VerifyLeg:
@@ -43,15 +40,7 @@ class VerifyLeg:
 
     async def run(self) -> None:
         """Verify the plan, unless someone else does meanwhile."""
-        interrupt = self._interrupts.event(self._leg.subject)
-        try:
-            loaded = await self._world.store.read(self._load)
-            if loaded is not None:
-                await self._verify_or_give_back(*loaded, interrupt)
-        except (FenceLost, StaleVersion) as lost:
-            log.info("leg dropped", extra={"leg": self._leg.id, "why": str(lost)})
-        finally:
-            self._interrupts.forget(self._leg.subject)
+        await carry_on(self._world, self._leg, self._interrupts, self._load, self._verify_or_give_back)
 
     async def _verify_or_give_back(
         self, project: Project, plan: Plan, tasks: list[Task], interrupt: asyncio.Event
