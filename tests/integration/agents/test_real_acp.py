@@ -71,6 +71,9 @@ def opencode(home: Path, url: str) -> dict[str, str]:
     return {"OPENCODE_DISABLE_MODELS_FETCH": "1"}
 
 
+CACHES = (".cache/", ".npm/")
+"""What a program may leave in HOME, and make anew where it is gone."""
+
 SETTINGS: Mapping[str, Callable[[Path, str], dict[str, str]]] = {
     "goose": goose,
     "gemini": gemini,
@@ -190,6 +193,13 @@ async def test_it_writes_a_file_with_its_own_tool_and_leaves_when_its_turn_is_ov
     capabilities = PROFILES[name].capabilities
     assert (ran.result.usage is not None) is ("usage" in capabilities)
     assert (ran.result.cost_micros is not None) is ("cost" in capabilities)
+    home = workspace.parent / "home"
+    kept = [one.path for one in PROFILES[name].home if one.writable]
+    left = [str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()]
+    assert left
+    assert [path for path in left if not path.startswith((*kept, *CACHES))] == [], (
+        "it keeps more than it declares"
+    )
 
 
 async def test_the_done_pattern_finds_the_end_and_nothing_else(run: Run) -> None:

@@ -54,6 +54,23 @@ def test_every_profile_of_a_known_program_says_where_it_looks() -> None:
         assert bool(profile.workspace_settings) == (name != "acp" and not ignores), name
 
 
+def test_what_a_program_starts_by_itself_is_among_the_places_where_it_looks() -> None:
+    """As the real programs were seen to look for it, in a repository that has none of it."""
+    looked = {
+        "copilot": (
+            ".github/lsp.json",
+            ".github/hooks/",
+            ".github/extensions/",
+            ".github/agents/",
+            ".claude/",
+        ),
+        "goose": (".agents/", ".goose/", ".config/goose/"),
+        "qwen": (".qwen/", ".mcp.json"),
+    }
+    for name, places in looked.items():
+        assert set(places) <= set(PROFILES[name].workspace_settings), name
+
+
 def invocation(**options: object) -> Invocation:
     place = Path("/w")
     return gemini().invocation(

@@ -15,6 +15,9 @@ Meaning = Literal["error", "retry", "turns", "refused"]
 TokensIn = Literal["result", "quota", "chunks", ""]
 """Where the tokens of a run are told: with the answer to the prompt, in its `_meta.quota`, or with its words."""
 
+SKILLS: Final = HomePath(path=".agents/")
+"""The user's own rules and skills, which most of these programs read."""
+
 COMMON: Final = frozenset({"interrupt", "permissions", "tools"})
 """What the protocol itself gives to every agent."""
 
@@ -94,7 +97,7 @@ GEMINI: Final = Profile(
         "GOOGLE_APPLICATION_CREDENTIALS", "GEMINI_CLI_HOME",
     ),
     workspace_settings=(".gemini/",),
-    home=(HomePath(path=".gemini/", writable=True, moved_by="GEMINI_CLI_HOME"),),
+    home=(HomePath(path=".gemini/", writable=True, moved_by="GEMINI_CLI_HOME"), SKILLS),
     env={
         # Otherwise it starts itself a second time, and a signal to the first one is lost.
         "GEMINI_CLI_NO_RELAUNCH": "true",
@@ -143,6 +146,7 @@ OPENCODE: Final = Profile(
         HomePath(path=".config/opencode/", writable=True),
         HomePath(path=".local/share/opencode/", writable=True),
         HomePath(path=".local/state/opencode/", writable=True),
+        SKILLS,
     ),
     env={
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -178,11 +182,14 @@ GOOSE: Final = Profile(
         "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_DEPLOYMENT_NAME", "LITELLM_HOST",
         "LITELLM_API_KEY",
     ),
-    workspace_settings=(".goose/", ".agents/"),
+    workspace_settings=(".goose/", ".agents/", ".config/goose/"),
     home=(
         HomePath(path=".config/goose/", writable=True, moved_by="GOOSE_PATH_ROOT"),
         HomePath(path=".local/share/goose/", writable=True, moved_by="GOOSE_PATH_ROOT"),
         HomePath(path=".local/state/goose/", writable=True, moved_by="GOOSE_PATH_ROOT"),
+        HomePath(path=".goose/"),
+        HomePath(path=".config/agents/"),
+        SKILLS,
     ),
     env={"GOOSE_TELEMETRY_ENABLED": "false"},
     access_env={
@@ -218,7 +225,7 @@ QWEN: Final = Profile(
         "QWEN_HOME",
     ),
     workspace_settings=(".qwen/", ".mcp.json"),
-    home=(HomePath(path=".qwen/", writable=True, moved_by="QWEN_HOME"),),
+    home=(HomePath(path=".qwen/", writable=True, moved_by="QWEN_HOME"), SKILLS),
     # From 0.24 on a refusal of ours ends its turn.
     access_arguments={
         Access.READ_ONLY: tuple(f"--exclude-tools={tool}" for tool in ("edit", "write_file", "run_shell_command"))
@@ -246,8 +253,18 @@ COPILOT: Final = Profile(
         "COPILOT_PROVIDER_TYPE", "COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_API_KEY",
         "COPILOT_PROVIDER_BEARER_TOKEN",
     ),
-    workspace_settings=(".github/copilot/", ".github/hooks/", ".github/mcp.json", ".mcp.json", ".copilot/", ".claude/"),
-    home=(HomePath(path=".copilot/", writable=True, moved_by="COPILOT_HOME"),),
+    workspace_settings=(
+        ".github/copilot/", ".github/hooks/", ".github/mcp.json", ".mcp.json", ".copilot/", ".claude/",
+        # Programs that it starts: language servers, extensions, and the tool servers of agents of its own.
+        ".github/lsp.json", ".github/extensions/", ".github/agents/",
+    ),
+    home=(
+        HomePath(path=".copilot/", writable=True, moved_by="COPILOT_HOME"),
+        # Where it unpacked itself when it was first started: 235 MB and 10 seconds, which it does again where it finds
+        # nothing. It needs to read it only.
+        HomePath(path=".cache/copilot/"),
+        SKILLS,
+    ),
     env={"COPILOT_AUTO_UPDATE": "false"},
     access_arguments={
         # A refusal of ours ends its turn, a rule of its own does not.
