@@ -299,7 +299,8 @@ async def _dispatch(world: World, plan_id: str) -> None:
     plan, project = await world.store.read(lambda tx: _plan_and_project(tx, plan_id))
     try:
         repository = world.repository(project)
-        if await repository.ensure_branch(plan.branch, plan.base_sha) == plan.base_sha:
+        tip = await repository.ensure_branch(plan.branch, plan.base_sha)
+        if plan.books and tip == plan.base_sha:
             await tell_on_branch(world, repository, project, plan)
     except (GitFailed, UserError, OSError) as trouble:
         # The machine or the repository is at fault, not the plan: a person mends it and resumes.

@@ -18,7 +18,7 @@ from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState, TaskSt
 from loopwright.engine.branch import tip_of
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
-from loopwright.engine.world import World
+from loopwright.engine.world import World, no_source
 from loopwright.ports import Candidate, Files, Progress, Repository, Source, Tx, WritingSource
 
 log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ def _ends_phase(tx: Tx, task: Task) -> bool:
 
 async def tell(world: World, plan_id: str) -> None:
     """Bring a source up to date with its plan; one that a person has broken is left alone, and told later."""
-    loaded = await world.store.read(lambda tx: _load(tx, plan_id))
+    loaded = await world.store.read(lambda tx: _load(tx, plan_id)) if world.source is not no_source else None
     if loaded is None:
         return
     project, loop, plan, progress, rests = loaded

@@ -21,7 +21,7 @@ from loopwright.engine.books import writes
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need, new_attempt
 from loopwright.engine.progress import MARKS
 from loopwright.engine.submit import SETTLED, task_row
-from loopwright.engine.world import World
+from loopwright.engine.world import World, no_source
 from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx
 
 log = logging.getLogger(__name__)
@@ -40,6 +40,8 @@ class Edits:
 
     async def take_in(self) -> None:
         """Look at every source that may have been changed."""
+        if self._world.source is no_source:
+            return
         for project, loop, plan in await self._world.store.read(_watched):
             source = self._world.source(loop.source_kind)
             if source is None or not writes(source):

@@ -96,7 +96,8 @@ def _no_forge(address: str) -> Forge:
     raise Refused(f"there is no forge for {address}", hint="this worker was put together without one")
 
 
-def _no_source(kind: str) -> Source | None:  # noqa: ARG001
+def no_source(kind: str) -> Source | None:  # noqa: ARG001
+    """Know no work source: then none is told or followed."""
     return None
 
 
@@ -150,7 +151,7 @@ class World:
     """Returns the folders outside of a workspace that its git reads objects from."""
     forge: Callable[[str], Forge] = _no_forge
     """Returns the repository on a forge that a remote's address means; raises `Refused` with what to do."""
-    source: Callable[[str], Source | None] = _no_source
+    source: Callable[[str], Source | None] = no_source
     """Returns what reads and writes a kind of work source; None when this worker does not know it."""
     put_files: Callable[[Path, Files, Files], bool] = _no_files
     """Replaces files in a folder atomically, unless one of them is no longer what was seen; then nothing is written."""
