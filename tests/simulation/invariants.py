@@ -139,6 +139,10 @@ class Watch:
         """Hear of a move that its table does not have, or that no event tells of, from the store itself."""
         self._take("only_legal_moves", iter([f"{name}: {wrong}"]))
 
+    def defect(self, what: str) -> None:
+        """Hear of an exception that the engine did not expect."""
+        self._take("no_defects", iter([what]))
+
     def check(self) -> None:
         """Raise what was found."""
         if self.broken is not None:

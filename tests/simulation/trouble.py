@@ -36,6 +36,8 @@ class Trouble:
         self.calm = False
         self.over = False
         self._streams: dict[str, random.Random] = {}
+        self.rarely = min(0.03, 0.12 / scenario.tasks)
+        """How likely something is that should happen a few times in a run, asked at each of its many calls."""
 
     def chance(self, purpose: str) -> random.Random:
         """Return the chance of one purpose."""
@@ -49,10 +51,9 @@ class Trouble:
 
     def strikes(self, fault: str, likely: float, about: str = "") -> bool:
         """Say whether the fault happens now."""
-        drawn = self.chance(f"fault/{fault}").random()
         if self.calm or not self.has(fault):
             return False
-        if drawn >= likely * self.scenario.often[fault]:
+        if self.chance(f"fault/{fault}").random() >= likely * self.scenario.often[fault]:
             return False
         if self.scenario.most is not None and self.struck.total() >= self.scenario.most:
             return False
@@ -60,11 +61,6 @@ class Trouble:
         self.last_struck[fault] = asyncio.get_running_loop().time()
         self.history.note(f"!! {fault} {about}")
         return True
-
-    @property
-    def rarely(self) -> float:
-        """How likely something is that should happen a few times in a run, asked at each of its many calls."""
-        return min(0.03, 0.12 / self.scenario.tasks)
 
     async def delay(self, purpose: str) -> None:
         """Take as long as a call takes: mostly a few milliseconds, sometimes much longer."""

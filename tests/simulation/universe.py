@@ -36,9 +36,13 @@ from loopwright.testing.virtual_loop import Process, VirtualClock, VirtualLoop
 
 STORM_S = 300.0
 """How long things may go wrong."""
-QUIET_S = 80.0
-"""So long without any change means that nothing will change by itself: longer than a lease, `host_lost_after`, and
-any wait that a leg keeps to itself."""
+QUIET_S = 30.0
+"""So long without any change means that nothing will change by itself: longer than a lease, the look that follows
+its end, and any wait that a leg keeps to itself. Too short a time would break `no_stall`, and hide nothing."""
+HOST_LOST_S = 60.0
+"""How long a machine may be silent before its work is begun anew elsewhere."""
+LATE_S = 60.0
+"""How late the start of a leg may arrive."""
 LONGEST_S = 60_000.0
 """By then everything has come to rest, or never will."""
 MOST_COMMITS = 40_000
@@ -143,6 +147,8 @@ class Universe:
         self.reads, self.read_since = 0, 0.0
         """How often the rows were read since the last commit, and when that was."""
         self.over = False
+        self.calm_at = 0.0
+        """Since when nothing goes wrong any more."""
         self.commits = 0
         self.changed_at = 0.0
         self.processes: list[Process] = []
@@ -172,7 +178,7 @@ class Universe:
             lose=often.get("lost_start", 0.0),
             delay=often.get("late_start", 0.0),
             duplicate=often.get("double_start", 0.0),
-            delay_s=60.0,
+            delay_s=LATE_S,
         )
         calm = self.trouble.calm or self.scenario.most is not None
         return SeededEngine(
@@ -180,7 +186,11 @@ class Universe:
         )
 
     def _leg_broke(self, leg: Leg, error: BaseException) -> None:
-        raise Violation("no_defects", f"leg {leg.id} let an exception escape: {error!r}")
+        self.watch.defect(f"leg {leg.id} let an exception escape: {error!r}")
+
+    def escaped(self, _loop: Any, about: Mapping[str, Any]) -> None:
+        """Hear of an exception in a callback."""
+        self.watch.defect(f"{about['message']}: {about.get('exception')!r}")
 
     def world(self, worker: Worker) -> World:
         """Return the ports of one worker process."""
@@ -270,7 +280,7 @@ class Universe:
             max_call_retries=chance.choice((1, 5)),
             on_task_error=chance.choice(("hold", "hold", "fail")),
             limits=Limits(hard_s=200.0),
-            host_lost_after_s=60.0,
+            host_lost_after_s=HOST_LOST_S,
             permission_mode=chance.choice(("edit",) * 6 + ("read-only", "sandboxed-all")),
             allowed_commands=chance.choice(((), (), COMMANDS[:1])),
             answer_within_s=chance.choice((None, 20.0, 90.0, 400.0)),
@@ -316,6 +326,7 @@ class Universe:
         helpers = [asyncio.ensure_future(self._nemesis()), asyncio.ensure_future(self.person.meddle())]
         await self._until(lambda: self.loop.time() > STORM_S or self._at_rest())
         self.trouble.calm = True
+        self.calm_at = self.loop.time()
         self.history.note("-- the storm is over --")
         self.engine.calm()
         for helper in helpers:
@@ -325,6 +336,8 @@ class Universe:
         await self.person.mend_accounts()
         self.changed_at = self.loop.time()
         await self._rest()
+        for task in self.loop.lost():
+            self.watch.defect(f"nobody heard what {task.get_name()} died of: {task.exception()!r}")
         self.watch.at_the_end()
         self.over = True
 
@@ -340,7 +353,9 @@ class Universe:
         runs = any(one.state == "alive" for machine in self.machines for one in machine.kept.values())
         if runs or self._waits_for_a_time():
             self.changed_at = self.loop.time()
-        return self.loop.time() - self.changed_at > QUIET_S
+        late_s = LATE_S if self.trouble.has("late_start") else 0.0
+        lost_s = HOST_LOST_S if any(one.gone for one in self.machines) else 0.0
+        return self.loop.time() - max(self.changed_at, self.calm_at + max(late_s, lost_s)) > QUIET_S
 
     def _waits_for_a_time(self) -> bool:
         now = VirtualClock(self.loop).now()
@@ -452,7 +467,8 @@ def play(scenario: Scenario) -> Universe:
     propagates, logger.propagate = logger.propagate, False
     loop = VirtualLoop()
     universe = Universe(scenario, loop)
-    heard.history = universe.history
+    heard.universe = universe
+    loop.set_exception_handler(universe.escaped)
     try:
         try:
             loop.run_until_complete(universe.play())
@@ -471,13 +487,15 @@ def play(scenario: Scenario) -> Universe:
 
 
 class _Heard(logging.Handler):
-    """Puts what the engine logs into the history."""
+    """Puts what the engine logs into the history; an error there is a defect of the engine."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
-        self.history: History | None = None
+        self.universe: Universe | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        if self.history is not None:
+        if self.universe is not None:
             why = getattr(record, "why", "") or (repr(record.exc_info[1]) if record.exc_info else "")
-            self.history.note(f"log: {record.getMessage()} {why}")
+            self.universe.history.note(f"log: {record.getMessage()} {why}")
+            if record.levelno >= logging.ERROR and not self.universe.watch.closed:
+                self.universe.watch.defect(f"{record.getMessage()}: {why}")

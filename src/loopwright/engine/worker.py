@@ -60,14 +60,16 @@ ROUTINE = frozenset(
         "finish.start",
         "gate.start",
         "gate.judged",
+        "outbox",
         "run.start",
         "setup.start",
         "setup.over",
         "verify.start",
         "verify.judged",
+        "worker.renew",
     }
 )
-"""Transactions in the middle of a leg, or of the controller itself: nothing can start or has to stop after them."""
+"""Transactions in the middle of a leg, or about a worker itself: nothing can start or has to stop after them."""
 
 Finished = Callable[[], Awaitable[bool]]
 
@@ -122,7 +124,7 @@ class WorkerLoop:
         self._export_at = 0.0
         self._behind = False
         self._tidying: asyncio.Task[None] | None = None
-        self._deciding: dict[str, tuple[float, asyncio.Task[Command]]] = {}
+        self._deciding: dict[str, tuple[float, asyncio.Task[None]]] = {}
         """What people decided about landed work, by command: it runs gates, so it is done beside everything else."""
         self._down_since: float | None = None
 
@@ -149,7 +151,7 @@ class WorkerLoop:
             for _, deciding in self._deciding.values():
                 deciding.cancel()
                 # It is not answered: whoever comes next carries it out.
-                with suppress(asyncio.CancelledError, LoopwrightError, OSError):
+                with suppress(asyncio.CancelledError):
                     await deciding
             await world.engine.close()
             world.keepers.close()
@@ -245,15 +247,21 @@ class WorkerLoop:
         """Carry out beside the work what a person decided; one that was cut short is begun again."""
         now = self._clock.monotonic()
         began, known = self._deciding.get(command.id, (now, None))
-        if known is not None:
-            # What was cut short would mostly be so again at once.
-            if not known.done() or now - began < TICK_S:
-                return
-            if not known.cancelled() and (trouble := known.exception()) is not None:
-                log.warning("decision cut short", extra={"command": command.id, "why": str(trouble)})
-        task = asyncio.create_task(carry_out(self._world, self._lines, command))
+        # What was cut short would mostly be so again at once.
+        if known is not None and (not known.done() or now - began < TICK_S):
+            return
+        task = asyncio.create_task(self._carry_out(command))
         going = {key: one for key, one in self._deciding.items() if not one[1].done()}
         self._deciding = {**going, command.id: (now, task)}
+
+    async def _carry_out(self, command: Command) -> None:
+        """Carry out a decision; what cuts it short is told here, where nobody can miss it: it stays asked for."""
+        try:
+            await carry_out(self._world, self._lines, command)
+        except (LoopwrightError, OSError) as trouble:
+            log.warning("decision cut short", extra={"command": command.id, "why": str(trouble)})
+        except Exception:  # the boundary: a defect here must not take the worker down
+            log.exception("decision failed", extra={"command": command.id})
 
     async def _advance(self) -> float | None:
         """Apply policy until nothing more follows from it; return when to look again, by the monotonic clock."""

@@ -8,13 +8,14 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from loopwright.adapters.store import schema
 from loopwright.adapters.store.chain import chain_of
-from loopwright.adapters.store.codec import decode, encode, field_of, storable
+from loopwright.adapters.store.codec import Field, decode, encode, field_of, storable
 from loopwright.adapters.store.tx import number, storable_event
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
 from loopwright.adapters.store.wake import Signal
@@ -22,15 +23,16 @@ from loopwright.core.errors import StaleVersion
 from loopwright.core.happenings import Event, RecordedEvent
 from loopwright.core.ids import Kind, make
 from loopwright.ports import Clock, Failpoint, Tx, no_failpoint
+from loopwright.testing.memory_table import Table
 
 T = TypeVar("T")
 R = TypeVar("R")
-Rows = dict[type[Any], dict[str, Any]]
+Changes = dict[type[Any], dict[str, Any]]
 _ID: Final = attrgetter("id")
 
 _MANY: Final = (list, tuple, set, frozenset)
-_UNCHANGED: Final[Rows] = {kind: {} for kind in schema.TABLES}
-"""The changes of a transaction that only reads."""
+_UNCHANGED: Final[Mapping[str, Any]] = {}
+"""The changes of a kind of which a transaction changed nothing."""
 
 
 class MemoryStore:
@@ -46,7 +48,7 @@ class MemoryStore:
         self._clock = clock
         self._failpoint = failpoint
         self._upcasters = upcasters
-        self._rows: Rows = {kind: {} for kind in schema.TABLES}
+        self._rows = {kind: Table(kind) for kind in schema.TABLES}
         self._events: list[RecordedEvent] = []
         self._heads: dict[str, str] = {}
         self._signal = Signal()
@@ -86,9 +88,9 @@ class MemoryStore:
         for kind, changed in tx.changed.items():
             for row_id, row in changed.items():
                 if row is None:
-                    self._rows[kind].pop(row_id, None)
+                    self._rows[kind].drop(row_id)
                 else:
-                    self._rows[kind][row_id] = row
+                    self._rows[kind].put(row)
         self._events.extend(recorded)
         self._heads.update({chain_of(event): event.hash for event in recorded})
         self._failpoint(f"store.{name}.after")
@@ -111,7 +113,7 @@ class MemoryTx:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: Mapping[type[Any], Table],
         events: Sequence[RecordedEvent],
         *,
         now: datetime,
@@ -123,7 +125,7 @@ class MemoryTx:
         self._now = now
         self._writable = writable
         self._upcasters = upcasters
-        self.changed: Rows = {kind: {} for kind in rows} if writable else _UNCHANGED
+        self.changed: Changes = {}
         self.appended: list[Event] = []
         self.dirty = False
 
@@ -133,9 +135,10 @@ class MemoryTx:
 
     def get(self, kind: type[R], id: str) -> R | None:
         """Return one row by id."""
-        schema.table_of(kind)
+        if kind not in self._rows:
+            schema.table_of(kind)  # says what is wrong
         place = storable(id)
-        changed = self.changed[kind]
+        changed = self.changed.get(kind, _UNCHANGED)
         row: R | None = changed[place] if place in changed else self._rows[kind].get(place)
         return row
 
@@ -150,7 +153,8 @@ class MemoryTx:
     ) -> list[R]:
         """Return the rows that match, in order."""
         wanted = _normal(kind, where)
-        found = sorted((row for row in self._all(kind) if _fits(row, wanted)), key=_ID)
+        found = self._matching(kind, wanted)
+        found.sort(key=_ID)
         for term in reversed(order_by):
             name = term.removeprefix("-")
             if field_of(kind, name).storage == "json":
@@ -161,7 +165,7 @@ class MemoryTx:
     def count(self, kind: type[Any], /, **where: Any) -> int:
         """Count the rows that match."""
         wanted = _normal(kind, where)
-        return sum(_fits(row, wanted) for row in self._all(kind))
+        return len(self._matching(kind, wanted))
 
     def insert(self, row: Any) -> None:
         """Add a row."""
@@ -169,9 +173,9 @@ class MemoryTx:
         schema.table_of(kind)
         self._write()
         row = decode(kind, encode(row))
-        if self.get(kind, row.id) is not None or self._taken(row):
+        if self.get(kind, row.id) is not None or self._taken(row, _KEYS[kind]):
             raise StaleVersion(f"{kind.__name__}: {row.id} is there already, or another row has its place")
-        self.changed[kind][row.id] = row
+        self.changed.setdefault(kind, {})[row.id] = row
 
     def update(
         self, kind: type[R], id: str, /, *, expect: Mapping[str, Any] | None = None, **changes: Any
@@ -180,23 +184,22 @@ class MemoryTx:
         schema.table_of(kind)
         if "id" in changes:
             raise TypeError("an id never changes")
-        for name in changes:
-            field_of(kind, name)
+        stored = {name: _one_as_stored(field_of(kind, name), value) for name, value in changes.items()}
         self._write()
         row: Any = self.get(kind, id)
         if row is None or not _fits(row, _normal(kind, expect or {})):
             raise StaleVersion(f"{kind.__name__}: {id} is gone or no longer as expected")
-        row = decode(kind, encode(replace(row, **changes)))
-        if self._taken(row):
+        row = replace(row, **stored)
+        if self._taken(row, [key for key in _KEYS[kind] if not stored.keys().isdisjoint(key)]):
             raise StaleVersion(f"{kind.__name__}: the place that {id} should take is taken")
-        self.changed[kind][row.id] = row
+        self.changed.setdefault(kind, {})[row.id] = row
         return row  # type: ignore[no-any-return]
 
     def delete(self, kind: type[Any], id: str) -> bool:
         """Remove a row and say whether it was there."""
         self._write()
         was_there = self.get(kind, id) is not None
-        self.changed[kind][storable(id)] = None
+        self.changed.setdefault(kind, {})[storable(id)] = None
         return was_there
 
     def append(self, event: Event) -> None:
@@ -236,11 +239,10 @@ class MemoryTx:
             for row in changed.values():
                 if row is not None:
                     self._check_owner(kind, row)
-            gone = {row_id for row_id, row in changed.items() if row is None}
+            gone = [row_id for row_id, row in changed.items() if row is None]
             for child, column in _OWNED[kind] if gone else ():
-                for row in self._all(child):
-                    if getattr(row, column) in gone:
-                        self._check_owner(child, row)
+                for row in self._matching(child, {column: gone}):
+                    self._check_owner(child, row)
 
     def _check_owner(self, kind: type[Any], row: Any) -> None:
         for column, owner in _OWNERS[kind]:
@@ -250,25 +252,33 @@ class MemoryTx:
                     f"{kind.__name__} {row.id} would be left without {owner.__name__} {owner_id}"
                 )
 
-    def _all(self, kind: type[Any]) -> Iterable[Any]:
-        schema.table_of(kind)
-        changed = self.changed[kind]
+    def _matching(self, kind: type[R], wanted: Mapping[str, Any]) -> list[R]:
+        """Return the rows that have these values, in no order."""
+        if kind not in self._rows:
+            schema.table_of(kind)  # says what is wrong
+        changed = self.changed.get(kind, _UNCHANGED)
+        near = self._rows[kind].near(wanted)
         if not changed:
-            return self._rows[kind].values()
-        return [row for row in {**self._rows[kind], **changed}.values() if row is not None]
+            return [row for row in near if _fits(row, wanted)]
+        here = (row for row in changed.values() if row is not None)
+        return [
+            row for row in chain((row for row in near if row.id not in changed), here) if _fits(row, wanted)
+        ]
 
-    def _taken(self, row: Any) -> bool:
-        for key in schema.unique_keys(schema.table_of(type(row))):
-            place = [getattr(row, name) for name in key]
-            for other in self._all(type(row)):
-                if other.id != row.id and [getattr(other, name) for name in key] == place:
-                    return True
-        return False
+    def _taken(self, row: Any, keys: Iterable[Sequence[str]]) -> bool:
+        return any(
+            other.id != row.id
+            for key in keys
+            for other in self._matching(type(row), {name: getattr(row, name) for name in key})
+        )
 
     def _write(self) -> None:
         if not self._writable:
             raise TypeError("a reading transaction cannot write: use `transact`")
         self.dirty = True
+
+
+_KEYS: Final = {kind: schema.unique_keys(table) for kind, table in schema.TABLES.items()}
 
 
 def _owners() -> dict[type[Any], list[tuple[str, type[Any]]]]:
@@ -287,18 +297,23 @@ _OWNED: Final = {
 
 
 def _normal(kind: type[Any], where: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _as_stored(kind, name, value) for name, value in where.items()}
+    return {name: _as_stored(field_of(kind, name), value) for name, value in where.items()}
 
 
-def _as_stored(kind: type[Any], name: str, value: Any) -> Any:
-    field = field_of(kind, name)
+def _as_stored(field: Field, value: Any) -> Any:
     if isinstance(value, _MANY):
-        return [None if one is None else field.decode(field.encode(one)) for one in value]
-    return None if value is None else field.decode(field.encode(value))
+        return [_one_as_stored(field, one) for one in value]
+    return _one_as_stored(field, value)
+
+
+def _one_as_stored(field: Field, value: Any) -> Any:
+    if value is None or type(value) is field.decode:
+        return value  # a number, or a word of a list, comes back as it is
+    return field.decode(field.encode(value))
 
 
 def _fits(row: Any, wanted: Mapping[str, Any]) -> bool:
-    # A plain loop: this is where a simulation spends its time.
+    # A plain loop: a simulation is here very often.
     for name, value in wanted.items():
         is_one = getattr(row, name) in value if type(value) is list else getattr(row, name) == value
         if not is_one:

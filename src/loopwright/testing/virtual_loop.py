@@ -88,7 +88,7 @@ class Process:
 class _Call:
     """One callback that is due now or later."""
 
-    __slots__ = ("_args", "_callback", "_context", "_when", "loop", "process")
+    __slots__ = ("_when", "args", "callback", "context", "loop", "process")
 
     def __init__(
         self,
@@ -100,31 +100,19 @@ class _Call:
     ) -> None:
         self.loop = loop
         self._when = when
-        self._callback: Callable[..., object] | None = callback
-        self._args = args
-        self._context = copy_context() if context is None else context
-        self.process = self._context.get(_PROCESS)
+        self.callback: Callable[..., object] | None = callback
+        self.args = args
+        self.context = copy_context() if context is None else context
+        self.process = self.context.get(_PROCESS)
 
     def cancel(self) -> None:
-        self._callback = None
+        self.callback = None
 
     def cancelled(self) -> bool:
-        return self._callback is None
+        return self.callback is None
 
     def when(self) -> float:
         return self._when
-
-    def run(self) -> None:
-        if self._callback is None:
-            return
-        try:
-            self._context.run(self._callback, *self._args)
-        except (SystemExit, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # noqa: BLE001 - what a callback raises is the loop's to report
-            self.loop.call_exception_handler(
-                {"message": f"exception in {self._callback}", "exception": error}
-            )
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
@@ -135,7 +123,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._drawn = 0
         self._ready: deque[_Call] = deque()
         self._later: list[tuple[float, int, _Call]] = []
-        self._tasks: set[asyncio.Task[Any]] = set()
+        # In the order of their making: a set would give another order in every process.
+        self._tasks: dict[asyncio.Task[Any], Process | None] = {}
+        self._failed: list[tuple[asyncio.Task[Any], Process | None]] = []
         self._running = False
         self._closed = False
         self._handler: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
@@ -149,22 +139,37 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         events._set_running_loop(self)  # noqa: SLF001
         self._running = True
         try:
-            while not task.done():
-                self._once()
+            self._run_until(task.done)
         finally:
             self._running = False
             events._set_running_loop(before)  # noqa: SLF001
         return task.result()
 
-    def _once(self) -> None:
-        while self._ready:
-            call = self._ready.popleft()
-            if self._goes(call):
-                call.run()
-                return
+    def _run_until(self, is_done: Callable[[], bool]) -> None:
+        # Spelled out, with few calls: a simulation spends much of its time right here.
+        ready = self._ready
+        while not is_done():
+            if not ready:
+                self._let_time_pass()
+                continue
+            call = ready.popleft()
+            process = call.process
+            if process is not None and (process.frozen or not process.alive):
+                process.hold(call)
+            elif call.callback is not None:
+                try:
+                    call.context.run(call.callback, *call.args)
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:  # noqa: BLE001 - what a callback raises is the loop's to report
+                    message = f"exception in {call.callback}"
+                    self.call_exception_handler({"message": message, "exception": error})
+
+    def _let_time_pass(self) -> None:
+        """Let the next one be due that anybody still waits for."""
         while self._later:
             when, _, call = heapq.heappop(self._later)
-            if call.cancelled():
+            if call.callback is None:
                 continue
             if call.process is not None and not call.process.alive:
                 call.process.hold(call)  # time does not wait for the dead
@@ -173,13 +178,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._ready.append(call)
             return
         raise Stuck("every task waits for something that nobody will do")
-
-    def _goes(self, call: _Call) -> bool:
-        process = call.process
-        if process is None or process.running:
-            return True
-        process.hold(call)
-        return False
 
     def queue(self, call: _Call) -> None:
         """Let a call happen after all that is due now."""
@@ -244,9 +242,20 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Return a task of this loop."""
         task = asyncio.Task(coro, loop=self, name=name, context=context)
         # Held until it is done: one of a killed process must not run its `finally` because nobody knows it any more.
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard, context=_NOBODY)
+        self._tasks[task] = _PROCESS.get() if context is None else context.get(_PROCESS)
+        task.add_done_callback(self._ended, context=_NOBODY)
         return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        process = self._tasks.pop(task)
+        # Nobody has asked for it yet: told by whoever throws it away, it would be told at no certain moment.
+        if task._log_traceback:  # noqa: SLF001 - there is no other way to know
+            self._failed.append((task, process))
+
+    def lost(self) -> list[asyncio.Task[Any]]:
+        """Return the tasks that ended with an exception which nobody has asked for, but for those of the dead."""
+        living = [task for task, process in self._failed if process is None or process.alive]
+        return [task for task in living if task._log_traceback]  # noqa: SLF001
 
     def unfinished(self) -> list[asyncio.Task[Any]]:
         """Return the tasks that are not done, also those of processes that are dead."""
@@ -277,10 +286,14 @@ class VirtualClock:
         self._loop = loop
         self._ahead = timedelta(seconds=ahead_s)
         self._rate = rate
+        self._seen, self._now = -1.0, START
 
     def now(self) -> datetime:
         """Return what this machine takes for the present moment."""
-        return START + timedelta(seconds=self._loop.time()) + self._ahead
+        seconds = self._loop.time()
+        if seconds != self._seen:  # many look at the same moment
+            self._seen, self._now = seconds, START + timedelta(seconds=seconds) + self._ahead
+        return self._now
 
     def monotonic(self) -> float:
         """Return seconds as this machine counts them."""

@@ -166,3 +166,23 @@ def test_a_wrong_clock_is_wrong_by_as_much_as_it_should_be(loop: VirtualLoop) ->
         assert (right.monotonic(), wrong.monotonic()) == (5, 10)
 
     loop.run_until_complete(look())
+
+
+def test_an_exception_that_nobody_asked_for_is_known_in_the_end_but_for_those_of_the_dead(
+    loop: VirtualLoop,
+) -> None:
+    async def fail() -> None:
+        raise ValueError("lost")
+
+    async def everyone() -> None:
+        asked, living, dead = Process("asked"), Process("living"), Process("dead")
+        heard = asked.start(fail())
+        living.start(fail())
+        dead.start(fail())
+        await asyncio.sleep(1)
+        dead.kill()
+        assert isinstance(heard.exception(), ValueError)
+
+    loop.set_exception_handler(lambda _loop, _about: None)
+    loop.run_until_complete(everyone())
+    assert [task.get_name() for task in loop.lost()] == ["living"]
