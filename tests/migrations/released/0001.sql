@@ -49,7 +49,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9','a723891d7ec96edced7116544d1c64d355d27819f48521d3f01d44b7e83c9124');
+INSERT INTO "chains" VALUES('plan_decd5339-2fdc-410b-8cc8-e0a78a6d4888','e6bf6c450bada05969fe4d02ed1157b0be8d02949a66a2a494bc86325526ad38');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -111,9 +111,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_6373c8de-903c-4c29-9df0-f6805b1df49b',NULL,NULL,'plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:01:00.884727Z','test','normal','{}','','d6fcc7a1ce94bb9eeacf7556643c25e3fb4275c9c450b44125c252f4a5b004ee');
-INSERT INTO "events" VALUES(2,'evt_6dff90c6-ff89-4039-8220-148793b97715',NULL,NULL,'plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:01:00.884727Z','test','normal','{}','d6fcc7a1ce94bb9eeacf7556643c25e3fb4275c9c450b44125c252f4a5b004ee','6f624512e34dd36e391bdccd311281b0208543b5eb3b9e1fe53affe99c315c30');
-INSERT INTO "events" VALUES(3,'evt_c5d62277-774f-44d7-8ff5-4c52a267e3f5',NULL,NULL,'plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:01:00.884727Z','test','normal','{}','6f624512e34dd36e391bdccd311281b0208543b5eb3b9e1fe53affe99c315c30','a723891d7ec96edced7116544d1c64d355d27819f48521d3f01d44b7e83c9124');
+INSERT INTO "events" VALUES(1,'evt_138ff873-bbd1-4b72-93b8-5ba9aa68e768',NULL,NULL,'plan_decd5339-2fdc-410b-8cc8-e0a78a6d4888',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:40:05.128515Z','test','normal','{}','','bacdfdfee25725dbe1b0210cd374df96c5691d1796651d31cc17e62a21ad4c45');
+INSERT INTO "events" VALUES(2,'evt_d7b23c00-86ac-4cd3-acb5-d7a83f675214',NULL,NULL,'plan_decd5339-2fdc-410b-8cc8-e0a78a6d4888',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:40:05.128515Z','test','normal','{}','bacdfdfee25725dbe1b0210cd374df96c5691d1796651d31cc17e62a21ad4c45','1dfbf3ae168b428ef1d2846d4a4432dc9ab383f3a7b8b2891ce2ec06c821010e');
+INSERT INTO "events" VALUES(3,'evt_70d556cc-0165-43a5-b3ae-9702f0817837',NULL,NULL,'plan_decd5339-2fdc-410b-8cc8-e0a78a6d4888',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:40:05.128515Z','test','normal','{}','1dfbf3ae168b428ef1d2846d4a4432dc9ab383f3a7b8b2891ce2ec06c821010e','e6bf6c450bada05969fe4d02ed1157b0be8d02949a66a2a494bc86325526ad38');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -158,7 +158,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_b8476773-21d2-4112-821d-bfa87ba66225','proj_8728217e-b121-4c34-ac85-69bc324c408b','plan.md','markdown','92a85053-105f-42a6-a59b-3d489c937d5f.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_5e832798-1760-40b3-9ae5-9e37c6861a5e','proj_ba9d7a01-5f02-431e-aa34-9a28860a054a','plan.md','markdown','ba769cfb-3061-4d11-ad6c-4df980f32879.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -197,7 +197,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9','proj_8728217e-b121-4c34-ac85-69bc324c408b','loop_b8476773-21d2-4112-821d-bfa87ba66225','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_decd5339-2fdc-410b-8cc8-e0a78a6d4888','proj_ba9d7a01-5f02-431e-aa34-9a28860a054a','loop_5e832798-1760-40b3-9ae5-9e37c6861a5e','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -209,7 +209,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_8728217e-b121-4c34-ac85-69bc324c408b','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_ba9d7a01-5f02-431e-aa34-9a28860a054a','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -343,7 +343,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_777f4ca7-deff-4b24-ad5b-f7d82d236b4c','plan_16743db2-6ef6-4ea8-adbf-b35c0dc23ab9','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_6ef8593d-eefd-4d6f-ab78-1ac01a38673f','plan_decd5339-2fdc-410b-8cc8-e0a78a6d4888','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -369,20 +369,20 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
-CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_loops_state ON loops (state);
-CREATE INDEX ix_plans_loop_id ON plans (loop_id);
-CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
+CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
+CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
+CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_task_id ON runs (task_id);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
-CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
@@ -390,10 +390,10 @@ CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
-CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
+CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 COMMIT;
