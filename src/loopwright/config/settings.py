@@ -42,6 +42,7 @@ from loopwright.config.kinds import (
 from loopwright.config.runners import TEST_RUNNERS
 from loopwright.core.policy import ConfiguredRunner, GateCommand, Limits, Policy, ReviewPolicy
 from loopwright.core.prices import read_price
+from loopwright.core.waiting import HOUR
 
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -262,6 +263,11 @@ class Values:
         604800.0,
         "Pauses the plan where it would have to wait longer than this for an account.",
     )
+    latest_resume: str | None = setting(
+        text(what='an hour by UTC, such as "07:00"', pattern=HOUR, optional=True),
+        None,
+        "Pauses the plan where it could go on only after this hour has come, by UTC; empty for any hour.",
+    )
     fallback: tuple[str, ...] = setting(
         items(
             what='a list of agents, such as "codex" or "claude:some-model"',
@@ -414,6 +420,7 @@ class Values:
             host_lost_after_s=self.host_lost_after,
             wait_for_limits=self.wait_for_limits,
             longest_wait_s=self.longest_wait,
+            latest_resume=self.latest_resume,
             fallback=self.fallback,
             agent_options={name: dict(options) for name, options in self.agents.items()},
         )

@@ -18,6 +18,7 @@ from loopwright.core.fallback import named
 from loopwright.core.model import Envelope, QuotaWindow
 from loopwright.core.policy import Policy
 from loopwright.core.states import EnvelopeState
+from loopwright.core.waiting import too_long
 
 UNKNOWN: Final = 0.5
 """What is left of an account of which nothing is known: neither full nor empty. One that is known to be less than half
@@ -214,9 +215,5 @@ def unwilling(policy: Policy, envelope: Envelope, now: datetime) -> str:
     name = f"{label(envelope)} is {standing(envelope)}"
     if not policy.wait_for_limits:
         return name
-    if policy.longest_wait_s is None:
-        return ""
-    longest = timedelta(seconds=policy.longest_wait_s)
-    still = envelope.until - now if envelope.until else timedelta()
-    waited = now - envelope.closed_at if envelope.closed_at else timedelta()
-    return f"{name}; that is longer than `longest_wait`" if max(still, waited) > longest else ""
+    why = too_long(policy, since=envelope.closed_at or now, until=envelope.until, now=now)
+    return f"{name}; that is {why}" if why else ""

@@ -117,5 +117,7 @@ class Policy:
     wait_for_limits: bool = True
     """Off: the loop pauses where it would have to wait for an account."""
     longest_wait_s: float | None = 604800.0
+    latest_resume: str | None = None
+    """An hour of the day, by UTC: what could go on only after the next one pauses."""
     fallback: tuple[str, ...] = ()
     """Agents, each perhaps with a model behind a colon, that take over from one whose account is closed."""

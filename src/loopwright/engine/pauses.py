@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from loopwright.core import overspent
@@ -19,6 +18,7 @@ from loopwright.core.states import (
     LoopState,
     QuestionState,
 )
+from loopwright.core.waiting import too_long
 from loopwright.engine import questions
 from loopwright.engine.moves import MACHINE, move_loop, move_question, need
 from loopwright.ports import Ids, Tx
@@ -40,9 +40,8 @@ def pause_and_ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None = No
 
 
 def _waits(tx: Tx, plan: Plan, over: Over) -> bool:
-    policy = plan.policy
-    longest = timedelta.max if policy.longest_wait_s is None else timedelta(seconds=policy.longest_wait_s)
-    return policy.wait_for_limits and over.until is not None and over.until - tx.now() <= longest
+    now = tx.now()
+    return plan.policy.wait_for_limits and not too_long(plan.policy, since=now, until=over.until, now=now)
 
 
 def _ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None) -> None:

@@ -1,7 +1,7 @@
 """What an agent may do to us, and what must come of it: a table that the suite, the docs and stand-ins share."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -95,7 +95,12 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
             says="Events that nobody knows yet are kept, and disturb nothing.",
             expected=Expected(claimed=True, makes=("made.txt",), heard=("Raw",)),
         ),
-        "huge_output": Behaviour(says="Twenty megabytes of output do not bury the end.", expected=_DONE),
+        "huge_output": Behaviour(
+            says="Twenty megabytes of output do not bury the end.",
+            # The one that takes seconds by itself, and many times that on a busy machine.
+            limits=replace(LIMITS, hard_s=150.0, idle_s=60.0, done_grace_s=60.0),
+            expected=replace(_DONE, at_most_s=120.0),
+        ),
         "overload_then_done": Behaviour(
             says="An overload that it gets over by itself is no failure.", expected=_DONE
         ),
