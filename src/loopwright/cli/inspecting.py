@@ -138,13 +138,18 @@ def _packet(seen: Inspected, directory: Path, project: Project) -> Packet:
 
 
 async def _of_project(goal: str) -> tuple[Path, Packet]:
+    return needed_place().root, await project_packet(goal)
+
+
+async def project_packet(goal: str) -> Packet:
+    """Return what can be seen of the project around here without running anything."""
     place = needed_place()
     secrets = secret_values(os.environ)
     with glance_at(place.root) as repository:
         project, asks = await look_at(
             repository, place.root / place.subfolder, place.root.name, secrets=secrets
         )
-    packet = Packet(
+    return Packet(
         packet_id=new_id(Kind.PACKET),
         type="project",
         generated_at=datetime.now(UTC),
@@ -153,4 +158,3 @@ async def _of_project(goal: str) -> tuple[Path, Packet]:
         project=project,
         open_questions=asks,
     )
-    return place.root, packet

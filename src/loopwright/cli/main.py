@@ -17,7 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("loopwright.cli.init:init", "Look at this repository and write a loopwright.toml."),
     "run": ("loopwright.cli.run:run", "Do a plan: run agents until its checks pass."),
     "worker": ("loopwright.cli.run:worker", "Join a home as one more worker and stay."),
-    "plan": ("loopwright.cli.plans:app", "Check a plan before any money is spent."),
+    "plan": ("loopwright.cli.plans:app", "Have a plan written for a goal, or check one."),
     "status": ("loopwright.cli.status:status", "Show what is going on."),
     "watch": ("loopwright.cli.status:watch", "Follow a plan live."),
     "logs": ("loopwright.cli.logs:logs", "Show what an agent or a gate printed."),

@@ -1,6 +1,7 @@
-"""`plan check`: everything that can be known about a plan before any money is spent."""
+"""`plan`: have one written for a goal, and everything that can be known about one before any money is spent."""
 
 import asyncio
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from loopwright.cli.context import Place, here, settings_for
 from loopwright.cli.cost_check import check_costs
+from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.finishing import check_finish
 from loopwright.cli.glance import glance_at
@@ -37,7 +39,7 @@ from loopwright.core.finishing import LEAVE
 from loopwright.engine.submit import evaluate
 from loopwright.ports import PlannedTask, PlannedWork
 
-app = App(name="plan", help="Check a plan before any money is spent.", help_format="plaintext")
+app = App(name="plan", help="Have a plan written for a goal, or check one.", help_format="plaintext")
 
 _WIDEST = 24
 
@@ -52,6 +54,81 @@ class _Report:
     width: int
     agents: tuple[FoundAgent, ...]
     notes: tuple[str, ...]
+
+
+@app.default
+def make(
+    goal: str,
+    /,
+    *,
+    out: Path | None = None,
+    agent: str | None = None,
+    model: str | None = None,
+    force: bool = False,
+    costs: CostFlags = NO_COST_FLAGS,
+    json: bool = False,
+) -> int:
+    """Let an agent look at the project and write the plan for a goal; read it, edit it, then run it.
+
+    Parameters
+    ----------
+    goal
+        What is to be done, in your own words.
+    out
+        Where to put the plan (default: in the folder plans, by the goal's first words).
+    agent
+        Which agent plans (default: the setting `agent`).
+    model
+        Which model it uses.
+    force
+        Plan anew, and replace the file that is there.
+    json
+        Print one JSON document.
+    """
+    from loopwright.cli.planning import plan_goal
+
+    flags = {"agent": agent, "model": model, **costs.given()}
+    planned = plan_goal(goal, out=out, flags=flags, force=force, quiet=json)
+    if json:
+        found: dict[str, Any] = {"packet_id": planned.packet_id, "planned_by": planned.plan_id}
+        if planned.path is not None:
+            report = _examine(planned.path, None)
+            found |= {"path": str(planned.path), "plan": _document(planned.path, report)}
+            found["estimate"] = _estimate(report)
+        print_json({**found, "exit_code": planned.code})
+    elif planned.path is None:
+        console().print("no plan could be made; look at it:  loopwright show plan")
+    else:
+        _present(planned.path)
+        shown = escape(os.path.relpath(planned.path))
+        console().print(f"read it and edit it, then run it:  loopwright run {shown}")
+    return planned.code
+
+
+def made(goal: str, *, agent: str | None, model: str | None, costs: CostFlags, quiet: bool) -> Path | None:
+    """Have a plan written for a goal and show it; None when none could be made."""
+    from loopwright.cli.planning import plan_goal
+
+    flags = {"agent": agent, "model": model, **costs.given()}
+    planned = plan_goal(goal, out=None, flags=flags, force=False, quiet=quiet)
+    if planned.path is not None and not quiet:
+        _present(planned.path)
+    return planned.path
+
+
+def _present(path: Path) -> None:
+    report = _examine(path, None)
+    _print(path, report, console())
+    if told := _estimate(report):
+        console().print(told)
+
+
+def _estimate(report: _Report) -> str:
+    from loopwright.cli.planning import estimate
+
+    at_once = min(report.width, report.settings.values.parallel)
+    place = here()
+    return estimate(report.settings, str(place.root) if place else None, len(report.work.tasks), at_once)
 
 
 @app.command

@@ -45,7 +45,7 @@ from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
 from loopwright.config.settings import settings
 from loopwright.core import overspent
-from loopwright.core.errors import Held
+from loopwright.core.errors import Held, Refused
 from loopwright.core.ids import short_id
 from loopwright.core.states import ENDED_PLAN, FinishState, LoopState, PlanState
 from loopwright.engine.books import writes
@@ -87,6 +87,7 @@ def run(
     despite: str = "",
     new: bool = False,
     no_wait: bool = False,
+    yes: Annotated[bool, Parameter(alias="-y")] = False,
     costs: CostFlags = NO_COST_FLAGS,
     json: bool = False,
 ) -> int:
@@ -95,7 +96,7 @@ def run(
     Parameters
     ----------
     plan
-        The file or folder that has the work, in any form that is known.
+        The file or folder that has the work, in any form that is known; or a goal in words, to be planned first.
     agent
         Which agent does the work (default: the setting `agent`, which is claude unless you set it).
     model
@@ -118,9 +119,13 @@ def run(
         Start over a plan that was already done or cancelled.
     no_wait
         Pause, and say why, rather than wait for an account that is used up or locked, or for the next day.
+    yes
+        Run the plan that was made for a goal without asking.
     json
         Print the result as JSON, and nothing else.
     """
+    if not plan.exists() and " " in str(plan).strip():
+        plan = _for_goal(str(plan), agent=agent, model=model, costs=costs, yes=yes, as_json=json)
     flags: dict[str, Any] = {
         "agent": agent,
         "model": model,
@@ -133,6 +138,25 @@ def run(
         **costs.given(),
     }
     return asyncio.run(_run(plan, flags, kind=source, base=base, despite=despite, new=new, as_json=json))
+
+
+def _for_goal(
+    goal: str, *, agent: str | None, model: str | None, costs: CostFlags, yes: bool, as_json: bool
+) -> Path:
+    """Have a plan made for a goal, and return where it lies once a person has agreed to it."""
+    from loopwright.cli.plans import made
+
+    if not yes and (as_json or not sys.stdin.isatty()):
+        raise Refused(
+            "a plan made for a goal is read by a person before it runs",
+            hint=f"`loopwright plan {shlex.quote(goal)}` makes it for you to read; --yes runs it unread",
+        )
+    path = made(goal, agent=agent, model=model, costs=costs, quiet=as_json)
+    if path is None:
+        raise Refused("no plan could be made for it", hint="`loopwright show plan` says why")
+    if not yes and input("Run it? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise Refused("nothing was run", hint=f"edit it, then: loopwright run {os.path.relpath(path)}")
+    return path
 
 
 async def _run(
