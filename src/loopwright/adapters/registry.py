@@ -33,6 +33,7 @@ AGENTS: Final[Mapping[str, str]] = MappingProxyType(
 SOURCES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "feature_list": "loopwright.adapters.sources.feature_list:FeatureListSource",
+        "orchestrator": "loopwright.adapters.sources.orchestrator:OrchestratorSource",
         "test_state": "loopwright.adapters.sources.test_state:LoopTestsSource",
         "yaml": "loopwright.adapters.sources.yaml_plan:YamlSource",
     }

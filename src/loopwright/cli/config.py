@@ -69,7 +69,16 @@ def check(*, json: bool = False) -> int:
 @app.command
 def schema(
     what: Annotated[
-        Literal["config", "plan", "user", "feature_list", "test_state", "test_state_config"],
+        Literal[
+            "config",
+            "plan",
+            "user",
+            "feature_list",
+            "orchestrator_state",
+            "roadmap_view",
+            "test_state",
+            "test_state_config",
+        ],
         Parameter(show_default=True),
     ] = "config",
     /,

@@ -32,11 +32,11 @@ class _Change:
 class JsonEdits:
     """A JSON document together with the changes to be made to its text."""
 
-    def __init__(self, content: bytes) -> None:
-        """Read the bytes, or raise `Unreadable`."""
+    def __init__(self, content: bytes, line: int = 1) -> None:
+        """Read the bytes, which begin on this line of their file, or raise `Unreadable`."""
         self._mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
         self._text = decoded(content)
-        self.document = read_json(self._text)
+        self.document = read_json(self._text, line)
         """What the text says before any change."""
         self._replaced: dict[int, tuple[int, str]] = {}
         self._changes: dict[int, _Change] = {}
@@ -163,10 +163,10 @@ def _place(located: Located) -> int:
     return located.key_start if located.key_start >= 0 else located.start
 
 
-def opened(name: str, content: bytes) -> JsonEdits:
+def opened(name: str, content: bytes, line: int = 1) -> JsonEdits:
     """Return a file's document to be read or edited, or raise `BadPlan` with the place where it breaks."""
     try:
-        return JsonEdits(content)
+        return JsonEdits(content, line)
     except Unreadable as broken:
         raise located_at(name, broken) from broken
 

@@ -104,10 +104,11 @@ def _check_table(
         if key not in table:
             problems.note(found.line, f"{prefix}{key}", "missing")
     for key, inner in table.items():
-        name = f"{prefix}{quoted(key)[1:-1]}"
         if key in properties:
-            check_schema(inner, properties[key], problems, name)
-        elif schema.get("additionalProperties", True) is False:
+            check_schema(inner, properties[key], problems, f"{prefix}{key}")
+            continue
+        name = f"{prefix}{quoted(key)[1:-1]}"
+        if schema.get("additionalProperties", True) is False:
             problems.note(inner.line, name, f"unknown key{_guess(key, properties, problems)}")
         elif isinstance(schema.get("additionalProperties"), Mapping):
             check_schema(inner, schema["additionalProperties"], problems, name)

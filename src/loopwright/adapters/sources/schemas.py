@@ -4,6 +4,7 @@ from typing import Any
 
 from loopwright.adapters.sources.feature_schema import FEATURE_LIST
 from loopwright.adapters.sources.plan_format import plan_schema
+from loopwright.adapters.sources.roadmap_schema import ROADMAP_VIEW, STATE
 from loopwright.adapters.sources.test_state_schema import CONFIG, TEST_STATE
 
 
@@ -12,6 +13,8 @@ def source_schemas() -> dict[str, dict[str, Any]]:
     return {
         "plan": plan_schema(),
         "feature_list": FEATURE_LIST,
+        "orchestrator_state": STATE,
+        "roadmap_view": ROADMAP_VIEW,
         "test_state": TEST_STATE,
         "test_state_config": CONFIG,
     }

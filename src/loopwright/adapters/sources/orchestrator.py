@@ -1,0 +1,198 @@
+"""An orchestrator's roadmap as a work source: its milestones are tasks, closed by status alone."""
+
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from loopwright.adapters.sources.criteria import acceptance
+from loopwright.adapters.sources.json_edits import JsonEdits, opened, storable
+from loopwright.adapters.sources.located import Located, Unreadable, inner, line_of, plain, tables, words
+from loopwright.adapters.sources.meaning import fingerprint
+from loopwright.adapters.sources.plan_format import MAX_DESCRIPTION
+from loopwright.adapters.sources.reading import folder_of, read_file
+from loopwright.adapters.sources.roadmap_bundle import STATE_FILE, Bundle, bundle_folder, read_bundle
+from loopwright.adapters.sources.roadmap_closeout import Pointer, StatusChange, close_out
+from loopwright.adapters.sources.roadmap_text import SECTIONS
+from loopwright.core.errors import BadPlan
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
+
+FOLDER: Final = "orchestrator"
+_OURS: Final = "Loopwright: "
+_MARKS: Final = {"pending": Mark.OPEN, "in-progress": Mark.RUNNING, "done": Mark.DONE}
+_STATUS: Final = {Mark.OPEN: "pending", Mark.RUNNING: "in-progress", Mark.DONE: "done"}
+
+
+class OrchestratorSource:
+    """Reads the active roadmap of an `orchestrator/` folder, and closes its milestones."""
+
+    kind = "orchestrator"
+
+    def recognises(self, place: Path) -> bool:
+        """Take the folder by its name or by what is in it, and its state.json."""
+        if place.is_dir():
+            return place.name == FOLDER or ((place / STATE_FILE).is_file() and (place / "roadmaps").is_dir())
+        return place.name == STATE_FILE and (place.parent / "roadmaps").is_dir()
+
+    def files(self, place: Path) -> Files:
+        """Return state.json and the files of the bundle that it names, as far as they are there."""
+        folder = folder_of(place)
+        if not (folder / STATE_FILE).is_file():
+            return {}
+        found = {STATE_FILE: read_file(folder / STATE_FILE)}
+        try:
+            active = bundle_folder(JsonEdits(found[STATE_FILE]).document)
+        except Unreadable:
+            return found  # reading it again says where it breaks
+        if active is not None:
+            names = [f"{active}/{each}" for each in ("roadmap.md", "roadmap-view.json", "verification.md")]
+            names.append(f"{PurePosixPath(active).parent}/roadmap-history.md")
+            found |= {name: read_file(folder / name) for name in names if (folder / name).is_file()}
+        return found
+
+    def parse(self, files: Files, name: str) -> PlannedWork:
+        """Return the milestones as tasks; a bundle in which anything is wrong is refused, never finished."""
+        bundle = read_bundle(files, name)
+        tasks = tuple(_task(bundle, one) for one in bundle.milestones)
+        context = _context(bundle)
+        settings = {"parallel": plain(bundle.state.document, "max_parallel_rounds", 1)}
+        title = bundle.roadmap.lines[0].lstrip("# ").strip()[:200] or words(
+            bundle.view.document, "roadmap_id"
+        )
+        return PlannedWork(
+            title=title,
+            tasks=tasks,
+            settings=settings,
+            sha256=fingerprint(tasks, title, context, settings, bundle.folder),
+            context=context,
+            notes=(*bundle.notes, *_notes(bundle, name)),
+        )
+
+    def written(self, files: Files, progress: Progress) -> Files:
+        """Return the bundle with its milestones closed as far as they are done, and state.json with what blocks it."""
+        bundle = read_bundle(files, FOLDER)
+        changes: list[StatusChange] = []
+        pointers: list[Pointer] = []
+        for one in bundle.milestones:
+            key, present = words(one, "milestone_id"), words(one, "status")
+            item = progress.items.get(key)
+            target = _STATUS.get(item.mark, present) if item is not None else present
+            if target != present:
+                changes.append(_change(one, target))
+            if item is not None and item.mark in _STATUS:
+                pointers.append(_pointer(one, item, progress.plan_id))
+        made = close_out(files, bundle, changes, pointers)
+        state = _told_state(
+            bundle, {change.milestone_id: change.target_status for change in changes}, progress
+        )
+        return {**made, **({STATE_FILE: state} if state != files[STATE_FILE] else {})}
+
+
+def with_controller_error(files: Files, message: str) -> Files:
+    """Return state.json with an error that its controller is to see first, all else left as it is."""
+    edits = opened(STATE_FILE, files[STATE_FILE])
+    _put_error(edits, message)
+    made = edits.bytes()
+    return {STATE_FILE: made} if made != files[STATE_FILE] else {}
+
+
+def _put_error(edits: JsonEdits, message: str | None) -> None:
+    """Write our error behind what somebody else wrote there, or with None take only ours out."""
+    errors = inner(edits.document, "resume_errors")
+    if errors is None or not isinstance(errors.value, dict):
+        if message is not None:
+            edits.put(edits.document, "resume_errors", {"controller": f"{_OURS}{storable(message)}"})
+        return
+    present = inner(errors, "controller")
+    if present is not None and not isinstance(present.value, str | None):
+        return  # not in the contract: whoever wrote that reads it
+    theirs, found, _ = (present.text if present is not None and present.value else "").partition(_OURS)
+    if message is not None:
+        edits.put(
+            errors, "controller", f"{theirs}{' ' if theirs and not found else ''}{_OURS}{storable(message)}"
+        )
+    elif found and theirs.strip():
+        edits.put(errors, "controller", theirs.rstrip())
+    elif found:
+        edits.drop(errors, "controller")
+
+
+def _told_state(bundle: Bundle, targets: dict[str, str], progress: Progress) -> bytes:
+    edits = bundle.state
+    blocked = [
+        f"{key} is blocked: {item.reason or 'no reason was given'}"
+        for key, item in progress.items.items()
+        if item.mark is Mark.BLOCKED and key in bundle.texts
+    ]
+    _put_error(edits, "; ".join(blocked) if blocked else None)
+    statuses = {words(one, "milestone_id"): words(one, "status") for one in bundle.milestones} | targets
+    rounds = tables(inner(edits.document, "active_rounds"))
+    is_done = all(status == "done" for status in statuses.values())
+    stage = words(edits.document, "controller_stage")
+    if is_done and not rounds and not plain(edits.document, "roadmap_update") and not blocked:
+        edits.put(edits.document, "controller_stage", "done")
+    elif not is_done and stage == "done":
+        edits.put(edits.document, "controller_stage", "dispatch-rounds")
+    return edits.bytes()
+
+
+def _change(milestone: Located, target: str) -> StatusChange:
+    return StatusChange(
+        milestone_id=words(milestone, "milestone_id"),
+        expected_current_status=words(milestone, "status"),
+        target_status=target,
+        roadmap_view_anchor=words(milestone, "status_anchor"),
+    )
+
+
+def _pointer(milestone: Located, item: ItemProgress, plan_id: str) -> Pointer:
+    """Return the line below a milestone that says what completed it, or what takes that line out again."""
+    start = f"Completed by Loopwright {plan_id}"
+    parts = [f"{start}{f' at {item.commit}' if item.commit else ''}"]
+    parts += [item.summary] if item.summary.strip() else []
+    parts += [f"evidence: {', '.join(item.checks)}"] if item.checks else []
+    text = "; ".join(parts) if item.mark is Mark.DONE else ""
+    return Pointer(
+        anchor_id=words(milestone, "completion_anchor"), text=" ".join(text.split()), instead_of=start
+    )
+
+
+def _task(bundle: Bundle, milestone: Located) -> PlannedTask:
+    key = words(milestone, "milestone_id")
+    block = bundle.texts[key]
+    parts = [bundle.roadmap.between(block.line + 1, block.blocks[0].line if block.blocks else block.end)]
+    # What completed a milestone is its status, not what it asks for.
+    parts += [
+        bundle.roadmap.between(each.line, each.end) for each in block.blocks if "Direction id" in each.fields
+    ]
+    description = "\n\n".join(parts)
+    if len(description) > MAX_DESCRIPTION:
+        where = f"{bundle.label}/{bundle.folder}/roadmap.md:{block.line}"
+        raise BadPlan(bundle.label, (f"{where}: a milestone of more than {MAX_DESCRIPTION} characters",))
+    criteria = (block.said("Completion signal"),) if block.said("Completion signal") else ()
+    return PlannedTask(
+        key=key,
+        title=words(milestone, "title"),
+        description=description,
+        criteria=criteria,
+        acceptance=acceptance(criteria),
+        depends_on=tuple(dict.fromkeys(plain(milestone, "depends_on"))),
+        phase=words(milestone, "parallel_lane"),
+        mark=_MARKS[words(milestone, "status")],
+        line=line_of(milestone, "milestone_id"),
+    )
+
+
+def _context(bundle: Bundle) -> str:
+    sections = [bundle.roadmap.between(*bundle.roadmap.sections[name]) for name in SECTIONS[:-1]]
+    return "\n\n".join([*sections, bundle.verification.strip()])
+
+
+def _notes(bundle: Bundle, name: str) -> tuple[str, ...]:
+    if bundle.is_terminal:
+        return (f"{name}: every milestone of {bundle.folder} is done",)
+    notes = [f"{name}: not finished: {each}" for each in bundle.open_ends]
+    if bundle.resumes:
+        notes.insert(
+            0,
+            f"{name}: this goes on with what was begun: {', '.join(bundle.unfinished) or 'nothing is left'}",
+        )
+    return tuple(notes)

@@ -1,0 +1,131 @@
+"""A roadmap.md as lines: its sections, its milestones with their fields, and the candidate directions in them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+SECTIONS: Final = (
+    "Goal", "Alignment Summary", "Outcome Boundaries", "Global Sequencing Rules", "Parallel Lanes", "Milestones",
+)  # fmt: skip
+MILESTONE_FIELDS: Final = (
+    "Milestone id", "Depends on", "Intent", "Completion signal", "Parallel lane", "Coordination notes",
+)  # fmt: skip
+DIRECTION_FIELDS: Final = (
+    "Direction id", "Summary", "Why it matters now", "Preconditions", "Parallel hints", "Boundary notes",
+    "Extraction notes",
+)  # fmt: skip
+_NAMES: Final = {name.lower(): name for name in (*MILESTONE_FIELDS, *DIRECTION_FIELDS)}
+
+
+@dataclass(slots=True)
+class Block:
+    """A heading with the fields below it; a milestone has the blocks of its directions and pointers, too."""
+
+    line: int
+    title: str
+    fields: dict[str, tuple[int, str]] = field(default_factory=dict)
+    blocks: "list[Block]" = field(default_factory=list)
+    end: int = 0
+    """The line after its last."""
+
+    def said(self, name: str) -> str:
+        """Return a field's words; an id in backticks without them."""
+        words = self.fields.get(name, (0, ""))[1]
+        return words[1:-1] if words[:1] == words[-1:] == "`" and words.count("`") == 2 else words
+
+    def listed(self, name: str) -> tuple[str, ...]:
+        """Return the ids that a field lists; `none` is an empty list."""
+        words = (part.strip().strip("`").strip() for part in self.fields.get(name, (0, ""))[1].split(","))
+        return tuple(word for word in words if word and word.lower() != "none")
+
+
+@dataclass(slots=True)
+class Roadmap:
+    """What stands where in a roadmap.md."""
+
+    lines: list[str]
+    """Without their ends."""
+    sections: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """First and last line of each top-level section, counted from 1, the heading included."""
+    milestones: list[Block] = field(default_factory=list)
+    places: dict[str, list[int]] = field(default_factory=dict)
+    """On which lines each line's words stand."""
+
+    def selected(self, selector: str) -> list[int]:
+        """Return the lines that are exactly what a selector says."""
+        return self.places.get(selector.strip(), [])
+
+    def between(self, first: int, end: int) -> str:
+        """Return the text from a line up to another one, which is not included."""
+        return "\n".join(self.lines[first - 1 : end - 1]).strip()
+
+
+def read_roadmap(text: str) -> Roadmap:
+    """Return the parts of a roadmap; what is missing or odd is for others to say."""
+    found = Roadmap(text.split("\n"))
+    found.lines = [line.removesuffix("\r") for line in found.lines]
+    for number, line in enumerate(found.lines, 1):
+        found.places.setdefault(line.strip(), []).append(number)
+    section, holder = "", None
+    for number, level, words in _headings(found.lines):
+        if level <= 2:
+            _close(found, section, number)
+            section, holder = words, None
+            found.sections.setdefault(section, (number, number))
+        elif section == "Milestones" and level == 3:
+            _end(found, number)
+            holder = Block(number, words)
+            found.milestones.append(holder)
+        elif holder is not None and level == 4:
+            if holder.blocks:
+                holder.blocks[-1].end = number
+            holder.blocks.append(Block(number, words))
+    _close(found, section, len(found.lines) + 1)
+    for milestone in found.milestones:
+        _read_fields(found, milestone, milestone.blocks[0].line if milestone.blocks else milestone.end)
+        for block in milestone.blocks:
+            _read_fields(found, block, block.end)
+    return found
+
+
+def _close(found: Roadmap, section: str, number: int) -> None:
+    if section in found.sections:
+        found.sections[section] = (found.sections[section][0], number)
+    _end(found, number)
+
+
+def _end(found: Roadmap, number: int) -> None:
+    if found.milestones and not found.milestones[-1].end:
+        last = found.milestones[-1]
+        last.end = number
+        if last.blocks:
+            last.blocks[-1].end = number
+
+
+def _headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
+    fence = ""
+    for number, line in enumerate(lines, 1):
+        stripped = line.strip()
+        if stripped.startswith(("```", "~~~")):
+            fence = "" if fence and stripped.startswith(fence) else fence or stripped[:3]
+        elif not fence and line.startswith("#"):
+            level = len(line) - len(line.lstrip("#"))
+            if line[level : level + 1] in (" ", "\t"):
+                yield number, level, line[level:].strip()
+
+
+def _read_fields(found: Roadmap, block: Block, end: int) -> None:
+    name: str | None = None
+    gathered: list[str] = []
+    for number in range(block.line + 1, end):
+        line = found.lines[number - 1]
+        start, colon, rest = line.removeprefix("- ").partition(":")
+        known = _NAMES.get(start.strip().lower()) if line.startswith("- ") and colon else None
+        if known is not None:
+            name, gathered = known, [rest.strip()]
+            block.fields.setdefault(known, (number, rest.strip()))
+        elif name is not None and line.startswith((" ", "\t")) and line.strip():
+            gathered.append(line.strip())
+            block.fields[name] = (block.fields[name][0], " ".join(gathered))
+        else:
+            name = None
