@@ -31,7 +31,10 @@ AGENTS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 SOURCES: Final[Mapping[str, str]] = MappingProxyType(
-    {"yaml": "loopwright.adapters.sources.yaml_plan:YamlSource"}
+    {
+        "plan_md": "loopwright.adapters.sources.plan_md:PlanMdSource",
+        "yaml": "loopwright.adapters.sources.yaml_plan:YamlSource",
+    }
 )
 GATES: Final[Mapping[str, str]] = MappingProxyType(
     {"commands": "loopwright.adapters.gates.commands:CommandGate"}

@@ -23,6 +23,10 @@ class Located:
     line: int
     text: str = ""
     """A scalar as it was written."""
+    start: int = -1
+    """Where in a JSON text the value begins and ends, and where its key begins if it has one."""
+    end: int = -1
+    key_start: int = -1
 
     def plain(self) -> Any:
         """Return the value without its lines."""

@@ -1,11 +1,11 @@
-"""Reading JSON into plain values that know their line: the standard parser does not tell lines."""
+"""Reading JSON into plain values that know their line and place: the standard parser does not tell them."""
 
 import json
 import re
 from collections.abc import Mapping
 from typing import Final
 
-from loopwright.adapters.sources.located import MAX_DEPTH, Located, Unreadable, check_text
+from loopwright.adapters.sources.located import MAX_DEPTH, MAX_NODES, Located, Unreadable, check_text
 
 
 def read_json(text: str) -> Located:
@@ -31,29 +31,33 @@ class _JsonReader:
         self._text = text
         self._at = 0
         self._line = 1
+        self._nodes = 0
 
     def read(self, depth: int) -> Located:
         char = self._peek()
-        line = self._line
+        line, start = self._line, self._at
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise Unreadable(line, "too many values")
         if depth > MAX_DEPTH:
             raise Unreadable(line, "nested too deeply")
         if char == "{":
-            return Located(self._table(depth), line)
+            return Located(self._table(depth), line, "", start, self._at)
         if char == "[":
-            return Located(self._list(depth), line)
+            return Located(self._list(depth), line, "", start, self._at)
         if char == '"':
             text = self._string()
-            return Located(text, line, text)
+            return Located(text, line, text, start, self._at)
         match = _WORD.match(self._text, self._at)
         if match is None:
             raise Unreadable(line, "this is not JSON: a value is expected here")
         self._at = match.end()
         word = match[0]
         if word in _WORDS:
-            return Located(_WORDS[word], line, word)
+            return Located(_WORDS[word], line, word, start, self._at)
         if word[0].isalpha():
             raise Unreadable(line, f"this is not JSON: unknown word {word}")
-        return Located(float(word) if set(word) & set(".eE") else int(word), line, word)
+        return Located(float(word) if set(word) & set(".eE") else int(word), line, word, start, self._at)
 
     def end(self) -> None:
         if self._peek():
@@ -102,12 +106,13 @@ class _JsonReader:
             return table
         while True:
             self._peek()
-            line = self._line
+            line, key_start = self._line, self._at
             key = self._string()
             if key in table:
                 raise Unreadable(line, f'the key "{key}" stands here a second time')
             self._take(":")
             inner = self.read(depth + 1)
-            table[key] = Located(inner.value, line, inner.text)
+            # The key's line is what a person looks for, also when the value starts below it.
+            table[key] = Located(inner.value, line, inner.text, inner.start, inner.end, key_start)
             if self._take(",", "}") == "}":
                 return table

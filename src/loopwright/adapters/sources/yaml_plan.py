@@ -1,7 +1,7 @@
 """Plans written in YAML, or in JSON with the same shape."""
 
 import hashlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,18 +17,16 @@ from loopwright.adapters.sources.plan_format import (
     PLAN_KEYS,
     TASK_KEYS,
 )
+from loopwright.adapters.sources.problems import Problems, check_graph, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.config.gates import read_gates
 from loopwright.config.groups import AGENT_NAME
 from loopwright.config.kinds import WrongValue, count, is_inside, text
 from loopwright.config.layers import Level, check_values
-from loopwright.config.nearest import did_you_mean, nearest, quoted
-from loopwright.core.errors import BadPlan
-from loopwright.core.graph import find_cycle
+from loopwright.config.nearest import did_you_mean, quoted
 from loopwright.core.policy import GateCommand
 from loopwright.ports import Files, PlannedTask, PlannedWork
 
-MAX_PROBLEMS: Final = 50
 _AGENT: Final = text(what="the name of an agent, such as claude", pattern=AGENT_NAME)
 _MODEL: Final = text(what="the name of a model")
 _PRIORITY: Final = count(0, MAX_PRIORITY)
@@ -55,32 +53,19 @@ class YamlSource:
             found = document(file, content)
         except Unreadable as broken:
             raise located_at(name, broken) from broken
-        reader = _PlanReader(name)
-        work = reader.plan(found, hashlib.sha256(content).hexdigest())
-        if reader.problems or work is None:
-            raise BadPlan(name, _bounded(reader.problems))
+        problems = Problems(name)
+        work = _PlanReader(problems).plan(found, hashlib.sha256(content).hexdigest())
+        refuse(name, problems)
+        assert work is not None  # else there was a problem
         return work
-
-
-def _bounded(problems: list[str]) -> tuple[str, ...]:
-    if len(problems) <= MAX_PROBLEMS:
-        return tuple(problems)
-    return (*problems[:MAX_PROBLEMS], f"and {len(problems) - MAX_PROBLEMS} more problems")
 
 
 class _PlanReader:
     """Turns a located document into work, and gathers everything that is wrong with it."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._found: list[tuple[int, str]] = []
-
-    @property
-    def problems(self) -> list[str]:
-        """All problems, from the top of the file to its end."""
-        return [
-            f"{self._name}:{line}: {words}" for line, words in sorted(self._found, key=lambda each: each[0])
-        ]
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._note = problems.note
 
     def plan(self, document: Located, sha256: str) -> PlannedWork | None:
         if not isinstance(document.value, dict):
@@ -92,7 +77,7 @@ class _PlanReader:
         settings = self._settings(table)
         gates = self._gates(table, "gates", "") if _given(table, "gates") else None
         tasks = self._tasks(table, document.line)
-        if self._found:
+        if self._problems.count:
             return None
         return PlannedWork(
             title=title,
@@ -102,9 +87,6 @@ class _PlanReader:
             sha256=sha256,
             lines=_lines(table),
         )
-
-    def _note(self, line: int, place: str, message: str) -> None:
-        self._found.append((line, f"{place}{': ' if place else ''}{message}"))
 
     def _known(self, table: dict[str, Located], keys: Any, prefix: str) -> None:
         for key, inner in table.items():
@@ -175,13 +157,14 @@ class _PlanReader:
         if not located.value:
             self._note(located.line, "tasks", "empty: a plan needs at least one task")
         tasks: dict[str, PlannedTask] = {}
-        places: dict[str, tuple[int, Located]] = {}
+        places: dict[str, tuple[int, str]] = {}
+        lines: dict[str, int] = {}
         for index, entry in enumerate(located.value):
             task = self._task(entry, f"tasks[{index}]")
             if task is None:
                 continue
             if task.key in tasks:
-                first = places[task.key][1].line
+                first = lines[task.key]
                 self._note(
                     _line_of(entry, "id"),
                     f"tasks[{index}].id",
@@ -189,8 +172,10 @@ class _PlanReader:
                 )
                 continue
             tasks[task.key] = task
-            places[task.key] = (index, entry)
-        self._graph(tasks, places)
+            places[task.key] = (_line_of(entry, "depends_on"), f"tasks[{index}].depends_on")
+            lines[task.key] = entry.line
+        edges = {key: task.depends_on for key, task in tasks.items()}
+        check_graph(self._problems, edges, places, "task")
         return tasks
 
     def _task(self, entry: Located, place: str) -> PlannedTask | None:
@@ -250,38 +235,6 @@ class _PlanReader:
     def _ids(self, table: dict[str, Located], prefix: str) -> tuple[str, ...]:
         ids = self._texts(table, "depends_on", prefix, _is_id, "the id of a task")
         return tuple(dict.fromkeys(ids))
-
-    def _graph(self, tasks: dict[str, PlannedTask], places: dict[str, tuple[int, Located]]) -> None:
-        edges: dict[str, list[str]] = {}
-        for key, task in tasks.items():
-            index, entry = places[key]
-            line, place = _line_of(entry, "depends_on"), f"tasks[{index}].depends_on"
-            edges[key] = []
-            for dependency in task.depends_on:
-                if dependency == key:
-                    self._note(line, place, "a task cannot depend on itself")
-                elif dependency not in tasks:
-                    guess = _guess(dependency, tasks) if len(self._found) < MAX_PROBLEMS else ""
-                    self._note(line, place, f"unknown task {quoted(dependency)}{guess}")
-                else:
-                    edges[key].append(dependency)
-        cycle = find_cycle(edges)
-        if cycle is not None:
-            index, entry = places[cycle[0]]
-            shown = " -> ".join(quoted(key)[1:-1] for key in cycle[:20]) + (
-                " -> …" if len(cycle) > 20 else ""
-            )
-            self._note(
-                _line_of(entry, "depends_on"),
-                f"tasks[{index}].depends_on",
-                f"these tasks wait for each other: {shown}",
-            )
-
-
-def _guess(dependency: str, tasks: Collection[str]) -> str:
-    # Ids are short, so half of the letters is near enough; in a large plan looking would take too long.
-    guess = nearest(dependency, tasks, cutoff=0.5) if len(tasks) <= 1000 else None
-    return f" (did you mean {quoted(guess)}?)" if guess is not None else ""
 
 
 def _given(table: dict[str, Located], key: str) -> bool:
