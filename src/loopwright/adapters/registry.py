@@ -35,6 +35,7 @@ SOURCES: Final[Mapping[str, str]] = MappingProxyType(
         "feature_list": "loopwright.adapters.sources.feature_list:FeatureListSource",
         "orchestrator": "loopwright.adapters.sources.orchestrator:OrchestratorSource",
         "test_state": "loopwright.adapters.sources.test_state:LoopTestsSource",
+        "plan_md": "loopwright.adapters.sources.plan_md:PlanMdSource",
         "yaml": "loopwright.adapters.sources.yaml_plan:YamlSource",
     }
 )

@@ -68,6 +68,8 @@ class PlannedWork:
     """What every task's agent is told besides its own text: an overview, a goal, a house style."""
     notes: tuple[str, ...] = ()
     """What is odd about the source but no reason to refuse it; told once, before anything runs."""
+    evaluated: str = ""
+    """What an evaluation of the plan says that stands in the source itself: `passed`, `failed`, or nothing."""
 
 
 Files = Mapping[str, bytes]

@@ -1,0 +1,150 @@
+"""Checkbox plans: `plan.md` alone, or in a track's folder with its specification and metadata."""
+
+import re
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from loopwright.adapters.sources.located import Unreadable, check_text
+from loopwright.adapters.sources.markdown_lines import read_markdown
+from loopwright.adapters.sources.plan_file import decoded
+from loopwright.adapters.sources.plan_md_meaning import meaning
+from loopwright.adapters.sources.plan_md_metadata import Metadata, checkpointed, read_metadata, verdict_in
+from loopwright.adapters.sources.plan_md_outline import Outline, SectionKind, outline
+from loopwright.adapters.sources.plan_md_write import told
+from loopwright.adapters.sources.problems import Problems, refuse
+from loopwright.adapters.sources.reading import located_at, read_file
+from loopwright.config.nearest import quoted
+from loopwright.ports import Files, Mark, PlannedWork, Progress
+
+PLAN: Final = "plan.md"
+SPEC: Final = "spec.md"
+METADATA: Final = "metadata.json"
+_NAMES: Final = ("plan.md", "tasks.md", "todo.md")
+_BOX: Final = re.compile(rb"^[ \t]{0,40}(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,8}\[[ xX~!/-]\][ \t]", re.MULTILINE)
+_LOOK: Final = 64 * 1024
+
+
+class PlanMdSource:
+    """Reads a plan made of checkboxes, and keeps its marks."""
+
+    kind = "plan_md"
+
+    def recognises(self, place: Path) -> bool:
+        """Take `plan.md` and its like, a folder with one, and any other Markdown file with a checkbox in it."""
+        if place.is_dir():
+            return _plan_in(place) is not None
+        name = place.name.casefold()
+        if not name.endswith(".md") or not place.is_file() or name == "prompt.md":
+            return False
+        return name.endswith(_NAMES) or _BOX.search(_beginning(place)) is not None
+
+    def files(self, place: Path) -> Files:
+        """Return the plan, and what lies beside a `plan.md`."""
+        plan = (_plan_in(place) or place / PLAN) if place.is_dir() else place
+        found = {plan.name: read_file(plan)}
+        if plan.name.casefold() == PLAN:
+            beside = (plan.with_name(name) for name in (SPEC, METADATA))
+            found |= {path.name: read_file(path) for path in beside if path.is_file()}
+        return found
+
+    def parse(self, files: Files, name: str) -> PlannedWork:
+        """Return the work, or raise `BadPlan` with located problems."""
+        plan = _plan_name(files)
+        problems = Problems(_called(name, plan))
+        try:
+            found = outline(read_markdown(files[plan]), problems)
+        except Unreadable as broken:
+            raise located_at(_called(name, plan), broken) from broken
+        metadata = _metadata(files, name)
+        work = meaning(found, name, problems, _spec(files, name, plan))
+        refuse(_called(name, plan), problems)
+        return _with_metadata(work, found, metadata)
+
+    def written(self, files: Files, progress: Progress) -> Files:
+        """Return the plan with its marks, and the track's metadata with its checkpoints, where they change."""
+        plan = _plan_name(files)
+        metadata = _metadata(files, plan)
+        try:
+            changed = {
+                plan: told(files[plan], progress, plan, metadata.track if metadata is not None else "")
+            }
+        except Unreadable as broken:
+            raise located_at(plan, broken) from broken
+        if metadata is not None:
+            found = outline(read_markdown(changed[plan]), Problems(plan))
+            verdict = metadata.verdict or _verdict(found)
+            changed[METADATA] = checkpointed(files[METADATA], progress, found.tasks, verdict)
+        return {name: content for name, content in changed.items() if content != files[name]}
+
+
+def _plan_in(folder: Path) -> Path | None:
+    try:
+        return next((path for path in sorted(folder.iterdir()) if path.name.casefold() == PLAN), None)
+    except OSError:
+        return None
+
+
+def _beginning(place: Path) -> bytes:
+    try:
+        with place.open("rb") as file:
+            return file.read(_LOOK)
+    except OSError:
+        return b""
+
+
+def _plan_name(files: Files) -> str:
+    return next((name for name in files if name.casefold() not in (SPEC, METADATA)), next(iter(files)))
+
+
+def _called(name: str, file: str) -> str:
+    """Return what a person calls one of the files."""
+    path = PurePosixPath(name)
+    if path.name.casefold() == file.casefold():
+        return name
+    return str(path.with_name(file) if path.name.casefold().endswith(".md") else path / file)
+
+
+def _spec(files: Files, name: str, plan: str) -> str:
+    if SPEC not in files or plan == SPEC:
+        return ""
+    try:
+        return check_text(decoded(files[SPEC]).replace("\r\n", "\n").strip(), 1)
+    except Unreadable as broken:
+        raise located_at(_called(name, SPEC), broken) from broken
+
+
+def _metadata(files: Files, name: str) -> Metadata | None:
+    if METADATA not in files:
+        return None
+    try:
+        return read_metadata(files[METADATA])
+    except Unreadable as broken:
+        raise located_at(_called(name, METADATA), broken) from broken
+
+
+def _with_metadata(work: PlannedWork, found: Outline, metadata: Metadata | None) -> PlannedWork:
+    """Return the work with what the track's metadata adds to it."""
+    if metadata is None:
+        return replace(work, evaluated=_verdict(found))
+    notes = list(work.notes)
+    if not metadata.versioned:
+        notes.append(f"{METADATA} has no version: it is brought to the present one when work starts")
+    ahead = [item.name for item in found.tasks if item.name in metadata.done and item.mark is not Mark.DONE]
+    if ahead:
+        names = quoted(", ".join(ahead), 200)[1:-1]
+        notes.append(f"{METADATA} says that these were done, the plan does not, and the plan counts: {names}")
+    return replace(work, evaluated=metadata.verdict or _verdict(found), notes=tuple(notes))
+
+
+def _verdict(found: Outline) -> str:
+    """Return what the last report of an evaluation in the plan itself says."""
+    verdict = ""
+    for section in found.sections:
+        title = section.title.casefold()
+        if section.kind is not SectionKind.REPORT or "evaluation report" not in title or "execution" in title:
+            continue
+        lines = [line.text for line in found.markdown.lines[section.start + 1 : section.end]]
+        said = [line for line in lines if "verdict" in line.casefold() or "result" in line.casefold()]
+        verdict = next((word for line in (*said, *lines) if (word := verdict_in(line))), verdict)
+    return verdict

@@ -1,0 +1,205 @@
+"""The `metadata.json` of a track: what it says about the plan, and the checkpoints that are written into it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from loopwright.adapters.sources.json_edits import JsonEdits
+from loopwright.adapters.sources.located import Located, Unreadable
+from loopwright.adapters.sources.plan_md_meaning import commit_of
+from loopwright.adapters.sources.plan_md_outline import Item
+from loopwright.adapters.sources.plan_md_write import is_met, one_line
+from loopwright.ports import Mark, Progress
+
+VERSION: Final = 3
+EXECUTE: Final = "EXECUTE"
+PARALLEL: Final = "PARALLEL_EXECUTE"
+_AGENT: Final = "loopwright"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """What a track's metadata says."""
+
+    track: str
+    verdict: str
+    """`passed` or `failed` where an evaluation of the plan is recorded."""
+    versioned: bool
+    done: Mapping[str, str]
+    """Commits by the name of the task that they were made for."""
+
+
+def read_metadata(content: bytes) -> Metadata | None:
+    """Return what the file says, None if it is not a track's; raise `Unreadable` if it cannot be read."""
+    document = JsonEdits(content).document
+    if not _is_track(document):
+        return None
+    plain = document.plain()
+    checkpoints = _table(_table(plain, "loop_state"), "checkpoints")
+    evaluated = _table(checkpoints, "EVALUATE_PLAN")
+    commits = _table(checkpoints, _step(plain)).get("commits")
+    entries = [one for one in commits if isinstance(one, dict)] if isinstance(commits, list) else []
+    return Metadata(
+        track=str(plain.get("track_id") or ""),
+        verdict=verdict_in(f"{evaluated.get('verdict') or ''} {evaluated.get('status') or ''}"),
+        versioned="version" in plain,
+        done={str(one["task"]): str(one.get("sha") or "") for one in entries if one.get("task")},
+    )
+
+
+def verdict_in(words: str) -> str:
+    """Return `passed` or `failed` if the words say so, the first of them that does."""
+    for word in words.upper().replace("*", " ").replace("_", " ").split():
+        word = word.strip(".,:;()[]✅❌")
+        if word in ("PASS", "PASSED", "APPROVED"):
+            return "passed"
+        if word in ("FAIL", "FAILED", "REJECTED"):
+            return "failed"
+    return ""
+
+
+def checkpointed(content: bytes, progress: Progress, tasks: Iterable[Item], verdict: str) -> bytes:
+    """Return the file with its checkpoints as the progress has them, or raise `Unreadable`."""
+    edits = JsonEdits(content)
+    if not _is_track(edits.document):
+        return content
+    plain = edits.document.plain()
+    _merge(edits, edits.document, _wanted(plain, progress, tuple(tasks), verdict))
+    execute = _inner(edits.document, "loop_state", "checkpoints", _step(plain))
+    if progress.completed_at is None and execute is not None:
+        edits.drop(execute, "completed_at")
+    if edits.bytes() != content:
+        edits.put(edits.document, "updated_at", _time(progress.at))
+    return edits.bytes()
+
+
+def _is_track(document: Located) -> bool:
+    """Say whether this is a track's file: another program may keep a `metadata.json` beside a plan of ours."""
+    if not isinstance(document.value, dict):
+        raise Unreadable(document.line, "metadata is a table")
+    inner = document.value.get("loop_state")
+    if inner is not None and not isinstance(inner.value, dict):
+        raise Unreadable(inner.line, "loop_state: expected a table")
+    return not document.value or bool({"track_id", "loop_state"} & document.value.keys())
+
+
+def _wanted(
+    plain: dict[str, Any], progress: Progress, tasks: tuple[Item, ...], verdict: str
+) -> dict[str, Any]:
+    state = _table(plain, "loop_state")
+    checkpoints = _table(state, "checkpoints")
+    step = _step(plain)
+    before = _table(checkpoints, step)
+    started = _time(progress.started_at or progress.at)
+    execute = _execute(before, progress, tasks, started)
+    wanted: dict[str, Any] = {}
+    steps: dict[str, Any] = {step: execute}
+    if "version" not in plain:
+        wanted["version"] = VERSION
+        if "PLAN" not in checkpoints:
+            steps["PLAN"] = {"status": "PASSED", "tasks_total": len(tasks)}
+        if verdict and "EVALUATE_PLAN" not in checkpoints:
+            steps["EVALUATE_PLAN"] = {"status": verdict.upper(), "verdict": verdict.upper()[:4]}
+    if plain.get("status") in (None, "", "new"):
+        wanted["status"] = "in_progress"
+    loop: dict[str, Any] = {"checkpoints": steps}
+    if progress.completed_at is None:
+        loop |= {"current_step": step, "step_status": "IN_PROGRESS", "step_started_at": started}
+    elif not is_met(tasks, progress):
+        loop |= {"current_step": step, "step_status": execute["status"]}
+    elif before.get("completed_at") != execute["completed_at"]:
+        # Only once: what comes after it is the evaluator's to move.
+        loop |= {"current_step": "EVALUATE_EXECUTION", "step_status": "NOT_STARTED"}
+        steps["EVALUATE_EXECUTION"] = {"status": "NOT_STARTED"}
+    return {**wanted, "loop_state": loop}
+
+
+def _execute(
+    before: dict[str, Any], progress: Progress, tasks: tuple[Item, ...], started: str
+) -> dict[str, Any]:
+    done = [item for item in tasks if item.mark is Mark.DONE]
+    execute: dict[str, Any] = {
+        "status": "IN_PROGRESS",
+        "started_at": started,
+        "agent": progress.agent or before.get("agent") or _AGENT,
+        "tasks_completed": len(done),
+        "tasks_total": len(tasks),
+    }
+    order = {item.key: at for at, item in enumerate(tasks)}
+    timed = sorted(done, key=lambda item: (_ended(progress, item), order[item.key]))
+    if timed:
+        execute["last_task"] = timed[-1].name
+    commits = [item for item in timed if commit_of(item)]
+    if commits:
+        execute["last_commit"] = commit_of(commits[-1])
+    execute["commits"] = _commits(before.get("commits"), progress, commits)
+    if progress.completed_at is not None:
+        ended = "PASSED" if is_met(tasks, progress) else "PARTIAL_FAIL"
+        execute["status"] = "FAILED" if progress.failed else ended
+        execute["completed_at"] = _time(progress.completed_at)
+    return execute
+
+
+def _commits(before: Any, progress: Progress, done: list[Item]) -> list[Any]:
+    """Return the list of commits: what others wrote stays, each of our tasks has one entry."""
+    found = list(before) if isinstance(before, list) else []
+    places = {one.get("task"): at for at, one in enumerate(found) if isinstance(one, dict)}
+    for item in done:
+        standing = progress.items.get(item.key)
+        said = one_line(standing.summary if standing is not None and standing.summary else item.title)
+        if item.name not in places:
+            found.append({"sha": commit_of(item), "message": said, "task": item.name})
+        elif standing is not None:
+            place = places[item.name]
+            found[place] = {**found[place], "sha": commit_of(item), "message": said}
+    return found
+
+
+def _ended(progress: Progress, item: Item) -> float:
+    standing = progress.items.get(item.key)
+    ended = standing.ended_at if standing is not None else None
+    return ended.timestamp() if ended is not None else 0.0
+
+
+def _step(plain: Mapping[str, Any]) -> str:
+    """Return the name of the step that this file uses: both are in use."""
+    state = _table(plain, "loop_state")
+    checkpoints = _table(state, "checkpoints")
+    parallel = PARALLEL in checkpoints or state.get("current_step") == PARALLEL
+    return PARALLEL if parallel and EXECUTE not in checkpoints else EXECUTE
+
+
+def _inner(table: Located, *keys: str) -> Located | None:
+    """Return a table inside of tables, if it is there."""
+    found: Located | None = table
+    for key in keys:
+        found = found.value.get(key) if found is not None and isinstance(found.value, dict) else None
+    return found if found is not None and isinstance(found.value, dict) else None
+
+
+def _table(value: Any, key: str) -> dict[str, Any]:
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _merge(edits: JsonEdits, table: Located, wanted: Mapping[str, Any]) -> None:
+    """Give a table these values; inside of tables that are there already only what differs is written."""
+    assert isinstance(table.value, dict)
+    for key, value in wanted.items():
+        inner = table.value.get(key)
+        if isinstance(value, dict) and inner is not None and isinstance(inner.value, dict):
+            _merge(edits, inner, value)
+        elif isinstance(value, list) and inner is not None and isinstance(inner.value, list):
+            present = inner.plain()
+            if present == value[: len(present)]:
+                for one in value[len(present) :]:
+                    edits.append(inner, one)
+            else:
+                edits.put(table, key, value)
+        else:
+            edits.put(table, key, value)
+
+
+def _time(at: datetime) -> str:
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")

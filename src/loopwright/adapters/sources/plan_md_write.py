@@ -1,0 +1,275 @@
+"""How a checkbox plan tells its progress: marks, commits, a few lines below a task, and sections at the end."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from loopwright.adapters.sources.markdown_lines import Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.plan_md_meaning import commit_of, is_sha
+from loopwright.adapters.sources.plan_md_outline import (
+    DISCOVERED,
+    OURS,
+    Item,
+    Outline,
+    SectionKind,
+    id_comment,
+    outline,
+    without_comments,
+)
+from loopwright.adapters.sources.problems import Problems, refuse
+from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress
+
+SHA_LENGTH: Final = 12
+_MAX_WORDS: Final = 500
+_BOX: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED: "!", Mark.SKIPPED: "-"}
+_ADVICE: Final = {"current": "Add to current track", "new": "Create new track"}
+_SUMMARY: Final = f"## Execution Summary {OURS}"
+_READY: Final = "Step 4 (Evaluate Execution) → hand off to loop-execution-evaluator"
+_UNREADY: Final = "a person: not everything is done"
+_LABELS: Final = (
+    "**Track**:",
+    "**Tasks Completed**:",
+    "**Tasks Blocked**:",
+    "**Commits**:",
+    "**Discovered Work**:",
+    "**Ready for**:",
+)
+Rows = list[tuple[str, str | None]]
+"""The lines of the new file with their endings; None is the file's usual one."""
+
+
+def told(content: bytes, progress: Progress, name: str, track: str) -> bytes:
+    """Return the file as it tells the progress, or raise `BadPlan`."""
+    found = _outline(content, name)
+    for change in (_fixes, _items, _discovered):
+        changed = change(found, progress)
+        if changed != content:
+            content, found = changed, _outline(changed, name)
+    return _summary(found, progress, track)
+
+
+def _outline(content: bytes, name: str) -> Outline:
+    problems = Problems(name)
+    found = outline(read_markdown(content), problems)
+    refuse(name, problems)
+    return found
+
+
+def one_line(words: str, limit: int = _MAX_WORDS) -> str:
+    """Return words as they may stand in a line of the plan: they cannot begin or end a comment."""
+    words = " ".join(words.replace("<!--", "<! --").replace("-->", "-- >").split())
+    words = "".join(char for char in words if char.isprintable())
+    return words if len(words) <= limit else f"{words[: limit - 1]}…"
+
+
+def _rows(markdown: Markdown) -> Rows:
+    return [(line.text, ending) for line, ending in zip(markdown.lines, markdown.endings, strict=True)]
+
+
+def _items(found: Outline, progress: Progress) -> bytes:
+    rows = _rows(found.markdown)
+    # From the end to the beginning, so that the places of what is still to be changed stay right.
+    for item in reversed(found.tasks):
+        standing = progress.items.get(item.key)
+        if standing is not None:
+            _tell(rows, found, item, standing)
+    return found.markdown.joined(rows)
+
+
+def _tell(rows: Rows, found: Outline, item: Item, standing: ItemProgress) -> None:
+    inside = found.body(item)
+    wanted = [f"{_child(found.markdown.lines[item.at], inside)}{words} {OURS}" for words in _said(standing)]
+    present = [at for at, line in enumerate(inside, start=item.at + 1) if _is_ours(line)]
+    if [rows[at][0] for at in present] != wanted:
+        place = present[0] if present else item.end
+        for at in reversed(present):
+            del rows[at]
+        rows[place:place] = [(words, None) for words in wanted]
+    rows[item.at] = (_marked(found.markdown.lines[item.at], item, standing), rows[item.at][1])
+
+
+def _is_ours(line: Line) -> bool:
+    return line.kind is Kind.BULLET and line.text.rstrip().endswith(OURS)
+
+
+def _child(line: Line, inside: Sequence[Line]) -> str:
+    """Return indent and bullet of a line below a task, as the others below it have them."""
+    beside = next((one for one in inside if one.kind is Kind.BULLET and one.indent > line.indent), None)
+    like = beside or line
+    space = like.text[: len(like.text) - len(like.text.lstrip())]
+    deeper = "" if beside is not None else " " * (len(line.bullet) + 1)
+    return f"{space}{deeper}{like.bullet if like.bullet in '-*+' else '-'} "
+
+
+def _said(standing: ItemProgress) -> list[str]:
+    if standing.mark is Mark.BLOCKED and standing.reason:
+        return [f"Blocked: {one_line(standing.reason)}"]
+    if standing.mark is not Mark.DONE:
+        return []
+    said = [f"Summary: {one_line(standing.summary)}"] if standing.summary.strip() else []
+    if standing.checks:
+        sign = "✅" if all(check.endswith("passed") for check in standing.checks) else "❌"
+        said.append(f"Acceptance: {sign} {one_line(', '.join(standing.checks))}")
+    return said
+
+
+def _marked(line: Line, item: Item, standing: ItemProgress) -> str:
+    text = line.text
+    if item.mark is not standing.mark:
+        text = f"{text[: line.box_at]}{_BOX[standing.mark]}{text[line.box_at + len(line.box or '') :]}"
+    present = commit_of(item)
+    if standing.mark is Mark.DONE and standing.commit:
+        commit = standing.commit[:SHA_LENGTH]
+        if present is None:
+            end = len(text.rstrip())
+            return f"{text[:end]} <!-- {commit} -->{text[end:]}"
+        if not (present.startswith(commit) or commit.startswith(present)):
+            return _replaced(text, present, f"<!-- {commit} -->")
+    elif item.mark is Mark.DONE and standing.mark is not Mark.DONE and present is not None:
+        return _replaced(text, present, "")
+    return text
+
+
+def _replaced(text: str, sha: str, new: str) -> str:
+    """Return a line with its last comment of this commit replaced, or taken out together with a space."""
+    at = len(text)
+    while (at := text.rfind("<!--", 0, at)) >= 0:
+        end = text.find("-->", at) + 3
+        if text[at + 4 : end - 3].strip() == sha and is_sha(sha):
+            start = at - 1 if not new and text[at - 1 : at] == " " else at
+            return f"{text[:start]}{new}{text[end:]}"
+    return text
+
+
+def _fixes(found: Outline, progress: Progress) -> bytes:
+    known = {item.key for item in found.tasks}
+    rows = _rows(found.markdown)
+    missing: dict[str, list[FixTask]] = {}
+    for fix in progress.fixes:
+        if fix.key not in known:
+            known.add(fix.key)
+            day = (fix.added_at or progress.at).date().isoformat()
+            missing.setdefault(f"Fix Phase (from Evaluation on {day})", []).append(fix)
+    for title, fixes in missing.items():
+        lines = [words for fix in fixes for words in _fix(fix)]
+        rows = _in_section(found, rows, title, lines)
+        found = outline(read_markdown(found.markdown.joined(rows)), Problems(""))
+        rows = _rows(found.markdown)
+    return found.markdown.joined(rows)
+
+
+def _fix(fix: FixTask) -> list[str]:
+    title = one_line(fix.title) or "Mend what the evaluation found"
+    number = fix.key.removeprefix("fix-")
+    named = fix.key == f"fix-{number}" and number.isascii() and number.isdigit() and len(number) < 5
+    name = f"Fix {number}: {title}" if named else f"Fix: {title} {id_comment(fix.key)}"
+    issue = [f"  - Issue: {one_line(fix.issue)}"] if fix.issue.strip() else []
+    return [f"- [ ] {name} {OURS}", *issue, "  - Acceptance: the complete gate passes"]
+
+
+def _discovered(found: Outline, progress: Progress) -> bytes:
+    lines_of = found.markdown.lines
+    present = {_alike(lines_of[item.at].words) for item in (*found.found, *found.tasks)}
+    lines: list[str] = []
+    for one in progress.discovered:
+        title = one_line(one.title)
+        if title and _alike(title) not in present:
+            present.add(_alike(title))
+            lines += _entry(title, one, found.tasks)
+    rows = _rows(found.markdown)
+    return found.markdown.joined(_in_section(found, rows, "Discovered Work", lines) if lines else rows)
+
+
+def _alike(words: str) -> str:
+    return " ".join(without_comments(words)[0].casefold().split())
+
+
+def _entry(title: str, one: Discovered, tasks: Iterable[Item]) -> list[str]:
+    by = next((item.name for item in tasks if item.key == one.by), one.by)
+    reason = one_line(one.reason) + (f" (found in {one_line(by, 128)})" if by else "")
+    advice = _ADVICE.get(one.recommendation, one_line(one.recommendation))
+    said = [f"  - Reason: {reason.strip()}"] if reason.strip() else []
+    return [f"- [ ] {title}", *said, *([f"  - Recommendation: {advice}"] if advice else [])]
+
+
+def _in_section(found: Outline, rows: Rows, title: str, lines: list[str]) -> Rows:
+    """Return the file with these lines at the end of a section, which is made before the reports if need be."""
+    section = next((one for one in found.sections if one.start >= 0 and one.title == title), None)
+    if section is None and title.casefold() == DISCOVERED:
+        section = next((one for one in found.sections if one.kind is SectionKind.DISCOVERED), None)
+    new: Rows = [(words, None) for words in lines]
+    if section is not None:
+        place = _last(rows, section.start + 1, section.end)
+        blank: Rows = [("", None)] if place == section.start + 1 else []
+        return [*rows[:place], *blank, *new, *rows[place:]]
+    late = (SectionKind.REPORT, SectionKind.DISCOVERED)
+    before = next(
+        (
+            one.start
+            for one in found.sections
+            if one.start >= 0 and one.kind in late and _is_last(found, one.start)
+        ),
+        len(rows),
+    )
+    place = _last(rows, 0, before)
+    lead: Rows = [("", None)] if place else []
+    return [*rows[:place], *lead, (f"## {title}", None), ("", None), *new, *rows[place:]]
+
+
+def _is_last(found: Outline, start: int) -> bool:
+    """Say whether no task follows: sections are added after the last phase."""
+    return not any(item.at > start for item in found.tasks)
+
+
+def _last(rows: Rows, start: int, end: int) -> int:
+    """Return the place after the last line before `end` that is not blank."""
+    while end > start and not rows[end - 1][0].strip():
+        end -= 1
+    return end
+
+
+def _summary(found: Outline, progress: Progress, track: str) -> bytes:
+    """Return the file with the summary of the whole, or without it as long as work goes on."""
+    rows = _rows(found.markdown)
+    headings = (one.start for one in found.sections if one.start >= 0)
+    start = next((at for at in headings if rows[at][0].rstrip() == _SUMMARY), -1)
+    wanted = _fields(found, progress, track) if progress.completed_at is not None else []
+    if start < 0:
+        if wanted:
+            end = _last(rows, 0, len(rows))
+            rows[end:end] = [*([("", None)] if end else []), (_SUMMARY, None), ("", None), *_new(wanted)]
+        return found.markdown.joined(rows)
+    end = start + 1
+    while end < len(rows) and not rows[end][0].strip():
+        end += 1
+    while end < len(rows) and rows[end][0].startswith(_LABELS):
+        end += 1
+    end = _last(rows, start + 1, end)
+    if wanted:
+        rows[start:end] = [(_SUMMARY, rows[start][1]), ("", None), *_new(wanted)]
+    else:
+        del rows[start - 1 if start and not rows[start - 1][0].strip() else start : end]
+    return found.markdown.joined(rows)
+
+
+def _new(lines: list[str]) -> Rows:
+    return [(words, None) for words in lines]
+
+
+def is_met(tasks: Iterable[Item], progress: Progress) -> bool:
+    """Say whether the plan has come to an end with everything done that is wanted."""
+    return not progress.failed and all(item.mark in (Mark.DONE, Mark.SKIPPED) for item in tasks)
+
+
+def _fields(found: Outline, progress: Progress, track: str) -> list[str]:
+    done = [item for item in found.tasks if item.mark is Mark.DONE]
+    blocked = sum(item.mark is Mark.BLOCKED for item in found.tasks)
+    commits = dict.fromkeys(commit for item in done if (commit := commit_of(item)))
+    values = (
+        one_line(track or progress.plan_id),
+        f"{len(done)}/{len(found.tasks)}",
+        str(blocked),
+        ", ".join(commits) or "none",
+        str(len(found.found)),
+        _READY if is_met(found.tasks, progress) else _UNREADY,
+    )
+    return [f"{label} {value}" for label, value in zip(_LABELS, values, strict=True)]

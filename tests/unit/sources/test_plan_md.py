@@ -1,0 +1,403 @@
+"""Checkbox plans: what is read, who waits for whom, and how everything that is wrong is located."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.sources.golden import DATA, files_in, progress
+
+from loopwright.adapters import registry
+from loopwright.adapters.sources.markdown_lines import MAX_LINES
+from loopwright.adapters.sources.plan_md import PlanMdSource
+from loopwright.adapters.sources.plan_md_outline import MAX_LINE, MAX_TASKS
+from loopwright.adapters.sources.reading import read, recognise
+from loopwright.core.errors import BadPlan
+from loopwright.ports import Mark, PlannedTask, PlannedWork
+
+SOURCE = PlanMdSource()
+DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
+
+
+def work(text: str | bytes, **others: str) -> PlannedWork:
+    files = {name.replace("_", "."): content.encode() for name, content in others.items()}
+    return SOURCE.parse({"plan.md": text.encode() if isinstance(text, str) else text, **files}, "plan.md")
+
+
+def tasks(text: str) -> dict[str, PlannedTask]:
+    return {task.key: task for task in work(text).tasks}
+
+
+def problems(text: str | bytes, **others: str) -> tuple[str, ...]:
+    with pytest.raises(BadPlan) as caught:
+        work(text, **others)
+    return caught.value.problems
+
+
+def waits(text: str) -> dict[str, tuple[str, ...]]:
+    return {key: task.depends_on for key, task in tasks(text).items()}
+
+
+@pytest.mark.capability("C021")
+def test_a_track_is_read_with_everything_in_it() -> None:
+    found = SOURCE.parse(files_in(DATA / "plan_md/track/given"), "conductor/tracks/sign-up_20261116")
+    assert found.title == "Plan: Sign-up"
+    assert "People cannot sign up." in found.context
+    assert "Strangers become users." in found.context
+    assert "dag:" not in found.context
+    assert "Build the form" not in found.context
+    one, two, three, four = found.tasks
+    assert (one.key, one.title, one.type, one.phase) == ("1.1", "Build the form", "ui", "Phase 1: Parts")
+    assert one.criteria == ("It renders, validates, submits",)
+    assert [gate.command for gate in one.acceptance] == ["npm test -- form"]
+    assert one.scope == ("src/form.tsx", "src/form.css")
+    assert (two.title, two.type, two.scope) == ("Build the client", "code", ("src/client.ts",))
+    assert two.criteria == ("Errors are typed",)
+    assert [gate.command for gate in two.acceptance] == [
+        "npm test -- client",
+        "npx tsc --noEmit",
+        "set -e\nnpm run lint\nnpm run build",
+    ]
+    assert two.description == "- Keep the old name exported."
+    assert (three.type, three.depends_on) == ("integration", ("1.1", "1.2"))
+    assert three.description == "- [ ] in the header\n- [ ] on the start page"
+    assert (four.type, four.scope, four.depends_on) == ("docs", ("docs/sign-up.md",), ("1.1", "1.2"))
+    assert found.notes == (
+        'conductor/tracks/sign-up_20261116/plan.md:62: the boxes under "Success Criteria" are read as text, not as'
+        " tasks",
+        "metadata.json has no version: it is brought to the present one when work starts",
+    )
+
+
+def test_a_plain_list_works_without_any_of_that() -> None:
+    found = SOURCE.parse(files_in(DATA / "plan_md/plain/given"), "TODO.md")
+    assert found.title == "To do"
+    assert [(task.key, task.mark) for task in found.tasks] == [
+        ("größe-prüfen", Mark.DONE),
+        ("add-the-müesli", Mark.OPEN),
+        ("add-the-milk", Mark.OPEN),
+        ("wash-up", Mark.OPEN),
+        ("buy-bread", Mark.BLOCKED),
+    ]
+    assert found.tasks[1].description == "- with nuts\n- and raisins"
+    assert found.tasks[4].reason == "the shop is closed"
+    assert all(task.depends_on == () for task in found.tasks)
+
+
+def test_phases_follow_each_other_and_tasks_in_a_phase_do_not() -> None:
+    found = waits("## A\n- [ ] a\n- [ ] b\n## Empty\nwords\n## B\n- [ ] c\n- [ ] d\n## C\n- [ ] e\n")
+    assert found == {"a": (), "b": (), "c": ("a", "b"), "d": ("a", "b"), "e": ("c", "d")}
+
+
+@pytest.mark.parametrize(
+    ("line", "needs"),
+    [
+        ("- [ ] Task 2: c <!-- deps: none -->", ()),
+        ("- [ ] Task 2: c <!-- deps: -->", ()),
+        ("- [ ] Task 2: c <!-- deps: Task 1.1, parallel: pg-1 -->", ("1.1",)),
+        ("- [ ] Task 2: c <!-- depends_on: 1.1; 1.10 -->", ("1.1", "1.10")),
+        ("- [ ] Task 2: c\n  - **Depends on:** Task 1.10 and 1.1", ("1.10", "1.1")),
+        ("- [ ] Task 2: c\n  - Depends on:\n    - 1.10", ("1.10",)),
+    ],
+)
+def test_what_is_said_about_waiting_counts_instead_of_the_phase(line: str, needs: tuple[str, ...]) -> None:
+    plan = f"## A\n- [ ] Task 1.1: a\n- [ ] Task 1.10: b\n- [ ] Task 1.2: x\n## B\n{line}\n"
+    assert waits(plan)["2"] == needs
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "title"),
+    [
+        ("- [ ] Task 1.2: Build it", "1.2", "Build it"),
+        ("- [ ] **Task 1.2**: Build it", "1.2", "Build it"),
+        ("- [ ] Task 3 Build it", "3", "Build it"),
+        ("* [ ] Task 3.1 — Build it", "3.1", "Build it"),
+        ("1) [ ] Fix 2: Build it", "fix-2", "Build it"),
+        ("- [ ] 1.2 Build it", "1.2", "1.2 Build it"),
+        ("- [ ] 4. Build it", "4", "4. Build it"),
+        ("- [ ] T001 [P] Build it", "T001", "T001 [P] Build it"),
+        ("- [ ] AUTH-12: Build it", "AUTH-12", "AUTH-12: Build it"),
+        ("- [ ] Build it <!-- id: login -->", "login", "Build it"),
+        ("- [ ] Build `it` <!-- and more", "build-it-and-more", "Build `it` <!-- and more"),
+        ("- [ ] Fix 2 bugs", "fix-2-bugs", "Fix 2 bugs"),
+        ("- [ ] 🎉", "task", "🎉"),
+    ],
+)
+def test_a_task_is_called_what_it_calls_itself(line: str, key: str, title: str) -> None:
+    (found,) = work(f"{line}\n").tasks
+    assert (found.key, found.title) == (key, title)
+
+
+def test_the_same_words_twice_are_two_tasks_and_moving_lines_changes_no_name() -> None:
+    assert list(tasks("## A\n- [ ] Add tests\n## B\n- [ ] Add tests\n- [ ] Add tests\n")) == [
+        "add-tests",
+        "b/add-tests",
+        "b/add-tests-2",
+    ]
+    assert set(tasks("## A\n- [ ] One\n- [ ] Two\n")) == set(tasks("## A\nHi\n\n- [ ] Two\n- [ ] One\n"))
+
+
+def test_only_outermost_boxes_outside_of_code_comments_and_quotes_are_tasks() -> None:
+    plan = """\
+- group
+  - [ ] one
+    - [ ] part of one
+ - [ ] two
+
+   more of two
+- [ ] three
+continued
+
+> - [ ] quoted
+
+    - [ ] code
+~~~
+- [ ] fenced
+~~~~
+<!-- - [ ] off -->
+- [1] a reference
+"""
+    found = tasks(plan)
+    assert list(found) == ["one", "two", "three"]
+    assert found["two"].description == "more of two"
+    assert found["three"].description == "continued"
+
+
+def test_marks_commits_and_reasons_are_read() -> None:
+    found = tasks(
+        "- [~] a\n- [/] b\n- [X] c <!-- abc1234 -->\n- [x] d <!-- deps: c --> <!-- ABCDEFG -->\n- [-] e\n"
+        "- [!] f <!-- blocked: no key -->\n- [!] g\n  - Blocker: no door\n- [ ] h <!-- abc1234 -->\n"
+    )
+    assert [task.mark for task in found.values()] == [
+        *(
+            Mark.RUNNING,
+            Mark.RUNNING,
+            Mark.DONE,
+            Mark.DONE,
+            Mark.SKIPPED,
+            Mark.BLOCKED,
+            Mark.BLOCKED,
+            Mark.OPEN,
+        )
+    ]
+    assert [task.commit for task in found.values() if task.commit] == ["abc1234"]
+    assert (found["f"].reason, found["g"].reason) == ("no key", "no door")
+
+
+@pytest.mark.parametrize(
+    ("words", "commands"),
+    [
+        ("`pytest -q`", ["pytest -q"]),
+        ("`pytest -q` passes.", ["pytest -q"]),
+        ("Run `a` and `b`", ["a", "b"]),
+        ("`GET /users` returns 200", []),
+        ("`src/x.py` exists", []),
+        ("the form renders", []),
+        ("an odd ` tick", []),
+    ],
+)
+def test_acceptance_is_a_command_when_the_line_is_made_of_it(words: str, commands: list[str]) -> None:
+    (task,) = work(f"- [ ] a\n  - Acceptance: {words}\n").tasks
+    assert [gate.command for gate in task.acceptance] == commands
+    assert task.criteria == (() if commands else (words,))
+
+
+@pytest.mark.parametrize(
+    ("words", "scope"),
+    [
+        ("src/a.py, tests/**", ("src/a.py", "tests/**")),
+        ("Create: `src/a.py`, modify `src/b.py:10-20`", ("src/a.py", "src/b.py")),
+        ("Makefile (new)", ("Makefile",)),
+        ("none", ()),
+        ("whatever it takes", ()),
+    ],
+)
+def test_files_become_the_scope(words: str, scope: tuple[str, ...]) -> None:
+    (task,) = work(f"- [ ] a\n  - Files: {words}\n  - Complexity: High\n").tasks
+    assert (task.scope, task.complexity) == (scope, "high")
+
+
+def test_what_was_found_on_the_way_and_reports_are_no_tasks() -> None:
+    plan = "- [ ] a\n\n## Discovered Work\n\n- [ ] b\n\n## Plan Evaluation Report\n\n- [x] scope\n\n### More\n- [ ] c\n"
+    assert list(tasks(plan)) == ["a"]
+    assert work(plan).sha256 == work("- [ ] a\n").sha256
+    assert list(tasks(plan + "## Phase 2: Evaluation report page\n- [ ] d\n")) == ["a", "d"]
+
+
+@pytest.mark.parametrize(
+    ("report", "metadata", "evaluated"),
+    [
+        ("", "", ""),
+        ("## Plan Evaluation Report\n\n**Verdict**: ✅ PASS\n", "", "passed"),
+        ("## Evaluation Report\n\n- scope: PASS\n- Verdict: FAIL (no tests)\n", "", "failed"),
+        ("## Execution Evaluation Report\n\nVerdict: PASS\n", "", ""),
+        (
+            "",
+            '{"track_id": "t", "loop_state": {"checkpoints": {"EVALUATE_PLAN": {"verdict": "PASS"}}}}',
+            "passed",
+        ),
+        ("", '{"loop_state": {"checkpoints": {"EVALUATE_PLAN": {"status": "FAILED"}}}}', "failed"),
+        ("## Evaluation Report\n\nVerdict: PASS\n", '{"track_id": "t"}', "passed"),
+        ("", '{"verdict": "PASS"}', ""),
+    ],
+)
+def test_an_evaluation_that_stands_in_the_plan_or_its_metadata_is_a_fact(
+    report: str, metadata: str, evaluated: str
+) -> None:
+    others = {"metadata_json": metadata} if metadata else {}
+    assert work(f"- [ ] a\n\n{report}", **others).evaluated == evaluated
+
+
+LOCATED = [
+    ("words\n", "plan.md:1: there is no task here: write each as a line such as `- [ ] Add the login form`"),
+    ("- [ ] a\n- []\n", "plan.md:2: [] needs a space to be a checkbox: write [ ]"),
+    (
+        "- [ ] a\n- [?] b\n",
+        "plan.md:2: unknown mark [?]: known are [ ], [~], [/], [x], [X], [!], [-]",
+    ),
+    ("- [ ] a\n- [ ]\n", "plan.md:2: a box without words: say what is to be done"),
+    ("- [ ] Task 1: a\n\n- [ ] Task 1: b\n", 'plan.md:3: "Task 1" is already on line 1: each task needs'),
+    ("- [ ] a <!-- id: x -->\n- [ ] b <!-- id: x -->\n", 'plan.md:2: "x" is already on line 1: each task'),
+    ("- [ ] a\n```\ncode\n", "plan.md:2: this ``` block is never closed"),
+    (b"- [ ] a\n- [ ] \xff\n", "plan.md:2: this is not UTF-8: save the file with that encoding"),
+    ("- [ ] a\n- [ ] b\0\n", "plan.md:2: the character NUL is not allowed"),
+    (
+        "- [ ] alpha\n- [ ] b <!-- deps: alhpa -->\n",
+        'plan.md:2: b: unknown task "alhpa" (did you mean "alpha"?)',
+    ),
+    ("- [ ] f10\n- [ ] b <!-- deps: f1 -->\n", 'plan.md:2: b: unknown task "f1" (did you mean "f10"?)'),
+    ("- [ ] a <!-- deps: a -->\n", "plan.md:1: a: a task cannot depend on itself"),
+    (
+        "- [ ] a <!-- deps: b -->\n- [ ] b <!-- deps: a -->\n",
+        "plan.md:1: a: these tasks wait for each other: a -> b",
+    ),
+    (
+        "## A\n- [ ] a <!-- deps: b -->\n## B\n- [ ] b\n",
+        "plan.md:2: a: these tasks wait for each other: a -> b -> (all before B) -> a",
+    ),
+    (
+        "- [ ] a\n  - Files: ../secret\n",
+        'plan.md:2: files: expected a path relative to the project, not "../secret"',
+    ),
+    ("```yaml\ndag:\n  nodes:\n    - name: x\n```\n- [ ] a\n", "plan.md:4: dag: nodes: an entry needs an id"),
+    (
+        "```yaml\ndag:\n  nodes:\n    - id: a\n    - id: a\n```\n- [ ] a\n",
+        'plan.md:5: dag: nodes: "a" is already on line 4',
+    ),
+    (
+        "```yaml\ndag:\n  nodes:\n    - id: a\n      files: {b: c}\n```\n- [ ] a\n",
+        "plan.md:5: dag: files: expected a text or a list such as [1.1, 1.2]",
+    ),
+    (
+        "```yaml\ndag:\n  parallel_groups:\n    - id: pg-1\n      tasks: [b]\n```\n- [ ] a\n",
+        'plan.md:4: dag: "pg-1": unknown task "b"',
+    ),
+    (
+        "```yaml\ndag:\n  nodes:\n\t- id: a\n```\n- [ ] a\n",
+        "plan.md:4: dag: indent with spaces, not with tabs",
+    ),
+    (
+        "```yaml\ndag:\n  what?\n```\n- [ ] a\n",
+        'plan.md:3: dag: expected nodes: or parallel_groups:, not "what?"',
+    ),
+    (
+        "```yaml\ndag:\n  nodes:\n    id: a\n```\n- [ ] a\n",
+        "plan.md:4: dag: expected an entry that begins with a dash",
+    ),
+    (
+        "```yaml\ndag:\n  nodes:\n    - {id: a\n```\n- [ ] a\n",
+        "plan.md:4: dag: expected an entry such as {id: 1.1",
+    ),
+]
+
+
+@pytest.mark.capability("C057")
+@pytest.mark.parametrize(("text", "problem"), LOCATED)
+def test_what_is_wrong_is_told_with_its_line(text: str | bytes, problem: str) -> None:
+    assert problems(text)[0].startswith(problem)
+
+
+def test_a_broken_metadata_file_is_located_and_nothing_is_written() -> None:
+    assert problems("- [ ] a\n", metadata_json='{\n"track_id": 1,\n') == (
+        "metadata.json:3: this is not JSON: a text in double quotes is expected here",
+    )
+    assert problems("- [ ] a\n", metadata_json="[]") == ("metadata.json:1: metadata is a table",)
+    with pytest.raises(BadPlan, match="metadata.json:1: loop_state: expected a table"):
+        SOURCE.written({"plan.md": b"- [ ] a\n", "metadata.json": b'{"loop_state": 1}'}, progress({}))
+    with pytest.raises(BadPlan, match="plan.md:1: this ``` block is never closed"):
+        SOURCE.written({"plan.md": b"```\n- [ ] a\n"}, progress({}))
+
+
+def test_another_programs_metadata_is_left_alone() -> None:
+    files = {"plan.md": b"- [ ] a\n", "metadata.json": b'{"package": "x"}'}
+    assert list(SOURCE.written(files, progress({"items": {"a": {"mark": "done"}}}))) == ["plan.md"]
+
+
+@pytest.mark.capability("C054")
+def test_metadata_that_is_ahead_of_the_plan_is_told_and_the_plan_counts() -> None:
+    commits = [{"sha": "abc1234", "task": "Task 1"}, {"sha": "abc1235", "task": "Task 2"}]
+    state = {
+        "version": 3,
+        "loop_state": {"checkpoints": {"EXECUTE": {"last_task": "Task 2", "commits": commits}}},
+    }
+    found = work("- [x] Task 1: a\n- [ ] Task 2: b\n- [ ] Task 3: c\n", metadata_json=json.dumps(state))
+    assert [task.mark for task in found.tasks] == [Mark.DONE, Mark.OPEN, Mark.OPEN]
+    assert found.notes == (
+        "metadata.json says that these were done, the plan does not, and the plan counts: Task 2",
+    )
+
+
+def test_what_the_evaluator_did_after_the_end_is_not_undone() -> None:
+    ended = progress({"completed_at": "2026-11-16T13:00:00+00:00", "items": {"a": {"mark": "done"}}})
+    files = {"plan.md": b"- [ ] a\n", "metadata.json": b'{"version": 3, "track_id": "t"}'}
+    files |= SOURCE.written(files, ended)
+    state = json.loads(files["metadata.json"])
+    assert state["loop_state"]["current_step"] == "EVALUATE_EXECUTION"
+    state["loop_state"] |= {"current_step": "COMPLETE", "step_status": "PASSED"}
+    files["metadata.json"] = json.dumps(state).encode()
+    assert SOURCE.written(files, ended) == {}
+
+
+def test_the_name_of_the_step_that_the_file_uses_is_kept() -> None:
+    before = {"version": 3, "loop_state": {"current_step": "PARALLEL_EXECUTE", "checkpoints": {}}}
+    files = {"plan.md": b"- [ ] a\n", "metadata.json": json.dumps(before).encode()}
+    state = json.loads(SOURCE.written(files, progress({}))["metadata.json"])["loop_state"]
+    assert state["current_step"] == "PARALLEL_EXECUTE"
+    assert list(state["checkpoints"]) == ["PARALLEL_EXECUTE"]
+
+
+def test_too_much_of_anything_is_refused_before_it_costs_time() -> None:
+    assert problems("\n" * MAX_LINES) == (f"plan.md:{MAX_LINES}: the file has more than {MAX_LINES} lines",)
+    assert problems("- [ ] a\n" * (MAX_TASKS + 1)) == (
+        f"plan.md:{MAX_TASKS + 1}: a plan has at most {MAX_TASKS} tasks",
+    )
+    assert "at most" in problems(f"- [ ] {'a' * MAX_LINE}\n")[0]
+    phase = "".join(f"- [ ] Task {{0}}.{number}: x\n" for number in range(600))
+    assert "the phases stand for more than" in problems(f"## A\n{phase.format(1)}## B\n{phase.format(2)}")[0]
+    many = problems("- []\n" * 200)
+    assert (len(many), many[-1]) == (51, "and 150 more problems")
+
+
+def test_it_is_found_by_its_name_or_by_a_box_in_it(tmp_path: Path) -> None:
+    sources = registry.sources()
+    track = tmp_path / "conductor" / "tracks" / "x_20260101"
+    track.mkdir(parents=True)
+    (track / "plan.md").write_text("- [ ] a\n")
+    (track / "spec.md").write_text("The goal.\n")
+    assert recognise(track, sources).kind == "plan_md"
+    assert recognise(track / "plan.md", sources).kind == "plan_md"
+    for place in (track, track / "plan.md"):
+        assert read(SOURCE, place).context == "The goal."
+    (tmp_path / "chores.md").write_text("words\n\n- [ ] a\n")
+    (tmp_path / "README.md").write_text("words\n")
+    assert recognise(tmp_path / "chores.md", sources).kind == "plan_md"
+    with pytest.raises(BadPlan, match="nothing here is a known form of work"):
+        recognise(tmp_path / "README.md", sources)
+    with pytest.raises(BadPlan, match="there is no such file"):
+        SOURCE.files(tmp_path)
+
+
+def test_the_sample_of_the_documentation_is_a_plan() -> None:
+    text = DOCS.read_text(encoding="utf-8")
+    part = text[text.index("<!-- plan_md: begin -->") : text.index("<!-- plan_md: end -->")]
+    sample = part.split("````markdown\n")[1].split("````")[0]
+    assert waits(sample) == {"1.1": (), "1.2": (), "2.1": ("1.1",), "write-it-down": ("1.1", "1.2")}
