@@ -111,6 +111,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
             disk=HomeDisk(home.root),
             min_free=settings.values.disk.min_free,
             max_workspace=settings.values.disk.max_workspace,
+            keep_recordings=settings.values.disk.keep_recordings,
         ),
         caches=settings.values.caches,
         port_first=settings.values.ports.first,

@@ -1,10 +1,18 @@
 """The disk that a home is on, as the system tells it."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
+
+from loopwright.adapters.git.files import write_atomically
+from loopwright.keeper import places
+
+_NOTE: Final = "recording-removed"
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 class HomeDisk:
@@ -20,6 +28,25 @@ class HomeDisk:
     def taken(self, *folders: Path) -> int:
         """Return how many bytes these folders take; what vanishes meanwhile counts for nothing."""
         return sum(size for folder in folders for size in _sizes(str(folder)))
+
+    def recorded(self, run: Path) -> int:
+        """Return how many bytes the recording in a run's folder takes."""
+        return self.taken(run / places.OUTPUT)
+
+    def forget(self, run: Path, since: str) -> None:
+        """Delete the recording in a run's folder, and leave a note of the day."""
+        # The note first: a recording that is gone without one looks as if somebody had taken it.
+        write_atomically(run / _NOTE, f"{since}\n")
+        shutil.rmtree(run / places.OUTPUT, ignore_errors=True)
+
+
+def forgotten_since(run: Path) -> str | None:
+    """Return the day since which a run's recording is no longer kept; None when nobody let go of it."""
+    try:
+        text = (run / _NOTE).read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return None
+    return text if _DAY.fullmatch(text) and not (run / places.OUTPUT).exists() else None
 
 
 def _sizes(folder: str) -> Iterator[int]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.adapters.disk import forgotten_since
 from loopwright.adapters.gates.commands import OutputLimits
 from loopwright.adapters.gates.records import output_file
 from loopwright.adapters.store.chain import verify_chain
@@ -186,7 +187,8 @@ def read_evidence(evidence: Path, wanted: Recorded) -> bytes | str:
     if part == "output":
         pieces = sorted((directory / places.OUTPUT).glob("*"))
         if not (directory / places.OUTPUT).is_dir():
-            return _GONE
+            since = forgotten_since(directory)
+            return f"no longer kept since {since}" if since else _GONE
         data = b"".join(piece.read_bytes() for piece in pieces)
         # Each piece is named after where it begins: when one is missing, the next ones begin later.
         at = 0

@@ -192,7 +192,11 @@ async def _refuse_unchanged(
     if last.state is not AttemptState.LANDED and not counted:
         return
     if await repository.tree_of(sha) == await repository.tree_of(last.tip_sha):
-        became = "was taken back" if last.state is AttemptState.LANDED else f"did not pass: {last.detail}"
+        became = (
+            "was taken back"
+            if last.state is AttemptState.LANDED
+            else f"did not pass: {last.detail.partition(chr(10))[0]}"
+        )
         raise Refused(
             f"nothing changed since you took it over: it is what attempt {last.n} left, which {became}",
             hint=f"change it in {task.taken_dir}, or `loopwright hand-back {task.key} --drop`",

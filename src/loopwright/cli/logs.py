@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import Parameter
 from rich.text import Text
 
+from loopwright.adapters.disk import forgotten_since
 from loopwright.adapters.host import host_id
 from loopwright.adapters.keeping_files import OutputReader
 from loopwright.cli.exits import ExitCode
@@ -170,6 +171,8 @@ class _Printer:
             where = "it ran on another machine" if elsewhere else "its files are gone"
             self._about(f"   nothing to show: {where}")
             return
+        if since := forgotten_since(self._look.paths.run(run.id)):
+            self._about(f"   its recording is no longer kept since {since} (disk.keep_recordings)")
         if run.state not in ENDED_RUN:
             hint = "" if self._following else "; --follow waits for the rest"
             self._about(f"── still running{hint}")

@@ -90,6 +90,12 @@ class DiskValues:
         "Ends an agent whose workspace and temporary files take more than this.",
         machine=True,
     )
+    keep_recordings: int | None = setting(
+        SIZE_OR_OFF,
+        20 * 1024**3,
+        "Removes what agents of ended plans said, the oldest first, while all recordings take more than this.",
+        machine=True,
+    )
 
 
 _HOME_PATHS: Final = items(

@@ -116,6 +116,9 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "checkout_changed": EventType(_HIGH, "Your own checkout changed while an agent was running."),
         "disk_low": EventType(_HIGH, "Nothing new is started: too little is free on the disk."),
         "disk_free": EventType(_NORMAL, "There is room on the disk again, and work goes on."),
+        "recordings_removed": EventType(
+            _NORMAL, "What agents of ended plans said is no longer kept: recordings took too much room."
+        ),
         "worker_joined": EventType(_LOW, "A worker joined the home."),
         "worker_left": EventType(_LOW, "A worker left the home."),
         "worker_lost": EventType(_HIGH, "A worker's lease lapsed; its work is taken over."),

@@ -76,9 +76,7 @@ class Rule:
 
 RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
     {
-        Failure.NO_CHANGE: Rule(
-            Level.ATTEMPT, "The agent said it was done but changed nothing, or nothing of what was rejected."
-        ),
+        Failure.NO_CHANGE: Rule(Level.ATTEMPT, "The agent changed nothing, or nothing of what was rejected."),
         Failure.GATE: Rule(Level.ATTEMPT, "A check failed on the result; read its last lines."),
         Failure.REVIEW: Rule(Level.ATTEMPT, "A reviewer found what must not land; read its findings."),
         Failure.CONFLICT: Rule(Level.RACE, "The work changes the same places as what landed meanwhile."),

@@ -22,7 +22,11 @@ _WORDS: Final = {
     "task_given_back": "gave it back to the machine",
     "results_reviewed": "looked at what landed",
 }
-_WHY: Final = {"reject": "rejected it", "rollback": "rolled it back", "take_over": "had it set aside"}
+_WHY: Final = {
+    "reject": "rejected it",
+    "rollback": "rolled it back",
+    "take_over": "stopped the attempt at it",
+}
 """Why a task is done again; those that build on it are, too."""
 OVERRIDES: Final = frozenset(_WORDS)
 """Events that tell of a decision, where a person is their actor."""

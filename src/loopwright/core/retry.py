@@ -108,5 +108,5 @@ def after_failure(task: Task, failed: Failed, policy: Policy, *, now: datetime, 
     elif rule.level is Level.RACE and races >= MOST_RACES:
         return give_up(f"{rule.advice} That was the {races}th time.")
     elif attempts >= task.max_attempts:
-        return give_up(f"{rule.advice} That was attempt {attempts} of {task.max_attempts}.")
+        return give_up(f"{rule.advice} {attempts} of {task.max_attempts} attempts failed.")
     return Again(at=at, attempts=attempts, call_failures=calls, races=races)

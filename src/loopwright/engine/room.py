@@ -13,6 +13,8 @@ class Room:
     disk: Disk = field(default_factory=EndlessDisk)
     min_free: int | None = None
     max_workspace: int | None = None
+    keep_recordings: int | None = None
+    """How much all recordings of the home may take before the oldest of ended plans go."""
     is_low: bool = False
     """Whether that was said already, and not yet that there is room again."""
 

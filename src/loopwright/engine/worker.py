@@ -31,6 +31,7 @@ from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.leases import Lease
 from loopwright.engine.moves import fail_attempt, need
 from loopwright.engine.reconcile import drop_old_quarantine, reconcile, tidy_leftovers
+from loopwright.engine.retention import Retention
 from loopwright.engine.rollback import carry_out
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.slots import AgentSlots
@@ -109,6 +110,7 @@ class WorkerLoop:
             world.store, world.clock, world.ids, world.membership, me=blank, seconds=me.lease_s
         )
         self._world = replace(world, may_act=self.lease.valid)
+        self._retention = Retention(self._world)
         self._interrupts = Interrupts()
         self._lines = LandingLines()
         self._slots = AgentSlots(me.slots)
@@ -291,13 +293,18 @@ class WorkerLoop:
             trouble = self._tidying.exception()
             if trouble is not None:
                 log.warning("tidying was cut short", extra={"why": str(trouble)})
-            self._tidying = asyncio.create_task(tidy_leftovers(self._world, self._interrupts.knows))
+            self._tidying = asyncio.create_task(self._next_tidying())
         else:
             self._tidying = asyncio.create_task(self._first_tidying())
 
     async def _first_tidying(self) -> None:
         await tidy_leftovers(self._world, self._interrupts.knows)
         await drop_old_quarantine(self._world)
+        await self._retention.look()
+
+    async def _next_tidying(self) -> None:
+        await tidy_leftovers(self._world, self._interrupts.knows)
+        await self._retention.look()
 
     def _asked(self, tx: Tx) -> tuple[list[Command], list[str], bool]:
         """Return what people asked for: the commands that wait, the legs of this process to be stopped, new ends."""

@@ -13,6 +13,12 @@ class Disk(Protocol):
     def taken(self, *folders: Path) -> int:
         """Return how many bytes these folders take; what vanishes meanwhile counts for nothing."""
 
+    def recorded(self, run: Path) -> int:
+        """Return how many bytes the recording in a run's folder takes."""
+
+    def forget(self, run: Path, since: str) -> None:
+        """Delete the recording in a run's folder, and leave a note of the day."""
+
 
 class EndlessDisk:
     """Has room for everything."""
@@ -24,3 +30,10 @@ class EndlessDisk:
     def taken(self, *folders: Path) -> int:  # noqa: ARG002 - whatever is in there
         """Return nothing."""
         return 0
+
+    def recorded(self, run: Path) -> int:  # noqa: ARG002 - whatever is in there
+        """Return nothing."""
+        return 0
+
+    def forget(self, run: Path, since: str) -> None:
+        """Forget nothing."""

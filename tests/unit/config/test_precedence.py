@@ -74,6 +74,7 @@ SAMPLES: dict[str, list[object]] = {
     "limits.term_grace": ["1s", "2s", "3s", "4s", "6s", "7s"],
     "disk.min_free": ["1MB", "2MB", "3MB", "off", "5MB", "6MB"],
     "disk.max_workspace": ["1GB", "2GB", "3GB", "off", "5GB", "6GB"],
+    "disk.keep_recordings": ["1GB", "2GB", "3GB", "off", "5GB", "6GB"],
     "ports.size": [1, 2, 3, 4, 5, 6],
     "ports.first": [2001, 2002, 2003, 2004, 2005, 2006],
     "user_folder.private": [False, True, False, True, False, True],

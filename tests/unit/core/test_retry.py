@@ -44,7 +44,7 @@ def test_work_that_was_found_wanting_is_tried_again_at_once_until_its_limit(fail
     assert after(failure, task(attempts=1)) == Again(at=rows.AT, attempts=2, call_failures=0)
     last = after(failure, task(attempts=2, max_attempts=3))
     assert last == GiveUp(
-        reason=f"{RULES[failure].advice} That was attempt 3 of 3.", attempts=3, call_failures=0
+        reason=f"{RULES[failure].advice} 3 of 3 attempts failed.", attempts=3, call_failures=0
     )
 
 
