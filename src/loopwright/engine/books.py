@@ -14,12 +14,12 @@ from typing import cast
 from loopwright.core.errors import BadPlan
 from loopwright.core.globs import any_covers
 from loopwright.core.model import Attempt, Loop, Plan, Project, Task
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState, TaskState
+from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState
 from loopwright.engine.branch import tip_of
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
 from loopwright.engine.world import World, no_source
-from loopwright.ports import Candidate, Files, Progress, Repository, Source, Tx, WritingSource
+from loopwright.ports import Candidate, Files, Mark, Progress, Repository, Source, Tx, WritingSource
 
 log = logging.getLogger(__name__)
 
@@ -66,26 +66,27 @@ async def booked(
     if not plan.books or candidate.empty:
         return candidate.sha
 
-    def look(tx: Tx) -> tuple[Loop, Progress, bool]:
+    def look(tx: Tx) -> tuple[Loop, Progress]:
         loop = need(tx.get(Loop, plan.loop_id), "the loop")
-        return loop, progress_with(tx, plan, task, attempt, candidate.sha), _ends_phase(tx, task)
+        return loop, progress_with(tx, plan, task, attempt, candidate.sha)
 
-    loop, progress, ends = await world.store.read(look)
+    loop, progress = await world.store.read(look)
     subject = f"docs(plan): {task.key} is done in {candidate.sha[:7]}"
     tracked = _Tracked(project, plan, loop)
-    top = await _told_on(world, repository, tracked, candidate.sha, progress, subject)
-    if ends:
+    top, files = await _told_on(world, repository, tracked, candidate.sha, progress, subject)
+    if task.phase and _has_ended(world, loop, files, task.phase):
         subject = f"chore(plan): {task.phase} is finished"
         top = await repository.booked(top, {}, subject=subject, plan_id=plan.id, at=progress.at)
     return top
 
 
-def _ends_phase(tx: Tx, task: Task) -> bool:
-    """Say whether a phase of the source is finished when this task lands."""
-    if not task.phase:
+def _has_ended(world: World, loop: Loop, files: Files, phase: str) -> bool:
+    """Say whether all of a phase is done, by the files: they know of those that are about to land before this one."""
+    source = world.source(loop.source_kind)
+    if source is None or not files:
         return False
-    others = tx.find(Task, plan_id=task.plan_id, phase=task.phase)
-    return all(one.id == task.id or one.status is TaskState.COMPLETE for one in others)
+    mine = [task.mark for task in source.parse(files, loop.source_path).tasks if task.phase == phase]
+    return bool(mine) and all(mark is Mark.DONE for mark in mine)
 
 
 async def tell(world: World, plan_id: str) -> None:
@@ -159,7 +160,7 @@ async def _tell_on_branch(
     world: World, repository: Repository, tracked: _Tracked, progress: Progress
 ) -> None:
     tip = await tip_of(world, repository, tracked.plan)
-    new = await _told_on(world, repository, tracked, tip, progress, "docs(plan): how the plan stands")
+    new, _ = await _told_on(world, repository, tracked, tip, progress, "docs(plan): how the plan stands")
     if new != tip and world.may_act():
         # Somebody who moved it meanwhile is told of by the next round.
         await repository.advance(tracked.plan.branch, new=new, old=tip)
@@ -167,11 +168,12 @@ async def _tell_on_branch(
 
 async def _told_on(
     world: World, repository: Repository, tracked: _Tracked, sha: str, progress: Progress, subject: str
-) -> str:
+) -> tuple[str, Files]:
+    """Return the commit that tells the progress on top of another, and the files as they are there."""
     plan, loop = tracked.plan, tracked.loop
     source = world.source(loop.source_kind)
     if source is None or not writes(source):
-        return sha
+        return sha, {}
     folder = folder_of(plan, loop)
     found = _inside(await repository.files_at(sha, plan.books), folder)
     try:
@@ -179,13 +181,14 @@ async def _told_on(
         told = {**current, **cast("WritingSource", source).written(current, progress)}
     except BadPlan as broken:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
-        return sha
+        return sha, {}
     changed = {name: content for name, content in told.items() if found.get(name) != content}
     files = {f"{folder}/{name}".lstrip("/"): content for name, content in changed.items()}
     files = {path: content for path, content in files.items() if path in plan.books}
     if not files:
-        return sha
-    return await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=progress.at)
+        return sha, told
+    booked = await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=progress.at)
+    return booked, told
 
 
 async def _with_edits(
