@@ -90,6 +90,10 @@ class Workshop(Sandbox):
         """Return task and attempt of every agent that started, in order."""
         return [(line.task, line.attempt) for line in self.journal()]
 
+    def started_keys(self) -> list[str]:
+        """Return the tasks that agents began, each once, in order."""
+        return list(dict.fromkeys(key for key, _ in self.started()))
+
     def until_started(self, *keys: str) -> None:
         """Wait until an agent is at work on each of these tasks."""
         eventually(lambda: set(keys) <= {line.task for line in self.journal()}, timeout=60)

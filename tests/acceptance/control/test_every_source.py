@@ -1,0 +1,81 @@
+"""Each form of work, as people have it: it runs, is killed in the middle, goes on, and is told how it ended.
+
+`UPDATE_SAMPLES=1` writes what came out beside each sample; look at it before it is taken.
+"""
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.acceptance.control.workshop import Workshop, kill
+
+from loopwright.core.model import Plan
+
+SAMPLES = Path(__file__).parent / "samples"
+SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'
+_TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """A repository with work in one form."""
+
+    kind: str
+    place: str
+    first: str
+    """The task that is at work when everything is killed."""
+    then: tuple[str, ...]
+    """The others, in the order in which they are done."""
+
+
+EVERY = (
+    Sample(kind="feature_list", place="feature_list.json", first="f1", then=("f2",)),
+    Sample(kind="plan_md", place="conductor/tracks/greet_20261116", first="1.1", then=("2.1",)),
+    Sample(kind="test_state", place="test-state.json", first="CP-API-001", then=("CP-API-002",)),
+)
+
+
+def plain(text: str, shop: Workshop, plan: Plan) -> str:
+    """Return what was written, without what is another each time."""
+    for n, key in enumerate(shop.started_keys()):
+        sha = shop.task(key).landed_sha or "-"
+        text = re.sub(rf"\b{sha[:7]}[0-9a-f]*\b", f"COMMIT-{n}", text)
+    return _TIME.sub("TIME", text).replace(plan.id, "PLAN")
+
+
+@pytest.mark.capability("C014")
+@pytest.mark.capability("C053")
+@pytest.mark.parametrize("sample", EVERY, ids=lambda one: one.kind)
+def test_it_runs_is_killed_goes_on_and_is_told_how_it_ended(shop: Workshop, sample: Sample) -> None:
+    given = SAMPLES / sample.kind / "given"
+    shutil.copytree(given, shop.repository, dirs_exist_ok=True)
+    (shop.repository / "loopwright.toml").write_text(SETTINGS)
+    shop.git("add", "-A")
+    shop.git("commit", "-qm", "the work")
+    gate = shop.gate("gate")
+    made = {key: [[{"write": f"made-{key}", "text": "x\n"}]] for key in sample.then}
+    shop.play(
+        {sample.first: [[{"run": gate.shell}, {"write": f"made-{sample.first}", "text": "x\n"}]], **made}
+    )
+    run = shop.start("run", sample.place)
+    gate.until_reached()
+    kill(run)
+    gate.let_go()
+    said = shop("run", sample.place, timeout=100)
+    assert said.code == 0, said.out + said.err
+    plan = shop.row(Plan)
+    assert (plan.status, shop.started_keys()) == ("VERIFIED", [sample.first, *sample.then])
+    shop.git("merge", "-q", "--ff-only", plan.branch)
+    wanted = SAMPLES / sample.kind / "told"
+    names = sorted(path.relative_to(given) for path in given.rglob("*") if path.is_file())
+    for name in names:
+        found = plain((shop.repository / name).read_text(), shop, plan)
+        if os.environ.get("UPDATE_SAMPLES"):
+            (wanted / name).parent.mkdir(parents=True, exist_ok=True)
+            (wanted / name).write_text(found)
+        assert found == (wanted / name).read_text(), name
+    again = shop("run", sample.place, timeout=100)
+    assert (again.code, len(shop.rows(Plan))) == (0, 1), "nothing is done twice"
