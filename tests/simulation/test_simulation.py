@@ -15,7 +15,7 @@ from tests.simulation.scenario import FAULTS, draw
 from tests.simulation.shrink import find, report, shrink
 from tests.simulation.universe import play
 
-FRESH = 300
+FRESH = 96
 """How many new seeds every run of the suite plays."""
 PARTS = 12
 NEARBY = 30
