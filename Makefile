@@ -11,8 +11,10 @@ RUNTIME := $(VENV)/.runtime-$(HERE)
 DEV := $(VENV)/.dev-$(HERE)
 AGENTS := .agents/.installed-$(HERE)
 RUNNERS := .runners/.installed-$(HERE)
-# How many tests run at once: a number, or one per processor.
-JOBS ?= logical
+# How many tests run at once. Half of what a test does is to wait, so three share two processors.
+JOBS ?= $(shell expr \( $$(getconf _NPROCESSORS_ONLN) \* 3 + 1 \) / 2)
+# Every test process would compile all tests anew where the environment forbids to keep what was compiled.
+export PYTHONDONTWRITEBYTECODE :=
 # How many seeds a simulation plays, and from which on.
 SEEDS ?= 300
 FIRST ?= 0

@@ -1,5 +1,7 @@
 """What every test shares."""
 
+import signal
+
 import pytest
 
 pytest_plugins = [
@@ -17,3 +19,9 @@ pytest_plugins = [
 def anyio_backend() -> str:
     """Run async tests on asyncio, the loop that the product runs on."""
     return "asyncio"
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C be heard: whoever is started with `&` by a script is deaf to it, and so is all that it starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -25,13 +25,23 @@ import loopwright.cli
 _ENTRY = Path(loopwright.cli.__file__).with_name("__main__.py")
 _SERVER = multiprocessing.get_context("forkserver")
 _LATE = (
+    "anyio._backends._asyncio",
+    "encodings.utf_8_sig",
+    "loopwright.adapters.agents.acp.agent",
     "loopwright.adapters.agents.claude",
+    "loopwright.adapters.agents.codex.agent",
     "loopwright.adapters.agents.command",
     "loopwright.adapters.dispatch.local",
     "loopwright.adapters.gates.commands",
+    "loopwright.adapters.marked",
     "loopwright.adapters.sources.yaml_plan",
+    "loopwright.adapters.store.sqlite",
     "loopwright.testing.scripted",
+    "psutil",
+    "rich._emoji_codes",
+    "ruamel.yaml",
     "sqlalchemy.dialects.sqlite",
+    "tests.loaded",
 )
 """What commands load only when they come to need it."""
 

@@ -51,7 +51,7 @@ def _started(pgserver: Any, directory: Path) -> Any:
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
     """Return the address of a new, empty database that is dropped after the test."""
-    with _database(postgres_server) as url:
+    with new_database(postgres_server) as url:
         yield url
 
 
@@ -62,7 +62,7 @@ def _postgres_template(postgres_server: str) -> Iterator[str]:
 
     from loopwright.adapters.store.sql import SqlStore
 
-    with _database(postgres_server) as url:
+    with new_database(postgres_server) as url:
         SqlStore.open(url).close_sync()
         yield str(make_url(url).database)
 
@@ -70,12 +70,13 @@ def _postgres_template(postgres_server: str) -> Iterator[str]:
 @pytest.fixture
 def postgres_home(postgres_server: str, _postgres_template: str) -> Iterator[str]:
     """Return the address of a database as the store makes it, copied because making it takes much longer."""
-    with _database(postgres_server, template=_postgres_template) as url:
+    with new_database(postgres_server, template=_postgres_template) as url:
         yield url
 
 
 @contextmanager
-def _database(server: str, template: str = "template1") -> Iterator[str]:
+def new_database(server: str, template: str = "template1") -> Iterator[str]:
+    """Make a database, empty or a copy of another that nobody is connected to, and drop it in the end."""
     import psycopg
     from psycopg.conninfo import make_conninfo
     from sqlalchemy import make_url

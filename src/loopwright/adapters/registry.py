@@ -4,7 +4,9 @@ Other packages add agents and sources through the entry points `loopwright.agent
 a built-in name cannot be taken over.
 """
 
+import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
@@ -78,11 +80,17 @@ def known_sources() -> tuple[str, ...]:
     return _known("source", SOURCES)
 
 
-def _installed(what: str) -> "dict[str, EntryPoint]":
+def _installed(what: str) -> "Mapping[str, EntryPoint]":
+    group = _GROUPS.get(what)
+    return _offered(group, tuple(sys.path)) if group else {}
+
+
+@cache
+def _offered(group: str, path: tuple[str, ...]) -> "Mapping[str, EntryPoint]":  # noqa: ARG001 - what is found depends on it
+    """Read what every installed package offers, which takes longer than most commands do, once only."""
     from importlib.metadata import entry_points
 
-    group = _GROUPS.get(what)
-    return {point.name: point for point in entry_points(group=group)} if group else {}
+    return {point.name: point for point in entry_points(group=group)}
 
 
 def _known(what: str, table: Mapping[str, str]) -> tuple[str, ...]:

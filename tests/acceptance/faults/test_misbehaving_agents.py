@@ -1,7 +1,7 @@
 """Agents with bad habits: whatever they print and do to their own repository, their work counts and nothing else."""
 
 import pytest
-from tests.acceptance.faults.record import Record
+from tests.acceptance.faults.record import Document, Record
 
 OURS = {".gitignore", "README.md", "greet.txt"}
 """What was on the branch before."""
@@ -58,8 +58,7 @@ def test_a_claim_without_a_change_is_caught_and_the_next_attempt_is_told(misbeha
 @pytest.mark.capability("C028")
 def test_a_gate_that_exits_with_0_and_prints_a_failed_check_has_failed(misbehaved: Record) -> None:
     assert misbehaved.failures("fails") == ["gate", None]
-    # One that was broken off, because what was ahead of it did not land, found nothing.
-    gates = [one for one in misbehaved.runs("fails", "gate") if one["verdict"]["status"] != "inconclusive"]
+    gates = _judged(misbehaved, "fails")
     assert [one["exit_code"] for one in gates[0]["verdict"]["commands"]] == [0, 0]
     assert gates[0]["verdict"]["status"] == "failed"
     assert gates[-1]["verdict"]["status"] == "passed"
@@ -68,7 +67,7 @@ def test_a_gate_that_exits_with_0_and_prints_a_failed_check_has_failed(misbehave
 
 def test_a_gate_that_takes_too_long_has_failed_and_the_next_attempt_is_told(misbehaved: Record) -> None:
     assert misbehaved.failures("slow") == ["gate", None]
-    first = misbehaved.runs("slow", "gate")[0]
+    first = _judged(misbehaved, "slow")[0]
     assert [one["timed_out"] for one in first["verdict"]["commands"]] == [True, False]
     assert "ended at its time limit of 1 s" in misbehaved.prompt("slow", 2)
 
@@ -104,3 +103,9 @@ def test_a_task_whose_agent_does_not_exist_fails_alone_and_the_others_go_on(misb
     assert misbehaved.plan["status"] == "RUNNING", "partial, not failed: a person can mend it"
     assert misbehaved.said.code == 1
     assert misbehaved.said.document["plan"]["reason"] == "3 tasks need you; 1 more waits for them"
+
+
+def _judged(misbehaved: Record, key: str) -> list[Document]:
+    """Return the gate runs of a task without those that were broken off, because what was ahead did not land."""
+    runs = misbehaved.runs(key, "gate")
+    return [one for one in runs if one["verdict"]["status"] != "inconclusive"]

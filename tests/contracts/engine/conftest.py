@@ -1,10 +1,14 @@
 """The three engines under one contract."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import anyio
 import pytest
+from sqlalchemy import make_url
 from tests.contracts.engine.legs import Legs
+from tests.postgres import new_database
 
 from loopwright.adapters.dispatch.local import LocalEngine
 from loopwright.testing.seeded_engine import SeededEngine
@@ -15,6 +19,30 @@ VERSION = "pipeline-1"
 @pytest.fixture
 def legs() -> Legs:
     return Legs()
+
+
+@pytest.fixture(scope="session")
+def _dbos_template(postgres_server: str) -> Iterator[str]:
+    """Have DBOS make its tables in an empty database once, and return the name of that database."""
+    from loopwright.adapters.dispatch.dbos import DbosEngine
+
+    async def launch_and_close(url: str) -> None:
+        legs = Legs()
+        engine = DbosEngine(url, version=VERSION, on_error=legs.on_error)
+        await engine.launch(legs.execute, worker_id="first", slots=0)
+        await engine.close()
+
+    # In a thread of its own: whoever asks first may be in the middle of an event loop.
+    with new_database(postgres_server) as url, ThreadPoolExecutor(1) as thread:
+        thread.submit(anyio.run, launch_and_close, url).result()
+        yield str(make_url(url).database)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str, _dbos_template: str) -> Iterator[str]:
+    """Return the address of a database as DBOS makes it, copied because making it takes much longer."""
+    with new_database(postgres_server, template=_dbos_template) as url:
+        yield url
 
 
 @pytest.fixture
