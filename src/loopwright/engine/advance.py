@@ -26,9 +26,9 @@ from loopwright.engine.moves import (
     move_run,
     move_task,
     need,
-    new_attempt,
     next_run,
 )
+from loopwright.engine.queued import new_attempt
 from loopwright.engine.reconcile import DRIVEN, living_hosts
 from loopwright.engine.world import World
 from loopwright.ports import Tx

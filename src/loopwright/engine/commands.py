@@ -40,8 +40,8 @@ from loopwright.engine.moves import (
     move_run,
     move_task,
     need,
-    new_attempt,
 )
+from loopwright.engine.queued import new_attempt
 from loopwright.engine.second_tries import evidence_of, refuse_superseded, reopen_plan
 from loopwright.ports import Ids, Tx
 

@@ -13,7 +13,8 @@ from loopwright.core.model import Plan, Role, Run, Task
 from loopwright.core.policy import GateCommand
 from loopwright.core.states import PlanState, TaskState
 from loopwright.core.verdicts import evidence, refused_commands
-from loopwright.engine.moves import move_plan, move_task, new_attempt
+from loopwright.engine.moves import move_plan, move_task
+from loopwright.engine.queued import new_attempt
 from loopwright.ports import Ids, Tx
 
 FIX: Final = "fix"

@@ -7,15 +7,8 @@ from loopwright.core.events import happened
 from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Command, Loop, Plan, Run, Task
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, RunState, TaskState
-from loopwright.engine.moves import (
-    begin_anew,
-    cancel_attempt,
-    move_attempt,
-    move_run,
-    move_task,
-    need,
-    new_attempt,
-)
+from loopwright.engine.moves import begin_anew, cancel_attempt, move_attempt, move_run, move_task, need
+from loopwright.engine.queued import new_attempt
 from loopwright.engine.second_tries import evidence_of, refuse_superseded, reopen_plan
 from loopwright.ports import Ids, Tx
 

@@ -1,6 +1,5 @@
 """Every change of state, each in one place: the row moves by its table and the event is written with it."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +8,6 @@ from loopwright.core.budget import spent_today
 from loopwright.core.errors import FenceLost, IllegalTransition, StaleVersion
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.ids import Kind
 from loopwright.core.model import (
     Attempt,
     Leg,
@@ -23,7 +21,6 @@ from loopwright.core.model import (
     Run,
     Task,
 )
-from loopwright.core.permissions import Access
 from loopwright.core.retry import Again, Failed, GiveUp, after_failure
 from loopwright.core.reviews import blocking, said_hash
 from loopwright.core.scopes import kept
@@ -48,6 +45,7 @@ from loopwright.core.states import (
     TaskState,
     step,
 )
+from loopwright.engine.queued import new_attempt, new_review_run, new_run
 from loopwright.ports import Ids, Tx
 
 MACHINE = "loopwright"
@@ -240,43 +238,6 @@ def _charge(tx: Tx, run: Run) -> None:
     )
 
 
-def new_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan) -> Run:
-    """Create the queued implementer run of an attempt."""
-    run = Run(
-        id=ids(Kind.RUN),
-        plan_id=attempt.plan_id,
-        task_id=attempt.task_id,
-        attempt_id=attempt.id,
-        role=Role.IMPLEMENTER,
-        state=RunState.QUEUED,
-        agent=attempt.agent,
-        model=attempt.model,
-        permission_mode=plan.policy.permission_mode,
-        created_at=tx.now(),
-    )
-    tx.insert(run)
-    return run
-
-
-def new_review_run(tx: Tx, ids: Ids, review: Review) -> Run:
-    """Create the next queued run of a review."""
-    run = Run(
-        id=ids(Kind.RUN),
-        plan_id=review.plan_id,
-        task_id=review.task_id,
-        attempt_id=review.attempt_id,
-        role=Role.REVIEWER,
-        state=RunState.QUEUED,
-        label=review.id,
-        agent=review.agent,
-        model=review.model,
-        permission_mode=Access.READ_ONLY.value,
-        created_at=tx.now(),
-    )
-    tx.insert(run)
-    return run
-
-
 def next_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan, before: Run | None) -> Run:
     """Create the run that goes on where another one ended: with the work, or with the review of it."""
     if before is None or before.role is not Role.REVIEWER:
@@ -284,31 +245,6 @@ def next_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan, before: Run | None)
     run = new_review_run(tx, ids, need(tx.get(Review, before.label), "the review"))
     tx.update(Review, before.label, run_id=run.id)
     return run
-
-
-def new_attempt(
-    tx: Tx, ids: Ids, plan: Plan, task: Task, *, n: int, evidence: str = "", stands_in: str = ""
-) -> Attempt:
-    """Create a queued attempt with its queued run."""
-    now = tx.now()
-    agent, model = fallback.meant(task, plan.policy)
-    attempt = Attempt(
-        id=ids(Kind.ATTEMPT),
-        plan_id=plan.id,
-        task_id=task.id,
-        n=n,
-        state=AttemptState.QUEUED,
-        agent=agent,
-        model=model,
-        note=task.note,
-        evidence=evidence,
-        stands_in=stands_in,
-        created_at=now,
-        updated_at=now,
-    )
-    attempt = replace(attempt, run_id=new_run(tx, ids, attempt, plan).id)
-    tx.insert(attempt)
-    return attempt
 
 
 def commit_leg(tx: Tx, attempt: Attempt, **changes: Any) -> Leg:

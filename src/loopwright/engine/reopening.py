@@ -10,7 +10,8 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Command, Loop, Plan, Project, Task
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.commands import check_retry
-from loopwright.engine.moves import cancel_attempt, move_loop, move_plan, move_task, need, new_attempt
+from loopwright.engine.moves import cancel_attempt, move_loop, move_plan, move_task, need
+from loopwright.engine.queued import new_attempt
 from loopwright.engine.second_tries import refuse_superseded
 from loopwright.ports import Ids, Step, Tx
 

@@ -38,10 +38,9 @@ from loopwright.engine.moves import (
     move_attempt,
     move_review,
     need,
-    new_review_run,
-    new_run,
     next_run,
 )
+from loopwright.engine.queued import new_review_run, new_run
 from loopwright.engine.runs import Ended
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Tx
