@@ -33,6 +33,7 @@ from loopwright.cli.preflight import (
     check_fallback,
     check_folder,
     check_gates,
+    check_held_out,
     check_plan,
     check_review,
     check_sandbox,
@@ -51,6 +52,7 @@ from loopwright.core.model import CommandState
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.commands import refusal
 from loopwright.engine.finishes import is_open
+from loopwright.engine.held_files import keep
 from loopwright.engine.submit import Submission, Submitted, evaluate, submit
 from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
@@ -133,6 +135,7 @@ async def _run(path: Path, flags: dict[str, Any], *, base: str | None, new: bool
     asked = await _prepare(path, flags, base=base, new=new, quiet=as_json)
     home = open_home(asked.settings, os.environ)
     log_to(home.root)
+    keep(HomePaths(root=home.root), asked.submission.work.held_files)
     try:
         submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, asked.submission))
         early = await _already(home, asked, submitted, as_json=as_json)
@@ -165,6 +168,7 @@ async def _prepare(path: Path, flags: dict[str, Any], *, base: str | None, new: 
         found = await project_settings(repository, start.sha, place)
         settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
         await check_finish(settings, repository, start)
+        await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
     check_plan(settings, work)
     missing = check_agents(settings, work)
     check_fallback(settings)

@@ -167,6 +167,7 @@ def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> No
                 description=task.description,
                 criteria=task.criteria,
                 acceptance=task.acceptance,
+                held_out=task.held_out,
                 depends_on=waits_for,
                 dependents=tuple(id_of[key] for key in followers[task.key]),
                 scope=task.scope,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from loopwright.core.policy import GateCommand
+from loopwright.core.policy import GateCommand, HeldOut
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +17,7 @@ class PlannedTask:
     description: str = ""
     criteria: tuple[str, ...] = ()
     acceptance: tuple[GateCommand, ...] = ()
+    held_out: tuple[HeldOut, ...] = ()
     depends_on: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
     priority: int = 50
@@ -37,6 +38,8 @@ class PlannedWork:
     """Of the source's bytes."""
     lines: Mapping[str, int] = field(default_factory=dict)
     """Where in the source each setting is written, and who does each task (`tasks.KEY`)."""
+    held_files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """The contents of held-out files, by their hash."""
 
 
 class Source(Protocol):

@@ -49,7 +49,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_951f552a-5632-4832-97a0-d37bda8b3832','c464b03e89e7aac1def18f4103d79bd17bc1e9d3ffca43e4c9d465746ec94165');
+INSERT INTO "chains" VALUES('plan_a7dcc654-5a41-4ecd-9164-1d8efc154d69','69b158fc5c7f8846a840d0022a04c13fb02bc95875268b42b4408c1faf643bb7');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -111,9 +111,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_6f36bef5-3571-420a-b337-d8cf8a9ea317',NULL,NULL,'plan_951f552a-5632-4832-97a0-d37bda8b3832',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T11:10:11.700516Z','test','normal','{}','','945dc4bf2118ced1616512e81cc2031c2d4571eabd70120d1b02f526550c952a');
-INSERT INTO "events" VALUES(2,'evt_788dacf5-8346-45cd-bfc8-441643290abf',NULL,NULL,'plan_951f552a-5632-4832-97a0-d37bda8b3832',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T11:10:11.700516Z','test','normal','{}','945dc4bf2118ced1616512e81cc2031c2d4571eabd70120d1b02f526550c952a','7ada9d14938162c16049ec3a056c7e6a679c0476191b92470297278059d3e2f3');
-INSERT INTO "events" VALUES(3,'evt_80456141-91d7-453c-9a58-85d7311d11fb',NULL,NULL,'plan_951f552a-5632-4832-97a0-d37bda8b3832',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T11:10:11.700516Z','test','normal','{}','7ada9d14938162c16049ec3a056c7e6a679c0476191b92470297278059d3e2f3','c464b03e89e7aac1def18f4103d79bd17bc1e9d3ffca43e4c9d465746ec94165');
+INSERT INTO "events" VALUES(1,'evt_e5c91010-38a1-48b5-aea9-500cdb872d30',NULL,NULL,'plan_a7dcc654-5a41-4ecd-9164-1d8efc154d69',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:30:31.958412Z','test','normal','{}','','c288b0c4bd656bbb7573d458c90db25b2a8b30ff6de17dbe6d8fb6f8671a727d');
+INSERT INTO "events" VALUES(2,'evt_78fb0949-bdec-4b18-a2c0-b2be027ab7f6',NULL,NULL,'plan_a7dcc654-5a41-4ecd-9164-1d8efc154d69',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:30:31.958412Z','test','normal','{}','c288b0c4bd656bbb7573d458c90db25b2a8b30ff6de17dbe6d8fb6f8671a727d','175595c0a0457ef398ff757c97836a3fb0b5d9f4b5f0b429cada5425deb1b417');
+INSERT INTO "events" VALUES(3,'evt_24488657-8727-440a-956c-86d368729cd6',NULL,NULL,'plan_a7dcc654-5a41-4ecd-9164-1d8efc154d69',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:30:31.958412Z','test','normal','{}','175595c0a0457ef398ff757c97836a3fb0b5d9f4b5f0b429cada5425deb1b417','69b158fc5c7f8846a840d0022a04c13fb02bc95875268b42b4408c1faf643bb7');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -158,7 +158,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_ad40df09-ac1e-4515-a3ac-314eae3895a6','proj_2ce2a3c1-4d25-4628-9a9a-dd716bdaa42c','plan.md','markdown','285c55e6-27f9-4aad-b4cd-cab9e4560bd4.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_e4ce13ab-52bc-4cc4-9efa-2d8cef8358ca','proj_521c2cc4-d484-4f4c-ad43-4e8c75214ff2','plan.md','markdown','39ace33c-44d4-42bb-9f78-f2b30962ebd0.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -197,7 +197,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_951f552a-5632-4832-97a0-d37bda8b3832','proj_2ce2a3c1-4d25-4628-9a9a-dd716bdaa42c','loop_ad40df09-ac1e-4515-a3ac-314eae3895a6','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_a7dcc654-5a41-4ecd-9164-1d8efc154d69','proj_521c2cc4-d484-4f4c-ad43-4e8c75214ff2','loop_e4ce13ab-52bc-4cc4-9efa-2d8cef8358ca','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"fallback":[]}','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -209,7 +209,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_2ce2a3c1-4d25-4628-9a9a-dd716bdaa42c','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_521c2cc4-d484-4f4c-ad43-4e8c75214ff2','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -308,6 +308,7 @@ CREATE TABLE tasks (
 	description TEXT NOT NULL, 
 	criteria TEXT NOT NULL, 
 	acceptance TEXT NOT NULL, 
+	held_out TEXT NOT NULL, 
 	depends_on TEXT NOT NULL, 
 	dependents TEXT NOT NULL, 
 	scope TEXT NOT NULL, 
@@ -343,7 +344,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_1170c6e5-4e7f-434a-a62f-31d5e4608c9c','plan_951f552a-5632-4832-97a0-d37bda8b3832','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_a1d88b42-8e95-4e79-a733-08c609d10a48','plan_a7dcc654-5a41-4ecd-9164-1d8efc154d69','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -369,8 +370,8 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_run_n ON events (run, n);
+CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
@@ -379,21 +380,21 @@ CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
-CREATE INDEX ix_runs_state ON runs (state);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
-CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_state ON questions (state);
+CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
-CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
-CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
+CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
+CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
+CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
 COMMIT;

@@ -1,9 +1,11 @@
 """Plans written in YAML, or in JSON with the same shape."""
 
+import hashlib
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.adapters.sources.held_out import HeldOutReader
 from loopwright.adapters.sources.located import Located, Unreadable
 from loopwright.adapters.sources.plan_file import read_document
 from loopwright.adapters.sources.plan_format import (
@@ -23,7 +25,7 @@ from loopwright.config.layers import Level, check_values
 from loopwright.config.nearest import did_you_mean, nearest, quoted
 from loopwright.core.errors import BadPlan
 from loopwright.core.graph import find_cycle
-from loopwright.core.policy import GateCommand
+from loopwright.core.policy import GateCommand, HeldOut
 from loopwright.ports import PlannedTask, PlannedWork
 
 MAX_PROBLEMS: Final = 50
@@ -46,7 +48,7 @@ class YamlSource:
         except Unreadable as broken:
             place = f"{name}:{broken.line}" if broken.line is not None else name
             raise BadPlan(name, (f"{place}: {broken.message}",)) from broken
-        reader = _PlanReader(name)
+        reader = _PlanReader(name, path.parent)
         work = reader.plan(document, sha256)
         if reader.problems or work is None:
             raise BadPlan(name, _bounded(reader.problems))
@@ -62,9 +64,10 @@ def _bounded(problems: list[str]) -> tuple[str, ...]:
 class _PlanReader:
     """Turns a located document into work, and gathers everything that is wrong with it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, folder: Path) -> None:
         self._name = name
         self._found: list[tuple[int, str]] = []
+        self._held_out = HeldOutReader(folder, self._note)
 
     @property
     def problems(self) -> list[str]:
@@ -90,8 +93,9 @@ class _PlanReader:
             tasks=tuple(tasks.values()),
             gates=gates,
             settings=settings,
-            sha256=sha256,
+            sha256=_with_files(sha256, self._held_out.contents),
             lines=_lines(table),
+            held_files=self._held_out.contents,
         )
 
     def _note(self, line: int, place: str, message: str) -> None:
@@ -132,6 +136,15 @@ class _PlanReader:
             line = _line_of(entry, problem.key)
             self._note(line, f"{prefix}{key}{problem.place}", problem.message)
         return gates
+
+    def _unseen(self, table: dict[str, Located], prefix: str) -> tuple[HeldOut, ...]:
+        """Return the held-out checks; the agent has to be told of some check too."""
+        if not _given(table, "held_out"):
+            return ()
+        if not _given(table, "acceptance"):
+            words = "needs acceptance beside it: commands that the agent is told of"
+            self._note(table["held_out"].line, f"{prefix}held_out", words)
+        return self._held_out.read(_entries(table, "held_out"), f"{prefix}held_out")
 
     def _title(self, table: dict[str, Located], prefix: str, line: int) -> str:
         title = self._text(table, "title", prefix, line, limit=MAX_TITLE)
@@ -198,6 +211,7 @@ class _PlanReader:
             description=self._words(table, "description", prefix, MAX_DESCRIPTION),
             criteria=self._texts(table, "criteria", prefix, _is_criterion, "a text"),
             acceptance=self._gates(table, "acceptance", prefix),
+            held_out=self._unseen(table, prefix),
             depends_on=self._ids(table, prefix),
             scope=self._texts(
                 table, "scope", prefix, is_inside, "a path relative to the project, without .."
@@ -273,6 +287,13 @@ def _guess(dependency: str, tasks: Collection[str]) -> str:
     # Ids are short, so half of the letters is near enough; in a large plan looking would take too long.
     guess = nearest(dependency, tasks, cutoff=0.5) if len(tasks) <= 1000 else None
     return f" (did you mean {quoted(guess)}?)" if guess is not None else ""
+
+
+def _with_files(sha256: str, contents: Collection[str]) -> str:
+    """Return the hash of a plan together with the files that it names: other files are another plan."""
+    if not contents:
+        return sha256
+    return hashlib.sha256("\n".join([sha256, *sorted(contents)]).encode()).hexdigest()
 
 
 def _given(table: dict[str, Located], key: str) -> bool:
