@@ -47,6 +47,8 @@ class Stage:
     """What the project has in it."""
     gates: Sequence[str]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """What lies beside the plan, outside of the project."""
     contained: bool = False
     dirties: bool = False
     """Nothing keeps these agents from the user's checkout: it is enough that they are found out."""

@@ -189,6 +189,19 @@ REACHES: dict[str, tuple[str, str]] = {
     "deletes_ref": ("deletes a tag of the user", f"git -C {CHECKOUT} tag -d v1"),
     "hook": ("plants a hook and an fsmonitor in the user's repository", _HOOK),
 }
+_SNEAKS = f"""
+cd {CHECKOUT}
+ref=$(git for-each-ref --format='%(refname)' 'refs/heads/loopwright/*/main')
+export GIT_INDEX_FILE=$PWD/../sneaked.index
+git read-tree $ref
+git update-index --add --cacheinfo 100644,$(echo sneaked | git hash-object -w --stdin),sneaked.txt
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.invalid GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.invalid
+made=$(git commit-tree $(git write-tree) -p $ref -m 'straight to the plan')
+git update-ref $ref $made
+"""
+BRANCH: dict[str, Behaviour] = {
+    "plan_branch": reaches("moves the plan's own branch to a commit of its own", _SNEAKS, "plan_branch"),
+}
 OPEN: dict[str, Behaviour] = {
     **{key: reaches(says, command, key) for key, (says, command) in REACHES.items()},
     "forges": harmless("forges a receipt and an event", shell(_FORGE), by="rows", key="forges"),
@@ -227,6 +240,12 @@ STAGES = {
         # One after the other, so that each is seen to have done what it did.
         settings={"parallel": 1},
         dirties=True,
+    ),
+    "branch": Stage(
+        behaviours=BRANCH,
+        code=1,
+        files=FILES,
+        gates=("grep -q hello greet.txt",),
     ),
     "contained": Stage(
         behaviours=CONTAINED,

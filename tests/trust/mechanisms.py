@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.acceptance.faults.record import Document, Record
 from tests.trust.behaviour import Behaviour, Stage
+from tests.trust.lies_by_chance import UNSEEN
 from tests.trust.lies_to_the_harness import SECRET
 
 
@@ -105,6 +106,38 @@ def _is_contained(seen: Seen) -> bool:
     return seen.run["sandbox"] == "bubblewrap" and not _tripped(seen)
 
 
+def _held_out(seen: Seen) -> bool:
+    """The unseen check failed, and neither it nor what it found came near the agent, by the prompt or by a file."""
+    failed = [one for one in seen.verdicts if one["status"] == "failed"]
+    names = [command["name"] for one in failed for command in one["commands"]]
+    told = seen.first["detail"], seen.record.attempts(seen.key)[1]["evidence"]
+    runs = [seen.record.home / "runs" / run["id"] for run in seen.record.runs(seen.key, "implementer")]
+    workspaces = seen.record.home / "workspaces"
+    near = [
+        path
+        for place in (*runs, workspaces, seen.record.folder)
+        for path in place.rglob("*")
+        if path.is_file()
+    ]
+    hidden = not any(UNSEEN.encode() in path.read_bytes() for path in near)
+    (entry,) = [task for task in seen.kept["receipt"]["tasks"] if task["key"] == seen.key]
+    return (
+        len(failed) == 1
+        and all("another number" in name for name in names)
+        and not any(UNSEEN in words for words in told)
+        and hidden
+        and [file["path"] for file in entry["held_out"][0]["files"]] == ["held_out/check.py"]
+    )
+
+
+def _flaky(seen: Seen) -> bool:
+    return any(command["flaky"] for verdict in seen.verdicts for command in verdict["commands"])
+
+
+def _named(seen: Seen) -> bool:
+    return any("check that was held out" in gap for gap in seen.kept["receipt"]["not_checked"])
+
+
 MECHANISMS: Mapping[str, Mechanism] = {
     "no_change": Mechanism(
         "an empty change whose checks do not pass is no work",
@@ -120,6 +153,14 @@ MECHANISMS: Mapping[str, Mechanism] = {
         "a test that passed before is missing or was skipped", lambda seen: "passed before" in seen.bad
     ),
     "gate": Mechanism("a check that the harness itself ran", lambda seen: bool(seen.bad)),
+    "held_out": Mechanism("a check that the agent was never shown", _held_out),
+    "named": Mechanism("nothing: the receipt names that this is not excluded", _named),
+    "flaky": Mechanism(
+        "what failed passed on the same tree, alone and among the others: it is named", _flaky
+    ),
+    "red_again": Mechanism(
+        "what failed was run again alone, and failed again", lambda seen: "failed again alone" in seen.bad
+    ),
     "again": Mechanism(
         "the work was judged again", lambda seen: len(seen.record.runs(seen.key, "gate")) == 2
     ),

@@ -25,6 +25,10 @@ def carry_out(stage: Stage, place: Path, bwrap: str | None = None) -> Said:
         file = shop.repository / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+    for name, text in stage.beside.items():
+        file = shop.place / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     git(shop.repository, "add", "-A")
     git(shop.repository, "commit", "-q", "--allow-empty", "-m", "the project")
     git(shop.repository, "branch", "topic", "trunk~1")

@@ -285,6 +285,8 @@ def _print(path: Path, report: _Report, out: Console) -> None:
 def _row(task: PlannedTask) -> tuple[str, ...]:
     waits = f"after {listed(task.depends_on)}" if task.depends_on else "at once"
     checked = counted(len(task.acceptance), "acceptance command") if task.acceptance else "by the gates only"
+    if task.held_out:
+        checked += f", {len(task.held_out)} held out"
     return task.key, one_line(task.title, 50), waits, checked
 
 

@@ -272,3 +272,26 @@ def relative(path: Path, root: Path) -> str:
     """Return a path as git names it in a repository, or as it is when it lies elsewhere."""
     whole = path.resolve()
     return whole.relative_to(root).as_posix() if whole.is_relative_to(root) else str(path)
+
+
+async def check_held_out(
+    repository: GitRepository, start: Base, place: Place, plan: Path, work: PlannedWork, copied: Sequence[str]
+) -> None:
+    """Refuse held-out checks that every agent would find in its workspace."""
+    files = [file.path for task in work.tasks for one in task.held_out for file in one.files]
+    if not any(task.held_out for task in work.tasks):
+        return
+    project, beside = place.root / place.subfolder, plan.resolve().parent
+    shown = [plan.resolve(), *(folder / path for path in files for folder in (beside, project))]
+    for path in (one for one in dict.fromkeys(shown) if one.is_relative_to(place.root)):
+        name = path.relative_to(place.root).as_posix()
+        if await repository.file_at(start.sha, name) is not None:
+            why = "is in git"
+        elif any(path.is_relative_to(project / one) for one in copied):
+            why = "is copied into workspaces (copy_files)"
+        else:
+            continue
+        raise Refused(
+            f"{name} {why}, so agents would see what is held out",
+            hint="keep the plan and its held-out files outside of the repository, or ignored by git",
+        )

@@ -33,6 +33,7 @@ from loopwright.cli.preflight import (
     check_fallback,
     check_folder,
     check_gates,
+    check_held_out,
     check_plan,
     check_review,
     check_sandbox,
@@ -50,6 +51,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.states import ENDED_PLAN, FinishState, LoopState, PlanState
 from loopwright.engine.books import writes
 from loopwright.engine.finishes import is_open
+from loopwright.engine.held_files import keep
 from loopwright.engine.moves import MACHINE
 from loopwright.engine.submit import Submission, Submitted, evaluate, submit
 from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
@@ -172,6 +174,7 @@ async def _run(
     asked = await _prepare(path, flags, kind=kind, base=base, despite=despite, new=new, quiet=as_json)
     home = open_home(asked.settings, os.environ)
     log_to(home.root)
+    keep(HomePaths(root=home.root), asked.submission.work.held_files)
     try:
         submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, asked.submission))
         early = await _already(home, asked, submitted, as_json=as_json)
@@ -214,6 +217,7 @@ async def _prepare(
         settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
         books = await tracked_files(repository, start.sha, source, path, place.root)
         await check_finish(settings, repository, start)
+        await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
     check_plan(settings, work)
     missing = check_agents(settings, work)
     check_fallback(settings)

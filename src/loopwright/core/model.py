@@ -10,7 +10,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.permissions import Permissions
-from loopwright.core.policy import GateCommand, Policy
+from loopwright.core.policy import GateCommand, HeldOut, Policy
 from loopwright.core.reviews import Finding
 from loopwright.core.states import (
     AttemptState,
@@ -177,6 +177,8 @@ class Task:
     description: str = ""
     criteria: tuple[str, ...] = ()
     acceptance: tuple[GateCommand, ...] = ()
+    held_out: tuple[HeldOut, ...] = ()
+    """Checks that its agent never sees."""
     depends_on: tuple[str, ...] = ()
     dependents: tuple[str, ...] = ()
     """Who waits for this one: kept so that its landing touches only them."""

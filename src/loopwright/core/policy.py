@@ -17,6 +17,25 @@ class GateCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HeldFile:
+    """A file that lies in the tree for a held-out check alone."""
+
+    path: str
+    """Relative to the project."""
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOut:
+    """One held-out check."""
+
+    check: GateCommand
+    files: tuple[HeldFile, ...] = ()
+    hint: str = ""
+    """What the agent is told when it did not pass, in the words of whoever wrote the plan."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfiguredRunner:
     """How a test runner that is not known is watched: which tests it names, and how it is tried with canaries."""
 

@@ -35,13 +35,18 @@ def derive(body: Mapping[str, Any]) -> Json:
         trees = [task["tree"], *([steered["pinned_tree"]] if steered["pinned_tree"] else [])]
         found = [_found(latest.get((tree, gate_key(commands))), commands) for tree in trees]
         # With the gate's files as they were and as they are: both must have passed.
+        held, held_tree = held_asked(plan, task), trees[-1]
+        if held:
+            found.append(_found(latest.get((held_tree, gate_key(held))), held))
         refused = [status for status in found if status is not VerdictStatus.PASSED]
         outcomes[task["id"]] = task_outcome(
             status=TaskState(task["status"]),
             landed=task["landed_sha"] is not None,
             verdict=refused[0] if refused else VerdictStatus.PASSED,
             waits_for_quota=_waits_for_quota(task),
-            capped=_is_capped(body, task) or _is_excused(latest, trees, gate_key(commands)),
+            capped=_is_capped(body, task)
+            or _is_excused(latest, trees, gate_key(commands))
+            or _is_excused(latest, [held_tree], gate_key(held)),
         )
     whole = plan_asked(body)
     final = latest.get((plan["result_tree"], gate_key(whole)))
@@ -136,6 +141,11 @@ def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
     return after_setup(setup_of(plan), each_once(_read(task["acceptance"]), _read(plan["gates"])))
 
 
+def held_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
+    """Return the checks that a receipt's task had to pass unseen."""
+    return after_setup(setup_of(plan), _read([one["check"] for one in task["held_out"]]))
+
+
 def plan_asked(body: Mapping[str, Any]) -> Commands:
     """Return the commands that a receipt's final tree had to pass."""
     plan = body["plan"]
@@ -191,7 +201,7 @@ def _sum(values: Sequence[int | None]) -> Json:
     return {"total": total, "complete": len(known) == len(values), "unknown_runs": len(values) - len(known)}
 
 
-def _runner_gaps(commands: Sequence[Mapping[str, Any]]) -> list[str]:
+def _runner_gaps(commands: Sequence[Mapping[str, Any]], *, held_out: bool) -> list[str]:
     """Name what the checks of the final tree cannot show."""
     gaps = []
     failing = sum(command["known_failures"] for command in commands)
@@ -202,7 +212,12 @@ def _runner_gaps(commands: Sequence[Mapping[str, Any]]) -> list[str]:
         gaps.append(
             f"these failed on the result and passed when they were run again, so they are flaky: {_listed(flaky)}"
         )
-    return gaps + limits_of(commands)
+    return gaps + limits_of(commands, held_out=held_out)
+
+
+def _all_held_out(tasks: Sequence[Mapping[str, Any]]) -> bool:
+    landed = [task for task in tasks if task["landed_sha"] is not None]
+    return bool(landed) and all(task["held_out"] for task in landed)
 
 
 def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
@@ -308,7 +323,7 @@ def _gaps(
         gaps.append("gate:all has not passed on exactly the tree of the result")
     elif final and final["checks"]["skipped"]:
         gaps.append(f"{final['checks']['skipped']} checks of gate:all were skipped on the result")
-    gaps += _runner_gaps(final["commands"] if final else ())
+    gaps += _runner_gaps(final["commands"] if final else (), held_out=_all_held_out(body["tasks"]))
     if foreign := [f"{one['sha'][:10]} {one['subject']}" for one in plan["not_ours"]]:
         gaps.append(f"commits on the branch that no task made, seen by gate:all alone: {_listed(foreign)}")
     if final and final["unknown_before"]:
@@ -326,6 +341,8 @@ def _gaps(
         if outside := strayed_in(task):
             gaps.append(f"task {task['key']!r} changed files outside of its scope: {_listed(outside)}")
         gaps += _landing_gaps(body, task)
+        if task["held_out"] and task["landed_sha"] is not None and task["tree"] != plan["result_tree"]:
+            gaps.append(f"the held-out checks of task {task['key']!r} ran when it landed, not on the result")
         if task["criteria"]:
             gaps.append(
                 f"task {task['key']!r} has {task['criteria']} criteria in words: only commands were run"

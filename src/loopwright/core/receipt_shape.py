@@ -69,6 +69,19 @@ def _command(value: Any) -> bool:
     return named and all(test(value[name]) for name, test in _COMMAND.items())
 
 
+def _held_out(value: Any) -> bool:
+    if not isinstance(value, dict) or value.keys() != {"check", "files", "hint"}:
+        return False
+    files = value["files"]
+    return (
+        _command(value["check"])
+        and _text(value["hint"])
+        and isinstance(files, list)
+        and all(isinstance(one, dict) and one.keys() == {"path", "sha256"} for one in files)
+        and all(_text(said) for one in files for said in one.values())
+    )
+
+
 def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(map(_text, value))
 
@@ -144,6 +157,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "criteria": _count,
             "scope": _texts,
             "acceptance": [_COMMAND],
+            "held_out": [_held_out],
             "landed_sha": _maybe(_sha),
             "tree": _maybe(_sha),
             "parent_sha": _maybe(_sha),

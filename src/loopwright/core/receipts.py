@@ -291,6 +291,7 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
         "scope": list(task.scope),
         "approved": list(task.approved),
         "acceptance": [_command(one) for one in task.acceptance],
+        "held_out": [plain(one) for one in task.held_out],
         "landed_sha": task.landed_sha,
         "tree": judged.candidate_tree if judged else None,
         "parent_sha": judged.candidate_parent if judged else None,

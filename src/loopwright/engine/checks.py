@@ -13,9 +13,10 @@ from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.flakes import FOLDERS, green_commands
 from loopwright.core.gates import setup_command, with_setup
+from loopwright.core.held_out import veiled
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
-from loopwright.core.policy import GateCommand
+from loopwright.core.policy import GateCommand, HeldFile
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import (
@@ -27,6 +28,7 @@ from loopwright.core.witnesses import (
     without_baseline,
 )
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
+from loopwright.engine.held_files import lay
 from loopwright.engine.moves import MACHINE, move_run
 from loopwright.engine.reruns import Ran, settle
 from loopwright.engine.runs import drive_command
@@ -79,6 +81,10 @@ class Judging:
     """Files whose tests need not be."""
     rewritten: tuple[str, ...] = ()
     """Files whose tests the work changed: that they passed before says nothing of them."""
+    unseen: bool = False
+    """Whether these are checks that the work's author is not to learn about."""
+    files: tuple[HeldFile, ...] = ()
+    """Laid over the tree for them."""
 
 
 async def judge(
@@ -115,6 +121,7 @@ async def _run_gate(
     request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
     if world.keepers.look(request.directory).state == "absent":
         await repository.checkout(tree_path, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
+        lay(world.paths, tree_path / ask.project.subfolder, ask.files)
     ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt)
     if ended.exit.ended_by == "lost":
         await world.keepers.sweep(run.id)
@@ -147,6 +154,8 @@ async def _run_gate(
             verdict, interrupted = settled.verdict, settled.interrupted
             if settled.exit is not None:
                 end = replace(end, ended_at=settled.exit.ended_at)
+    if ask.unseen:
+        verdict = veiled(verdict)
     record = await world.store.transact(
         f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, end, failure)
     )
@@ -185,6 +194,7 @@ class _Again:
             # What the first run left behind could make the second one pass.
             await self.repository.remove_workspace(tree)
             await self.repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
+            lay(world.paths, tree / ask.project.subfolder, ask.files)
         ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=self.interrupt)
         if ended.exit.ended_by == "lost":
             await world.keepers.sweep(self.run.id)

@@ -18,8 +18,9 @@ from loopwright.core.model import Attempt, Loop, Outcome, Plan, Project, Task
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine import commands
 from loopwright.engine.books import writes
-from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need, new_attempt
+from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
+from loopwright.engine.queued import new_attempt
 from loopwright.engine.submit import SETTLED, task_row
 from loopwright.engine.world import World, no_source
 from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx

@@ -11,6 +11,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import task_commands
+from loopwright.core.held_out import held_commands, not_passed
 from loopwright.core.model import Attempt, Outcome, Plan, Project, Role, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import AttemptState, TaskState
@@ -168,6 +169,13 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             return None
     record_id, verdict = await _judged(landing, candidate, interrupt, facts)
     judged["verdict_id"] = record_id
+    if landing.task.held_out and verdict.status is VerdictStatus.PASSED:
+        # With the gate's files as they were, where the work changed them: they are what judges these checks too.
+        verdict = await _judged_unseen(landing, pinning.pinned or candidate, interrupt, facts)
+        if verdict.status is VerdictStatus.FAILED:
+            told, seen = not_passed(landing.task.held_out, verdict)
+            await _reject(landing, Failure.GATE, told, evidence=seen, **judged)
+            return None
     match verdict.status:
         case VerdictStatus.INCONCLUSIVE:
             await _cannot_tell(landing, verdict, judged)
@@ -233,8 +241,30 @@ def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
 async def _judged(
     landing: Landing, candidate: Candidate, interrupt: asyncio.Event, facts: GateFiles
 ) -> tuple[str | None, Verdict]:
-    """Gate the candidate; a gate that could not run is asked again, because the agent's work is not at fault."""
-    ask = _asked(landing, candidate, facts)
+    """Gate the candidate with everything that its author knows of."""
+    return await _gated(landing, _asked(landing, candidate, facts), interrupt)
+
+
+async def _judged_unseen(
+    landing: Landing, candidate: Candidate, interrupt: asyncio.Event, facts: GateFiles
+) -> Verdict:
+    """Gate the candidate with its held-out checks. There is nothing to compare with: no tree before had their files."""
+    held = landing.task.held_out
+    ask = replace(
+        _asked(landing, candidate, facts),
+        commands=held_commands(held),
+        unseen=True,
+        files=tuple(file for one in held for file in one.files),
+        before=None,
+        exempt=(),
+        rewritten=(),
+    )
+    _, verdict = await _gated(landing, ask, interrupt)
+    return verdict
+
+
+async def _gated(landing: Landing, ask: Judging, interrupt: asyncio.Event) -> tuple[str | None, Verdict]:
+    """Run a gate; one that could not run is asked again, because the agent's work is not at fault."""
     tries = 0
     while True:
         record, verdict = await judge(landing.world, landing.repository, ask, interrupt)

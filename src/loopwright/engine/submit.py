@@ -206,6 +206,7 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
         description=task.description,
         criteria=task.criteria,
         acceptance=task.acceptance,
+        held_out=task.held_out,
         scope=task.scope,
         priority=task.priority,
         position=position,

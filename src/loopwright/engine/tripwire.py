@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.core.containment import Containment
+from loopwright.core.errors import BranchRewritten
 from loopwright.core.events import happened
-from loopwright.core.model import Attempt, Project, Run
+from loopwright.core.model import Attempt, Plan, Project, Run
 from loopwright.core.receipt_checkout import WHOSE
 from loopwright.engine.agent_runs import Rows
+from loopwright.engine.branch import tip_of
 from loopwright.engine.moves import MACHINE
 from loopwright.engine.world import World
 from loopwright.ports import Repository, RunSpec, Tripwire, Tx
@@ -68,13 +70,19 @@ def _earlier(tx: Tx, attempt: Attempt) -> str:
 async def _compare(world: World, repository: Repository, before: Tripwire, rows: Rows, run: Run) -> str:
     project, plan, attempt = rows.project, rows.plan, rows.attempt
     after = await repository.tripwire()
-    strays = repository.stray(before, after)
+    strays, moved = repository.stray(before, after), await _moved(world, repository, plan, run)
+    if not strays and not moved:
+        return ""
+    whose = await _whose(world, project, run)
+    if whose != "agent":
+        moved = []  # what a person did to the branch has its own event
+    strays = (*strays, *(words for words, _ in moved))
     if not strays:
         return ""
     patch = world.paths.kept_patches() / f"{run.id}.patch"
     kept = await repository.stray_patch(patch, before, after)
-    whose = await _whose(world, project, run)
     undo = undoing(before, after, checkout=project.path, patch=patch if kept else None)
+    undo += tuple(f"git -C {shlex.quote(project.path)} {step}" for _, step in moved if step)
     named = "; ".join(strays[:_SHOWN]) + (" …" if len(strays) > _SHOWN else "")
     why = f"{named} ({WHOSE[whose]}" + (f"; kept in {patch})" if kept else ")")
     log.warning("your checkout changed while an agent was running", extra={"why": why})
@@ -102,6 +110,24 @@ def _told(changes: Sequence[str], undo: Sequence[str]) -> str:
     named = "; ".join(changes[:_SHOWN]) + (" …" if len(changes) > _SHOWN else "")
     steps = ("To undo it, once you have looked at it:", *undo[:_MOST]) if undo else ()
     return "\n".join((f"It changed your checkout: {named}", *steps))
+
+
+async def _moved(world: World, repository: Repository, plan: Plan, run: Run) -> list[tuple[str, str]]:
+    """Say what somebody else did to the plan's own branch while a run was going on, each with what undoes it."""
+    try:
+        await tip_of(world, repository, plan)
+    except BranchRewritten as rewritten:
+        return [(str(rewritten), "")]
+    since = run.started_at or run.created_at
+    events = await world.store.read(lambda tx: tx.events(plan=plan.id, types=("branch_moved",)))
+    return [
+        (
+            f"commits on the plan's branch that no task made: {', '.join(event.payload['commits'])}",
+            f"update-ref refs/heads/{plan.branch} {event.payload['was']} {event.payload['tip']}",
+        )
+        for event in events
+        if event.at >= since
+    ]
 
 
 async def _whose(world: World, project: Project, run: Run) -> str:

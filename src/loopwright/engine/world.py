@@ -54,6 +54,10 @@ class HomePaths:
         """Return what HOME is for the runs of one attempt, or for one gate run."""
         return self.root / "users" / subject
 
+    def held_out(self) -> Path:
+        """Return the folder with the files of held-out checks, by their hash."""
+        return self.root / "held_out"
+
     def cache(self) -> Path:
         """Return the folder of shared dependency caches."""
         return self.root / "cache"

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-from loopwright.core.policy import GateCommand
+from loopwright.core.policy import GateCommand, HeldOut
 
 
 class Mark(StrEnum):
@@ -31,6 +31,7 @@ class PlannedTask:
     description: str = ""
     criteria: tuple[str, ...] = ()
     acceptance: tuple[GateCommand, ...] = ()
+    held_out: tuple[HeldOut, ...] = ()
     depends_on: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
     priority: int = 50
@@ -70,6 +71,8 @@ class PlannedWork:
     """What is odd about the source but no reason to refuse it; told once, before anything runs."""
     evaluated: str = ""
     """What an evaluation of the plan says that stands in the source itself: `passed`, `failed`, or nothing."""
+    held_files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """The contents of held-out files, by their hash."""
 
 
 Files = Mapping[str, bytes]

@@ -50,7 +50,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_b99a9e5f-bdab-4c35-81c6-72dc67386af6','30dd67c15fe72e7ffce0e423f9d5d793c22cfb2919ec77451d2d17d50d0d7181');
+INSERT INTO "chains" VALUES('plan_1ecaa56e-abf9-44b5-a3f2-a3621ebcb10f','2fbb04fa792f1fbc6f0527f203da34514205a021f69f5b40a74d93e53ba0549d');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -112,9 +112,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_c33020d5-8697-4efc-b251-8751887d19dd',NULL,NULL,'plan_b99a9e5f-bdab-4c35-81c6-72dc67386af6',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:45:22.926149Z','test','normal','{}','','7281af2e997c47435bb1eee43317de958d813eafb84b6f0bd58afa45e623069c');
-INSERT INTO "events" VALUES(2,'evt_0c245bbd-f79c-419f-859e-670d994b5e22',NULL,NULL,'plan_b99a9e5f-bdab-4c35-81c6-72dc67386af6',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:45:22.926149Z','test','normal','{}','7281af2e997c47435bb1eee43317de958d813eafb84b6f0bd58afa45e623069c','33fabb11b176a38f9b1820ccffd0f5394ffa32475d0f39381019fbc309679ce7');
-INSERT INTO "events" VALUES(3,'evt_7567a7ea-a383-4147-9103-db6783884d09',NULL,NULL,'plan_b99a9e5f-bdab-4c35-81c6-72dc67386af6',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:45:22.926149Z','test','normal','{}','33fabb11b176a38f9b1820ccffd0f5394ffa32475d0f39381019fbc309679ce7','30dd67c15fe72e7ffce0e423f9d5d793c22cfb2919ec77451d2d17d50d0d7181');
+INSERT INTO "events" VALUES(1,'evt_ed68b2cf-4c1d-4e57-9902-b9d1c18347e2',NULL,NULL,'plan_1ecaa56e-abf9-44b5-a3f2-a3621ebcb10f',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T13:54:58.592447Z','test','normal','{}','','3a089234b3591b13234113768244ea07a21579a26e6b614455a03c80ccc922a2');
+INSERT INTO "events" VALUES(2,'evt_8cf66a59-95fa-401a-8977-ff94f3bfd537',NULL,NULL,'plan_1ecaa56e-abf9-44b5-a3f2-a3621ebcb10f',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T13:54:58.592447Z','test','normal','{}','3a089234b3591b13234113768244ea07a21579a26e6b614455a03c80ccc922a2','60e3c10ebc3dc4b9f62ba900b0ac796a722993f714df8254a22e13cc5023bc31');
+INSERT INTO "events" VALUES(3,'evt_c7d93445-59b1-4ca5-bb67-e2b6fd877343',NULL,NULL,'plan_1ecaa56e-abf9-44b5-a3f2-a3621ebcb10f',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T13:54:58.592447Z','test','normal','{}','60e3c10ebc3dc4b9f62ba900b0ac796a722993f714df8254a22e13cc5023bc31','2fbb04fa792f1fbc6f0527f203da34514205a021f69f5b40a74d93e53ba0549d');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -159,7 +159,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_e78ebf97-e006-4907-a4c2-b4dbb66a7190','proj_6f4bc49c-ebe5-4188-865a-2b669313bef4','plan.md','markdown','2d388b43-aefa-4bb2-8e35-5b04df397d9e.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_3c8043b2-a9f6-46d8-b98a-bce52156b003','proj_59c71ebe-a17b-4b9e-a161-a3dad4126507','plan.md','markdown','8fd952fa-d673-4024-b47e-1059d9283635.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -201,7 +201,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_b99a9e5f-bdab-4c35-81c6-72dc67386af6','proj_6f4bc49c-ebe5-4188-865a-2b669313bef4','loop_e78ebf97-e006-4907-a4c2-b4dbb66a7190','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','{}','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_1ecaa56e-abf9-44b5-a3f2-a3621ebcb10f','proj_59c71ebe-a17b-4b9e-a161-a3dad4126507','loop_3c8043b2-a9f6-46d8-b98a-bce52156b003','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','{}','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -213,7 +213,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_6f4bc49c-ebe5-4188-865a-2b669313bef4','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_59c71ebe-a17b-4b9e-a161-a3dad4126507','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -312,6 +312,7 @@ CREATE TABLE tasks (
 	description TEXT NOT NULL, 
 	criteria TEXT NOT NULL, 
 	acceptance TEXT NOT NULL, 
+	held_out TEXT NOT NULL, 
 	depends_on TEXT NOT NULL, 
 	dependents TEXT NOT NULL, 
 	scope TEXT NOT NULL, 
@@ -350,7 +351,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_c77710ec-b924-4311-8659-156289847a78','plan_b99a9e5f-bdab-4c35-81c6-72dc67386af6','t1','A task','','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_85a3e9fe-0dca-46d6-a7dd-fedff17d0691','plan_1ecaa56e-abf9-44b5-a3f2-a3621ebcb10f','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -376,31 +377,31 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
-CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
+CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
-CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
-CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
+CREATE INDEX ix_plans_loop_id ON plans (loop_id);
+CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
-CREATE INDEX ix_runs_task_id ON runs (task_id);
-CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
-CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
+CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
-CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
-CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
+CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 COMMIT;

@@ -307,7 +307,7 @@ def test_a_plan_without_agent_runs_cost_nothing():
 def test_what_was_not_checked_is_said_in_plain_words():
     assert build()["not_checked"] == [
         "no tests were seen inside these commands, their exit code alone counts: all, own",
-        "every check was open to whoever did the work: an answer to just what they ask is not excluded",
+        "not every task had a check that was held out: an answer to just what the open ones ask is not excluded",
         "the gates ran on one machine: what depends on it, on its network or on the day is not excluded",
         "the acceptance of task 't1' was not run before its work: whether it can fail is not known",
         "task 't2' has no acceptance command of its own: gate:all alone checked it",

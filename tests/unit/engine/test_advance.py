@@ -535,7 +535,7 @@ async def test_the_attempt_limit_is_kept_with_the_task_and_holds() -> None:
     assert home.attempt("a").evidence == "evidence of: pytest failed"
     over = home.hand.fail(second, Failure.NO_CHANGE)
     assert (over.status, over.attempts) == (TaskState.ERROR, 2)
-    assert "attempt 2 of 2" in over.reason
+    assert "2 of 2 attempts failed" in over.reason
     assert await home.turn() == []
 
 

@@ -369,6 +369,8 @@ def test_the_example_in_the_documentation_is_a_plan_and_matches_the_schema(tmp_p
 
     examples = re.findall(r"```yaml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
     assert examples
+    (tmp_path / "unseen").mkdir()
+    (tmp_path / "unseen" / "test_double.py").write_text("def test_more(): ...\n")
     for example in [*examples, GOOD]:
         assert read(tmp_path, example).tasks
         tree = YAML(typ="safe", pure=True).load(example.replace("2024-01-01", "x"))

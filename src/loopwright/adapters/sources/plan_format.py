@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from loopwright.adapters.sources.held_out import HELD_OUT_SCHEMA
 from loopwright.config.gates import GATE_KEYS, GATE_SCHEMA
 from loopwright.config.groups import AGENT_NAME
 from loopwright.config.publish import SCHEMA_DIALECT, settings_properties
@@ -59,6 +60,11 @@ TASK_KEYS: Final[Mapping[str, Key]] = {
         type="gate or list of gates",
         description="Commands that must pass on the result; without any, the plan's gates decide.",
         schema=_COMMANDS,
+    ),
+    "held_out": Key(
+        type="held-out check or list of them",
+        description="Checks that must pass on the result too, and that the agent is never shown.",
+        schema={"anyOf": [HELD_OUT_SCHEMA, {"type": "array", "items": HELD_OUT_SCHEMA}]},
     ),
     "criteria": Key(
         type="text or list of texts",

@@ -1,10 +1,11 @@
 """Plans written in YAML, or in JSON with the same shape."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.adapters.sources.held_out import HeldOutReader, with_held_files
 from loopwright.adapters.sources.located import Located, Unreadable, line_of
 from loopwright.adapters.sources.plan_file import document
 from loopwright.adapters.sources.plan_format import (
@@ -25,7 +26,7 @@ from loopwright.config.kinds import WrongValue, choice, count, is_inside, text
 from loopwright.config.layers import Level, check_values
 from loopwright.config.nearest import did_you_mean, quoted
 from loopwright.core.complexity import LEVELS
-from loopwright.core.policy import GateCommand
+from loopwright.core.policy import GateCommand, HeldOut
 from loopwright.ports import Files, PlannedTask, PlannedWork
 
 _AGENT: Final = text(what="the name of an agent, such as claude", pattern=AGENT_NAME)
@@ -45,18 +46,19 @@ class YamlSource:
         return place.suffix.lower() in (".yaml", ".yml", ".json") and place.is_file()
 
     def files(self, place: Path) -> Files:
-        """Return the one file."""
-        return {place.name: read_file(place)}
+        """Return the plan file, and beside it what its held-out checks name."""
+        content = read_file(place)
+        return {place.name: content, **with_held_files(place, content)}
 
     def parse(self, files: Files, name: str) -> PlannedWork:
         """Return the work, or raise `BadPlan` with located problems."""
-        ((file, content),) = files.items()
+        file, content = next(iter(files.items()))
         try:
             found = document(file, content)
         except Unreadable as broken:
             raise located_at(name, broken) from broken
         problems = Problems(name)
-        work = _PlanReader(problems).plan(found, hashlib.sha256(content).hexdigest())
+        work = _PlanReader(problems, files).plan(found, hashlib.sha256(content).hexdigest())
         refuse(name, problems)
         assert work is not None  # else there was a problem
         return work
@@ -65,9 +67,10 @@ class YamlSource:
 class _PlanReader:
     """Turns a located document into work, and gathers everything that is wrong with it."""
 
-    def __init__(self, problems: Problems) -> None:
+    def __init__(self, problems: Problems, files: Files) -> None:
         self._problems = problems
         self._note = problems.note
+        self._held_out = HeldOutReader(files, self._note)
 
     def plan(self, document: Located, sha256: str) -> PlannedWork | None:
         if not isinstance(document.value, dict):
@@ -86,8 +89,9 @@ class _PlanReader:
             tasks=tuple(tasks.values()),
             gates=gates,
             settings=settings,
-            sha256=sha256,
+            sha256=_with_files(sha256, self._held_out.contents),
             lines=_lines(table),
+            held_files=self._held_out.contents,
         )
 
     def _known(self, table: dict[str, Located], keys: Any, prefix: str) -> None:
@@ -125,6 +129,15 @@ class _PlanReader:
             line = line_of(entry, problem.key)
             self._note(line, f"{prefix}{key}{problem.place}", problem.message)
         return gates
+
+    def _unseen(self, table: dict[str, Located], prefix: str) -> tuple[HeldOut, ...]:
+        """Return the held-out checks; the agent has to be told of some check too."""
+        if not _given(table, "held_out"):
+            return ()
+        if not _given(table, "acceptance"):
+            words = "needs acceptance beside it: commands that the agent is told of"
+            self._note(table["held_out"].line, f"{prefix}held_out", words)
+        return self._held_out.read(_entries(table, "held_out"), f"{prefix}held_out")
 
     def _title(self, table: dict[str, Located], prefix: str, line: int) -> str:
         title = self._text(table, "title", prefix, line, limit=MAX_TITLE)
@@ -194,6 +207,7 @@ class _PlanReader:
             description=self._words(table, "description", prefix, MAX_DESCRIPTION),
             criteria=self._texts(table, "criteria", prefix, _is_criterion, "a text"),
             acceptance=self._gates(table, "acceptance", prefix),
+            held_out=self._unseen(table, prefix),
             depends_on=self._ids(table, prefix),
             scope=self._texts(
                 table, "scope", prefix, is_inside, "a path relative to the project, without .."
@@ -240,6 +254,13 @@ class _PlanReader:
     def _ids(self, table: dict[str, Located], prefix: str) -> tuple[str, ...]:
         ids = self._texts(table, "depends_on", prefix, _is_id, "the id of a task")
         return tuple(dict.fromkeys(ids))
+
+
+def _with_files(sha256: str, contents: Collection[str]) -> str:
+    """Return the hash of a plan together with the files that it names: other files are another plan."""
+    if not contents:
+        return sha256
+    return hashlib.sha256("\n".join([sha256, *sorted(contents)]).encode()).hexdigest()
 
 
 def _given(table: dict[str, Located], key: str) -> bool:

@@ -179,6 +179,7 @@ tasks: Final = Table(
     _text("description"),
     _json("criteria"),
     _json("acceptance"),
+    _json("held_out"),
     _json("depends_on"),
     _json("dependents"),
     _json("scope"),

@@ -328,6 +328,7 @@ def upgrade() -> None:
         sa.Column("description", TEXT, nullable=False),
         sa.Column("criteria", sa.Text(), nullable=False),
         sa.Column("acceptance", sa.Text(), nullable=False),
+        sa.Column("held_out", sa.Text(), nullable=False),
         sa.Column("depends_on", sa.Text(), nullable=False),
         sa.Column("dependents", sa.Text(), nullable=False),
         sa.Column("scope", sa.Text(), nullable=False),

@@ -1,0 +1,119 @@
+"""What is said of checks that an agent was not shown."""
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.core.test_receipts import (
+    FACTS,
+    FIRST,
+    LAND1,
+    OWN,
+    TREE1,
+    TREE2,
+    attempt,
+    build,
+    rows,
+    task,
+    verdict_record,
+)
+
+from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.gate_files import GateFiles
+from loopwright.core.held_out import held_commands, marked, not_passed, veiled
+from loopwright.core.policy import GateCommand, HeldFile, HeldOut
+from loopwright.core.receipts import shape_problems, verify_receipt
+
+SECRET = "double(17) is 34"
+HELD = tuple(
+    HeldOut(check=GateCommand(name=name, command=f"python {name}.py"), hint=hint)
+    for name, hint in (("numbers", "All numbers."), ("words", ""))
+)
+
+
+def verdict(*codes: int, named: str = "") -> Verdict:
+    checks = [
+        Check(
+            id=f"{n}:{one.check.name}{named}",
+            name=f"{one.check.name}: {SECRET}",
+            status=CheckStatus.FAILED if named or code else CheckStatus.PASSED,
+            message=SECRET,
+        )
+        for n, (one, code) in enumerate(zip(HELD, codes, strict=True), 1)
+    ]
+    commands = tuple(
+        CommandResult(
+            name=one.check.name,
+            command=one.check.command,
+            exit_code=code,
+            duration_s=1.0,
+            output_sha256="",
+            output_bytes=0,
+            tail=SECRET,
+        )
+        for one, code in zip(HELD, codes, strict=True)
+    )
+    return Verdict(status=VerdictStatus.FAILED, checks=tuple(checks), commands=commands)
+
+
+@pytest.mark.parametrize(
+    ("found", "names"),
+    [
+        (verdict(1, 0), "numbers"),
+        (verdict(1, 1), "numbers, words"),
+        (verdict(0, 0, named="/test"), "numbers, words"),
+    ],
+)
+def test_names_and_hints_are_told_and_nothing_that_was_found(found: Verdict, names: str) -> None:
+    told, evidence = not_passed(HELD, found)
+    assert told == f"A held-out check did not pass: {names}"
+    assert evidence.splitlines()[:2] == [told, "All numbers."]
+    assert SECRET not in told + evidence
+
+
+def test_what_is_recorded_says_how_each_check_ended_and_nothing_of_what_it_found() -> None:
+    found = verdict(1, 0, named="/test")
+    recorded = veiled(found)
+    assert SECRET not in str(recorded)
+    assert [(check.name, check.status) for check in recorded.checks] == [
+        ("numbers", CheckStatus.FAILED),
+        ("words", CheckStatus.FAILED),
+    ]
+    assert not_passed(HELD, recorded) == not_passed(HELD, found)
+    assert recorded.commands[0].output_sha256 == found.commands[0].output_sha256
+
+
+def test_files_are_part_of_the_question() -> None:
+    check = GateCommand(name="numbers", command="make numbers")
+    files = [HeldFile(path="a", sha256="0"), HeldFile(path="a", sha256="1")]
+    assert marked(check, []) == check
+    assert len({marked(check, [file]).name for file in files}) == 2
+    assert held_commands(HELD) == tuple(one.check for one in HELD)
+
+
+def test_a_receipt_says_verified_only_with_the_verdict_of_what_was_held_out():
+    unseen = held_commands(HELD)
+    tasks = [task(1, landed_sha=LAND1, acceptance=OWN, held_out=HELD), rows()["tasks"][1]]
+    seen = rows()["verdicts"]
+    without = build(tasks=tasks)
+    assert [one["outcome"] for one in without["tasks"]] == ["not_verified", "verified"]
+    receipt = build(tasks=tasks, verdicts=[*seen, verdict_record(7, TREE1, unseen)])
+    assert [one["outcome"] for one in receipt["tasks"]] == ["verified", "verified"]
+    assert "the held-out checks of task 't1' ran when it landed, not on the result" in receipt["not_checked"]
+    assert shape_problems(receipt) == []
+    assert verify_receipt(receipt, FACTS) == []
+    # Where the work changed the gate's files, these checks too are judged with them as they were.
+    facts = GateFiles(pinned=("a",), pinned_tree=TREE2)
+    first = attempt(1, candidate_sha=LAND1, candidate_tree=TREE1, gate_files=facts)
+    for tree, outcome in ((TREE1, "not_verified"), (TREE2, "verified")):
+        judged = [*seen, verdict_record(8, TREE2, FIRST), verdict_record(7, tree, unseen)]
+        given = build(tasks=tasks, attempts=[first, rows()["attempts"][1]], verdicts=judged)
+        assert given["tasks"][0]["outcome"] == outcome
+
+
+def test_when_all_work_passed_unseen_checks_that_limit_is_not_named():
+    unseen = held_commands(HELD)
+    tasks = [replace(one, held_out=HELD) for one in rows()["tasks"]]
+    judged = [*rows()["verdicts"], verdict_record(7, TREE1, unseen), verdict_record(8, TREE2, unseen)]
+    words = "not every task had a check that was held out"
+    assert any(words in gap for gap in build()["not_checked"])
+    assert not any(words in gap for gap in build(tasks=tasks, verdicts=judged)["not_checked"])
