@@ -165,6 +165,9 @@ def test_the_readme_lists_exactly_the_exit_codes_that_exist() -> None:
 @pytest.mark.parametrize("path", [p for p in PAGES if YAML_BLOCK.search(p.read_text("utf-8"))], ids=page_name)
 def test_a_plan_shown_in_the_documentation_is_a_good_plan(path: Path, tmp_path: Path) -> None:
     for example in YAML_BLOCK.findall(path.read_text(encoding="utf-8")):
+        for file in re.findall(r"^ +files: (\S+)$", example, re.MULTILINE):
+            (tmp_path / file).parent.mkdir(exist_ok=True)
+            (tmp_path / file).touch()
         (tmp_path / "plan.yaml").write_text(example, encoding="utf-8")
         assert read(YamlSource(), tmp_path / "plan.yaml").tasks
 

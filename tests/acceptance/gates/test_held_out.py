@@ -26,7 +26,7 @@ def test_held_out_checks_that_agents_would_see_are_refused(
     (shop.repository / "unseen").mkdir()
     (shop.repository / "unseen" / "check.sh").write_text("true\n")
     plan = shop.repository / "plan.json"
-    tasks = [task("it", "true", held_out=HELD_OUT)]
+    tasks = [task("it", "test -d .", held_out=HELD_OUT)]
     plan.write_text(json.dumps({"title": "it", "tasks": tasks, "settings": settings}))
     if tracked:
         git(shop.repository, "add", *tracked)
