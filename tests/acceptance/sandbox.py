@@ -45,9 +45,12 @@ class Sandbox:
     """A repository, a home, a user folder and a script, all in one private place."""
 
     def __init__(self, place: Path) -> None:
+        """Make it, or find it again: another test process may have made it."""
         self.place = place
         self.program = Program(place)
-        self.repository = repository(place / "greeter", FILES)
+        self.repository = place / "greeter"
+        if not self.repository.exists():
+            repository(self.repository, FILES)
         self.script = place / "script.json"
         self.home = self.program.home
         # By the environment, so that nothing of the test machinery is in the project itself.

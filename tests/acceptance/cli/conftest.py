@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.sandbox import COST, Sandbox, task
+from tests.loaded import Said
+from tests.once import once
 from tests.waiting import eventually
 
 GOOD, BAD = "good", "bad"
@@ -13,7 +15,11 @@ GOOD, BAD = "good", "bad"
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     """A home with a verified plan and a newer one that needs a person. Tests may only look at it."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("finished"))
+    place, _ = once(tmp_path_factory, "finished", lambda place: _finish(Sandbox(place)))
+    return Sandbox(place)
+
+
+def _finish(sandbox: Sandbox) -> Said:
     sandbox.play(
         {
             "one": [
@@ -55,7 +61,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     )
     said = sandbox.run(bad, "--max-attempts", "2")
     assert said.code == 1, said.out + said.err
-    return sandbox
+    return said
 
 
 @pytest.fixture(scope="session")

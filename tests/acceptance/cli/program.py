@@ -16,7 +16,7 @@ class Program:
 
     def __init__(self, place: Path) -> None:
         self.user = place / "user"
-        self.user.mkdir()
+        self.user.mkdir(exist_ok=True)
         self.home = place / "home"
         self.python = sys.executable
         """The interpreter that everything runs in, keepers and agents too."""

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopwright.adapters.detect import Detected, ProposedGate, Trial, detect, render_toml
@@ -86,6 +86,7 @@ def test_without_anything_found_the_file_shows_how_a_gate_is_written() -> None:
     assert "# [[gates]]" in text
 
 
+@settings(deadline=None)
 @given(
     command=st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40).filter(
         str.strip

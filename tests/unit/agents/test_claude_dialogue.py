@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopwright.adapters.agents.claude import ClaudeAgent
@@ -438,6 +438,7 @@ LINES = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(LINES.map(json.dumps) | st.text(max_size=30), max_size=8), st.booleans())
 def test_no_output_at_all_makes_it_raise_or_speak_out_of_turn(lines: list[str], schema: bool) -> None:
     talk = Talk(*lines, schema=SCHEMA if schema else None)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopwright.adapters.agents.claude import ClaudeAgent
@@ -167,6 +167,7 @@ EVENTS = st.builds(
 
 
 @pytest.mark.capability("C027")
+@settings(deadline=None)
 @given(st.lists(EVENTS.map(json.dumps) | st.text(max_size=50), max_size=6), st.none() | st.integers(-15, 255))
 def test_no_output_at_all_makes_the_codec_raise(texts: list[str], code: int | None) -> None:
     result, events = run(*texts, code=code)

@@ -3,7 +3,7 @@
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopwright.config.layers import Level, from_environment, from_flags, from_toml
@@ -176,6 +176,7 @@ _KEYS = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.one_of(_KEYS, _TEXT), _TOML, max_size=4))
 def test_any_values_give_settings_or_a_located_refusal(tree: dict[str, object]) -> None:
     try:
@@ -188,6 +189,7 @@ def test_any_values_give_settings_or_a_located_refusal(tree: dict[str, object]) 
     assert words.startswith("flag ")
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_as_a_file_gives_settings_or_a_refusal(text: str) -> None:
     words = "loopwright.toml"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as trying
 from hypothesis import strategies as st
 
 from loopwright.config.home import default_home, user_file
@@ -22,6 +23,7 @@ def test_durations_are_read_as_people_write_them(text: object, seconds: float) -
     assert read_duration(text) == seconds
 
 
+@trying(deadline=None)
 @given(st.integers(min_value=0, max_value=366 * 86400 * 1000))
 def test_a_shown_duration_reads_back_as_itself(milliseconds: int) -> None:
     assert read_duration(show_duration(milliseconds / 1000)) == pytest.approx(milliseconds / 1000)
@@ -32,6 +34,7 @@ def test_a_limit_can_be_switched_off(off: object) -> None:
     assert duration(off=True).read(off) is None
 
 
+@trying(deadline=None)
 @given(st.integers(min_value=1024, max_value=2**50))
 def test_a_shown_size_reads_back_as_itself(size: int) -> None:
     assert SIZE.read(SIZE.show(size)) == size
@@ -44,6 +47,7 @@ def test_sizes_are_read_as_people_write_them(text: object, size: int) -> None:
     assert SIZE.read(text) == size
 
 
+@trying(deadline=None)
 @given(st.integers(min_value=1, max_value=10**12))
 def test_money_is_exact(micros: int) -> None:
     assert DOLLARS.read(f"{micros // 10**6}.{micros % 10**6:06d}") == micros

@@ -4,7 +4,7 @@ import re
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopwright.core.errors import BadId, UserError
@@ -25,6 +25,7 @@ def test_no_prefix_is_used_for_two_kinds() -> None:
     assert len({kind.value for kind in Kind}) == len(Kind)
 
 
+@settings(deadline=None)
 @given(kind=st.sampled_from(Kind), other=st.sampled_from(Kind), value=st.uuids())
 def test_an_id_is_of_its_own_kind_only(kind: Kind, other: Kind, value: UUID) -> None:
     text = make(kind, value)
@@ -32,6 +33,7 @@ def test_an_id_is_of_its_own_kind_only(kind: Kind, other: Kind, value: UUID) -> 
     assert is_id(text, other) == (kind is other)
 
 
+@settings(deadline=None)
 @given(kind=st.sampled_from(Kind), value=st.uuids())
 def test_an_id_is_one_safe_name(kind: Kind, value: UUID) -> None:
     assert re.fullmatch(r"[a-z]+_[0-9a-f-]{36}", make(kind, value))
@@ -60,6 +62,7 @@ def test_text_from_outside_that_is_no_plan_id_is_refused(text: str) -> None:
         check(text, Kind.PLAN)
 
 
+@settings(deadline=None)
 @given(text=st.text())
 def test_arbitrary_text_is_never_taken_for_an_id_it_could_not_be(text: str) -> None:
     """Whatever passes has exactly the form that `make` gives."""
