@@ -34,6 +34,7 @@ AGENTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 SOURCES: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "beads": "loopwright.adapters.sources.beads:BeadsSource",
         "feature_list": "loopwright.adapters.sources.feature_list:FeatureListSource",
         "orchestrator": "loopwright.adapters.sources.orchestrator:OrchestratorSource",
         "test_state": "loopwright.adapters.sources.test_state:LoopTestsSource",

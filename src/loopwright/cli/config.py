@@ -73,6 +73,7 @@ def schema(
             "config",
             "plan",
             "user",
+            "beads",
             "feature_list",
             "orchestrator_state",
             "roadmap_view",

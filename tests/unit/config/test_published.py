@@ -5,6 +5,7 @@ import re
 import tomllib
 from importlib.resources import files
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import jsonschema
 import pytest
@@ -12,6 +13,7 @@ from tests.unit.config.published import ROOT, published
 from tests.unit.config.test_precedence import SAMPLES, as_tree
 
 from loopwright.adapters.sources.schemas import source_schemas
+from loopwright.cli.config import schema
 from loopwright.config.layers import Level, check_values, from_toml
 from loopwright.config.publish import commented_toml, configuration_schema, toml_value
 from loopwright.config.resolve import resolve
@@ -32,6 +34,11 @@ def test_a_published_file_says_what_the_code_says(path: Path) -> None:
 def test_a_schema_is_valid_and_ships_with_the_package(name: str) -> None:
     schema = json.loads((files("loopwright") / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_every_published_schema_can_be_printed() -> None:
+    (choices, *_) = get_args(get_type_hints(schema, include_extras=True)["what"])
+    assert sorted(get_args(choices)) == sorted(["config", "user", *source_schemas()])
 
 
 @pytest.mark.parametrize("key", SAMPLES)

@@ -19,6 +19,7 @@ from loopwright.adapters.sources.schema_check import check_schema
 from loopwright.adapters.sources.test_state import LoopTestsSource
 from loopwright.adapters.sources.test_state_schema import CONFIG, NOT_AUTOMATABLE, TEST_STATE, loop_config
 from loopwright.adapters.sources.test_state_writing import Standing, health
+from loopwright.core.errors import BadPlan
 from loopwright.core.policy import GateCommand
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress
 
@@ -122,6 +123,7 @@ def test_a_configuration_gets_its_defaults() -> None:
         ({"logging": {"transcript_tail_lines": 9}}, "logging.transcript_tail_lines: expected 10 or more"),
         ({"specs_dir": "../secret"}, "specs_dir: expected a path relative to this folder"),
         ({"health_check": {"file": "/etc/health"}}, "health_check.file: expected a path relative"),
+        ({"health_check": {"file": "test-state.json"}}, "health_check.file: expected a file of its own"),
         ({"metadata": {"tags": [1]}}, "metadata.tags[0]: expected a text, got 1"),
     ],
 )
@@ -290,6 +292,16 @@ def test_the_health_file_is_written_only_where_it_is_asked_for(tmp_path: Path) -
         (tmp_path / name).write_bytes(content)
     assert SOURCE.written(SOURCE.files(tmp_path), progress) == {}
     assert "run/health.json" not in SOURCE.written(files(test("A-B-1"), config=CONFIGURED), progress)
+
+
+def test_a_file_that_is_no_health_file_is_not_written_over() -> None:
+    held = files(
+        test("A-B-1"), config={**CONFIGURED, "health_check": {"enabled": True, "file": "package.json"}}
+    )
+    for theirs in (b'{"name": "app"}', b"not json"):
+        with pytest.raises(BadPlan):
+            SOURCE.written({**held, "package.json": theirs}, told({}))
+    assert "package.json" in SOURCE.written({**held, "package.json": b'{"loop_name": "x"}'}, told({}))
 
 
 @pytest.mark.parametrize("schema", [CONFIG, TEST_STATE], ids=["config", "state"])

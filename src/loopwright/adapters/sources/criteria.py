@@ -10,46 +10,13 @@ from loopwright.core.policy import GateCommand
 # What people write around a command that must pass. Any other word, and the backticks hold a name, not a command:
 # "`Limiter` is safe with threads" must never be run.
 _AROUND: Final = frozenset(
-    [
-        "0",
-        "a",
-        "all",
-        "and",
-        "also",
-        "clean",
-        "cleanly",
-        "code",
-        "command",
-        "exit",
-        "exits",
-        "execute",
-        "green",
-        "is",
-        "must",
-        "pass",
-        "passed",
-        "passes",
-        "passing",
-        "return",
-        "returns",
-        "run",
-        "running",
-        "runs",
-        "should",
-        "succeed",
-        "succeeds",
-        "successful",
-        "successfully",
-        "test",
-        "tests",
-        "the",
-        "verify",
-        "with",
-        "without",
-        "errors",
-        "zero",
-    ]
-)
+    {
+        "0", "all", "and", "clean", "cleanly", "code", "command", "commands", "errors", "execute", "exit", "exits",
+        "green", "is", "must", "pass", "passed", "passes", "passing", "return", "returns", "run", "running", "runs",
+        "should", "succeed", "succeeds", "successful", "successfully", "test", "tests", "the", "verify", "with",
+        "without", "zero",
+    }
+)  # fmt: skip
 _WORD: Final = re.compile(r"[\w']+")
 MAX_ENTRY: Final = 5_000
 

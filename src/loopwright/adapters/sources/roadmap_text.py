@@ -46,7 +46,7 @@ class Roadmap:
     lines: list[str]
     """Without their ends."""
     sections: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """First and last line of each top-level section, counted from 1, the heading included."""
+    """The line of each top-level section's heading, counted from 1, and the line after its last."""
     milestones: list[Block] = field(default_factory=list)
     places: dict[str, list[int]] = field(default_factory=dict)
     """On which lines each line's words stand."""
@@ -115,17 +115,17 @@ def _headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _read_fields(found: Roadmap, block: Block, end: int) -> None:
-    name: str | None = None
-    gathered: list[str] = []
+    gathered: dict[str, tuple[int, list[str]]] = {}
+    parts: list[str] | None = None
     for number in range(block.line + 1, end):
         line = found.lines[number - 1]
         start, colon, rest = line.removeprefix("- ").partition(":")
-        known = _NAMES.get(start.strip().lower()) if line.startswith("- ") and colon else None
-        if known is not None:
-            name, gathered = known, [rest.strip()]
-            block.fields.setdefault(known, (number, rest.strip()))
-        elif name is not None and line.startswith((" ", "\t")) and line.strip():
-            gathered.append(line.strip())
-            block.fields[name] = (block.fields[name][0], " ".join(gathered))
+        name = _NAMES.get(start.strip().lower()) if line.startswith("- ") and colon else None
+        if name is not None and name not in gathered:
+            parts = [rest.strip()]
+            gathered[name] = (number, parts)
+        elif parts is not None and line.startswith((" ", "\t")) and line.strip():
+            parts.append(line.strip())
         else:
-            name = None
+            parts = None
+    block.fields |= {name: (number, " ".join(parts)) for name, (number, parts) in gathered.items()}

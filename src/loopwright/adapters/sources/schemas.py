@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from loopwright.adapters.sources.beads import ISSUE
 from loopwright.adapters.sources.feature_schema import FEATURE_LIST
 from loopwright.adapters.sources.plan_format import plan_schema
 from loopwright.adapters.sources.roadmap_schema import ROADMAP_VIEW, STATE
@@ -12,6 +13,7 @@ def source_schemas() -> dict[str, dict[str, Any]]:
     """Return the schema of each file that a work source is made of."""
     return {
         "plan": plan_schema(),
+        "beads": ISSUE,
         "feature_list": FEATURE_LIST,
         "orchestrator_state": STATE,
         "roadmap_view": ROADMAP_VIEW,

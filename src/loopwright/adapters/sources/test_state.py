@@ -45,7 +45,10 @@ class LoopTestsSource:
         if place.is_dir():
             return (place / FILE).is_file()
         if place.name == CONFIG_FILE and place.is_file():
-            return _is_ours(read_file(place))
+            try:
+                return _is_ours(read_file(place))
+            except BadPlan:
+                return False  # too large, or not to be read: another kind of file in any case
         return place.name == FILE and place.is_file()
 
     def files(self, place: Path) -> Files:
@@ -106,8 +109,16 @@ class LoopTestsSource:
         standing = tell_tests(edits, progress)
         made = {state: edits.bytes()}
         if config is not None and config.health_check["enabled"]:
-            made[config.health_check["file"]] = health(config.name, standing, progress)
+            health_file = config.health_check["file"]
+            _refuse_other_file(health_file, files.get(health_file))
+            made[health_file] = health(config.name, standing, progress)
         return {name: content for name, content in made.items() if files.get(name) != content}
+
+
+def _refuse_other_file(name: str, content: bytes | None) -> None:
+    """Raise when something else than a health file is in its place: it is written as a whole."""
+    if content is not None and inner(opened(name, content).document, "loop_name") is None:
+        raise BadPlan(CONFIG_FILE, (f"health_check.file: {name} is there already, and no health file",))
 
 
 def _is_ours(content: bytes) -> bool:
@@ -132,6 +143,8 @@ def _config(files: Files, problems: Problems) -> LoopConfig | None:
         if table is not None and isinstance(path, str) and not is_inside(path):
             place = f"{group}.{key}" if group else key
             problems.note(line_of(table, key), place, "expected a path relative to this folder, without ..")
+        elif table is not None and group and path in (CONFIG_FILE, plain(document, "test_state_file"), FILE):
+            problems.note(line_of(table, key), f"{group}.{key}", "expected a file of its own")
     return None if problems.count else loop_config(document.plain())
 
 

@@ -1,0 +1,164 @@
+"""The program `bd` of the beads tracker: asked and told through its own commands, and believed when it refuses."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from loopwright.adapters.sources.json_edits import storable
+from loopwright.core.errors import Refused
+from loopwright.ports import ItemProgress, Mark, Progress
+
+LIMIT_S: Final = 30.0
+MAX_OUTPUT: Final = 16 * 1024 * 1024
+
+MARKS: Final[Mapping[str, Mark]] = MappingProxyType(
+    {
+        "open": Mark.OPEN,
+        "in_progress": Mark.RUNNING,
+        "hooked": Mark.RUNNING,
+        "blocked": Mark.BLOCKED,
+        "deferred": Mark.BLOCKED,
+        "closed": Mark.DONE,
+    }
+)
+"""What each status means here. Deleted issues and pinned ones, which are no work, are not read as tasks."""
+NO_WORK: Final = frozenset({"tombstone", "pinned"})
+STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
+    {
+        Mark.OPEN: "open",
+        Mark.RUNNING: "in_progress",
+        Mark.BLOCKED: "blocked",
+        Mark.DONE: "closed",
+        Mark.SKIPPED: "closed",
+    }
+)
+
+
+class Bd:
+    """The tracker of one project, each command a process of its own with a time limit."""
+
+    def __init__(self, folder: Path, program: str = "bd", limit_s: float = LIMIT_S) -> None:
+        self._folder = folder
+        self._program = program
+        self._limit_s = limit_s
+
+    def ready(self) -> tuple[Mapping[str, Any], ...]:
+        """Return the issues that nothing keeps from being worked on."""
+        return self._issues("ready", limit="0")
+
+    def statuses(self) -> dict[str, str]:
+        """Return the status of every issue."""
+        # Newer trackers leave closed issues out unless they are asked for.
+        found = (*self._issues("list", limit="0"), *self._issues("list", status="closed", limit="0"))
+        return {str(one["id"]): str(one.get("status", "open")) for one in found if "id" in one}
+
+    def claim(self, key: str, assignee: str = "") -> None:
+        """Say that somebody is at work on an issue."""
+        self.update(key, "in_progress", assignee=assignee)
+
+    def update(self, key: str, status: str, *, assignee: str = "") -> None:
+        """Give an issue a status."""
+        self._run("update", key, status=status, **({"assignee": assignee} if assignee else {}))
+
+    def close(self, key: str, reason: str) -> None:
+        """Close an issue."""
+        self._run("close", key, reason=reason)
+
+    def reopen(self, key: str) -> None:
+        """Open an issue that was closed."""
+        self._run("reopen", key)
+
+    def depend(self, key: str, on: str, kind: str = "blocks") -> None:
+        """Make an issue depend on another one."""
+        self._run("dep", "add", key, on, type=kind)
+
+    def _issues(self, *arguments: str, **options: str) -> tuple[Mapping[str, Any], ...]:
+        found = self._run(*arguments, **options)
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+            raise self._refused(arguments, "its answer is not a list of issues")
+        return tuple(found)
+
+    def _run(self, *arguments: str, **options: str) -> Any:
+        arguments = (*arguments, *(f"--{name}={storable(value)}" for name, value in options.items()))
+        if any(one.startswith("-") for one in arguments[: len(arguments) - len(options)]):
+            # Ids come out of a file: one that looks like an option must not become one.
+            raise self._refused(arguments, "an id may not begin with a dash")
+        try:
+            with subprocess.Popen(
+                [self._program, *arguments, "--json"],
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            ) as process:
+                try:
+                    out, err = process.communicate(timeout=self._limit_s)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.communicate()
+                    raise self._refused(arguments, f"it did not end within {self._limit_s:g} s") from None
+        except (OSError, ValueError) as broken:
+            raise self._refused(arguments, f"it cannot be started: {broken}") from broken
+        return self._answer(arguments, process.returncode, out, err)
+
+    def _answer(self, arguments: tuple[str, ...], code: int, out: bytes, err: bytes) -> Any:
+        said = err.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
+        if code != 0:
+            raise self._refused(arguments, said or f"exit code {code}")
+        if not out.strip():
+            return None
+        try:
+            answer = json.loads(out[:MAX_OUTPUT])
+        except (ValueError, RecursionError):
+            raise self._refused(arguments, f"its answer is not JSON: {said}") from None
+        # Some commands end well and say in their answer that they did not do it.
+        if isinstance(answer, dict) and answer.get("error"):
+            raise self._refused(arguments, str(answer["error"]))
+        return answer
+
+    def _refused(self, arguments: tuple[str, ...], why: str) -> Refused:
+        shown = " ".join((Path(self._program).name, *arguments))[:200]
+        words = " ".join("".join(char if char.isprintable() else " " for char in why).split())[:500]
+        return Refused(f"`{shown}`: {words}", hint="mend it in the tracker; what it was told is told again")
+
+
+def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float = LIMIT_S) -> bool:
+    """Tell the tracker how its issues stand; return whether there is a program to be told."""
+    found = shutil.which(program)
+    if found is None:
+        return False
+    tracker = Bd(folder, found, limit_s)
+    present = tracker.statuses()
+    for key, item in progress.items.items():
+        if key not in present:
+            continue  # it was deleted meanwhile
+        status, wanted = present[key], STATUS[item.mark]
+        if MARKS.get(status) is MARKS[wanted] or status in NO_WORK:
+            continue
+        if status == "closed":
+            tracker.reopen(key)
+        if wanted == "closed":
+            tracker.close(key, closing(item))
+        elif wanted == "in_progress":
+            tracker.claim(key, progress.agent)
+        elif wanted != "open" or status != "closed":
+            tracker.update(key, wanted)
+    return True
+
+
+def closing(item: ItemProgress) -> str:
+    """Return why an issue is closed, on one line."""
+    if item.mark is Mark.SKIPPED:
+        return " ".join(f"Not done: {item.reason or 'nobody wants it any more'}".split())
+    parts = [
+        f"Done{f' in {item.commit}' if item.commit else ''}",
+        *([item.summary] if item.summary.strip() else []),
+    ]
+    return " ".join(": ".join(parts).split())

@@ -1,0 +1,95 @@
+"""Plays `bd`, the program of the beads tracker: `install(folder)` puts it there under that name.
+
+It keeps its issues in `.beads/issues.jsonl` below its working folder, and knows the commands that Loopwright uses, with
+`--json`. What it does besides is said by the variable FAKE_BD: `refuse=STATUS` refuses that status and changes nothing,
+`error` ends well with an error in its answer, `garbage` answers with no JSON, `hang` never answers. Every command is
+appended to `.beads/commands.log`.
+"""
+
+import json
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+STATUSES = ("open", "in_progress", "blocked", "closed")
+
+
+def install(folder: Path) -> Path:
+    """Write the program `bd` into a folder, which is to be put on the PATH."""
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / "bd"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(__file__)} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+def main(arguments: list[str]) -> int:
+    """Do one command."""
+    store = Path(".beads") / "issues.jsonl"
+    with (store.parent / "commands.log").open("a") as log:
+        log.write(shlex.join(arguments) + "\n")
+    behaviour = os.environ.get("FAKE_BD", "")
+    if behaviour == "hang":
+        while True:
+            time.sleep(60)
+    if behaviour == "garbage":
+        sys.stdout.write("a new version of bd is available!\n")
+        return 0
+    if behaviour == "error":
+        sys.stdout.write(json.dumps({"error": "database is locked"}))
+        return 0
+    issues = [json.loads(line) for line in store.read_text().splitlines() if line.strip()]
+    refused = behaviour.removeprefix("refuse=") if behaviour.startswith("refuse=") else ""
+    try:
+        answer = _done(arguments, issues, refused)
+    except ValueError as wrong:
+        sys.stderr.write(f"Error: {wrong}\n")
+        return 1
+    store.write_text("".join(json.dumps(issue, separators=(",", ":")) + "\n" for issue in issues))
+    sys.stdout.write(json.dumps(answer))
+    return 0
+
+
+def _done(arguments: list[str], issues: list[dict[str, Any]], refused: str) -> Any:
+    command = arguments[0]
+    options = dict(one.split("=", 1) for one in arguments if one.startswith("--") and "=" in one)
+    known = {issue["id"]: issue for issue in issues}
+    if command == "list":
+        wants_closed = options.get("--status") == "closed"
+        return [issue for issue in issues if (issue["status"] == "closed") == wants_closed]
+    if command == "ready":
+        return [issue for issue in issues if issue["status"] == "open" and not _blockers(issue, known)]
+    if command == "dep":
+        issue, other = _found(known, arguments[2]), _found(known, arguments[3])
+        issue.setdefault("dependencies", []).append(
+            {"issue_id": issue["id"], "depends_on_id": other["id"], "type": options["--type"]}
+        )
+        return issue
+    issue = _found(known, arguments[1])
+    status = {"close": "closed", "reopen": "open"}.get(command) or options["--status"]
+    if status not in STATUSES or status == refused:
+        raise ValueError(f"invalid status: {status}")
+    issue["status"] = status
+    if "--assignee" in options:
+        issue["assignee"] = options["--assignee"]
+    if "--reason" in options:
+        issue["close_reason"] = options["--reason"]
+    return issue
+
+
+def _found(known: dict[str, dict[str, Any]], key: str) -> dict[str, Any]:
+    if key not in known:
+        raise ValueError(f"no issue {key}")
+    return known[key]
+
+
+def _blockers(issue: dict[str, Any], known: dict[str, dict[str, Any]]) -> list[str]:
+    needs = [one["depends_on_id"] for one in issue.get("dependencies", ()) if one["type"] == "blocks"]
+    return [need for need in needs if need in known and known[need]["status"] != "closed"]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,372 @@
+"""Issues of a beads tracker: read from its file, written back line by line, or told through its own program."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.sources import laws
+from tests.unit.sources.laws import AT, after, marks, refused, told
+
+from loopwright.adapters import registry
+from loopwright.adapters.sources.bd import Bd, tell
+from loopwright.adapters.sources.beads import BeadsSource
+from loopwright.adapters.sources.reading import recognise
+from loopwright.core.errors import BadPlan, Refused
+from loopwright.core.policy import GateCommand
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress
+from loopwright.testing import fake_bd
+
+SOURCE = BeadsSource()
+DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
+
+
+def issue(id: str, **more: Any) -> dict[str, Any]:
+    return {"id": id, "title": f"Title of {id}", "status": "open", **more}
+
+
+def needs(key: str, kind: str = "blocks") -> dict[str, str]:
+    return {"issue_id": "x", "depends_on_id": key, "type": kind, "created_at": "2026-01-01T00:00:00Z"}
+
+
+def files(*issues: Any) -> Files:
+    return {"issues.jsonl": "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in issues).encode()}
+
+
+def edges(*issues: Any) -> dict[str, tuple[str, ...]]:
+    return {task.key: task.depends_on for task in SOURCE.parse(files(*issues), "x").tasks}
+
+
+@pytest.mark.capability("C012", "C015")
+def test_an_issue_is_read_with_everything_in_it() -> None:
+    held = files(
+        issue("bd-1", status="closed", closed_at="2026-01-01T00:00:00Z"),
+        issue(
+            "bd-2",
+            description="What.",
+            design="How.",
+            acceptance_criteria="- [ ] `make test` passes\n* quick\n\n3. `Name` stays",
+            notes="mine",
+            priority=0,
+            issue_type="bug",
+            dependencies=[needs("bd-1"), needs("bd-1", "discovered-from")],
+            labels=["unknown keys are somebody's"],
+        ),
+    )
+    assert SOURCE.parse(held, ".beads").tasks[1] == PlannedTask(
+        key="bd-2",
+        title="Title of bd-2",
+        description="What.\n\nHow.\n\nmine\n\nFound while working on bd-1.",
+        criteria=("`make test` passes", "quick", "`Name` stays"),
+        acceptance=(GateCommand(name="make test", command="make test"),),
+        depends_on=("bd-1",),
+        priority=0,
+        type="bug",
+        line=2,
+    )
+
+
+def test_the_place_is_the_folder_or_its_file(tmp_path: Path) -> None:
+    folder = tmp_path / ".beads"
+    folder.mkdir()
+    assert not SOURCE.recognises(folder)
+    (folder / "issues.jsonl").write_bytes(files(issue("bd-1"))["issues.jsonl"])
+    for place in (folder, folder / "issues.jsonl"):
+        assert recognise(place, registry.sources()).kind == "beads"
+        assert list(SOURCE.files(place)) == ["issues.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("status", "mark", "reason"),
+    [
+        ("open", Mark.OPEN, ""),
+        ("in_progress", Mark.RUNNING, ""),
+        ("hooked", Mark.RUNNING, ""),
+        ("closed", Mark.DONE, ""),
+        ("blocked", Mark.BLOCKED, "blocked in the file, without a reason"),
+        ("deferred", Mark.BLOCKED, "it is deferred"),
+    ],
+)
+def test_the_trackers_statuses_are_known(status: str, mark: Mark, reason: str) -> None:
+    task = SOURCE.parse(files(issue("bd-1", status=status)), "x").tasks[0]
+    assert (task.mark, task.reason) == (mark, reason)
+
+
+@pytest.mark.capability("C012")
+def test_what_waits_for_what() -> None:
+    assert edges(issue("a"), issue("b", dependencies=[needs("a"), needs("a")])) == {"a": (), "b": ("a",)}
+    # What was deleted keeps nobody waiting; what is only related never does.
+    gone = issue("gone", status="tombstone")
+    assert edges(gone, issue("b", dependencies=[needs("gone"), needs("b2", "related")])) == {"b": ()}
+
+
+def test_an_epic_is_a_container() -> None:
+    found = edges(
+        issue("first"),
+        issue("epic", issue_type="epic", dependencies=[needs("first")]),
+        issue("inner", issue_type="epic", dependencies=[needs("epic", "parent-child")]),
+        issue("c1", dependencies=[needs("epic", "parent-child")]),
+        issue("c2", dependencies=[needs("inner", "parent-child"), needs("c1")]),
+        issue("last", dependencies=[needs("epic")]),
+        issue("alone", issue_type="epic"),
+    )
+    assert found == {
+        "first": (),
+        "c1": ("first",),
+        "c2": ("c1", "first"),
+        "last": ("c1", "c2"),
+        "alone": (),
+    }
+
+
+OWN_CHILD = files(
+    issue("e", issue_type="epic", dependencies=[needs("c")]),
+    issue("c", dependencies=[needs("e", "parent-child")]),
+)
+WRONG: list[tuple[bytes, str]] = [
+    (b'{"id": "a", "title": "t"}\n{"id": "b"', "x/issues.jsonl:2: this is not JSON"),
+    (b"[]\n", "x/issues.jsonl:1: expected a table"),
+    (
+        b'\n\n{"id": "a", "title": "t", "status": "completed"}',
+        "x/issues.jsonl:3: status: expected one of: open",
+    ),
+    (b'{"id": "a", "title": "t", "priority": 9}', "priority: expected 0 to 4"),
+    (b'{"id": "a"}', "title: missing"),
+    (b'{"id": "a", "title": "t"}\n{"id": "a", "title": "u"}', '"a" is already on line 1'),
+    (b'{"id": "a", "id": "b"}', "a second time"),
+    (files(issue("a", dependencies=[needs("zz")]))["issues.jsonl"], 'unknown issue "zz"'),
+    (
+        files(issue("a", dependencies=[needs("b")]), issue("b", dependencies=[needs("a")]))["issues.jsonl"],
+        "wait for",
+    ),
+    (
+        files(
+            issue("e", issue_type="epic", dependencies=[needs("c")]),
+            issue("c", dependencies=[needs("e", "parent-child")]),
+        )["issues.jsonl"],
+        "cannot depend on itself",
+    ),
+    (b"\n", "there is no issue in it"),
+    (b'{"id": "\xff"}', "x/issues.jsonl:1: this is not UTF-8"),
+    (b"{}\n" * 1_600_000, "x/issues.jsonl:25: title: missing"),
+    (
+        b"".join(b'{"id":"%d","title":"t","labels":[%s0]}\n' % (n, b"0," * 20_000) for n in range(12)),
+        "x/issues.jsonl:11: too many issues, or too much in them",
+    ),
+    (b'{"id":"a","title":"t"}\n' * 200_000, "is already on line 1"),
+    (b'{"a":' * 1_000_000, "nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), WRONG, ids=[words[-30:] for _, words in WRONG])
+@pytest.mark.capability("C004", "C012")
+def test_what_is_wrong_is_refused_with_its_place(content: bytes, words: str) -> None:
+    problems = refused(SOURCE, {"issues.jsonl": content}, "x")
+    assert len(problems) <= 52
+    assert any(words in problem for problem in problems), problems
+
+
+def test_epics_that_multiply_into_too_many_dependencies_are_refused() -> None:
+    children = [issue(f"c{n}", dependencies=[needs("e", "parent-child")]) for n in range(500)]
+    waiting = [issue(f"w{n}", dependencies=[needs("e")]) for n in range(500)]
+    problems = refused(SOURCE, files(issue("e", issue_type="epic"), *children, *waiting), "x")
+    assert "too many of them" in problems[0]
+
+
+@pytest.mark.capability("C012")
+def test_a_status_that_the_tracker_does_not_have_is_an_error_when_it_is_told() -> None:
+    held = files(issue("bd-1", status="completed"), issue("bd-2"))
+    with pytest.raises(BadPlan, match=r'issues\.jsonl:1: the status "completed" is none that can be changed'):
+        SOURCE.written(held, told({"bd-1": ItemProgress(mark=Mark.DONE)}))
+    SOURCE.written(held, told({"bd-2": ItemProgress(mark=Mark.DONE)}))
+
+
+@pytest.mark.capability("C012")
+def test_a_closed_issue_has_the_time_of_it_and_an_open_one_has_not() -> None:
+    done = ItemProgress(mark=Mark.DONE, commit="a91c2e4", summary="it\ncounts")
+    closed = after(SOURCE, files(issue("bd-1"), issue("bd-10")), told({"bd-1": done}))
+    first, second = (json.loads(line) for line in closed["issues.jsonl"].splitlines())
+    assert (first["status"], first["closed_at"]) == ("closed", "2026-03-01T10:00:00Z")
+    assert first["close_reason"] == "Done in a91c2e4: it counts"
+    assert second == issue("bd-10")
+    again = after(SOURCE, closed, told({"bd-1": ItemProgress(mark=Mark.OPEN)}))
+    assert json.loads(again["issues.jsonl"].splitlines()[0]) == issue(
+        "bd-1", updated_at="2026-03-01T10:00:00Z"
+    )
+
+
+keys = ["bd-1", "bd-10", "é-2"]
+entry = st.fixed_dictionaries(
+    {
+        "title": st.just("t"),
+        "status": st.sampled_from(["open", "in_progress", "blocked", "closed", "deferred", "hooked"]),
+    },
+    optional={
+        "notes": st.sampled_from(["", "mine", "Blocked: old"]),
+        "updated_at": st.just("2026-01-01T00:00:00Z"),
+        "odd": st.floats(0, 1),
+    },
+)
+TOLD = {Mark.SKIPPED: Mark.DONE}
+OWNED = {"status", "updated_at", "closed_at", "close_reason", "notes"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    document=st.dictionaries(st.sampled_from(keys), entry, min_size=1),
+    progress=st.dictionaries(st.sampled_from([*keys, "gone"]), laws.items),
+    ending=st.sampled_from(["\n", "\r\n", "\n\n"]),
+    last=st.booleans(),
+    spaced=st.booleans(),
+)
+def test_what_was_told_is_read_again_and_nothing_else_changed(
+    document: dict[str, dict[str, Any]],
+    progress: dict[str, ItemProgress],
+    ending: str,
+    last: bool,
+    spaced: bool,
+) -> None:
+    separators = (", ", ": ") if spaced else (",", ":")
+    lines = [json.dumps({"id": key, **inner}, separators=separators) for key, inner in document.items()]
+    before = {"issues.jsonl": (ending.join(lines) + (ending if last else "")).encode()}
+    made = after(SOURCE, before, told(progress))
+    work, was = SOURCE.parse(made, "x"), SOURCE.parse(before, "x")
+    assert work.sha256 == was.sha256
+    for task in work.tasks:
+        item = progress.get(task.key)
+        assert task.mark is (TOLD.get(item.mark, item.mark) if item else marks(was)[task.key])
+    old, new = (content["issues.jsonl"].split(b"\n") for content in (before, made))
+    assert len(old) == len(new)
+    for one, other in zip(old, new, strict=True):
+        if not one.strip():
+            assert one == other
+            continue
+        was_there, is_there = json.loads(one), json.loads(other)
+        assert one == other or was_there["id"] in progress
+        assert {k: v for k, v in was_there.items() if k not in OWNED} == {
+            k: v for k, v in is_there.items() if k not in OWNED
+        }
+        assert ("closed_at" in is_there) <= (is_there["status"] == "closed")
+        if was_there.get("notes") == "mine":
+            assert is_there["notes"] == "mine"
+
+
+@settings(max_examples=40, deadline=None)
+@given(moved=st.permutations(keys), data=st.data())
+def test_a_persons_edit_between_two_writes_survives(moved: list[str], data: st.DataObject) -> None:
+    progress = told({"bd-1": data.draw(laws.items)})
+    after(SOURCE, files(*(issue(key) for key in keys)), progress)
+    by_hand = files(*(issue(key, title="new words") for key in moved), issue("new"))
+    made = [json.loads(line) for line in after(SOURCE, by_hand, progress)["issues.jsonl"].splitlines()]
+    assert [(one["id"], one["title"]) for one in made] == [
+        *((key, "new words") for key in moved),
+        ("new", "Title of new"),
+    ]
+    assert all(one == issue(one["id"], title="new words") for one in made if one["id"] in ("bd-10", "é-2"))
+
+
+@pytest.fixture
+def tracker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a project with a tracker, and put its program on the PATH."""
+    program = fake_bd.install(tmp_path / "bin")
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    place = tmp_path / "project" / ".beads"
+    place.mkdir(parents=True)
+    held = files(issue("bd-1"), issue("bd-2", dependencies=[needs("bd-1")]), issue("bd-3", status="closed"))
+    (place / "issues.jsonl").write_bytes(held["issues.jsonl"])
+    return place
+
+
+def commands(tracker: Path) -> list[str]:
+    return [
+        line for line in (tracker / "commands.log").read_text().splitlines() if not line.startswith("list")
+    ]
+
+
+@pytest.mark.capability("C012")
+def test_the_trackers_own_program_is_told_when_it_is_there(tracker: Path) -> None:
+    progress = Progress(
+        plan_id="p",
+        at=AT,
+        agent="claude",
+        items={
+            "bd-1": ItemProgress(mark=Mark.DONE, commit="abc"),
+            "bd-2": ItemProgress(mark=Mark.RUNNING),
+            "bd-3": ItemProgress(mark=Mark.BLOCKED, reason="why"),
+            "gone": ItemProgress(mark=Mark.DONE),
+        },
+    )
+    assert SOURCE.told(tracker, progress)
+    assert commands(tracker) == [
+        "close bd-1 '--reason=Done in abc' --json",
+        "update bd-2 --status=in_progress --assignee=claude --json",
+        "reopen bd-3 --json",
+        "update bd-3 --status=blocked --json",
+    ]
+    assert marks(SOURCE.parse(SOURCE.files(tracker), "x")) == {
+        "bd-1": Mark.DONE,
+        "bd-2": Mark.RUNNING,
+        "bd-3": Mark.BLOCKED,
+    }
+    assert SOURCE.told(tracker / "issues.jsonl", progress)
+    assert len(commands(tracker)) == 4  # it knows that already
+
+
+def test_ready_work_claims_and_dependencies_go_through_the_program(tracker: Path) -> None:
+    bd = Bd(tracker.parent)
+    assert [one["id"] for one in bd.ready()] == ["bd-1"]
+    bd.claim("bd-1", "me")
+    assert bd.statuses() == {"bd-1": "in_progress", "bd-2": "open", "bd-3": "closed"}
+    bd.depend("bd-1", "bd-3", "discovered-from")
+    (first, *_) = SOURCE.parse(SOURCE.files(tracker), "x").tasks
+    assert first.description == "Found while working on bd-3."
+    bd.close("bd-1", "done")
+    assert [one["id"] for one in bd.ready()] == ["bd-2"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "limit_s", "words"),
+    [
+        ("refuse=blocked", 30, "`bd update bd-1 --status=blocked`: Error: invalid status: blocked"),
+        ("error", 30, "database is locked"),
+        ("garbage", 30, "its answer is not JSON"),
+        ("hang", 0.2, "it did not end within 0.2 s"),
+    ],
+)
+@pytest.mark.capability("C012")
+def test_a_refusal_is_an_error_and_nothing_is_believed(
+    tracker: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str, limit_s: float, words: str
+) -> None:
+    monkeypatch.setenv("FAKE_BD", behaviour)
+    before = (tracker / "issues.jsonl").read_bytes()
+    progress = told({"bd-1": ItemProgress(mark=Mark.BLOCKED, reason="why")})
+    with pytest.raises(Refused) as caught:
+        tell(tracker.parent, progress, limit_s=limit_s)
+    assert words in str(caught.value)
+    assert marks(SOURCE.parse({"issues.jsonl": before}, "x")) == marks(
+        SOURCE.parse(SOURCE.files(tracker), "x")
+    )
+
+
+def test_an_id_is_never_an_option(tracker: Path) -> None:
+    with pytest.raises(Refused, match="an id may not begin with a dash"):
+        Bd(tracker.parent).close("--db=elsewhere", "x")
+    assert not (tracker / "commands.log").exists()
+
+
+def test_without_the_program_the_file_is_to_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert not SOURCE.told(tmp_path / ".beads", told({}))
+    with pytest.raises(Refused, match="cannot be started"):
+        Bd(tmp_path).ready()
+
+
+def test_the_sample_in_the_documentation_is_read() -> None:
+    section = DOCS.read_text(encoding="utf-8").split("<!-- beads: begin -->")[1]
+    sample = section.split("```json\n")[1].split("```")[0]
+    work = SOURCE.parse({"issues.jsonl": sample.encode()}, ".beads")
+    assert marks(work) == {"bd-a1": Mark.DONE, "bd-a2": Mark.OPEN}
