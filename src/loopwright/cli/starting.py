@@ -10,7 +10,7 @@ from loopwright.adapters.sources.reading import folder_of, read, recognise
 from loopwright.cli.context import Place, project_text
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.engine.books import writes
-from loopwright.ports import PlannedWork, Source
+from loopwright.ports import PlannedWork, Source, TellingSource
 
 
 def read_plan(path: Path, kind: str | None = None) -> tuple[Source, PlannedWork]:
@@ -23,7 +23,7 @@ async def tracked_files(
     repository: GitRepository, sha: str, source: Source, path: Path, root: Path
 ) -> tuple[str, ...]:
     """Return the files of a source that a commit has, relative to the repository; none if its format has no status."""
-    if not writes(source):
+    if not writes(source) or (isinstance(source, TellingSource) and source.speaks()):
         return ()
     folder = os.path.relpath(folder_of(path.resolve()), root)
     names = [os.path.normpath(f"{folder}/{name}") for name in source.files(path)]

@@ -52,6 +52,9 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "results_reviewed": EventType(_NORMAL, "A person has looked at what landed."),
         "plan_forced": EventType(_HIGH, "A person lets a plan run that its evaluation calls pointless."),
         "source_edited": EventType(_HIGH, "A person changed the work source, and the plan follows."),
+        "source_not_told": EventType(
+            _HIGH, "The work source could not be told how the plan stands; it is tried again."
+        ),
         "source_unreadable": EventType(
             _HIGH, "The work source was changed and cannot be read; the plan goes on as it was."
         ),

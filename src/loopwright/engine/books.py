@@ -5,13 +5,14 @@ with the merge. One that git does not track is told where it is. Either way the 
 again and again until they agree, so nothing is lost when that is interrupted.
 """
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from loopwright.core.errors import BadPlan
+from loopwright.core.errors import BadPlan, UserError
 from loopwright.core.globs import any_covers
 from loopwright.core.model import Attempt, Loop, Plan, Project, Task
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState
@@ -19,7 +20,17 @@ from loopwright.engine.branch import tip_of
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
 from loopwright.engine.world import World, no_source
-from loopwright.ports import Candidate, Files, Mark, Progress, Repository, Source, Tx, WritingSource
+from loopwright.ports import (
+    Candidate,
+    Files,
+    Mark,
+    Progress,
+    Repository,
+    Source,
+    TellingSource,
+    Tx,
+    WritingSource,
+)
 
 log = logging.getLogger(__name__)
 
@@ -89,24 +100,30 @@ def _has_ended(world: World, loop: Loop, files: Files, phase: str) -> bool:
     return bool(mine) and all(mark is Mark.DONE for mark in mine)
 
 
-async def tell(world: World, plan_id: str) -> None:
-    """Bring a source up to date with its plan; one that a person has broken is left alone, and told later."""
+async def tell(world: World, plan_id: str) -> str:
+    """Bring a source up to date with its plan; return why that could not be done, nothing when it could.
+
+    One that a person has broken is left alone, and told later.
+    """
     loaded = await world.store.read(lambda tx: _load(tx, plan_id)) if world.source is not no_source else None
     if loaded is None:
-        return
+        return ""
     project, loop, plan, progress, rests = loaded
     source = world.source(loop.source_kind)
     if source is None or not writes(source):
-        return
+        return ""
+    place = Path(project.path) / loop.source_path
     try:
-        if not plan.books:
-            await _tell_in_place(
-                world, cast("WritingSource", source), Path(project.path), loop, plan, progress
-            )
+        if not plan.books and isinstance(source, TellingSource) and source.speaks():
+            await asyncio.to_thread(source.told, place, progress)
+        elif not plan.books:
+            await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)
         elif rests:
             await _tell_on_branch(world, world.repository(project), _Tracked(project, plan, loop), progress)
-    except BadPlan as broken:
-        log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
+    except UserError as refused:
+        log.warning("source not told", extra={"source": loop.source_path, "why": str(refused)})
+        return str(refused)
+    return ""
 
 
 async def tell_on_branch(world: World, repository: Repository, project: Project, plan: Plan) -> str:
@@ -136,9 +153,8 @@ def _load(tx: Tx, plan_id: str) -> tuple[Project, Loop, Plan, Progress, bool] | 
 
 
 async def _tell_in_place(
-    world: World, source: WritingSource, root: Path, loop: Loop, plan: Plan, progress: Progress
+    world: World, source: WritingSource, place: Path, loop: Loop, plan: Plan, progress: Progress
 ) -> None:
-    place = root / loop.source_path
     seen = source.files(place)
     told = source.written(seen, progress)
     if not told:

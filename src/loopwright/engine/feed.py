@@ -8,12 +8,14 @@ from typing import Final
 
 from loopwright.core.documents import document
 from loopwright.core.errors import LoopwrightError, StoreUnavailable
+from loopwright.core.events import happened
 from loopwright.core.happenings import RecordedEvent
 from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, Run, Task
 from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import render
 from loopwright.core.states import ENDED_PLAN
 from loopwright.engine.books import tell
+from loopwright.engine.moves import MACHINE
 from loopwright.engine.receipt import plan_receipt
 from loopwright.engine.world import World
 from loopwright.ports import StateFiles, Tx
@@ -31,6 +33,7 @@ class Outbox:
     def __init__(self, world: World, files: StateFiles) -> None:
         self._world = world
         self._files = files
+        self._untold: dict[str, str] = {}
 
     async def catch_up(self) -> None:
         """Bring every project's state directory up to date with what happened until now."""
@@ -79,7 +82,7 @@ class Outbox:
             self._files.append_events(where, events)
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
-                await tell(self._world, plan_id)
+                await self._tell(plan_id)
             for run in await self._world.store.read(lambda tx: _runs(tx, events)):
                 self._files.put(where, "runs", run.id, document(run))
         except StoreUnavailable:
@@ -90,6 +93,18 @@ class Outbox:
             log.warning("state files not written", extra={"project": str(where), "why": str(trouble)})
             return False
         return True
+
+    async def _tell(self, plan_id: str) -> None:
+        """Tell the plan's source how it stands; that it cannot be told is an event, once for each reason."""
+        why = await tell(self._world, plan_id)
+        if why and self._untold.get(plan_id) != why:
+
+            def say(tx: Tx) -> None:
+                plan = tx.get(Plan, plan_id)
+                tx.append(happened("source_not_told", MACHINE, plan=plan, reason=why[:1000]))
+
+            await self._world.store.transact("source.untold", say)
+        self._untold[plan_id] = why
 
     async def _export_plan(self, where: Path, plan_id: str) -> None:
         def load(tx: Tx) -> tuple[Plan, Loop | None, list[Task], list[Attempt], list[Finish]] | None:

@@ -45,6 +45,7 @@ from loopwright.ports.sources import (
     PlannedWork,
     Progress,
     Source,
+    TellingSource,
     WritingSource,
 )
 from loopwright.ports.store import Store, Tx
@@ -103,6 +104,7 @@ __all__ = [
     "StateFiles",
     "Step",
     "Store",
+    "TellingSource",
     "ToolServer",
     "Trailers",
     "Tripwire",

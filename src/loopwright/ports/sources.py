@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from loopwright.core.policy import GateCommand, HeldOut
 
@@ -164,3 +164,14 @@ class WritingSource(Source, Protocol):
         Done twice it changes nothing more. What is marked done stays so unless the progress says something else about
         that very item. A file that cannot be read any more raises `BadPlan`, and nothing is written.
         """
+
+
+@runtime_checkable
+class TellingSource(Protocol):
+    """A source that has a program of its own to tell it, which is used instead of its files where it is there."""
+
+    def speaks(self) -> bool:
+        """Say whether that program is there."""
+
+    def told(self, place: Path, progress: Progress) -> bool:
+        """Tell it; what it refuses is raised as a `UserError` with its own words."""

@@ -129,6 +129,11 @@ class Bd:
         return Refused(f"`{shown}`: {words}", hint="mend it in the tracker; what it was told is told again")
 
 
+def is_there(program: str = "bd") -> bool:
+    """Say whether the tracker's program is installed."""
+    return shutil.which(program) is not None
+
+
 def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float = LIMIT_S) -> bool:
     """Tell the tracker how its issues stand; return whether there is a program to be told."""
     found = shutil.which(program)

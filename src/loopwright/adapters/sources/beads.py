@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.adapters.sources.bd import MARKS, NO_WORK, STATUS, closing, tell
+from loopwright.adapters.sources.bd import MARKS, NO_WORK, STATUS, closing, is_there, tell
 from loopwright.adapters.sources.criteria import acceptance, lines_of
 from loopwright.adapters.sources.json_edits import JsonEdits, opened, stamp
 from loopwright.adapters.sources.located import MAX_NODES, Located, Unreadable, inner, plain, tables, words
@@ -91,6 +91,10 @@ class BeadsSource:
                 lines[number] = _told(line, number + 1, name, progress)
         made = b"\n".join(lines)
         return {name: made} if made != content else {}
+
+    def speaks(self) -> bool:
+        """Say whether the tracker's own program is there."""
+        return is_there()
 
     def told(self, place: Path, progress: Progress) -> bool:
         """Tell the tracker through its own program; say no when there is none, so that the file is to be written."""
