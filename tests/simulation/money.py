@@ -143,10 +143,11 @@ def _expected(watch: Watch, run: Run) -> int:
 
 
 @on_effect("cost")
+@on_effect("finished")
 def all_of_them_stop_at_the_cap(watch: Watch, about: Mapping[str, Any]) -> Problems:
     """Agents that one worker watches spend no more together than there is, but for what they do between two looks."""
     run, now = watch.all(Run)[about["kept"].spec.run_id], watch.universe.loop.time()
-    watch.told[run.id] = about["micros"]
+    watch.told[run.id] = about.get("micros", watch.told.get(run.id, 0))
     plan, where = _plan_of(watch, run), (run.plan_id, run.host_id or "")
     beside = [
         one

@@ -34,6 +34,9 @@ _WORDS: Final[Mapping[str, str]] = MappingProxyType(
 )
 _CENT: Final = 10_000
 
+WAITS: Final = "waits for agents that run to leave enough of the budget"
+"""Why an attempt whose agent may not start yet does not go on."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cap:

@@ -78,9 +78,16 @@ class MustWait(Exception):
     """What running agents may cost leaves nothing for another one now."""
 
 
-async def until_affordable(world: World, run: Run, interrupt: asyncio.Event) -> None:
+async def until_affordable(world: World, run: Run, interrupt: asyncio.Event, *, fence: int) -> None:
     """Wait until running agents have left enough of the budget, or there is another reason to look again."""
+    is_told = False
     while await world.store.read(lambda tx: _has_to_wait(tx, world, run)):
+        if not is_told:
+            is_told = True
+            await world.store.transact(
+                "budget.wait",
+                lambda tx: change_attempt(tx, run.attempt_id or "", fence, wait_reason=budget.WAITS),
+            )
         await world.store.changed(_WAIT_S)
         if interrupt.is_set():
             raise Interrupted
@@ -211,6 +218,8 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 raise _ClosedMeanwhile
             if not envelopes.admit(tx, current, run, fence=fence, account=drawn):
                 return None
+            if current.wait_reason == budget.WAITS:
+                change_attempt(tx, attempt.id, fence, wait_reason="")
             if review is None:
                 envelopes.note_account(tx, current, plan, run, drawn)
                 change_attempt(tx, attempt.id, fence, account=drawn)

@@ -297,7 +297,7 @@ class AttemptLeg:
         except MustWait:
             # Whoever may spend can have the slot meanwhile. Then the stage is done again: much may have landed.
             self._release_slot()
-            await until_affordable(world, run, interrupt)
+            await until_affordable(world, run, interrupt, fence=self._leg.fence)
             return True
         if started is None:
             return False

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.core.accounts import called
+from loopwright.core.budget import WAITS
 from loopwright.core.errors import NotFound
 from loopwright.core.failures import RULES
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict
@@ -374,6 +375,8 @@ def _doing(
         until = f" until {attempt.wake_at:%Y-%m-%d %H:%M:%S} UTC" if attempt.wake_at else ""
         reason = attempt.wait_reason if attempt.wake_at else resting or attempt.wait_reason
         return f"parked{until}: {reason}"
+    if attempt.wait_reason == WAITS:
+        return WAITS
     words = {
         AttemptState.PREPARING: "making the workspace, or waiting for a free slot",
         AttemptState.CHECKING: "checking the result",

@@ -186,6 +186,10 @@ def test_an_agent_that_waits_for_budget_leaves_its_slot_to_another_plan(shop: Wo
     other = shop.start("run", str(shop.plan("other", [task("other", "test -s other")])))
     assert other.end() == 0, other.out
     assert [key for key, _ in shop.started()][1:] == ["other"], "the second of the first plan still waits"
+    document = shop("status", shop.row(Plan, title="two").id, "--json").document
+    assert "waits for agents that run to leave enough of the budget" in {
+        one["doing"] for one in document["plan"]["tasks"]
+    }
     hold.let_go()
     assert going.end() == 0, going.out
     assert len(shop.started()) == 3
