@@ -32,7 +32,10 @@ AGENTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 SOURCES: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "issues_json": "loopwright.adapters.sources.issues_json:IssuesSource",
         "plan_md": "loopwright.adapters.sources.plan_md:PlanMdSource",
+        "prompt_md": "loopwright.adapters.sources.prompt_md:PromptSource",
+        "thoughts": "loopwright.adapters.sources.thoughts:ThoughtsSource",
         "yaml": "loopwright.adapters.sources.yaml_plan:YamlSource",
     }
 )

@@ -7,14 +7,16 @@ all somebody's choice. What is added copies the manner of its neighbour.
 import codecs
 import json
 from dataclasses import dataclass, field
-from json.decoder import scanstring
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from loopwright.adapters.sources.located import Located
+from loopwright.adapters.sources.located import Located, Unreadable
 from loopwright.adapters.sources.located_json import read_json
 from loopwright.adapters.sources.plan_file import decoded
+from loopwright.adapters.sources.reading import located_at
 
 _SPACES: Final = " \t\r\n"
+_STRINGS: Final = json.JSONDecoder()
 
 
 @dataclass(slots=True)
@@ -30,11 +32,11 @@ class _Change:
 class JsonEdits:
     """A JSON document together with the changes to be made to its text."""
 
-    def __init__(self, content: bytes) -> None:
-        """Read the bytes, or raise `Unreadable`."""
+    def __init__(self, content: bytes, line: int = 1) -> None:
+        """Read the bytes, which begin on this line of their file, or raise `Unreadable`."""
         self._mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
         self._text = decoded(content)
-        self.document = read_json(self._text)
+        self.document = read_json(self._text, line)
         """What the text says before any change."""
         self._replaced: dict[int, tuple[int, str]] = {}
         self._changes: dict[int, _Change] = {}
@@ -123,7 +125,7 @@ class JsonEdits:
 
     def _manner(self, member: Located) -> tuple[str, str]:
         """Return the space before a member's key, and what stands between its key and its value."""
-        _, key_end = scanstring(self._text, member.key_start + 1)
+        _, key_end = _STRINGS.raw_decode(self._text, member.key_start)
         colon = self._text[key_end : member.start]
         before = self._space_before(member.key_start)
         if not before and colon.endswith(" "):
@@ -161,6 +163,14 @@ def _place(located: Located) -> int:
     return located.key_start if located.key_start >= 0 else located.start
 
 
+def opened(name: str, content: bytes, line: int = 1) -> JsonEdits:
+    """Return a file's document to be read or edited, or raise `BadPlan` with the place where it breaks."""
+    try:
+        return JsonEdits(content, line)
+    except Unreadable as broken:
+        raise located_at(name, broken) from broken
+
+
 def same(one: Any, other: Any) -> bool:
     """Say whether two plain values are the same in JSON, where true is not 1 but 1.0 is."""
     if isinstance(one, bool) or isinstance(other, bool):
@@ -175,6 +185,11 @@ def same(one: Any, other: Any) -> bool:
 def storable(text: str) -> str:
     """Return a text without what a JSON reader may refuse: NUL, and halves of surrogate pairs."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
+
+
+def stamp(at: datetime) -> str:
+    """Return a time as such files write it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _dumped(value: Any, indent: str | None = None) -> str:

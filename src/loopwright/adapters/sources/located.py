@@ -37,6 +37,41 @@ class Located:
         return self.value
 
 
+def tables(found: Located | None) -> list[Located]:
+    """Return the entries of a list that are tables, whatever else a person has put there."""
+    entries = found.value if found is not None and isinstance(found.value, list) else []
+    return [entry for entry in entries if isinstance(entry.value, dict)]
+
+
+def inner(found: Located, key: str) -> Located | None:
+    """Return the value of a table's key, if it is a table and has the key."""
+    return found.value.get(key) if isinstance(found.value, dict) else None
+
+
+def plain(found: Located, key: str, otherwise: Any = None) -> Any:
+    """Return the plain value of a table's key; null is as good as nothing."""
+    held = inner(found, key)
+    value = held.plain() if held is not None else None
+    return otherwise if value is None else value
+
+
+def words(found: Located, key: str) -> str:
+    """Return what is written at a table's key, if that is a text or a number."""
+    held = inner(found, key)
+    return held.text.strip() if held is not None and isinstance(held.value, str | int | float) else ""
+
+
+def line_of(located: Located, dotted: str) -> int:
+    """Return the line of an inner key, or of the nearest thing around it."""
+    line = located.line
+    for part in dotted.split("."):
+        if not isinstance(located.value, dict) or part not in located.value:
+            return line
+        located = located.value[part]
+        line = located.line
+    return line
+
+
 class Unreadable(Exception):
     """The text cannot be read; where, and why."""
 

@@ -8,9 +8,9 @@ from typing import Final
 from loopwright.adapters.sources.located import MAX_DEPTH, MAX_NODES, Located, Unreadable, check_text
 
 
-def read_json(text: str) -> Located:
-    """Read one JSON document, or raise `Unreadable`."""
-    reader = _JsonReader(text)
+def read_json(text: str, line: int = 1) -> Located:
+    """Read one JSON document, which begins on this line of its file, or raise `Unreadable`."""
+    reader = _JsonReader(text, line)
     document = reader.read(0)
     reader.end()
     return document
@@ -27,10 +27,10 @@ _WORDS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null"
 class _JsonReader:
     """Walks through the text once, counting lines."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, line: int) -> None:
         self._text = text
         self._at = 0
-        self._line = 1
+        self._line = line
         self._nodes = 0
 
     def read(self, depth: int) -> Located:
@@ -64,6 +64,9 @@ class _JsonReader:
             raise Unreadable(self._line, "this is not JSON: something follows the end")
 
     def _peek(self) -> str:
+        char = self._text[self._at : self._at + 1]
+        if char > " ":
+            return char
         match = _SPACE.match(self._text, self._at)
         assert match is not None
         self._line += match[0].count("\n")

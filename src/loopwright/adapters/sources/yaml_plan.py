@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.adapters.sources.located import Located, Unreadable
+from loopwright.adapters.sources.located import Located, Unreadable, line_of
 from loopwright.adapters.sources.plan_file import document
 from loopwright.adapters.sources.plan_format import (
     MAX_ATTEMPTS,
@@ -108,7 +108,7 @@ class _PlanReader:
             )
         _, problems = check_values(tree, Level.PLAN)
         for problem in problems:
-            line = _line_of(located, problem.key)
+            line = line_of(located, problem.key)
             self._note(line, f"settings.{quoted(problem.key, 120)[1:-1]}", problem.message)
         return dict(tree)
 
@@ -120,7 +120,7 @@ class _PlanReader:
         gates, problems = read_gates([entry.plain() for entry in entries])
         for problem in problems:
             entry = entries[problem.index]
-            line = _line_of(entry, problem.key)
+            line = line_of(entry, problem.key)
             self._note(line, f"{prefix}{key}{problem.place}", problem.message)
         return gates
 
@@ -166,13 +166,13 @@ class _PlanReader:
             if task.key in tasks:
                 first = lines[task.key]
                 self._note(
-                    _line_of(entry, "id"),
+                    line_of(entry, "id"),
                     f"tasks[{index}].id",
                     f"{quoted(task.key)} is already on line {first}",
                 )
                 continue
             tasks[task.key] = task
-            places[task.key] = (_line_of(entry, "depends_on"), f"tasks[{index}].depends_on")
+            places[task.key] = (line_of(entry, "depends_on"), f"tasks[{index}].depends_on")
             lines[task.key] = entry.line
         edges = {key: task.depends_on for key, task in tasks.items()}
         check_graph(self._problems, edges, places, "task")
@@ -266,7 +266,7 @@ def _lines(table: dict[str, Located]) -> dict[str, int]:
     entries = table["tasks"].value
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry.value, dict):
-            found[f"tasks.{entry.value['id'].text.strip()}"] = _line_of(entry, "agent")
+            found[f"tasks.{entry.value['id'].text.strip()}"] = line_of(entry, "agent")
     return found
 
 
@@ -275,14 +275,3 @@ def _lines_in(located: Located, prefix: str) -> dict[str, int]:
     for key, inner in located.value.items() if isinstance(located.value, dict) else ():
         found |= {f"{prefix}{key}": inner.line, **_lines_in(inner, f"{prefix}{key}.")}
     return found
-
-
-def _line_of(located: Located, dotted: str) -> int:
-    """Return the line of an inner key, or of the nearest thing around it."""
-    line = located.line
-    for part in dotted.split("."):
-        if not isinstance(located.value, dict) or part not in located.value:
-            return line
-        located = located.value[part]
-        line = located.line
-    return line
