@@ -38,7 +38,10 @@ SOURCES: Final[Mapping[str, str]] = MappingProxyType(
         "feature_list": "loopwright.adapters.sources.feature_list:FeatureListSource",
         "orchestrator": "loopwright.adapters.sources.orchestrator:OrchestratorSource",
         "test_state": "loopwright.adapters.sources.test_state:LoopTestsSource",
+        "issues_json": "loopwright.adapters.sources.issues_json:IssuesSource",
         "plan_md": "loopwright.adapters.sources.plan_md:PlanMdSource",
+        "prompt_md": "loopwright.adapters.sources.prompt_md:PromptSource",
+        "thoughts": "loopwright.adapters.sources.thoughts:ThoughtsSource",
         "yaml": "loopwright.adapters.sources.yaml_plan:YamlSource",
     }
 )

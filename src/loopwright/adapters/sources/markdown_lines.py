@@ -132,13 +132,15 @@ def _lines(texts: list[str]) -> tuple[Line, ...]:
             fence, opened = opening[1], number
             found.append(Line(text, Kind.FENCE, indent, words=rest[opening.end() :].strip()))
         elif rest.startswith("<!--"):
-            commented = "-->" not in rest[4:]
+            commented, opened = "-->" not in rest[4:], number
             found.append(Line(text, Kind.COMMENT, indent))
         else:
             found.append(_line(text, space, rest, indent))
             _underlined(found)
     if fence:
         raise Unreadable(opened, f"this {fence[:3]} block is never closed")
+    if commented:
+        raise Unreadable(opened, "this comment is never closed with -->")
     return tuple(found)
 
 

@@ -14,6 +14,7 @@ from loopwright.adapters.sources.plan_md_outline import Outline, SectionKind, ou
 from loopwright.adapters.sources.plan_md_write import told
 from loopwright.adapters.sources.problems import Problems, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
+from loopwright.adapters.sources.thoughts_files import phase_set_of
 from loopwright.config.nearest import quoted
 from loopwright.ports import Files, Mark, PlannedWork, Progress
 
@@ -36,6 +37,8 @@ class PlanMdSource:
             return _plan_in(place) is not None
         name = place.name.casefold()
         if not name.endswith(".md") or not place.is_file() or name == "prompt.md":
+            return False
+        if phase_set_of(place):
             return False
         return name.endswith(_NAMES) or _BOX.search(_beginning(place)) is not None
 

@@ -163,7 +163,8 @@ def slug(words: str) -> str:
 _WORD: Final = re.compile(r"\w+")
 _NUMBER: Final = r"[0-9A-Za-z]{0,20}[0-9][0-9A-Za-z]{0,20}(?:[._-][0-9A-Za-z]{1,20}){0,5}"
 _CALLED: Final = re.compile(
-    rf"(?P<word>task|fix|step|story|item)[ \t]{{1,3}}#?(?P<number>{_NUMBER})(?:(?:\*\*|__)?[ \t]?(?:[:)]|\.(?=[ \t]|$))|[ \t]+[-–—](?=[ \t]))"
+    rf"(?P<word>task|fix|step|story|item)[ \t]{{1,3}}#?(?P<number>{_NUMBER})"
+    r"(?:(?:\*\*|__)?[ \t]?(?:[:)]|\.(?=[ \t]|$))|[ \t]+[-–—](?=[ \t]))"
     r"|(?P<plain>task)[ \t]{1,3}#?(?P<count>[0-9]{1,4}(?:\.[0-9]{1,4}){0,5})(?=[ \t])",
     re.IGNORECASE,
 )

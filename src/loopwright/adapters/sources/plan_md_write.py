@@ -20,7 +20,7 @@ from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress
 
 SHA_LENGTH: Final = 12
 _MAX_WORDS: Final = 500
-_BOX: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED: "!", Mark.SKIPPED: "-"}
+BOXES: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED: "!", Mark.SKIPPED: "-"}
 _ADVICE: Final = {"current": "Add to current track", "new": "Create new track"}
 _SUMMARY: Final = f"## Execution Summary {OURS}"
 _READY: Final = "Step 4 (Evaluate Execution) → hand off to loop-execution-evaluator"
@@ -115,7 +115,7 @@ def _said(standing: ItemProgress) -> list[str]:
 def _marked(line: Line, item: Item, standing: ItemProgress) -> str:
     text = line.text
     if item.mark is not standing.mark:
-        text = f"{text[: line.box_at]}{_BOX[standing.mark]}{text[line.box_at + len(line.box or '') :]}"
+        text = f"{text[: line.box_at]}{BOXES[standing.mark]}{text[line.box_at + len(line.box or '') :]}"
     present = commit_of(item)
     if standing.mark is Mark.DONE and standing.commit:
         commit = standing.commit[:SHA_LENGTH]

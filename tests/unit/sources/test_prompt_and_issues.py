@@ -1,0 +1,144 @@
+"""A prompt is one task; exported issues are one task each."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopwright.adapters import registry
+from loopwright.adapters.sources.issues_json import IssuesSource
+from loopwright.adapters.sources.prompt_md import PromptSource
+from loopwright.adapters.sources.reading import read, recognise
+from loopwright.core.errors import BadPlan
+from loopwright.ports import Mark, PlannedTask
+
+ISSUES = IssuesSource()
+DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
+
+
+def sample(kind: str, language: str) -> str:
+    text = DOCS.read_text(encoding="utf-8")
+    part = text[text.index(f"<!-- {kind}: begin -->") : text.index(f"<!-- {kind}: end -->")]
+    return part.split(f"```{language}\n")[1].split("```")[0]
+
+
+def issues(*entries: Any) -> dict[str, PlannedTask]:
+    return {task.key: task for task in ISSUES.parse({"i.json": json.dumps(entries).encode()}, "i.json").tasks}
+
+
+def problems(content: str) -> tuple[str, ...]:
+    with pytest.raises(BadPlan) as caught:
+        ISSUES.parse({"i.json": content.encode()}, "i.json")
+    return caught.value.problems
+
+
+def issue(number: int = 1, **more: Any) -> dict[str, Any]:
+    return {"number": number, "title": f"Issue {number}", "body": "", **more}
+
+
+@pytest.mark.capability("C013")
+def test_a_prompt_is_one_task_with_all_of_its_text(tmp_path: Path) -> None:
+    place = tmp_path / "PROMPT.md"
+    place.write_bytes(b"\xef\xbb\xbf# Port it\r\n\r\n- [ ] to Go\r\n")
+    assert recognise(place, registry.sources()).kind == "prompt_md"
+    work = read(PromptSource(), place)
+    (task,) = work.tasks
+    assert (work.title, task.key, task.title) == ("Port it", "prompt", "Port it")
+    assert task.description == "# Port it\n\n- [ ] to Go"
+    for content, words in (
+        (b" \n", "empty"),
+        (b"\xff", "not UTF-8"),
+        (b"a\0", "NUL"),
+        (b"a" * 200_001, "at most"),
+    ):
+        with pytest.raises(BadPlan, match=rf"PROMPT\.md:1: .*{words}"):
+            PromptSource().parse({"PROMPT.md": content}, "PROMPT.md")
+
+
+def test_the_sample_export_of_the_documentation_is_read(tmp_path: Path) -> None:
+    place = tmp_path / "export.json"
+    place.write_text(sample("issues_json", "json"), encoding="utf-8")
+    assert recognise(place, registry.sources()).kind == "issues_json"
+    work = read(ISSUES, place)
+    assert work.title == "Issues of example/shop"
+    four, twelve = work.tasks
+    assert (four.key, four.mark) == ("#4", Mark.DONE)
+    assert (twelve.key, twelve.depends_on, twelve.priority, twelve.type) == ("#12", ("#4",), 25, "bug")
+    assert twelve.criteria == ("the total is right", "a test shows it")
+
+
+@pytest.mark.parametrize(
+    ("body", "needs"),
+    [
+        ("Depends on #2", ("#2",)),
+        ("blocked by: #2, #3 and #20", ("#2", "#3", "#20")),
+        ("- [ ] requires #2", ("#2",)),
+        ("Closes #2", ()),
+        ("depends on other/repo#2", ()),
+        ("> depends on #2", ()),
+        ("```\ndepends on #2\n```", ()),
+        ("depends on #1", ()),
+    ],
+)
+def test_who_an_issue_waits_for_stands_in_its_body(body: str, needs: tuple[str, ...]) -> None:
+    assert issues(issue(1, body=body), issue(2), issue(3), issue(20))["#1"].depends_on == needs
+
+
+@pytest.mark.parametrize(
+    ("labels", "priority"),
+    [(["P0"], 10), (["Priority: High"], 25), (["priority/low"], 75), (["high"], 50), (["bug"], 50), ([], 50)],
+)
+def test_labels_that_mean_a_priority_count(labels: list[str], priority: int) -> None:
+    assert issues(issue(labels=[{"name": name} for name in labels]))["#1"].priority == priority
+    assert issues(issue(labels=labels))["#1"].priority == priority
+
+
+def test_the_state_is_the_mark_and_not_a_part_of_the_meaning() -> None:
+    found = issues(issue(1, state="CLOSED", stateReason="NOT_PLANNED"), issue(2, state="CLOSED"), issue(3))
+    assert [task.mark for task in found.values()] == [Mark.SKIPPED, Mark.DONE, Mark.OPEN]
+    hashes = {
+        ISSUES.parse({"i.json": json.dumps([issue(state=state)]).encode()}, "i.json").sha256
+        for state in ("OPEN", "CLOSED")
+    }
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("{}", "i.json:1: expected a list of issues, as `gh issue list --state all"),
+        ("[]", "i.json:1: there is no issue here"),
+        ("[\n1]", "i.json:2: [0]: expected an issue with number and title"),
+        ('[{"title": "a"}]', "i.json:1: [0].number: expected the number of an issue"),
+        ('[{"number": true}]', "i.json:1: [0].number: expected the number of an issue"),
+        ('[{"number": 1}]', "i.json:1: #1.title: expected a text"),
+        ('[{"number": 1, "title": "a", "body": 1}]', "i.json:1: #1.body: expected a text"),
+        (
+            '[{"number": 1, "title": "a", "state": "MERGED"}]',
+            'i.json:1: #1.state: expected OPEN or CLOSED, not "M',
+        ),
+        (
+            '[{"number": 1, "title": "a"},\n{"number": 1, "title": "a"}]',
+            "i.json:2: #1: this issue stands here a s",
+        ),
+        (
+            '[{"number": 1, "title": "a", "body": "depends on #10"}]',
+            "i.json:1: #1: it waits for #10, which is not ",
+        ),
+        (
+            '[{"number": 1, "title": "a", "body": "depends on #2"},{"number": 2, "title": "a", "body": "requires #1"}]',
+            "i.json:1: #1: these issues wait for each other: #1 -> #2 -> #1",
+        ),
+        ('[{"number": 1,', "i.json:1: this is not JSON"),
+        ("[" * 100_000, "i.json:1: nested too deeply"),
+        ("[1" + ",1" * 300_000 + "]", "i.json:1: too many values"),
+    ],
+)
+def test_what_is_wrong_with_an_export_is_located(content: str, problem: str) -> None:
+    assert problems(content)[0].startswith(problem)
+
+
+def test_an_export_without_bodies_is_noted() -> None:
+    found = ISSUES.parse({"i.json": b'[{"number": 1, "title": "a"}]'}, "i.json")
+    assert found.notes[0].startswith("i.json:1: #1: it has no body")

@@ -1,0 +1,178 @@
+"""Phase plans: which files they are, in which order, and where their status is kept."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.sources.golden import DATA, files_in, progress, told
+
+from loopwright.adapters import registry
+from loopwright.adapters.sources.reading import read, recognise
+from loopwright.adapters.sources.thoughts import ThoughtsSource
+from loopwright.adapters.sources.thoughts_files import phase_sets
+from loopwright.core.errors import BadPlan
+from loopwright.ports import ItemProgress, Mark
+
+SOURCE = ThoughtsSource()
+
+
+def sets(*names: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    found = phase_sets(names)
+    return [(one.prefix, one.overviews, tuple(phase.name for phase in one.phases)) for one in found]
+
+
+@pytest.mark.capability("C009")
+def test_dates_are_no_phase_numbers_and_nothing_is_found_twice() -> None:
+    assert sets(
+        "2026-02-01-b-01-x.md",
+        "2026-02-01-b-00-overview.md",
+        "2026-01-05-a-10-late.md",
+        "2026-01-05-a-02-early.md",
+        "2026-01-05-a-overview.md",
+        "2026-01-05-a-00-overview.md",
+        "2026-01-06-alone.md",
+        "2026-01-07-01-alone.md",
+        "notes.txt",
+    ) == [
+        (
+            "2026-01-05-a",
+            ("2026-01-05-a-00-overview.md", "2026-01-05-a-overview.md"),
+            ("2026-01-05-a-02-early.md", "2026-01-05-a-10-late.md"),
+        ),
+        ("2026-02-01-b", ("2026-02-01-b-00-overview.md",), ("2026-02-01-b-01-x.md",)),
+    ]
+
+
+def test_a_prefix_is_not_another_ones_beginning() -> None:
+    assert sets(
+        "f-overview.md", "f-01-a.md", "f-b-overview.md", "f-b-01-c.md", "f1-01-d.md", "f10-01-e.md"
+    ) == [
+        ("f", ("f-overview.md",), ("f-01-a.md",)),
+        ("f-b", ("f-b-overview.md",), ("f-b-01-c.md",)),
+    ]
+    assert sets("00-overview.md", "01-a.md", "02-b.md") == [("", ("00-overview.md",), ("01-a.md", "02-b.md"))]
+    twelve = ("2026-01-05-12-factor-00-overview.md", "2026-01-05-12-factor-01-config.md")
+    assert sets(*twelve) == [("2026-01-05-12-factor", twelve[:1], twelve[1:])]
+
+
+@pytest.mark.capability("C026")
+def test_each_phase_is_a_task_that_gets_only_its_own_text() -> None:
+    work = SOURCE.parse(files_in(DATA / "thoughts/status_lines/given"), "thoughts/plans")
+    assert (work.title, work.context) == ("Twelve factors", "# Twelve factors\n\nWhy we do it.")
+    one, two, ten = work.tasks
+    assert (one.key, one.title) == ("2026-01-05-12-factor-01-config", "Phase 1: Config")
+    assert two.description == "Logs go to stdout.\nNo heading here."
+    assert "environment" not in two.description + work.context
+    assert (one.depends_on, two.depends_on, ten.depends_on) == ((), (one.key,), (two.key,))
+
+
+def test_a_tick_in_the_overview_is_the_status_where_it_names_the_file() -> None:
+    files = files_in(DATA / "thoughts/checklist/given")
+    marks = {task.key: (task.mark, task.commit) for task in SOURCE.parse(files, "plans").tasks}
+    assert marks == {
+        "auth-01-tokens": (Mark.OPEN, None),
+        "auth-02-login": (Mark.DONE, "1234567"),
+        "auth-03-logout": (Mark.OPEN, None),
+    }
+
+
+def test_taking_the_status_back_leaves_the_very_bytes() -> None:
+    files = files_in(DATA / "thoughts/status_lines/given")
+    keys = [task.key for task in SOURCE.parse(files, "plans").tasks]
+    for mark in Mark:
+        there = told(SOURCE, files, progress({"items": {key: {"mark": mark} for key in keys}}))
+        assert {task.mark for task in SOURCE.parse(there, "plans").tasks} == {mark}
+        assert told(SOURCE, there, progress({"items": {key: {"mark": "open"} for key in keys}})) == files
+
+
+def test_a_folder_an_overview_and_one_phase_are_found(tmp_path: Path) -> None:
+    sources = registry.sources()
+    plans = tmp_path / "thoughts" / "shared" / "plans"
+    plans.mkdir(parents=True)
+    for name, content in files_in(DATA / "thoughts/checklist/given").items():
+        (plans / name).write_bytes(content)
+    copies = tmp_path / "thoughts" / "searchable" / "shared" / "plans"
+    copies.mkdir(parents=True)
+    linked = tmp_path / "thoughts" / "me" / "plans"
+    linked.mkdir(parents=True)
+    for path in plans.iterdir():
+        os.link(path, copies / path.name)
+        os.link(path, linked / path.name)
+    for place in (plans, plans / "auth-overview.md", tmp_path / "thoughts"):
+        assert recognise(place, sources).kind == "thoughts"
+        assert len(read(SOURCE, place).tasks) == 3
+    alone = plans / "auth-02-login.md"
+    assert recognise(alone, sources).kind == "thoughts"
+    (task,) = read(SOURCE, alone).tasks
+    assert (task.key, task.depends_on) == ("auth-02-login", ())
+    (plans / "auth-overview.md").unlink()
+    assert [one.key for one in read(SOURCE, alone).tasks] == ["auth-02-login"]
+    assert not SOURCE.recognises(tmp_path)
+
+
+def test_what_is_wrong_is_told_with_its_file(tmp_path: Path) -> None:
+    def problems(**files: str) -> tuple[str, ...]:
+        named = {f"p-{name[1:].replace('_', '-')}.md": text.encode() for name, text in files.items()}
+        with pytest.raises(BadPlan) as caught:
+            SOURCE.parse(named, "plans")
+        return caught.value.problems
+
+    assert problems(_01_a="x", _01_b="y") == ("plans/p-01-b.md:1: p-01-a.md is phase 01 too",)
+    assert problems(_01_a="x", _02_b=" \n") == (
+        "plans/p-02-b.md:1: the phase is empty: say what is to be done",
+    )
+    assert problems(_01_a="```\n", _02_b="x") == ("plans/p-01-a.md:1: this ``` block is never closed",)
+    assert problems(_01_a="x" * 200_001, _02_b="x")[0].endswith("at most 200000 characters")
+    with pytest.raises(BadPlan, match="there is no overview here"):
+        SOURCE.files(tmp_path)
+
+
+NAMES = ("p-overview.md", "p-01-a.md", "p-02-b.md")
+lines = st.sampled_from(
+    [
+        "",
+        "# Title",
+        "words",
+        "---",
+        "Under\n=====",
+        "- [ ] p-01-a",
+        "- [x] see p-02-b.md <!-- 1234567 -->",
+        "- [~] p-1",
+    ]
+)
+contents = st.tuples(st.lists(lines, max_size=6), st.sampled_from(["\n", "\r\n"]), st.booleans()).map(
+    lambda drawn: (drawn[1].join(["first", *drawn[0]]) + (drawn[1] if drawn[2] else "")).encode()
+)
+standings = st.builds(
+    ItemProgress,
+    mark=st.sampled_from(Mark),
+    commit=st.sampled_from([None, "abc1234def56789", "fff1234def56789"]),
+    reason=st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.tuples(contents, contents, contents), st.tuples(standings, standings), st.booleans())
+def test_what_is_written_is_what_is_read_and_can_be_taken_back(
+    texts: tuple[bytes, ...], items: tuple[ItemProgress, ...], remark: bool
+) -> None:
+    given_files = dict(zip(NAMES, texts, strict=True))
+    before = SOURCE.parse(given_files, "plans")
+    step = replace(progress({}), items=dict(zip(("p-01-a", "p-02-b"), items, strict=True)))
+    there = told(SOURCE, given_files, step)
+    assert SOURCE.written(there, step) == {}
+    after = SOURCE.parse(there, "plans")
+    assert [task.mark for task in after.tasks] == [item.mark for item in items]
+    assert (after.sha256, after.context) == (before.sha256, before.context)
+    assert [task.description for task in after.tasks] == [task.description for task in before.tasks]
+    if remark:
+        there["p-02-b.md"] += b"\nA person's remark."
+    back = {task.key: ItemProgress(mark=task.mark, commit=task.commit) for task in before.tasks}
+    restored = told(SOURCE, there, replace(step, items=back))
+    if remark:
+        assert restored["p-02-b.md"].endswith(b"\nA person's remark.")
+    elif not any(task.commit for task in before.tasks):
+        assert restored == given_files
