@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.acceptance.gates.calculator import PYTEST, RIGHT, TESTS, Calculator, write
+from tests.acceptance.gates.calculator import RIGHT, TESTS, Calculator, write
 from tests.acceptance.gates.test_witness import bad, commit
 
 from loopwright.core.model import Role, Run, VerdictRecord
@@ -53,7 +53,7 @@ def test_a_test_that_fails_among_the_others_only_is_the_works_own_fault(calculat
     shared = "import calc\n\n\ndef test_state():\n    assert not getattr(calc, 'STATE', [])\n"
     commit(calculator, tests__test_state_py=shared)
     spoils = f"STATE = []\n\n\n{RIGHT}".replace("return a + b", "STATE.append(a)\n    return a + b")
-    said = calculator.carry_out([write("calc.py", spoils)], gate=f"{PYTEST} -p no:randomly", max_attempts=1)
+    said = calculator.carry_out([write("calc.py", spoils)], max_attempts=1)
     assert said.code == 1, said.out + said.err
     words = "passed alone, and failed again together with the other tests: tests/test_state.py::test_state"
     assert bad(calculator) == ["tests", f"tests: {words}"]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.acceptance.gates.calculator import NOT_OURS
 from tests.integration.gates.desks import Desk, command, ended
 
 from loopwright.adapters.gates.commands import CommandGate
@@ -13,7 +14,7 @@ from loopwright.core.findings import Verdict
 from loopwright.core.policy import GateCommand
 from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
 
-PYTEST = f"{sys.executable} -B -m pytest -q -p no:cacheprovider"
+PYTEST = f"{sys.executable} -B -m pytest -q {NOT_OURS}"
 UNITTEST = f"{sys.executable} -B -m unittest -q"
 MIXED = """
 import pytest
@@ -87,7 +88,11 @@ def test_a_pytest_below_make_or_with_a_path_of_its_own_is_seen_too(desk: Desk) -
 
 
 def test_tests_that_are_spread_over_processes_are_seen(desk: Desk) -> None:
-    _, (seen,) = see(desk, command(f"{PYTEST} -n 2 -p no:randomly"), test_it_py=MIXED)
+    _, (seen,) = see(
+        desk,
+        command(f"{sys.executable} -B -m pytest -q -p no:cacheprovider -p no:randomly -n 2"),
+        test_it_py=MIXED,
+    )
     assert seen is not None
     assert (seen.passed, seen.problems) == (frozenset({"test_it.py::test_good"}), ())
     assert len(seen.failed) == 2

@@ -19,9 +19,12 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 MakeSpec = Callable[..., RunSpec]
 
 
-@pytest.fixture
-def keepers() -> ProcessKeepers:
-    return ProcessKeepers()
+@pytest.fixture(scope="session")
+def keepers() -> Iterator[ProcessKeepers]:
+    """Keepers that are forked from one process for all tests: each would have to load it first."""
+    keepers = ProcessKeepers()
+    yield keepers
+    keepers.close()
 
 
 @pytest.fixture

@@ -50,9 +50,10 @@ async def test_a_run_leaves_its_output_and_how_it_ended(keepers: ProcessKeepers,
 
 
 async def test_the_process_gets_exactly_the_environment_it_was_given(
-    keepers: ProcessKeepers, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
+    make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FROM_OUTSIDE", "1")
+    keepers = ProcessKeepers()
     spec = make_spec("/usr/bin/env", env={"GIVEN": "a b=c", "TMPDIR": "/elsewhere"})
     await keepers.start(spec)
     tmp = spec.directory / "tmp"

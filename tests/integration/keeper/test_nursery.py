@@ -23,6 +23,19 @@ from loopwright.keeper import nursery, places
 from loopwright.ports import RunSpec
 
 UP = "echo up; read x; echo $x"
+OF_OTHERS: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _leave_out_those_of_other_tests() -> None:
+    OF_OTHERS.clear()
+    OF_OTHERS.update(one.pid for one in nurseries())
+
+
+@pytest.fixture
+def keepers() -> ProcessKeepers:
+    """Keepers that have not started anything yet."""
+    return ProcessKeepers()
 
 
 def nurseries(of: int | None = None) -> list[psutil.Process]:
@@ -30,7 +43,7 @@ def nurseries(of: int | None = None) -> list[psutil.Process]:
     found = []
     for child in psutil.Process(of).children():
         try:
-            if child.cmdline()[-1:] == [nursery.OPTION]:
+            if child.pid not in OF_OTHERS and child.cmdline()[-1:] == [nursery.OPTION]:
                 found.append(child)
         except (psutil.NoSuchProcess, psutil.ZombieProcess):
             continue
@@ -108,13 +121,14 @@ async def test_a_killed_nursery_is_replaced_and_no_start_fails(
 async def test_a_nursery_that_does_not_answer_is_given_up_and_the_keeper_started_without_it(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:
-    impatient = Nursery(answer_s=0.3)
+    impatient = Nursery()
     first, second = make_spec(sh="echo up"), make_spec(sh="echo up too", stdin_data="x" * 1_000_000)
     for spec in (first, second):
         spec.directory.mkdir()
     impatient.start(first.directory, in_json(first))
     process = the_nursery()
     process.suspend()
+    impatient._answer_s = 0.3  # not from the start on: a busy machine takes longer than that to answer at all
     assert impatient.start(second.directory, in_json(second)).status == places.STARTED
     assert not psutil.pid_exists(process.pid)
     assert await text_of(keepers, second) == ["up too"]

@@ -26,6 +26,8 @@ from loopwright.testing.conformance.subjects import Subject, filled
 
 PROMPT = "Task: conformance\nAttempt: 1\n\nPlay your part.\n"
 """With the lines that a prompt of ours always has."""
+KEEPERS = ProcessKeepers()
+"""For all plays of this process: what it has loaded to start a keeper from need not be loaded for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +58,10 @@ async def play(subject: Subject, name: str, place: Path) -> tuple[Played, ...]:
         command = shlex.join((sys.executable, "-S", "-I", str(subject.stand_in), behaviour.plays or name))
         program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
         program.chmod(0o755)
-    keepers = ProcessKeepers()
-    try:
-        first = await _run(keepers, subject, behaviour, place, number=1)
-        if not behaviour.twice:
-            return (first,)
-        return (first, await _run(keepers, subject, behaviour, place, number=2, earlier=first))
-    finally:
-        keepers.close()
+    first = await _run(KEEPERS, subject, behaviour, place, number=1)
+    if not behaviour.twice:
+        return (first,)
+    return (first, await _run(KEEPERS, subject, behaviour, place, number=2, earlier=first))
 
 
 async def _run(
