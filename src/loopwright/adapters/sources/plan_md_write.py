@@ -101,11 +101,13 @@ def _child(line: Line, inside: Sequence[Line]) -> str:
 
 
 def _said(standing: ItemProgress) -> list[str]:
-    if standing.mark is Mark.BLOCKED and standing.reason:
-        return [f"Blocked: {one_line(standing.reason)}"]
+    reason = one_line(standing.reason)
+    if standing.mark is Mark.BLOCKED and reason:
+        return [f"Blocked: {reason}"]
     if standing.mark is not Mark.DONE:
         return []
-    said = [f"Summary: {one_line(standing.summary)}"] if standing.summary.strip() else []
+    summary = one_line(standing.summary)
+    said = [f"Summary: {summary}"] if summary else []
     if standing.checks:
         sign = "✅" if all(check.endswith("passed") for check in standing.checks) else "❌"
         said.append(f"Acceptance: {sign} {one_line(', '.join(standing.checks))}")

@@ -264,8 +264,9 @@ def _with_status(markdown: Markdown, standing: ItemProgress) -> bytes:
     said = standing.mark.value
     if standing.mark is Mark.DONE and standing.commit:
         said += f" in {standing.commit[:SHA_LENGTH]}"
-    if standing.mark is Mark.BLOCKED and standing.reason:
-        said += f": {one_line(standing.reason)}"
+    reason = one_line(standing.reason)
+    if standing.mark is Mark.BLOCKED and reason:
+        said += f": {reason}"
     status = f"**Status**: {said} {OURS}"
     rows: Rows = [(line.text, ending) for line, ending in zip(markdown.lines, markdown.endings, strict=True)]
     present = _status_at(markdown)
