@@ -20,7 +20,20 @@ from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
 from loopwright.core.happenings import RecordedEvent
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import Attempt, Command, Finish, Leg, Loop, Outcome, Plan, Project, Role, Run, Task
+from loopwright.core.model import (
+    Attempt,
+    Command,
+    Finish,
+    Leg,
+    Loop,
+    Outcome,
+    Plan,
+    Project,
+    Role,
+    Run,
+    Task,
+    Worker,
+)
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed
@@ -29,6 +42,7 @@ from loopwright.engine import commands, envelopes
 from loopwright.engine.advance import advance
 from loopwright.engine.attempt import PAUSED
 from loopwright.engine.landing_line import LandingLines
+from loopwright.engine.leases import Lease
 from loopwright.engine.moves import (
     cancel_attempt,
     change_attempt,
@@ -464,6 +478,22 @@ class Home:
         for leg in legs:
             await self.engine.start(leg)
         return list(legs)
+
+    def lease(self, *, seconds: float = 15.0) -> Lease:
+        """Return the lease of one more worker on this host, which has not joined yet."""
+        now = self.clock.now()
+        blank = Worker(
+            id="",
+            host_id=self.host,
+            boot_id="boot",
+            pid=7,
+            hostname=self.host,
+            slots=self.slots,
+            version="0",
+            started_at=now,
+            lease_until=now,
+        )
+        return Lease(self.store, self.clock, self.ids, self.membership, me=blank, seconds=seconds)
 
     async def ended(self, leg: Leg) -> None:
         """Take a leg out of flight."""

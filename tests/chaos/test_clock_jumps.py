@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,19 +20,6 @@ pytestmark = [
 
 LONGEST_S = 600.0
 """No run of these tests lasts longer, so a length above it is the jump."""
-
-
-@pytest.fixture
-def clock(tmp_path: Path) -> WallClock:
-    return WallClock(tmp_path / "clock")
-
-
-@pytest.fixture
-def shop(tmp_path: Path, clock: WallClock) -> Iterator[Workshop]:
-    shop = Workshop(tmp_path)
-    shop.program.python = str(clock.python)
-    yield shop
-    shop.clean_up()
 
 
 def lengths(document: Any, path: str = "") -> Iterator[tuple[str, float]]:

@@ -1,8 +1,6 @@
 """A budget of a day: the loop rests until the next one begins, by the wall clock, whoever is killed meanwhile."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from tests.acceptance.control.test_costs import dear, spent
@@ -13,19 +11,6 @@ from tests.waiting import eventually
 from loopwright.core.model import Loop, Plan, Question, Role, Run
 
 pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.capability("C075")]
-
-
-@pytest.fixture
-def clock(tmp_path: Path) -> WallClock:
-    return WallClock(tmp_path / "clock")
-
-
-@pytest.fixture
-def shop(tmp_path: Path, clock: WallClock) -> Iterator[Workshop]:
-    shop = Workshop(tmp_path)
-    shop.program.python = str(clock.python)
-    yield shop
-    shop.clean_up()
 
 
 def until_paused(shop: Workshop) -> Loop:

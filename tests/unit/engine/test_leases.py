@@ -13,24 +13,8 @@ from loopwright.engine.leases import Lease
 SECONDS = 15.0
 
 
-def lease_in(home: Home) -> Lease:
-    now = home.clock.now()
-    blank = Worker(
-        id="",
-        host_id=home.host,
-        boot_id="boot",
-        pid=7,
-        hostname=home.host,
-        slots=home.slots,
-        version="0",
-        started_at=now,
-        lease_until=now,
-    )
-    return Lease(home.store, home.clock, home.ids, home.membership, me=blank, seconds=SECONDS)
-
-
 async def joined(home: Home) -> Lease:
-    lease = lease_in(home)
+    lease = home.lease(seconds=SECONDS)
     await lease.join()
     return lease
 
@@ -41,7 +25,7 @@ def shared() -> Home:
 
 async def test_joining_writes_down_a_new_worker_with_a_lease_by_the_databases_clock() -> None:
     home = shared()
-    worker = await lease_in(home).join()
+    worker = await home.lease(seconds=SECONDS).join()
     assert is_id(worker.id, Kind.WORKER)
     assert home.all(Worker) == [worker]
     assert (worker.lease_until - worker.started_at).total_seconds() == SECONDS
@@ -112,7 +96,7 @@ async def test_a_clock_that_is_set_back_does_not_make_a_worker_trust_an_old_leas
 async def test_a_slow_database_shortens_what_the_worker_may_trust() -> None:
     """What counts is when the renewal was asked for, not when the answer came."""
     home = shared()
-    lease = lease_in(home)
+    lease = home.lease(seconds=SECONDS)
     inner = home.store.transact
 
     class Slow:

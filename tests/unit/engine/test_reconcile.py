@@ -21,19 +21,7 @@ HOST_LOST_AFTER = 120.0
 
 
 async def worker_of(home: Home, *, seconds: float = 15.0) -> Lease:
-    now = home.clock.now()
-    blank = Worker(
-        id="",
-        host_id=home.host,
-        boot_id="boot",
-        pid=7,
-        hostname=home.host,
-        slots=home.slots,
-        version="0",
-        started_at=now,
-        lease_until=now,
-    )
-    lease = Lease(home.store, home.clock, home.ids, home.membership, me=blank, seconds=seconds)
+    lease = home.lease(seconds=seconds)
     await lease.join()
     return lease
 
