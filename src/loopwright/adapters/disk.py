@@ -11,6 +11,7 @@ from typing import Final
 from loopwright.adapters.git.files import write_atomically
 from loopwright.keeper import places
 
+_GOING: Final = f"{places.OUTPUT}.removed"
 _NOTE: Final = "recording-removed"
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -31,13 +32,17 @@ class HomeDisk:
 
     def recorded(self, run: Path) -> int:
         """Return how many bytes the recording in a run's folder takes."""
-        return self.taken(run / places.OUTPUT)
+        return self.taken(run / places.OUTPUT, run / _GOING)
 
     def forget(self, run: Path, since: str) -> None:
         """Delete the recording in a run's folder, and leave a note of the day."""
-        # The note first: a recording that is gone without one looks as if somebody had taken it.
+        # The note first: a recording that is gone without one looks as if somebody had taken it. And all of it at once:
+        # half of one, after a kill, would look as if somebody had changed it.
         write_atomically(run / _NOTE, f"{since}\n")
-        shutil.rmtree(run / places.OUTPUT, ignore_errors=True)
+        shutil.rmtree(run / _GOING, ignore_errors=True)
+        with suppress(FileNotFoundError):
+            (run / places.OUTPUT).rename(run / _GOING)
+        shutil.rmtree(run / _GOING, ignore_errors=True)
 
 
 def forgotten_since(run: Path) -> str | None:

@@ -164,11 +164,12 @@ async def _hand_back(text: str, *, include: bool, as_json: bool) -> int:
         attempt: Attempt = await home.store.read(
             lambda tx: need(tx.get(Attempt, task.attempt_id or ""), "the attempt")
         )
+        if not hands.uncommitted:
+            await _refuse_unchanged(home, repository, task, attempt, hands.head)
         tip = (await repository.standing(plan.branch)).tip
         sha = await by_hand.take_in(
             where, hands, ref=attempt_ref(attempt), subject=commit_subject(task), at=datetime.now(UTC)
         )
-        await _refuse_unchanged(home, repository, task, attempt, sha)
         told = {"tip_sha": sha, "base_sha": await by_hand.base_of(sha, tip)}
         answer = await ask(home, "hand_back", task.id, told)
         if not as_json:

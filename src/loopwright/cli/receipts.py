@@ -109,12 +109,12 @@ def _print_list(title: str, lines: Sequence[str]) -> None:
     if lines:
         out.print(f"[bold]{title}[/]")
     for line in lines:
-        out.print(Wrapped(Text(f"  · {line}"), indent="    "))
+        out.print(Wrapped(Text(f"  · {clean(line)}"), indent="    "))
 
 
 def _decisions(receipt: Mapping[str, Any]) -> list[str]:
     keys = {task["id"]: task["key"] for task in receipt["tasks"]}
-    return [clean(decided(one, keys)) for one in receipt["overrides"]]
+    return [decided(one, keys) for one in receipt["overrides"]]
 
 
 def _reviews(receipt: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Which tasks may go together, what the commits say, and what a receipt's end is held against."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from loopwright.core.receipt_finishes import (
     is_made,
     read_commit,
     squashed,
+    told_once,
 )
 from loopwright.core.states import FinishState, PlanState, TaskState
 
@@ -121,6 +122,18 @@ def test_a_message_cannot_be_steered_by_a_title() -> None:
 
 def made(**changes: Any) -> dict[str, Any]:
     return finish_entry(replace(FINISH, **changes))
+
+
+def test_an_end_that_found_nothing_left_to_do_stands_in_the_receipt_once():
+    first = replace(FINISH, state=FinishState.FINISHED)
+    idle = replace(first, target_sha=first.commit_sha)
+    again = [
+        replace(idle, id=f"again-{n}", created_at=FINISH.created_at + timedelta(n + 1)) for n in range(3)
+    ]
+    assert [one.id for one in told_once([*again, first])] == [first.id]
+    assert [one.id for one in told_once(again)] == ["again-0"]
+    refused = replace(again[1], state=FinishState.REFUSED)
+    assert [one.id for one in told_once([first, again[0], refused])] == [first.id, "again-1"]
 
 
 def receipt(one: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from tests.doubles import Home, planned
 
 from loopwright.core.failures import Failure
 from loopwright.engine.overview import plan_summaries
-from loopwright.engine.views import PlanView, plan_view
+from loopwright.engine.views import PlanView, is_busy, plan_view
 
 
 def _view(home: Home) -> PlanView:
@@ -42,6 +42,21 @@ async def test_a_task_of_a_stopped_plan_says_that_it_was_stopped() -> None:
     await home.command("stop", home.plan().id)
     home.hand.go_on(leg)
     assert _view(home).tasks[0].doing == "parked: stopped by a person"
+
+
+async def test_a_paused_plan_does_not_say_that_it_goes_on() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"))
+    [leg] = await home.turn()
+    home.hand.go_on(leg)
+    home.hand.go_on(leg)
+    await home.command("pause", home.plan().id)
+    assert _view(home).tasks[0].doing == "may finish, then nothing more starts: working"
+    assert home.store.read_sync(is_busy), "its agent is at work"
+    await home.command("pause", home.plan().id, now=True)
+    assert _view(home).tasks[0].doing == "is asked to stop; its work is kept"
+    home.hand.go_on(leg)
+    assert not home.store.read_sync(is_busy), "whoever stands by has nothing to do"
 
 
 async def test_how_long_ago_means_since_the_last_change() -> None:
