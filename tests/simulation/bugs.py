@@ -14,7 +14,14 @@ from loopwright.core.events import happened
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.model import Attempt, Envelope, Plan, Question, Review, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed
-from loopwright.core.states import AttemptState, EnvelopeState, QuestionState, ReviewState, RunState
+from loopwright.core.states import (
+    AttemptState,
+    EnvelopeState,
+    QuestionState,
+    ReviewState,
+    RunState,
+    TaskState,
+)
 from loopwright.engine import (
     advance,
     afterwards,
@@ -23,6 +30,7 @@ from loopwright.engine import (
     checks,
     finish,
     finishes,
+    handover,
     land,
     leases,
     moves,
@@ -481,6 +489,29 @@ def nobody_judges_what_stays() -> Patches:
         return None
 
     return ((rollback.Decision, "_gate", gate),)
+
+
+@bug("what a person hands back lands without its gate")
+def handed_back_lands_ungated() -> Patches:
+    right = land.judge
+
+    async def judge(world: Any, repository: Any, ask: Any, interrupt: Any) -> Any:
+        if ask.attempt is not None and ask.attempt.agent == handover.HUMAN:
+            return None, Verdict(status=VerdictStatus.PASSED)
+        return await right(world, repository, ask, interrupt)
+
+    return ((land, "judge", judge),)
+
+
+@bug("a task that a person has taken over is started all the same")
+def taken_over_is_started() -> Patches:
+    right = advance._ready
+
+    def ready(tx: Tx, plan: Plan, room: int, *, closed: bool) -> tuple[Task, ...]:
+        queued = tx.find(Task, plan_id=plan.id, status=TaskState.QUEUED, unmet=0)
+        return (*right(tx, plan, room, closed=closed), *(one for one in queued if one.taken_by))
+
+    return ((advance, "_ready", ready),)
 
 
 # --- money -----------------------------------------------------------------------------------------------

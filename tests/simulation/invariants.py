@@ -41,6 +41,7 @@ from loopwright.core.states import (
 )
 from loopwright.core.verdicts import gate_key
 from loopwright.engine.advance import JUDGED
+from loopwright.engine.handover import HUMAN
 from loopwright.engine.reconcile import DRIVEN
 
 if TYPE_CHECKING:
@@ -165,7 +166,9 @@ class Watch:
             else:
                 self.live[change.after.task_id].discard(change.id)
             lost = change.after.failure is not None and RULES[change.after.failure].level is Level.RACE
-            if now is AttemptState.REJECTED and before is not now and not lost:
+            # What a person did by hand uses up nothing that the machine may do.
+            by_hand = change.after.agent == HUMAN
+            if now is AttemptState.REJECTED and before is not now and not lost and not by_hand:
                 self.rejected[change.after.task_id] += 1
 
 

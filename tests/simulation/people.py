@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.simulation.by_hand import Hands
 from tests.simulation.services import AGENT, OTHER
 
 from loopwright.core.budget import CAPS
@@ -34,6 +35,7 @@ class Person:
         self._universe = universe
         self._tried: Counter[str] = Counter()
         self._seen: set[str] = set()
+        self._hands = Hands(universe)
 
     async def meddle(self) -> None:
         """Press things until the storm is over."""
@@ -68,6 +70,9 @@ class Person:
                 await self._take_back(plan, tasks)
             if trouble.strikes("foreign_commit", 0.05):
                 self._commit_to(plan)
+            if trouble.strikes("take_over", 0.4):
+                verb, target, arguments = self._hands.wish(tasks)
+                await self._ask(verb, target, **arguments)
 
     async def _take_back(self, plan: Plan, tasks: list[Task]) -> None:
         """Reject a landed task, roll it back, or roll its plan back to it; sometimes one that has not landed."""
@@ -99,6 +104,9 @@ class Person:
                 await self._ask("resume", plan.id, **_ENOUGH)
                 did = True
             for task in self._universe.database.all(Task).values():
+                if task.plan_id == plan.id and task.taken_by and self._may(f"hand back {task.id}"):
+                    await self._ask("hand_back", task.id, **self._hands.work(task, "good"))
+                    did = True
                 if task.plan_id != plan.id or task.status not in (TaskState.ERROR, TaskState.CANCELLED):
                     continue
                 if self._may(f"retry {task.id}"):
@@ -113,6 +121,16 @@ class Person:
                 await self._ask("reverify", plan.id)
                 did = True
         return did
+
+    async def answer_meanwhile(self) -> None:
+        """Answer, for more than the run that asked, while a worker is down: whoever takes its agents up hears of it."""
+        chance = self._universe.trouble.chance("meanwhile")
+        questions = self._universe.database.all(Question).values()
+        asked = [one for one in questions if one.state is QuestionState.OPEN and one.kind == "permission"]
+        if asked and chance.random() < 0.3:
+            question = chance.choice(asked)
+            told = {"answer": chance.choice(question.options), "for": chance.choice(("loop", "project"))}
+            await self._ask("answer", question.id, **told)
 
     async def _answer_something(self) -> None:
         """Answer a question, mostly one that is open; sometimes with what is no answer, or for more than may be."""

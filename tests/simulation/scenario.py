@@ -29,7 +29,7 @@ FAULTS: Final[Mapping[str, str]] = {
     "permission": "agents ask leave for commands",
     "question": "an agent asks a question",
     "no_cost": "an agent does not tell what it cost",
-    "gate_flakes": "a gate fails on a good tree",
+    "gate_flakes": "a gate fails on a good tree, once or however often it is run",
     "gate_dies": "a gate cannot run to its end",
     "conflict": "tasks change the same file",
     "budget": "runs, tasks, plans and days may cost little",
@@ -42,11 +42,12 @@ FAULTS: Final[Mapping[str, str]] = {
     "raise": "a person sets other cost limits",
     "foreign_commit": "someone commits to the plan branch, or to the base",
     "take_back": "a person rejects landed work and rolls it back",
+    "take_over": "a person takes tasks over and hands them back: done well, done badly, or not done",
 }
 """Everything that may go wrong. A run has some of them: faults hide each other when all happen at once."""
 
 
-APART: Final = frozenset({"take_back"})
+APART: Final = ("take_back", "take_over")
 """Drawn by themselves, so that a seed gives the run that it gave before they were thought of, but for them."""
 
 

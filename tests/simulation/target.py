@@ -52,6 +52,8 @@ class Target:
     workspaces: dict[tuple[str, Path], Workspace] = field(default_factory=dict)
     checkouts: dict[tuple[str, Path], str] = field(default_factory=dict)
     """Trees that gates run in, by machine and place."""
+    stubborn: set[tuple[str, str]] = field(default_factory=set)
+    """What fails on a good tree however often it is run, while the storm lasts: a tree and a command."""
 
     def tree(self, files: Files) -> str:
         """Return the id of a tree, which is the same for the same files."""

@@ -71,10 +71,10 @@ class Trouble:
         await asyncio.sleep(seconds)
 
 
-async def effect(trouble: Trouble, name: str) -> None:
+async def effect(trouble: Trouble, name: str, *, times: float = 1.0) -> None:
     """Be the moment right before or right after something changes outside: the process may end here."""
     process = Process.current()
-    if process is None or not trouble.strikes("crash", trouble.rarely, name):
+    if process is None or not trouble.strikes("crash", times * trouble.rarely, name):
         return
     process.kill()
     await asyncio.get_running_loop().create_future()

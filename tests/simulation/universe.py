@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from tests.simulation import dialogue, ends, money, reviews, taking_back, territory
+from tests.simulation import by_hand, dialogue, ends, money, reviews, taking_back, territory
 from tests.simulation.agents import COMMANDS, PRICES, SimAgent
 from tests.simulation.answers import draw_policy
 from tests.simulation.invariants import Violation, Watch
@@ -27,6 +27,7 @@ from loopwright.core.ids import Kind, make
 from loopwright.core.model import Attempt, Envelope, Finish, Leg, Loop, Plan, Run, Task
 from loopwright.core.policy import Limits, Policy
 from loopwright.core.states import ENDED_PLAN, OPEN_FINISH, AttemptState, LoopState, TaskState
+from loopwright.engine.handover import HUMAN
 from loopwright.engine.submit import Submission, submit
 from loopwright.engine.worker import WorkerLoop
 from loopwright.engine.world import HomePaths, Me, World
@@ -48,7 +49,7 @@ LONGEST_S = 60_000.0
 MOST_COMMITS = 40_000
 MOST_READS = 500
 """More without any commit is looked at."""
-MORE_PROMISES = (dialogue, money, reviews, ends, territory, taking_back)
+MORE_PROMISES = (dialogue, money, reviews, ends, territory, taking_back, by_hand)
 """Modules that register theirs when they are imported, beside those of `invariants`."""
 
 
@@ -152,6 +153,7 @@ class Universe:
         self.commits = 0
         self.changed_at = 0.0
         self.processes: list[Process] = []
+        self.engines: list[SeededEngine] = []
         self.engine = self._engine()
         self.machines = [self._machine(n) for n in range(scenario.hosts)]
         self.workers = [Worker(self, n, self.machines[n % scenario.hosts]) for n in range(scenario.workers)]
@@ -181,9 +183,11 @@ class Universe:
             delay_s=LATE_S,
         )
         calm = self.trouble.calm or self.scenario.most is not None
-        return SeededEngine(
+        made = SeededEngine(
             self.scenario.seed, on_error=self._leg_broke, faults=None if calm else faults, host_id=host_id
         )
+        self.engines.append(made)
+        return made
 
     def _leg_broke(self, leg: Leg, error: BaseException) -> None:
         self.watch.defect(f"leg {leg.id} let an exception escape: {error!r}")
@@ -216,7 +220,7 @@ class Universe:
             repository=lambda _project: SimRepository(  # type: ignore[arg-type, return-value]
                 self.target, self.trouble, machine.name, self.watch.effect
             ),
-            agent=lambda name: SimAgent(name=name),
+            agent=_agent,
             asked=lambda directory, _secrets: machine.asked(directory),
             gate=SimGate(machine),
             engine=engine,
@@ -329,7 +333,8 @@ class Universe:
         self.trouble.calm = True
         self.calm_at = self.loop.time()
         self.history.note("-- the storm is over --")
-        self.engine.calm()
+        for engine in self.engines:
+            engine.calm()
         for helper in helpers:
             await helper
         for worker in self.workers:
@@ -393,6 +398,8 @@ class Universe:
                     continue
                 if self.trouble.calm or self.trouble.chance("restart").random() < 0.1:
                     worker.start()
+                elif self.trouble.has("answer"):
+                    await self.person.answer_meanwhile()
             if self.loop.time() > LONGEST_S or self.commits > MOST_COMMITS:
                 raise Violation("no_stall", f"it does not come to rest: {self.commits} commits")
             await asyncio.sleep(1.0)
@@ -458,6 +465,11 @@ class Universe:
                 task.cancel()
             await asyncio.sleep(100.0)
         raise AssertionError(f"these do not end: {left}")
+
+
+def _agent(name: str) -> SimAgent:
+    assert name != HUMAN, "a person cannot be started"
+    return SimAgent(name=name)
 
 
 def play(scenario: Scenario) -> Universe:

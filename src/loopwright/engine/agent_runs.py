@@ -206,6 +206,8 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
 
         def started(tx: Tx) -> Run | None:
             current = change_attempt(tx, attempt.id, fence)
+            if current.interrupt:
+                raise Interrupted  # a person was quicker: what would start now would only be ended
             if _is_held_back(tx, world, current, run):
                 change_attempt(tx, attempt.id, fence, wait_reason=PAUSED)
                 return None

@@ -82,6 +82,8 @@ class AttemptLeg:
         self._ready_at: float | None = None
         """When the workspace was made, by the monotonic clock; None when an earlier leg made it."""
         self._troubles = 0
+        self._run_id = ""
+        """The run of an agent that it carries on."""
         self._reviews = False
         """Whether the agent that works now only looks at work that is done."""
 
@@ -89,21 +91,14 @@ class AttemptLeg:
         """Carry on from whatever stage the rows tell."""
         interrupt = self._interrupts.event(self._leg.subject)
         try:
-            while True:
-                rows = await self._rows()
-                if rows is None:
-                    return
-                if not await self._stage(rows, interrupt):
-                    return
+            await self._stages(interrupt)
         except (FenceLost, StaleVersion) as lost:
             log.info("leg dropped", extra={"leg": self._leg.id, "why": str(lost)})
         except IllegalTransition as moved:
             # The same leg runs a second time somewhere and was quicker: what it did stands.
-            if moved.subject != self._leg.subject:
+            if moved.subject not in (self._leg.subject, self._run_id):
                 raise
             log.warning("leg dropped", extra={"leg": self._leg.id, "why": str(moved)})
-        except Interrupted:
-            await self._stopped_between_stages()
         except StoreUnavailable:
             # Whether the agent may start was perhaps written down just now: nobody else may have its slot meanwhile.
             # On a shared home the leg may be carried on by another worker, whose slots are its own.
@@ -113,6 +108,15 @@ class AttemptLeg:
         finally:
             self._release_slot()
             self._interrupts.forget(self._leg.subject)
+
+    async def _stages(self, interrupt: asyncio.Event) -> None:
+        try:
+            while True:
+                rows = await self._rows()
+                if rows is None or not await self._stage(rows, interrupt):
+                    return
+        except Interrupted:
+            await self._stopped_between_stages()
 
     async def _rows(self) -> Rows | None:
         def load(tx: Tx) -> Rows | None:
@@ -284,6 +288,7 @@ class AttemptLeg:
         )
         if run.state in ENDED_RUN:
             run = await self._next_run(rows)
+        self._run_id = run.id
         self._reviews = run.role is Role.REVIEWER
         if run.state is RunState.QUEUED and self._slot is None:
             await until_room(world, rows.plan, interrupt)

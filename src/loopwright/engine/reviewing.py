@@ -30,6 +30,7 @@ from loopwright.core.reviews import (
 from loopwright.core.states import AttemptState, ReviewState, RunState
 from loopwright.engine.agent_runs import Rows, end_run
 from loopwright.engine.checks import Interrupted
+from loopwright.engine.handover import HUMAN
 from loopwright.engine.moves import (
     MACHINE,
     cancel_attempt,
@@ -108,7 +109,9 @@ def _ask(
     tx: Tx, landing: "Landing", attempt: Attempt, candidate: Candidate, patch: Patch, why: tuple[str, ...]
 ) -> None:
     policy = landing.plan.policy.review
-    agent = policy.agent or attempt.agent
+    # Who looks at what a person did is who would have done it.
+    author = landing.task.agent or landing.plan.policy.agent if attempt.agent == HUMAN else attempt.agent
+    agent = policy.agent or author
     review = Review(
         id=landing.world.ids(Kind.REVIEW),
         plan_id=landing.plan.id,
@@ -129,25 +132,35 @@ def _ask(
     run = new_review_run(tx, landing.world.ids, review)
     tx.update(Review, review.id, run_id=run.id)
     moved = move_attempt(
-        tx, attempt, AttemptState.WORKING, fence=landing.fence, about={"review": review.id}, run_id=run.id
+        tx,
+        attempt,
+        AttemptState.WORKING,
+        fence=landing.fence,
+        about={"review": review.id},
+        run_id=run.id,
+        # What a person did is on no machine yet; from now on the reviewer and its tree are on this one.
+        host_id=attempt.host_id or landing.world.me.host_id,
     )
     told: dict[str, Any] = {"review": review.id, "patch_sha256": patch.sha256, "reasons": list(why)}
     tx.append(happened("review_asked", MACHINE, plan=landing.plan, attempt=moved, run=run, **told))
 
 
 def _send_back(tx: Tx, landing: "Landing", attempt: Attempt, review: Review, judged: dict[str, Any]) -> None:
-    """Let the agent mend what was found, in its own workspace and conversation; too often, and the attempt is over."""
+    """Let the agent mend what was found, in its own workspace and conversation; too often, and the attempt is over.
+
+    What a person did by hand goes back to the person.
+    """
     found = blocking(review.findings)
-    if attempt.fix_turns >= landing.plan.policy.review.max_turns:
+    by_hand = attempt.agent == HUMAN
+    if by_hand or attempt.fix_turns >= landing.plan.policy.review.max_turns:
         names = ", ".join(place(one) for one in found[:3]) + (" and more" if len(found) > 3 else "")
         turns = "1 turn" if attempt.fix_turns == 1 else f"{attempt.fix_turns} turns"
+        still = "a reviewer objects" if by_hand else f"a reviewer still objects after {turns} to mend it"
         fail_attempt(
             tx,
             landing.world.ids,
             attempt,
-            Failed(
-                failure=Failure.REVIEW, detail=f"a reviewer still objects after {turns} to mend it: {names}"
-            ),
+            Failed(failure=Failure.REVIEW, detail=f"{still}: {names}"),
             fence=landing.fence,
             counts=True,
             chance=landing.world.chance(),

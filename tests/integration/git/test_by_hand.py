@@ -35,6 +35,11 @@ async def test_what_was_landed_and_taken_back_can_be_handed_out_and_lands_again(
     )
     assert world.sh("git", "show", f"{made.sha}:app.py") == "two\nthree"
     assert world.sh("git", "show", f"{made.sha}:new file") == "new"
+    (place / "app.py").write_text("two\nfour\n")
+    again = await by_hand.look(place, MINE)
+    newer = await by_hand.take_in(place, again, ref=REF, subject="feat: by hand", at=AT)
+    assert world.sh("git", "rev-parse", REF) == newer != sha
+    assert world.sh("git", "rev-parse", f"{REF}-was-{sha[:12]}") == sha, "it may be what is being checked"
 
 
 async def test_the_last_work_is_handed_out_as_it_is_or_else_the_branch(world: World) -> None:

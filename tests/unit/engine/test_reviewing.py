@@ -11,7 +11,7 @@ from loopwright.core.accounts import Account
 from loopwright.core.errors import FenceLost
 from loopwright.core.failures import Failure
 from loopwright.core.gate_files import GateFiles
-from loopwright.core.model import Attempt, Envelope, Leg, Review, Role, Run
+from loopwright.core.model import Attempt, Envelope, Leg, Review, Role, Run, Task
 from loopwright.core.patches import ChangedFile, Patch
 from loopwright.core.permissions import Access
 from loopwright.core.policy import Policy, ReviewPolicy
@@ -20,11 +20,12 @@ from loopwright.core.states import AttemptState, EnvelopeState, ReviewState, Run
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.checks import Interrupted
 from loopwright.engine.envelopes import account_of
+from loopwright.engine.handover import HUMAN
 from loopwright.engine.land import Landing
 from loopwright.engine.review_brief import mending
 from loopwright.engine.reviewing import Covered, author_of, covered, take_in
 from loopwright.engine.runs import Ended
-from loopwright.ports import AgentResult, Candidate, Exit
+from loopwright.ports import AgentResult, Candidate, Exit, Tx
 
 PATCH = Patch(
     sha256="a" * 64, files=(ChangedFile(path="a.py", spans=((1, 9),), added=9),), text="", is_whole=True
@@ -205,6 +206,26 @@ async def test_without_turns_the_attempt_is_rejected_at_once() -> None:
     await scene.answer(BLOCKS)
     await scene.look()
     assert scene.attempt.state is AttemptState.REJECTED
+
+
+async def test_what_a_person_did_is_looked_at_by_the_plans_agent_and_goes_back_to_the_person() -> None:
+    scene = await checked(agent=None, model=None, max_turns=2)
+
+    def by_hand(tx: Tx) -> None:
+        tx.update(Attempt, scene.attempt.id, agent=HUMAN, model=None)
+        tx.update(Task, scene.attempt.task_id, taken_by="person", taken_dir="/mine")
+
+    scene.home.store.transact_sync("by hand", by_hand)
+    await scene.look()
+    assert (scene.run.agent, scene.run.role) == ("claude", Role.REVIEWER)
+    await scene.answer(BLOCKS)
+    assert await scene.look() is None
+    task = scene.home.task("a")
+    assert (scene.attempt.state, scene.attempt.detail) == (
+        AttemptState.REJECTED,
+        "a reviewer objects: a.py:3",
+    )
+    assert (task.status, task.taken_by, task.attempts) == (TaskState.QUEUED, "person", 0)
 
 
 async def test_a_new_attempt_with_the_same_change_is_held_against_the_review_there_was() -> None:

@@ -93,6 +93,9 @@ class ByHand:
         if hands.uncommitted:
             sha = await self._committed(directory, sha, subject, at)
         known = await self._refs.tip(names.pin(ref))
+        if known not in (None, sha):
+            # It may be what is being checked: what a pin stood for stays pinned too.
+            await self._refs.swap(f"{ref}-was-{known[:12]}", new=known, old=self._depot.null)
         if known != sha and not await self._refs.swap(ref, new=sha, old=known or self._depot.null):
             raise GitFailed(f"{ref} was moved by someone else this moment: hand it back once more")
         return sha
