@@ -53,6 +53,10 @@ class Watch:
             await self._stream.send(b'{"op": "watch"}\n')
         except (OSError, anyio.BrokenResourceError):
             await self._let_go()
+        except BaseException:
+            # Whoever is called off here never comes to the end of the block.
+            await self._let_go()
+            raise
         return self
 
     async def __aexit__(
