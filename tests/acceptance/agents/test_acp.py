@@ -15,7 +15,7 @@ from tests.acceptance.sandbox import task
 from tests.agent_programs import installed
 from tests.integration.agents.test_real_acp import SETTINGS
 
-from loopwright.core.model import Plan, Role, Run
+from loopwright.core.model import Envelope, Plan, Role, Run
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import ModelServer, Reply, Scenario
 
@@ -75,8 +75,10 @@ def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(name:
 
 def test_a_wrong_key_is_the_users_to_mend_and_uses_up_no_attempt(name: str, shop: Workshop) -> None:
     with _model(shop, name, scenarios.bad_key()):
-        said = shop.run(shop.plan("locked out", [task("make", "test -d .")]))
-    assert said.code == 1, said.out + said.err
+        said = shop.run(shop.plan("locked out", [task("make", "test -d .")]), "--no-wait")
+    assert said.code == 3, said.out + said.err
+    assert f"{name} is closed" in said.out
     (attempt,) = shop.attempts("make")
-    assert (attempt.state, attempt.failure) == ("BROKEN", "auth")
+    assert (attempt.state, attempt.failure) == ("WAITING", None)
+    assert shop.row(Envelope).failure == "auth"
     assert shop.task("make").attempts == 0
