@@ -152,6 +152,8 @@ def _added(tx: Tx, ids: Ids, plan: Plan, item: PlannedTask, position: int) -> Ta
 
 
 def _reworded(tx: Tx, task: Task, item: PlannedTask, position: int) -> list[str]:
+    if task.origin:
+        return []  # the machine added it: the file has but a part of its words
     words = {name: getattr(item, name) for name in _WORDS}
     changed = {name: value for name, value in words.items() if value != getattr(task, name)}
     if changed and task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
@@ -220,7 +222,11 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
     waits = {task.id: list(task.depends_on) for task in tasks.values()}
     for item in work.tasks:
         task = tasks.get(item.key)
-        if task is not None and task.status in (TaskState.CREATED, TaskState.QUEUED, TaskState.ERROR):
+        if (
+            task is not None
+            and not task.origin
+            and task.status in (TaskState.CREATED, TaskState.QUEUED, TaskState.ERROR)
+        ):
             waits[task.id] = [tasks[key].id for key in dict.fromkeys(item.depends_on) if key in tasks]
     done = {task.id for task in tasks.values() if task.status is TaskState.COMPLETE}
     for task in tasks.values():
