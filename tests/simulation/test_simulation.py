@@ -21,7 +21,22 @@ PARTS = 12
 NEARBY = 30
 """How many seeds are tried when a recorded one no longer finds its bug."""
 SECRETS = random.SystemRandom()
-BROKE_ONCE = (1262, 301645217, 145295693, 18364187, 958341755, 533880254, 24302605, 16, 68, 231, 246, 1653)
+BROKE_ONCE = (
+    1262,
+    301645217,
+    145295693,
+    18364187,
+    958341755,
+    533880254,
+    24302605,
+    16,
+    68,
+    231,
+    246,
+    1653,
+    910028,
+    910139,
+)
 """Seeds that found a real defect which no test of a single part shows: a leg that runs twice, one that is late, a
 person's work that a reviewer sends back, a leg that is stopped after another one has taken over."""
 

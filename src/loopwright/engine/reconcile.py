@@ -2,14 +2,15 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from loopwright.core.errors import GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Finish, Leg, Loop, Plan, Project, Task, Worker
+from loopwright.core.model import Attempt, Finish, Leg, Loop, Plan, Project, Run, Task, Worker
 from loopwright.core.retry import Failed
-from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine import finishes
 from loopwright.engine.commands import is_to_be_ended
 from loopwright.engine.moves import MACHINE, begin_anew, commit_leg, fail_attempt, need
@@ -138,8 +139,13 @@ def _restart(tx: Tx, idle: list[Attempt | Plan | Finish]) -> tuple[Leg, ...]:
             )
             legs.append(Leg(subject=row.id, n=moved.verify_leg, fence=moved.verify_fence))
         else:
-            legs.append(commit_leg(tx, row, wait_reason=""))
+            legs.append(replace(commit_leg(tx, row, wait_reason=""), adopts=_is_at_work(tx, row)))
     return tuple(legs)
+
+
+def _is_at_work(tx: Tx, attempt: Attempt) -> bool:
+    run = tx.get(Run, attempt.run_id) if attempt.run_id else None
+    return run is not None and run.state is RunState.RUNNING
 
 
 def _loop_of(tx: Tx, plan_id: str) -> Loop:

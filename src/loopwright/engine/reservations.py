@@ -4,12 +4,16 @@ from typing import Any
 
 from loopwright.core.budget import expected
 from loopwright.core.model import Plan, Run
-from loopwright.core.states import ENDED_RUN
+from loopwright.core.states import ENDED_RUN, RunState
 from loopwright.ports import Tx
 
 _RUNS = 20
 _PLANS = 20
 """What is older says little about what a run costs now, and looking at all of them would grow with the project."""
+
+
+_OVER = (*ENDED_RUN, RunState.AWAITING_RESPONSE)
+"""One that waits for an answer has cost what it cost: its process has ended."""
 
 
 class Reservations:
@@ -36,7 +40,7 @@ class Reservations:
             "plan_id": [one.id for one in plans],
             "agent": run.agent,
             "role": run.role,
-            "state": ENDED_RUN,
+            "state": _OVER,
             "order_by": ("-ended_at",),
             "limit": _RUNS,
         }

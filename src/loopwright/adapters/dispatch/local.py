@@ -18,7 +18,10 @@ run again; remembering only saves the work of finding out."""
 
 
 class LocalEngine:
-    """Runs legs in this process, at most `slots` at once, the others in the order in which they came."""
+    """Runs legs in this process, at most `slots` at once, the others in the order in which they came.
+
+    A leg that adopts an agent at work never waits: those before it may wait for that very agent to end.
+    """
 
     def __init__(self, *, on_error: OnError) -> None:
         self._on_error = on_error
@@ -42,6 +45,9 @@ class LocalEngine:
         """Run the leg as soon as a slot is free; do nothing when it is known already."""
         self._launched()
         if leg.id in self._waiting or leg.id in self._running or leg.id in self._ended:
+            return
+        if leg.adopts:
+            self._run(leg)
             return
         self._waiting[leg.id] = leg
         self._fill()
@@ -86,10 +92,12 @@ class LocalEngine:
 
     def _fill(self) -> None:
         while self._waiting and len(self._running) < self._slots:
-            leg = self._waiting.pop(next(iter(self._waiting)))
-            task = asyncio.create_task(run_leg(self._launched(), leg), name=f"leg {leg.id}")
-            self._running[leg.id] = task
-            task.add_done_callback(partial(self._settle, leg))
+            self._run(self._waiting.pop(next(iter(self._waiting))))
+
+    def _run(self, leg: Leg) -> None:
+        task = asyncio.create_task(run_leg(self._launched(), leg), name=f"leg {leg.id}")
+        self._running[leg.id] = task
+        task.add_done_callback(partial(self._settle, leg))
 
     def _settle(self, leg: Leg, task: asyncio.Task[None]) -> None:
         # A task that is no longer registered was dropped by `close`: its leg may be started again.
