@@ -40,6 +40,11 @@ from loopwright.engine.submit import evaluate
 from loopwright.ports import PlannedTask, PlannedWork
 
 app = App(name="plan", help="Have a plan written for a goal, or check one.", help_format="plaintext")
+app.command(
+    "loopwright.cli.coverage:coverage",
+    name="coverage",
+    help="Show every criterion with the checks that prove it, or that there is no evidence.",
+)
 
 _WIDEST = 24
 

@@ -79,3 +79,7 @@ def test_it_runs_is_killed_goes_on_and_is_told_how_it_ended(shop: Workshop, samp
         assert found == (wanted / name).read_text(), name
     again = shop("run", sample.place, timeout=100)
     assert (again.code, len(shop.rows(Plan))) == (0, 1), "nothing is done twice"
+    covered = shop("plan", "coverage", sample.place, "--json").document["tasks"]
+    of_plan = [task for task in covered if task["plan_id"] == plan.id]
+    assert {task["key"] for task in of_plan} == {sample.first, *sample.then}
+    assert "proven" in {one["standing"] for task in of_plan for one in task["criteria"]}

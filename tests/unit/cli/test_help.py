@@ -10,7 +10,7 @@ from loopwright.cli.main import COMMANDS, call
 from loopwright.config.settings import settings
 
 PARTS = {
-    "plan": ("check",),
+    "plan": ("check", "coverage"),
     "quota": ("open",),
     "receipt": ("show", "verify", "replay", "export"),
     "config": ("show", "check", "schema"),

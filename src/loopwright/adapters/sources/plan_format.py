@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.adapters.sources.held_out import HELD_OUT_SCHEMA
+from loopwright.adapters.sources.plan_versions import VERSION
 from loopwright.config.gates import GATE_KEYS, GATE_SCHEMA
 from loopwright.config.groups import AGENT_NAME
 from loopwright.config.publish import SCHEMA_DIALECT, settings_properties
@@ -114,6 +115,11 @@ TASK_KEYS: Final[Mapping[str, Key]] = {
 }
 
 PLAN_KEYS: Final[Mapping[str, Key]] = {
+    "version": Key(
+        type="number",
+        description=f"The version of this format that the plan is written in: {VERSION}; 1 when left out.",
+        schema={"type": "integer", "minimum": 1, "maximum": VERSION, "default": 1},
+    ),
     "title": Key(
         type="text",
         required=True,

@@ -18,6 +18,7 @@ from loopwright.adapters.sources.plan_format import (
     PLAN_KEYS,
     TASK_KEYS,
 )
+from loopwright.adapters.sources.plan_versions import WrongVersion, brought_up
 from loopwright.adapters.sources.problems import Problems, check_graph, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.config.gates import read_gates
@@ -76,7 +77,12 @@ class _PlanReader:
         if not isinstance(document.value, dict):
             self._note(document.line, "", "a plan is a table with title and tasks")
             return None
-        table = document.value
+        try:
+            table = brought_up(document.value)
+        except WrongVersion as wrong:
+            # The rest is not looked at: in another version it may well be right.
+            self._note(document.value["version"].line, "version", str(wrong))
+            return None
         self._known(table, PLAN_KEYS, "")
         title = self._title(table, "", document.line)
         settings = self._settings(table)
