@@ -37,6 +37,7 @@ ABOUT: Mapping[str, str] = {
     "attempt": "An attempt is one try at a task, in a workspace of its own.",
     "run": "A run is one agent process or one gate execution.",
     "question": "A question is something that runs need a person to answer.",
+    "discovery": "A discovery is work that an agent came upon and left to others; a person decides about it.",
     "envelope": "An envelope is the account that the runs of one agent draw from.",
     "review": "A review is an independent look at exactly one change, before it lands.",
     "finish": "A finish is one end of a plan: its work on the way into your branch or into a pull request.",
@@ -48,6 +49,7 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
         ("OPEN", "EXPIRED"): "its time is over: the default is taken, or its task is blocked",
         ("OPEN", "WITHDRAWN"): "nobody waits for the answer any more",
     },
+    "discovery": {("DISMISSED", "ACCEPTED"): "a person thought again"},
     "envelope": {
         ("CLOSED", "OPEN"): "the service answered the one attempt that found out, or a person said so",
     },

@@ -1,7 +1,8 @@
-"""The tool by which an agent asks a person: an MCP server on stdin and stdout, `asking.py RUN_DIRECTORY`.
+"""The tools by which an agent turns to a person: an MCP server on stdin and stdout, `asking.py RUN_DIRECTORY`.
 
-It notes each question as one JSON line in the run's directory and tells the agent to stop; whoever drives the run reads
-them there. It is started with every run, so it loads nothing but a little of the standard library.
+It notes each question, and all work that the agent came upon and leaves to others, as one JSON line in the run's
+directory; whoever drives the run reads them there. Whoever asks is told to stop, whoever notes work to go on. It is
+started with every run, so it loads nothing but a little of the standard library.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 FILE = "questions.jsonl"
+DISCOVERED_FILE = "discovered.jsonl"
 MOST_QUESTIONS = 20
+MOST_DISCOVERED = 20
 LONGEST_QUESTION = 4_000
 LONGEST_OPTION = 500
 MOST_OPTIONS = 12
+LONGEST_TITLE = 200
+LONGEST_REASON = 2_000
 LONGEST_LINE = 64_000
 """A question of the longest texts, each of its characters escaped."""
 LONGEST_MESSAGE = 1024 * 1024
@@ -31,6 +36,7 @@ VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Revisions of the protocol, the newest first. What is used of it here is the same in all."""
 
 ANSWER = "A person has been asked. Stop here now; you will be started again with the answer."
+NOTED = "It is noted for the person in charge. Do not do it; go on with your own task."
 
 TOOL = {
     "name": "ask",
@@ -65,6 +71,36 @@ TOOL = {
             },
         },
         "required": ["question"],
+        "additionalProperties": False,
+    },
+}
+
+DISCOVERED = {
+    "name": "discovered",
+    "description": (
+        "Note work that you came upon, that ought to be done, and that is not part of your task: a defect elsewhere, a "
+        "missing test, a change that somebody else has to make. Do not do it yourself; go on with your task."
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "title": {
+                "type": "string",
+                "maxLength": LONGEST_TITLE,
+                "description": "What is to be done, on one line.",
+            },
+            "reason": {
+                "type": "string",
+                "maxLength": LONGEST_REASON,
+                "description": "Why, and what whoever does it has to know: where it is, how to see it.",
+            },
+            "recommendation": {
+                "type": "string",
+                "enum": ["current", "new"],
+                "description": "`current` if the plan that you work on needs it, `new` for a plan of its own.",
+            },
+        },
+        "required": ["title", "reason"],
         "additionalProperties": False,
     },
 }
@@ -135,29 +171,70 @@ def _result(method: str, params: dict[str, Any], directory: str) -> dict[str, An
         case "ping":
             return {}
         case "tools/list":
-            return {"tools": [TOOL]}
+            return {"tools": [TOOL, DISCOVERED]}
         case "tools/call" if params.get("name") == TOOL["name"]:
             return _called(params.get("arguments"), directory)
+        case "tools/call" if params.get("name") == DISCOVERED["name"]:
+            return _discovered(params.get("arguments"), directory)
         case "tools/call":
-            raise Refused(INVALID_PARAMS, "the only tool here is `ask`")
+            raise Refused(INVALID_PARAMS, "the tools here are `ask` and `discovered`")
         case _:
             raise Refused(UNKNOWN_METHOD, f"there is no {method[:100]} here")
 
 
 def _called(arguments: object, directory: str) -> dict[str, Any]:
+    full = f"{MOST_QUESTIONS} questions have been asked in this run. Stop here now."
     try:
-        note(_question(arguments), directory)
+        _note(_question(arguments), f"{directory}/{FILE}", MOST_QUESTIONS, full)
     except (Unusable, OSError) as problem:
-        said = str(problem) if isinstance(problem, Unusable) else f"it cannot be noted: {problem.strerror}"
-        return {"content": [{"type": "text", "text": f"The question was not asked: {said}"}], "isError": True}
-    return {"content": [{"type": "text", "text": ANSWER}], "isError": False}
+        return _told(f"The question was not asked: {_why(problem)}", is_error=True)
+    return _told(ANSWER)
+
+
+def _discovered(arguments: object, directory: str) -> dict[str, Any]:
+    full = f"{MOST_DISCOVERED} have been noted in this run. Go on with your task."
+    try:
+        _note(_work(arguments), f"{directory}/{DISCOVERED_FILE}", MOST_DISCOVERED, full)
+    except (Unusable, OSError) as problem:
+        return _told(f"The work was not noted: {_why(problem)}", is_error=True)
+    return _told(NOTED)
+
+
+def _told(text: str, *, is_error: bool = False) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], "isError": is_error}
+
+
+def _why(problem: Unusable | OSError) -> str:
+    return str(problem) if isinstance(problem, Unusable) else f"it cannot be noted: {problem.strerror}"
+
+
+def _work(arguments: object) -> dict[str, Any]:
+    given = _known(arguments, ("title", "reason", "recommendation"))
+    work = {
+        "title": _text(given, "title", LONGEST_TITLE),
+        "reason": _text(given, "reason", LONGEST_REASON),
+        "recommendation": given.get("recommendation") or "new",
+    }
+    for name in ("title", "reason"):
+        if not work[name]:
+            raise Unusable(f"{name} must be a text that is not empty")
+    if work["recommendation"] not in ("current", "new"):
+        raise Unusable("recommendation must be current or new")
+    return work
+
+
+def _known(arguments: object, names: tuple[str, ...]) -> dict[str, Any]:
+    given = arguments if isinstance(arguments, dict) else {}
+    unknown = sorted(str(name)[:50] for name in set(given) - set(names))
+    if unknown:
+        raise Unusable(
+            f"there is no {', '.join(unknown[:5])}; give {', '.join(names[:-1])} and {names[-1]} only"
+        )
+    return given
 
 
 def _question(arguments: object) -> dict[str, Any]:
-    given = arguments if isinstance(arguments, dict) else {}
-    unknown = sorted(str(name)[:50] for name in set(given) - {"question", "options", "default", "kind"})
-    if unknown:
-        raise Unusable(f"there is no {', '.join(unknown[:5])}; give question, options, default and kind only")
+    given = _known(arguments, ("question", "options", "default", "kind"))
     question = {"question": _text(given, "question", LONGEST_QUESTION)}
     if not question["question"]:
         raise Unusable("question must be a text that is not empty")
@@ -183,18 +260,18 @@ def _text(given: dict[str, Any], name: str, longest: int) -> str:
     return value.strip()
 
 
-def note(question: dict[str, Any], directory: str) -> None:
-    """Append a question whole or not at all; one that is noted already is not noted again."""
-    line = json.dumps(question).encode() + b"\n"
-    file = os.open(f"{directory}/{FILE}", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+def _note(value: dict[str, Any], path: str, most: int, full: str) -> None:
+    """Append a value whole or not at all; one that is noted already is not noted again."""
+    line = json.dumps(value).encode() + b"\n"
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         size = os.fstat(file).st_size
-        known = os.pread(file, MOST_QUESTIONS * LONGEST_LINE, 0).splitlines(keepends=True)
+        known = os.pread(file, most * LONGEST_LINE, 0).splitlines(keepends=True)
         if line in known:
             return
-        if len(known) >= MOST_QUESTIONS or size >= MOST_QUESTIONS * LONGEST_LINE:
-            raise Unusable(f"{MOST_QUESTIONS} questions have been asked in this run. Stop here now.")
+        if len(known) >= most or size >= most * LONGEST_LINE:
+            raise Unusable(full)
         # Half a line of somebody who was killed must not spoil this one.
         whole = line if not known or known[-1].endswith(b"\n") else b"\n" + line
         if os.write(file, whole) != len(whole):

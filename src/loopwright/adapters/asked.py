@@ -1,4 +1,4 @@
-"""The tool by which a run asks a person: how an agent is given it, and what was asked with it."""
+"""The tools by which a run turns to a person: how an agent is given them, and what was said with them."""
 
 import sys
 from collections.abc import Sequence
@@ -8,17 +8,17 @@ from typing import Final
 from loopwright import asking
 from loopwright.adapters.git.files import write_atomically
 from loopwright.adapters.redaction import redacted
+from loopwright.core.discoveries import Noticed, discovered_lines
 from loopwright.core.permissions import OWN_TOOL
 from loopwright.core.questions import Asking, asked_lines
 from loopwright.ports import ToolServer
 
 _PROGRAM: Final = Path(asking.__file__)
 _SERVER: Final = OWN_TOOL.split("__")[1]
-_MOST_BYTES: Final = asking.MOST_QUESTIONS * asking.LONGEST_LINE
 
 
 def ask_tool(run_directory: Path) -> dict[str, ToolServer]:
-    """Return the server of the tool by its name, as a request for an agent takes it."""
+    """Return the server of the tools by its name, as a request for an agent takes it."""
     args = ("-I", "-S", str(_PROGRAM), str(run_directory))
     return {_SERVER: ToolServer(command=sys.executable, args=args)}
 
@@ -28,14 +28,23 @@ def asked_by_tool(run_directory: Path, secrets: Sequence[str]) -> tuple[Asking, 
 
     Secrets are taken out of it, and out of the file: the tool wrote down what the agent said.
     """
-    path = run_directory / asking.FILE
+    return asked_lines(_noted(run_directory / asking.FILE, asking.MOST_QUESTIONS, secrets))
+
+
+def discovered_by_tool(run_directory: Path, secrets: Sequence[str]) -> tuple[Noticed, ...]:
+    """Return the work that a run has noted so far, read as questions are."""
+    noted = _noted(run_directory / asking.DISCOVERED_FILE, asking.MOST_DISCOVERED, secrets)
+    return discovered_lines(noted)
+
+
+def _noted(path: Path, most: int, secrets: Sequence[str]) -> str:
     try:
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES)
+            content = file.read(most * asking.LONGEST_LINE)
     except FileNotFoundError:
-        return ()
+        return ""
     said = content.decode("utf-8", "replace")
     clean = redacted(said, secrets)
     if clean != said:
         write_atomically(path, clean)
-    return asked_lines(clean)
+    return clean

@@ -31,6 +31,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "flaky": ("loopwright.cli.flaky:flaky", "List checks that failed and passed on the same tree."),
     "questions": ("loopwright.cli.questions:questions", "List what waits for your answer."),
     "answer": ("loopwright.cli.questions:answer", "Answer a question of a run."),
+    "discovered": (
+        "loopwright.cli.discovered:app",
+        "List work that agents came upon and left to others, or decide about it.",
+    ),
     "pause": ("loopwright.cli.control:pause", "Start nothing more; running agents may finish."),
     "resume": ("loopwright.cli.control:resume", "Go on with a paused or stopped plan."),
     "stop": ("loopwright.cli.control:stop", "Stop a plan now; all work is kept."),

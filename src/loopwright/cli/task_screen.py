@@ -273,9 +273,19 @@ def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: in
             told = change.in_words() if change else "its commits are not in this repository"
             lines[-1].append(f"  {told}")
             lines.append(Text(f"     {diff_command(one.base_sha, one.tip_sha)}", style="dim"))
+        lines += _outside(one)
         lines += _who_worked(one)
         lines += _who_looked(one)
     return lines
+
+
+def _outside(attempt: AttemptView) -> Lines:
+    """Name what it changed although the task had not declared it."""
+    if not attempt.outside:
+        return []
+    more = f" and {len(attempt.outside) - _LEAST} more" if len(attempt.outside) > _LEAST else ""
+    named = ", ".join(map(_flat, attempt.outside[:_LEAST]))
+    return [Text(f"     outside of its scope: {named}{more}", style="yellow")]
 
 
 def _who_looked(attempt: AttemptView) -> Lines:

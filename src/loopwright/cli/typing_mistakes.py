@@ -23,6 +23,7 @@ _FOUND: Final = {
     "PLAN": "`loopwright status` names the plans",
     "TARGET": "`loopwright status` names the plans and their tasks",
     "QUESTION": "`loopwright questions` lists what is asked",
+    "WORK": "`loopwright discovered` lists what was come upon",
 }
 """Where to find what is missing."""
 _OF_FILES: Final = frozenset({"run", "plan check"})

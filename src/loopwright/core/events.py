@@ -103,6 +103,12 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "question_answered": EventType(_NORMAL, "A person answered a question."),
         "question_expired": EventType(_HIGH, "Nobody answered a question in time."),
         "question_withdrawn": EventType(_LOW, "Nobody needs the answer any more."),
+        "scope_left": EventType(
+            _HIGH, "An attempt changed files that its task had not declared; it is judged all the same."
+        ),
+        "work_discovered": EventType(_NORMAL, "An agent came upon work that is not its task's, and left it."),
+        "discovery_accepted": EventType(_NORMAL, "A person made work that was come upon a task or a plan."),
+        "discovery_dismissed": EventType(_LOW, "A person does not want work done that was come upon."),
         "task_handed_on": EventType(
             _HIGH, "An agent or model could not do the task; the next of `fallback` takes it over for good."
         ),

@@ -19,6 +19,7 @@ class Kind(StrEnum):
     VERDICT = "verdict"
     COMMAND = "cmd"
     QUESTION = "ask"
+    DISCOVERY = "found"
     REVIEW = "review"
     FINISH = "finish"
     WORKER = "worker"

@@ -197,7 +197,7 @@ class Task:
     """high, medium or low (`core.complexity`)."""
     status: TaskState
     origin: str = ""
-    """Where it comes from: empty for the source, `fix` for one that mends what the complete gate found."""
+    """Where it comes from: empty for the source, `fix` (mends what a gate found), `discovered` (was accepted)."""
     unmet: int = 0
     """How many dependencies are not COMPLETE yet: kept as a count (see `decide`)."""
     attempts: int = 0

@@ -68,7 +68,10 @@ class Permissions:
 
 
 OWN_TOOL: Final = "mcp__loopwright__ask"
-"""The tool by which a run asks a person: it never needs leave."""
+"""The tool by which a run asks a person."""
+
+OWN_TOOLS: Final = (OWN_TOOL, "mcp__loopwright__discovered")
+"""The tools that we give a run ourselves: they never need leave."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>[ \t]+)
@@ -84,7 +87,7 @@ _TOKEN: Final = re.compile(
 
 def settle(permissions: Permissions, wish: Wish) -> Settled:
     """Answer a wish from what is known, or say that a person must."""
-    if permissions.access is Access.SANDBOXED_ALL or wish.what == OWN_TOOL:
+    if permissions.access is Access.SANDBOXED_ALL or wish.what in OWN_TOOLS:
         return Settled.ALLOW
     if wish.key in permissions.refused:
         return Settled.DENY

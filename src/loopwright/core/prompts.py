@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from loopwright.core.discoveries import DISCOVERED_FENCE
 from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.policy import GateCommand
 from loopwright.core.questions import FENCE
@@ -55,6 +56,7 @@ def implementer(
         )
     if attempt.note:
         parts.append("A note from the person in charge:\n\n" + _indented(attempt.note))
+    parts.append(_discovering(by_tool=asks_by_tool))
     parts.append(_asking(by_tool=asks_by_tool))
     parts.append(_closing())
     return "\n\n".join(parts) + "\n"
@@ -63,6 +65,18 @@ def implementer(
 def _answered(pair: tuple[str, str]) -> str:
     question, answer = pair
     return f"{_indented(question)}\n\nThe answer:\n\n{_indented(answer)}"
+
+
+def _discovering(*, by_tool: bool) -> str:
+    if by_tool:
+        how = "note it with the tool `discovered` (of the server `loopwright`), and go on"
+    else:
+        how = (
+            "leave it, and put a block like this one into your last message, one for each:\n\n"
+            f'```{DISCOVERED_FENCE}\n{{"title": "...", "reason": "...", "recommendation": "current"}}\n```\n\n'
+            "(`new` instead of `current` if this plan does not need it)"
+        )
+    return f"Do this task and nothing else. If you come upon other work that ought to be done, do not do it: {how}."
 
 
 def _asking(*, by_tool: bool) -> str:

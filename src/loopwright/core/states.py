@@ -83,6 +83,14 @@ class QuestionState(StrEnum):
     WITHDRAWN = "WITHDRAWN"
 
 
+class DiscoveryState(StrEnum):
+    """What becomes of work that was come upon."""
+
+    OPEN = "OPEN"
+    ACCEPTED = "ACCEPTED"
+    DISMISSED = "DISMISSED"
+
+
 class ReviewState(StrEnum):
     """Where a review stands."""
 
@@ -118,6 +126,7 @@ def _table(rows: dict[S, set[S]]) -> Table[S]:
 
 
 _L, _P, _T, _A, _R, _Q = LoopState, PlanState, TaskState, AttemptState, RunState, QuestionState
+_D = DiscoveryState
 
 LOOP: Final[Table[LoopState]] = _table(
     {
@@ -211,6 +220,15 @@ QUESTION: Final[Table[QuestionState]] = _table(
     }
 )
 
+DISCOVERY: Final[Table[DiscoveryState]] = _table(
+    {
+        _D.OPEN: {_D.ACCEPTED, _D.DISMISSED},
+        # Whoever dismissed it may think again; what was accepted is a task or a plan by now.
+        _D.DISMISSED: {_D.ACCEPTED},
+        _D.ACCEPTED: set(),
+    }
+)
+
 REVIEW: Final[Table[ReviewState]] = _table(
     {
         # Inconclusive when no answer could be read; withdrawn when its attempt ended before there was one.
@@ -254,6 +272,7 @@ MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingPro
         "attempt": ATTEMPT,  # type: ignore[dict-item]
         "run": RUN,  # type: ignore[dict-item]
         "question": QUESTION,  # type: ignore[dict-item]
+        "discovery": DISCOVERY,  # type: ignore[dict-item]
         "envelope": ENVELOPE,  # type: ignore[dict-item]
         "review": REVIEW,  # type: ignore[dict-item]
         "finish": FINISH,  # type: ignore[dict-item]

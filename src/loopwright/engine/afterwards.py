@@ -4,12 +4,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.fallback import handed_on, meant
 from loopwright.core.model import Attempt, Role, Run, Task
 from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed, pause_until
-from loopwright.core.scopes import kept
+from loopwright.core.scopes import kept, strayed
 from loopwright.core.states import AttemptState, RunState
 from loopwright.engine import envelopes, questions
 from loopwright.engine.agent_runs import (
@@ -20,13 +21,16 @@ from loopwright.engine.agent_runs import (
     is_over_budget,
     stop_over_budget,
 )
-from loopwright.engine.moves import cancel_attempt, fail_attempt, hand_on, move_attempt, need
+from loopwright.engine.moves import MACHINE, cancel_attempt, fail_attempt, hand_on, move_attempt, need
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.pinning import inside
 from loopwright.engine.reviewing import take_in
 from loopwright.engine.runs import Ended
 from loopwright.engine.world import World
 from loopwright.ports import Tx
+
+_NAMED = 20
+"""So many paths outside of a task's scope are named in the event that tells of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +144,12 @@ class Afterwards:
             return True
 
         def checking(tx: Tx) -> None:
-            move_attempt(tx, self.rows.attempt, AttemptState.CHECKING, fence=self.fence, **self.saved)
+            moved = move_attempt(tx, self.rows.attempt, AttemptState.CHECKING, fence=self.fence, **self.saved)
+            if outside := strayed(moved.touched, self.rows.task.scope):
+                named, plan = list(outside[:_NAMED]), self.rows.plan
+                tx.append(
+                    happened("scope_left", MACHINE, plan=plan, attempt=moved, paths=named, count=len(outside))
+                )
             end_run(tx, self.run, RunState.COMPLETE, self.ended)
 
         await self.world.store.transact("attempt.checking", checking)

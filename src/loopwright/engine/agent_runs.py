@@ -20,7 +20,7 @@ from loopwright.core.questions import Asking, asked_in
 from loopwright.core.retry import Failed
 from loopwright.core.reviews import SCHEMA
 from loopwright.core.states import AttemptState, LoopState, RunState
-from loopwright.engine import accounts, envelopes, pauses, questions, spending
+from loopwright.engine import accounts, discoveries, envelopes, pauses, questions, spending
 from loopwright.engine.agent_settings import refuse_foreign
 from loopwright.engine.checks import Interrupted, exit_facts
 from loopwright.engine.containing import Walls, contain_agent, sandbox_of, shared_by
@@ -279,7 +279,7 @@ def end_run(
     failure: Failure | None = None,
     retry_at: datetime | None = None,
 ) -> None:
-    """Write down how an agent's run ended and what it cost."""
+    """Write down how an agent's run ended, what it cost and what work it came upon."""
     result = ended.result or AgentResult(claimed=False, failure=failure)
     plan = need(tx.get(Plan, run.plan_id), "the plan")
     cost, estimated = result.cost_micros, False
@@ -287,6 +287,7 @@ def end_run(
         cost = estimate(result.model or run.model, result.usage, plan.policy.prices)
         estimated = cost is not None
     envelopes.hear(tx, run, result, state, failure)
+    discoveries.note(tx, plan, run, ended.discovered)
     move_run(
         tx,
         run,

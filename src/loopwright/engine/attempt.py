@@ -23,7 +23,7 @@ from loopwright.core.failures import RULES, Failure
 from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Role, Run, Task
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
-from loopwright.engine import envelopes
+from loopwright.engine import discoveries, envelopes
 from loopwright.engine.afterwards import Afterwards, fail
 from loopwright.engine.agent_runs import (
     PAUSED,
@@ -328,6 +328,8 @@ class AttemptLeg:
             await world.keepers.sweep(run.id)
             strayed = await look_again(world, repository, before, rows, run, again=self._leg.n > 1)
             asked = () if self._reviews else asked_of(world, started.spec, ended.result)
+            if not self._reviews:
+                ended = discoveries.with_discovered(world, started.spec, ended)
             afterwards = Afterwards(
                 world=world,
                 fence=self._leg.fence,

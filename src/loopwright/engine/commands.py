@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from loopwright.core import overspent
 from loopwright.core.budget import CAPS
+from loopwright.core.discoveries import Discovery
 from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserError
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind
@@ -31,7 +32,7 @@ from loopwright.core.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine import envelopes, finishes, handover, pauses, questions, spending
+from loopwright.engine import discoveries, envelopes, finishes, handover, pauses, questions, spending
 from loopwright.engine.moves import (
     begin_verify,
     cancel_attempt,
@@ -105,9 +106,9 @@ def _answer(tx: Tx, command: Command, state: CommandState, result: str, event: s
 
 
 def _plan_of(tx: Tx, target: str) -> Plan | None:
-    question = tx.get(Question, target)
-    if question is not None:
-        return tx.get(Plan, question.plan_id)
+    asked = tx.get(Question, target) or tx.get(Discovery, target)
+    if asked is not None:
+        return tx.get(Plan, asked.plan_id)
     task = tx.get(Task, target)
     return tx.get(Plan, task.plan_id if task else target)
 
@@ -437,4 +438,6 @@ VERBS: Final[Mapping[str, Apply]] = {
     "take_over": handover.take_over,
     "hand_back": handover.hand_back,
     "reviewed": handover.reviewed,
+    "accept_discovered": discoveries.accept,
+    "dismiss_discovered": discoveries.dismiss,
 }

@@ -13,15 +13,14 @@ from typing import Any, Final
 
 from loopwright.core.errors import BadPlan
 from loopwright.core.events import happened
-from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Loop, Outcome, Plan, Project, Task
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine import commands
+from loopwright.engine.adding import add_task
 from loopwright.engine.books import writes
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
-from loopwright.engine.queued import new_attempt
-from loopwright.engine.submit import SETTLED, task_row
+from loopwright.engine.submit import SETTLED
 from loopwright.engine.world import World, no_source
 from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx
 
@@ -109,7 +108,7 @@ def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
         task = known.get(item.key)
         if task is None:
             if item.key not in plan.marks and item.mark not in SETTLED:
-                known[item.key] = _added(tx, ids, plan, item, position)
+                known[item.key] = add_task(tx, ids, plan, item, position=position)
                 told.append(f"{item.key} was added")
             continue
         told += _reworded(tx, task, item, position)
@@ -133,30 +132,13 @@ def _person(plan: Plan) -> str:
     return f"the source of {plan.id}"
 
 
-def _added(tx: Tx, ids: Ids, plan: Plan, item: PlannedTask, position: int) -> Task:
-    held = item.mark is Mark.BLOCKED
-    task = task_row(ids(Kind.TASK), plan, item, position=position, now=tx.now())
-    tx.insert(task)
-    current = need(tx.get(Plan, plan.id), "the plan")
-    counts = {
-        "open_tasks": current.open_tasks + (not held),
-        "failed_tasks": current.failed_tasks + held,
-        "completed_at": None,
-    }
-    evaluation = {**current.evaluation, "tasks": int(current.evaluation.get("tasks", 0)) + 1}
-    plan = tx.update(Plan, plan.id, **counts, evaluation=evaluation)
-    if held or plan.status is not PlanState.RUNNING:
-        return task
-    attempt = new_attempt(tx, ids, plan, task, n=1)
-    return move_task(tx, task, TaskState.QUEUED, "task_queued", attempt_id=attempt.id)
-
-
 def _reworded(tx: Tx, task: Task, item: PlannedTask, position: int) -> list[str]:
     if task.origin:
         return []  # the machine added it: the file has but a part of its words
     words = {name: getattr(item, name) for name in _WORDS}
     changed = {name: value for name, value in words.items() if value != getattr(task, name)}
-    if changed and task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
+    # What was added here is told to the source in fewer words than it has: those are not taken back for its own.
+    if changed and not task.origin and task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
         tx.update(Task, task.id, **changed, position=position, updated_at=tx.now())
         return [f"{task.key}: {', '.join(sorted(changed))}"]
     if task.position != position:

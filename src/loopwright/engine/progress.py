@@ -1,13 +1,16 @@
 """How a plan stands, in the words that work sources have for it. Made from rows alone."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from loopwright.core.discoveries import Discovery
 from loopwright.core.model import Attempt, Plan, Run, Task, VerdictRecord
-from loopwright.core.states import AttemptState, TaskState
+from loopwright.core.states import AttemptState, DiscoveryState, TaskState
+from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.evaluation import FIX
-from loopwright.ports import FixTask, ItemProgress, Mark, Progress, Tx
+from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress, Tx
 
 MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
     {
@@ -44,6 +47,9 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
         at=told.at,
         items={**told.items, landing.key: done},
         fixes=tuple(sorted(fixes, key=lambda one: one.key)),
+        discovered=tuple(
+            replace(one, mark=Mark.DONE) if one.task == landing.key else one for one in told.discovered
+        ),
         branch=plan.branch,
         agent=attempt.agent,
         started_at=plan.executed_at,
@@ -70,10 +76,27 @@ def _progress(tx: Tx, plan: Plan, tasks: Iterable[Task]) -> Progress:
             for task in tasks
         },
         fixes=_fixes(tasks),
+        discovered=_discovered(tx, plan),
         branch=plan.branch,
         agent=agents[0] if agents else "",
         started_at=plan.executed_at,
         completed_at=plan.completed_at,
+    )
+
+
+def _discovered(tx: Tx, plan: Plan) -> tuple[Discovered, ...]:
+    keys = {task.id: task for task in tx.find(Task, plan_id=plan.id)}
+    marks = {task.key: MARKS[task.status] for task in keys.values() if task.origin == ORIGIN}
+    return tuple(
+        Discovered(
+            title=one.title,
+            reason=one.reason,
+            recommendation=one.recommendation,
+            by=keys[one.task_id].key if one.task_id in keys else "",
+            task=one.became if one.became in marks else "",
+            mark=Mark.SKIPPED if one.state is DiscoveryState.DISMISSED else marks.get(one.became, Mark.OPEN),
+        )
+        for one in tx.find(Discovery, plan_id=plan.id, order_by=("created_at", "id"))
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from loopwright.core.discoveries import Noticed
 from loopwright.core.errors import CannotRun
 from loopwright.core.failures import Failure
 from loopwright.core.homes import HomeView
@@ -61,6 +62,8 @@ class Ended:
     """Why it was ended, if that was because it has cost as much as it may."""
     excess: str = ""
     """Why it was ended, if that was because it took too much room on the disk."""
+    discovered: tuple[Noticed, ...] = ()
+    """Work that it came upon and left to others."""
 
 
 class Interrupts:

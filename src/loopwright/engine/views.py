@@ -29,7 +29,7 @@ from loopwright.core.model import (
     Worker,
 )
 from loopwright.core.policy import GateCommand
-from loopwright.core.scopes import claims
+from loopwright.core.scopes import claims, strayed
 from loopwright.core.states import (
     ENDED_PLAN,
     ENDED_RUN,
@@ -63,7 +63,8 @@ class TaskView:
     title: str
     status: str
     origin: str
-    """Empty for a task of the source, `fix` for one that mends what the complete gate found."""
+    """Empty for a task of the source, `fix` for one that mends what the complete gate found, `discovered` for work
+    that an agent came upon and a person accepted."""
     stage: str
     """The living attempt's state, or the task's own status."""
     outcome: str | None
@@ -168,6 +169,8 @@ class AttemptView:
     reviews: tuple[ReviewView, ...] = ()
     gate_files: tuple[str, ...] = ()
     """Files of the gate that it changed without leave."""
+    outside: tuple[str, ...] = ()
+    """What it changed outside of the paths that the task declared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -458,7 +461,8 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
         record = tx.get(VerdictRecord, attempt.verdict_id) if attempt.verdict_id else None
         mine = [run for run in runs if run.attempt_id == attempt.id]
         shown = _attempt_view(attempt, mine, record.verdict if record else _judged(mine), now, paths)
-        return replace(shown, reviews=reviews_of(tx, attempt))
+        outside = strayed(attempt.touched, task.scope)
+        return replace(shown, reviews=reviews_of(tx, attempt), outside=outside)
 
     return TaskDetail(
         task=view,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loopwright.core.accounts import Accounts
+from loopwright.core.discoveries import Noticed
 from loopwright.core.errors import Refused
 from loopwright.core.homes import HomeView
 from loopwright.core.model import Plan, Project
@@ -138,6 +139,8 @@ class World:
     """False once this worker's lease has lapsed by its own clock: then nothing outside is changed any more."""
     asked: Callable[[Path, Sequence[str]], tuple[Asking, ...]] = lambda _directory, _secrets: ()
     """Reads what a run asked by its tool, from its directory, without these secrets."""
+    discovered: Callable[[Path, Sequence[str]], tuple[Noticed, ...]] = lambda _directory, _secrets: ()
+    """Reads what work a run noted by its tool and left to others, in the same way."""
     redact: Callable[[str, Sequence[str]], str] = lambda text, _secrets: text
     """Takes these secrets, and what looks like one, out of a text that is to be stored."""
     tools: Callable[[Path], Mapping[str, ToolServer]] = lambda _directory: {}

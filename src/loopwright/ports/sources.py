@@ -106,6 +106,10 @@ class Discovered:
     """`current` to have it done in this plan, `new` for a plan of its own."""
     by: str = ""
     """Key of the task in which it was found."""
+    task: str = ""
+    """Key of the task that a person made of it in this plan."""
+    mark: Mark = Mark.OPEN
+    """How that task stands; `SKIPPED` for what nobody wants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

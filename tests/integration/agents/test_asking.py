@@ -14,7 +14,8 @@ import pytest
 from tests.waiting import eventually
 
 from loopwright import asking
-from loopwright.adapters.asked import ask_tool, asked_by_tool
+from loopwright.adapters.asked import ask_tool, asked_by_tool, discovered_by_tool
+from loopwright.core.discoveries import MOST_DISCOVERED, Noticed
 from loopwright.core.questions import MOST_QUESTIONS, Asking, asking_of
 
 
@@ -49,8 +50,8 @@ class Server:
         assert (answer["jsonrpc"], answer["id"]) == ("2.0", self.number)
         return answer
 
-    def calls(self, **arguments: Any) -> tuple[str, bool]:
-        result = self.asks("tools/call", name="ask", arguments=arguments)["result"]
+    def calls(self, tool: str = "ask", /, **arguments: Any) -> tuple[str, bool]:
+        result = self.asks("tools/call", name=tool, arguments=arguments)["result"]
         return result["content"][0]["text"], result["isError"]
 
     def close(self) -> tuple[int, str]:
@@ -86,8 +87,8 @@ def test_a_client_shakes_hands_finds_the_tool_and_asks(start: Start, tmp_path: P
     assert "tools" in hello["capabilities"]
     server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
     assert server.asks("ping")["result"] == {}, "and the notification got no answer"
-    (tool,) = server.asks("tools/list")["result"]["tools"]
-    assert tool["name"] == "ask"
+    tool, other = server.asks("tools/list")["result"]["tools"]
+    assert (tool["name"], other["name"]) == ("ask", "discovered")
     assert tool["inputSchema"]["required"] == ["question"]
     answer = server.calls(question=" Which port? ", options=["80", "8080"], default="80", kind="escalation")
     assert answer == (
@@ -287,3 +288,56 @@ def test_what_the_server_notes_is_what_is_read() -> None:
     asked = asking_of(longest)
     assert asked is not None
     assert [len(asked.text), len(asked.options), len(asked.default or "")] == [4_000, 12, 500]
+
+
+@pytest.mark.capability("C040")
+def test_work_that_is_not_the_tasks_is_noted_once_and_the_agent_goes_on(start: Start, tmp_path: Path) -> None:
+    server = start()
+    work = {
+        "title": " Mend the\tclock ",
+        "reason": "It is late: key-0123456789.",
+        "recommendation": "current",
+    }
+    for _ in range(2):
+        said = server.calls("discovered", **work)
+        assert said == (
+            "It is noted for the person in charge. Do not do it; go on with your own task.",
+            False,
+        )
+    assert server.calls("discovered", title="Another", reason="why")[1] is False
+    assert discovered_by_tool(tmp_path, ("key-0123456789",)) == (
+        Noticed(title="Mend the clock", reason="It is late: [redacted].", recommendation="current"),
+        Noticed(title="Another", reason="why"),
+    )
+    assert b"key-0123456789" not in (tmp_path / asking.DISCOVERED_FILE).read_bytes()
+    assert asked_by_tool(tmp_path, ()) == (), "that asks nobody anything"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"reason": "why"}, "title must be a text that is not empty"),
+        ({"title": "a"}, "reason must be a text that is not empty"),
+        ({"title": "a" * 201, "reason": "why"}, "title must be a text of at most 200 characters"),
+        ({"title": "a", "reason": "why", "recommendation": "later"}, "recommendation must be current or new"),
+        (
+            {"title": "a", "reason": "why", "file": "x"},
+            "there is no file; give title, reason and recommendation only",
+        ),
+    ],
+)
+def test_work_that_cannot_be_noted_is_refused_with_the_reason(
+    start: Start, tmp_path: Path, arguments: dict[str, Any], said: str
+) -> None:
+    assert start().calls("discovered", **arguments) == (f"The work was not noted: {said}", True)
+    assert discovered_by_tool(tmp_path, ()) == ()
+
+
+def test_only_so_much_work_is_noted_in_one_run(start: Start, tmp_path: Path) -> None:
+    server = start()
+    for n in range(MOST_DISCOVERED):
+        assert server.calls("discovered", title=f"work {n}", reason="why")[1] is False
+    said, is_error = server.calls("discovered", title="one more", reason="why")
+    assert is_error
+    assert said.endswith("20 have been noted in this run. Go on with your task.")
+    assert len(discovered_by_tool(tmp_path, ())) == MOST_DISCOVERED == asking.MOST_DISCOVERED

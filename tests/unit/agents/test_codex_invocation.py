@@ -10,7 +10,7 @@ import pytest
 from loopwright.adapters.agents.codex import starting
 from loopwright.adapters.agents.codex.agent import CodexAgent
 from loopwright.core.errors import BadConfig
-from loopwright.core.permissions import OWN_TOOL, Access, Permissions
+from loopwright.core.permissions import OWN_TOOLS, Access, Permissions
 from loopwright.ports import AgentRequest, Invocation, ToolServer
 
 AGENT = CodexAgent()
@@ -218,7 +218,9 @@ class TestExec:
             "required": True,
             "tools": {"add": {"approval_mode": "approve"}},
         }
-        assert set(found["mcp_servers.loopwright"]["tools"]) == {OWN_TOOL.rpartition("__")[2]}
+        assert set(found["mcp_servers.loopwright"]["tools"]) == {
+            tool.rpartition("__")[2] for tool in OWN_TOOLS
+        }
 
     def test_what_a_tool_server_is_told_in_its_environment_is_on_no_command_line(self) -> None:
         tools = {

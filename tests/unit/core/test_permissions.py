@@ -3,7 +3,7 @@
 import pytest
 
 from loopwright.core.permissions import (
-    OWN_TOOL,
+    OWN_TOOLS,
     Access,
     Permissions,
     Settled,
@@ -27,11 +27,11 @@ READ = Permissions(access=Access.READ_ONLY, commands=("pytest *",))
         (EDIT, Wish(kind="command", what="pytest -q tests"), Settled.ALLOW),
         (EDIT, Wish(kind="command", what="curl example.invalid"), Settled.ASK),
         (EDIT, Wish(kind="tool", what="WebFetch"), Settled.ASK),
-        (EDIT, Wish(kind="tool", what=OWN_TOOL), Settled.ALLOW),
+        *((EDIT, Wish(kind="tool", what=tool), Settled.ALLOW) for tool in OWN_TOOLS),
         (READ, Wish(kind="read", what="a"), Settled.ALLOW),
         (READ, Wish(kind="edit", what="a"), Settled.DENY),
         (READ, Wish(kind="command", what="pytest -q"), Settled.DENY),
-        (READ, Wish(kind="tool", what=OWN_TOOL), Settled.ALLOW),
+        *((READ, Wish(kind="tool", what=tool), Settled.ALLOW) for tool in OWN_TOOLS),
         (Permissions(access=Access.SANDBOXED_ALL), Wish(kind="command", what="rm -rf /"), Settled.ALLOW),
         (Permissions(granted=("command:make dist",)), Wish(kind="command", what="make  dist"), Settled.ALLOW),
         (Permissions(refused=("command:make dist",)), Wish(kind="command", what="make dist"), Settled.DENY),

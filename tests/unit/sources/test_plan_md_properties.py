@@ -75,7 +75,11 @@ progresses = st.builds(
     ).map(tuple),
     discovered=st.lists(
         st.builds(
-            Discovered, title=words, reason=words, recommendation=st.sampled_from(["new", "current", ""])
+            Discovered,
+            title=words,
+            reason=words,
+            recommendation=st.sampled_from(["new", "current", ""]),
+            mark=st.sampled_from(list(Mark)),
         ),
         max_size=2,
     ).map(tuple),

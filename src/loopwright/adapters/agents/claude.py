@@ -11,7 +11,7 @@ from loopwright.adapters.agents import claude_control, claude_dialogue, claude_v
 from loopwright.adapters.agents.claude_dialogue import ClaudeState
 from loopwright.core.errors import BadConfig
 from loopwright.core.homes import HomePath
-from loopwright.core.permissions import OWN_TOOL, Access
+from loopwright.core.permissions import OWN_TOOLS, Access
 from loopwright.ports import (
     CAPABILITIES,
     AgentRequest,
@@ -31,7 +31,7 @@ _EDITING: Final = ("Edit", "Write", "NotebookEdit")
 _MODES: Final[Mapping[Access, tuple[str, ...]]] = MappingProxyType(
     {
         Access.READ_ONLY: (
-            *("--permission-mode", "dontAsk", "--allowedTools", OWN_TOOL),
+            *("--permission-mode", "dontAsk", "--allowedTools", ",".join(OWN_TOOLS)),
             *("--disallowedTools", ",".join((*_MISPLACED, *_EDITING))),
         ),
         # The mode that asks us before every edit and command but those that only look. `acceptEdits` would let

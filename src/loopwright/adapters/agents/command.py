@@ -91,7 +91,7 @@ class CommandAgent:
         last = state.tail[-1] if state.tail else ""
         failure, detail = _judge(exit)
         if failure is None and (asked := state.asking.asked):
-            return AgentResult(claimed=False, asked=asked)
+            return AgentResult(claimed=False, asked=asked, last_words=state.words)
         if failure is None:
             return AgentResult(claimed=True, summary=last, last_words=state.words)
         return AgentResult(claimed=False, failure=failure, detail=f"{detail}: {last}" if last else detail)

@@ -115,9 +115,7 @@ def _said(standing: ItemProgress) -> list[str]:
 
 
 def _marked(line: Line, item: Item, standing: ItemProgress) -> str:
-    text = line.text
-    if item.mark is not standing.mark:
-        text = f"{text[: line.box_at]}{BOXES[standing.mark]}{text[line.box_at + len(line.box or '') :]}"
+    text = line.text if item.mark is standing.mark else _boxed(line, standing.mark)
     present = commit_of(item)
     if standing.mark is Mark.DONE and standing.commit:
         commit = standing.commit[:SHA_LENGTH]
@@ -129,6 +127,10 @@ def _marked(line: Line, item: Item, standing: ItemProgress) -> str:
     elif item.mark is Mark.DONE and standing.mark is not Mark.DONE and present is not None:
         return _replaced(text, present, "")
     return text
+
+
+def _boxed(line: Line, mark: Mark) -> str:
+    return f"{line.text[: line.box_at]}{BOXES[mark]}{line.text[line.box_at + len(line.box or '') :]}"
 
 
 def _replaced(text: str, sha: str, new: str) -> str:
@@ -171,13 +173,16 @@ def _fix(fix: FixTask) -> list[str]:
 def _discovered(found: Outline, progress: Progress) -> bytes:
     lines_of = found.markdown.lines
     present = {_alike(lines_of[item.at].words) for item in (*found.found, *found.tasks)}
+    ours = {_alike(lines_of[item.at].words): item for item in found.found if item.ours}
+    rows = _rows(found.markdown)
     lines: list[str] = []
     for one in progress.discovered:
         title = one_line(one.title)
-        if title and _alike(title) not in present:
+        if (item := ours.get(_alike(title))) is not None:
+            rows[item.at] = (_boxed(lines_of[item.at], one.mark), rows[item.at][1])
+        elif title and _alike(title) not in present and one.mark is not Mark.SKIPPED:
             present.add(_alike(title))
             lines += _entry(title, one, found.tasks)
-    rows = _rows(found.markdown)
     return found.markdown.joined(_in_section(found, rows, "Discovered Work", lines) if lines else rows)
 
 
@@ -190,7 +195,11 @@ def _entry(title: str, one: Discovered, tasks: Iterable[Item]) -> list[str]:
     reason = one_line(one.reason) + (f" (found in {one_line(by, 128)})" if by else "")
     advice = _ADVICE.get(one.recommendation, one_line(one.recommendation))
     said = [f"  - Reason: {reason.strip()}"] if reason.strip() else []
-    return [f"- [ ] {title}", *said, *([f"  - Recommendation: {advice}"] if advice else [])]
+    return [
+        f"- [{BOXES[one.mark]}] {title} {OURS}",
+        *said,
+        *([f"  - Recommendation: {advice}"] if advice else []),
+    ]
 
 
 def _in_section(found: Outline, rows: Rows, title: str, lines: list[str]) -> Rows:

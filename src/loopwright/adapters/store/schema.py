@@ -395,6 +395,26 @@ questions: Final = Table(
     Index(None, "plan_id"),
 )
 
+discoveries: Final = Table(
+    "discoveries",
+    metadata,
+    _id(),
+    _owner("project_id", "projects"),
+    _owner("plan_id", "plans"),
+    _text("task_id"),
+    _text("attempt_id"),
+    _text("title"),
+    _text("reason"),
+    _text("recommendation"),
+    _text("state"),
+    _text("became"),
+    _text("decided_by"),
+    _moment("created_at"),
+    _moment("decided_at", null=True),
+    Index(None, "project_id", "state"),
+    Index(None, "plan_id"),
+)
+
 finishes: Final = Table(
     "finishes",
     metadata,

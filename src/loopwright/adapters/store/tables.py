@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from loopwright.core import model
+from loopwright.core import discoveries, model
 
 REVISIONS: Final = ("0001",)
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
@@ -25,6 +25,7 @@ NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
         model.Review: "reviews",
         model.Command: "commands",
         model.Question: "questions",
+        discoveries.Discovery: "discoveries",
         model.Finish: "finishes",
         model.Envelope: "envelopes",
         model.Worker: "workers",

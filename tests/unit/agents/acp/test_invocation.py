@@ -138,8 +138,11 @@ def test_copilot_is_told_of_tool_servers_in_a_file_because_their_variables_may_b
     assert started("copilot").files == {}
 
 
-def test_qwen_lets_the_tool_to_ask_with_pass_because_it_does_not_name_tools() -> None:
-    assert started("qwen", tools=TOOLS).argv[-1] == "--allowed-tools=mcp__loopwright__ask"
+def test_qwen_lets_our_own_tools_pass_because_it_does_not_name_tools() -> None:
+    assert started("qwen", tools=TOOLS).argv[-2:] == (
+        "--allowed-tools=mcp__loopwright__ask",
+        "--allowed-tools=mcp__loopwright__discovered",
+    )
     assert (
         "--allowed-tools=mcp__loopwright__ask" not in started("qwen", tools={"toy": TOOLS["loopwright"]}).argv
     )

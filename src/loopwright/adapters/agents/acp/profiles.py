@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from loopwright.core.homes import HomePath
-from loopwright.core.permissions import OWN_TOOL, Access
+from loopwright.core.permissions import OWN_TOOLS, Access
 
 Meaning = Literal["error", "retry", "turns", "refused"]
 """Of something that the program itself says in the middle of the model's words."""
@@ -59,8 +59,8 @@ class Profile:
     turns: Setting | None = None
     tools_argument: str = ""
     """An argument that takes `@file` with tool servers, for an agent that takes none in the conversation."""
-    own_tool_argument: str = ""
-    """An argument that lets the tool by which a run asks a person pass, for an agent that does not name tools."""
+    own_tool_arguments: tuple[str, ...] = ()
+    """Arguments that let the tools pass that we give a run ourselves, for an agent that does not name tools."""
     asking_mode: str = ""
     """In which it asks before it does anything that matters."""
     free_mode: str = ""
@@ -231,7 +231,7 @@ QWEN: Final = Profile(
         Access.READ_ONLY: tuple(f"--exclude-tools={tool}" for tool in ("edit", "write_file", "run_shell_command"))
     },
     model=Setting(argument="--model"),
-    own_tool_argument=f"--allowed-tools={OWN_TOOL}",
+    own_tool_arguments=tuple(f"--allowed-tools={tool}" for tool in OWN_TOOLS),
     # From 0.24 on it begins in a mode in which the model itself decides.
     asking_mode="default",
     free_mode="yolo",

@@ -127,8 +127,8 @@ def _settings(profile: Profile, request: AgentRequest) -> tuple[list[str], dict[
             env |= {setting.variable: value} if setting.variable else {}
     if profile.tools_argument and request.tools:
         argv += [profile.tools_argument, f"@{request.run_directory / TOOLS_FILE}"]
-    if profile.own_tool_argument and _OWN_SERVER in request.tools:
-        argv.append(profile.own_tool_argument)
+    if _OWN_SERVER in request.tools:
+        argv += profile.own_tool_arguments
     return argv, env
 
 

@@ -10,7 +10,7 @@ from loopwright.adapters.agents import options, prompt_file
 from loopwright.adapters.agents.codex import rpc
 from loopwright.core.errors import BadConfig
 from loopwright.core.homes import HomePath
-from loopwright.core.permissions import OWN_TOOL, Access, Settled, Wish, settle
+from loopwright.core.permissions import OWN_TOOLS, Access, Settled, Wish, settle
 from loopwright.ports import AgentRequest, Invocation, ToolServer
 
 NAME: Final = "codex"
@@ -197,7 +197,7 @@ def _exec_config(request: AgentRequest) -> list[str]:
     entries.append(f"sandbox_workspace_write.writable_roots={_toml([str(request.workspace)])}")
     instructions = "\n\n".join(filter(None, (_READ_RULES, request.instructions)))
     entries.append(f"developer_instructions={_toml(instructions)}")
-    allowed = [OWN_TOOL, *(key.removeprefix("tool:") for key in request.permissions.granted)]
+    allowed = [*OWN_TOOLS, *(key.removeprefix("tool:") for key in request.permissions.granted)]
     for name, tool in request.tools.items():
         value = _tool_server(tool)
         # By its environment, because every user of the machine can read a command line.

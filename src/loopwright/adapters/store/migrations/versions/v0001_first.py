@@ -193,6 +193,41 @@ def upgrade() -> None:
     op.create_index(op.f("ix_plans_project_id_status"), "plans", ["project_id", "status"], unique=False)
     op.create_index(op.f("ix_plans_status"), "plans", ["status"], unique=False)
     op.create_table(
+        "discoveries",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("project_id", TEXT, nullable=False),
+        sa.Column("plan_id", TEXT, nullable=False),
+        sa.Column("task_id", TEXT, nullable=False),
+        sa.Column("attempt_id", TEXT, nullable=False),
+        sa.Column("title", TEXT, nullable=False),
+        sa.Column("reason", TEXT, nullable=False),
+        sa.Column("recommendation", TEXT, nullable=False),
+        sa.Column("state", TEXT, nullable=False),
+        sa.Column("became", TEXT, nullable=False),
+        sa.Column("decided_by", TEXT, nullable=False),
+        sa.Column("created_at", MOMENT, nullable=False),
+        sa.Column("decided_at", MOMENT, nullable=True),
+        sa.ForeignKeyConstraint(
+            ["plan_id"],
+            ["plans.id"],
+            name=op.f("fk_discoveries_plan_id"),
+            initially="DEFERRED",
+            deferrable=True,
+        ),
+        sa.ForeignKeyConstraint(
+            ["project_id"],
+            ["projects.id"],
+            name=op.f("fk_discoveries_project_id"),
+            initially="DEFERRED",
+            deferrable=True,
+        ),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_discoveries")),
+    )
+    op.create_index(op.f("ix_discoveries_plan_id"), "discoveries", ["plan_id"], unique=False)
+    op.create_index(
+        op.f("ix_discoveries_project_id_state"), "discoveries", ["project_id", "state"], unique=False
+    )
+    op.create_table(
         "finishes",
         sa.Column("id", TEXT, nullable=False),
         sa.Column("plan_id", TEXT, nullable=False),

@@ -1,0 +1,209 @@
+"""`discovered`: work that agents came upon and did not do, and what a person makes of it."""
+
+import asyncio
+import json as jsonlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+from rich.console import Group
+from rich.markup import escape
+from rich.text import Text
+
+from loopwright.cli.exits import ExitCode
+from loopwright.cli.looking import find_plan, glancing, project_here
+from loopwright.cli.output import console, print_json
+from loopwright.cli.rows import Wrapped
+from loopwright.core.discoveries import key_for
+from loopwright.core.ids import short_id
+from loopwright.core.states import DiscoveryState
+from loopwright.engine.discoveries import (
+    NEW,
+    DiscoveryView,
+    check_decidable,
+    discovery_view,
+    find_discovered,
+    list_discovered,
+)
+
+if TYPE_CHECKING:
+    from loopwright.app import Home
+    from loopwright.core.model import Command
+    from loopwright.ports import Tx
+
+FOLDER = "plans"
+_ADVICE = {"current": "it should be done in this plan", "new": "it should get a plan of its own"}
+
+app = App(
+    name="discovered",
+    help="List work that agents came upon and left to others, or decide about it.",
+    help_format="plaintext",
+)
+
+
+@app.default
+def discovered(plan: str | None = None, /, *, all: bool = False, json: bool = False) -> int:
+    """List what agents came upon in this repository and did not do (in every one, outside of a repository).
+
+    Parameters
+    ----------
+    plan
+        Only what was found in this plan.
+    all
+        List that of every repository, and what was decided too.
+    json
+        Print it as JSON.
+    """
+    project = None if all else project_here()
+    with glancing() as look:
+        found = look.store.read_sync(lambda tx: _listed(tx, plan, project, closed=all))
+    if json:
+        print_json({"discovered": found})
+        return ExitCode.VERIFIED
+    out = console()
+    if not found:
+        out.print("no discovered work waits for you")
+    for one in found:
+        out.print(picture(one))
+    return ExitCode.VERIFIED
+
+
+def _listed(tx: "Tx", plan: str | None, project: str | None, *, closed: bool) -> list[DiscoveryView]:
+    plan_id = find_plan(tx, plan).id if plan is not None else None
+    return list_discovered(tx, plan_id=plan_id, project_path=project, closed=closed)
+
+
+@app.command
+def accept(
+    work: str,
+    /,
+    *,
+    way: Annotated[Literal["current", "new"] | None, Parameter(name="--as")] = None,
+    json: bool = False,
+) -> int:
+    """Have it done: as one more task of the plan in which it was found, or in a plan of its own for you to edit.
+
+    Parameters
+    ----------
+    work
+        Which: its id or the beginning of it.
+    way
+        Where it is done (default: what the agent recommended).
+    json
+        Print the result as JSON.
+    """
+    return asyncio.run(_accept(work, way, as_json=json))
+
+
+@app.command
+def dismiss(work: str, /, *, json: bool = False) -> int:
+    """Say that it is not wanted.
+
+    Parameters
+    ----------
+    work
+        Which: its id or the beginning of it.
+    json
+        Print the result as JSON.
+    """
+    return asyncio.run(_dismiss(work, as_json=json))
+
+
+async def _accept(work: str, way: str | None, *, as_json: bool) -> int:
+    from loopwright.cli.context import look_settings, open_existing
+    from loopwright.cli.control import someone_works
+
+    home = open_existing(look_settings())
+    try:
+        found = await home.store.read(lambda tx: _decidable(tx, work, DiscoveryState.ACCEPTED))
+        way = way or found.recommendation
+        answer = await (_as_new(home, found) if way == NEW else _sent(home, "accept", found, {"as": way}))
+        if as_json:
+            print_json({"command": answer, "exit_code": 0})
+            return ExitCode.VERIFIED
+        console().print(escape(answer.result))
+        if way == NEW:
+            console().print("read and edit it, then `loopwright run` it")
+        elif not await someone_works(home):
+            console().print(f"nobody works here now: `loopwright resume {short_id(found.plan_id)}` goes on")
+        return ExitCode.VERIFIED
+    finally:
+        await home.store.close()
+
+
+async def _dismiss(work: str, *, as_json: bool) -> int:
+    from loopwright.cli.context import look_settings, open_existing
+
+    home = open_existing(look_settings())
+    try:
+        found = await home.store.read(lambda tx: _decidable(tx, work, DiscoveryState.DISMISSED))
+        answer = await _sent(home, "dismiss", found, {})
+    finally:
+        await home.store.close()
+    if as_json:
+        print_json({"command": answer, "exit_code": 0})
+    else:
+        console().print(escape(answer.result))
+    return ExitCode.VERIFIED
+
+
+def _decidable(tx: "Tx", work: str, target: DiscoveryState) -> DiscoveryView:
+    found = find_discovered(tx, work)
+    check_decidable(found, target)
+    return discovery_view(tx, found)
+
+
+async def _sent(home: "Home", verb: str, found: DiscoveryView, arguments: dict[str, Any]) -> "Command":
+    from loopwright.cli.control import ask
+
+    return await ask(home, f"{verb}_discovered", found.id, arguments)
+
+
+async def _as_new(home: "Home", found: DiscoveryView) -> "Command":
+    """Write the file first: a decision that names no file would be lost work."""
+    from loopwright.cli.writing import write_whole
+
+    folder = Path(found.path) / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    name = key_for(found.title, {one.stem for one in folder.iterdir()})
+    target = folder / f"{name}.yaml"
+    write_whole(target, plan_text(found), hint="accept it with --as current, or make room there")
+    try:
+        return await _sent(home, "accept", found, {"as": NEW, "file": f"{FOLDER}/{target.name}"})
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+def plan_text(found: DiscoveryView) -> str:
+    """Return a plan with the work as its one task; a JSON text is a YAML text as well."""
+    title = jsonlib.dumps(found.title, ensure_ascii=False)
+    task = f"the task {found.task} of {short_id(found.plan_id)}" if found.task else short_id(found.plan_id)
+    lines = [
+        f"# Come upon in {' '.join(task.split())}. Say what proves it done, then: loopwright run this file",
+        f"title: {title}",
+        "tasks:",
+        f"  - id: {key_for(found.title, set())}",
+        f"    title: {title}",
+    ]
+    if found.reason:
+        lines.append(f"    description: {jsonlib.dumps(found.reason, ensure_ascii=False)}")
+    return "\n".join([*lines, "    # acceptance: a command that fails now and passes when it is done", ""])
+
+
+def picture(view: DiscoveryView) -> Group:
+    """Return it as lines: what it is, who found it, why, and what to type."""
+    name = short_id(view.id)
+    where = f"{view.task or 'a task'} of {short_id(view.plan_id)}"
+    head = Text("+ ", style="cyan").append(name, style="bold").append(f"  {view.title}")
+    parts = [Wrapped(head, indent="  "), Wrapped(Text(f"  found in {where}", style="dim"), indent="  ")]
+    if view.reason:
+        parts.append(Wrapped(Text(f"  {' '.join(view.reason.split())}"), indent="  "))
+    if view.state != DiscoveryState.OPEN:
+        became = f": {view.became}" if view.became else ""
+        said = f"  {view.state.lower()} by {view.decided_by}{became}"
+        return Group(*parts, Wrapped(Text(said, style="dim"), indent="  "))
+    advice = _ADVICE.get(view.recommendation, "")
+    parts.append(Wrapped(Text(f"  the agent thinks that {advice}", style="dim"), indent="  "))
+    parts.append(Wrapped(Text(f"  loopwright discovered accept {name}   or   dismiss {name}"), indent="  "))
+    return Group(*parts)

@@ -1,0 +1,31 @@
+"""Giving a plan that is under way one more task."""
+
+from dataclasses import replace
+
+from loopwright.core.ids import Kind
+from loopwright.core.model import Plan, Task
+from loopwright.core.states import PlanState, TaskState
+from loopwright.engine.moves import move_task, need
+from loopwright.engine.queued import new_attempt
+from loopwright.engine.submit import task_row
+from loopwright.ports import Ids, Mark, PlannedTask, Tx
+
+
+def add_task(tx: Tx, ids: Ids, plan: Plan, item: PlannedTask, *, position: int, origin: str = "") -> Task:
+    """Add a task, and let it run where the plan does; one that is marked as blocked waits for a person."""
+    held = item.mark is Mark.BLOCKED
+    row = task_row(ids(Kind.TASK), plan, item, position=position, now=tx.now())
+    task = replace(row, origin=origin)
+    tx.insert(task)
+    current = need(tx.get(Plan, plan.id), "the plan")
+    counts = {
+        "open_tasks": current.open_tasks + (not held),
+        "failed_tasks": current.failed_tasks + held,
+        "completed_at": None,
+    }
+    evaluation = {**current.evaluation, "tasks": int(current.evaluation.get("tasks", 0)) + 1}
+    plan = tx.update(Plan, plan.id, **counts, evaluation=evaluation)
+    if held or plan.status is not PlanState.RUNNING:
+        return task
+    attempt = new_attempt(tx, ids, plan, task, n=1)
+    return move_task(tx, task, TaskState.QUEUED, "task_queued", attempt_id=attempt.id)
