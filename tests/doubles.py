@@ -15,6 +15,7 @@ from uuid import UUID
 
 from loopwright.adapters.membership import LeasedMembership, LockedMembership
 from loopwright.core.accounts import Accounts, usual
+from loopwright.core.discoveries import Discovery
 from loopwright.core.errors import MergeConflict, UserError
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
@@ -112,6 +113,7 @@ class Numbered:
 
 _STATE = {Loop: ("loop", "state"), Plan: ("plan", "status"), Task: ("task", "status")}
 _STATE |= {Attempt: ("attempt", "state"), Run: ("run", "state"), Finish: ("finish", "state")}  # type: ignore[dict-item]
+_STATE |= {Discovery: ("discovery", "state")}  # type: ignore[dict-item]
 _TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("loop", "RUNNING"): ("loop_started",),
     ("loop", "PAUSED"): ("loop_paused",),
@@ -134,6 +136,8 @@ _TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("finish", "LANDING"): ("finish_landing",),
     ("finish", "FINISHED"): ("finish_done",),
     ("finish", "REFUSED"): ("finish_refused",),
+    ("discovery", "ACCEPTED"): ("discovery_accepted",),
+    ("discovery", "DISMISSED"): ("discovery_dismissed",),
     ("run", "RUNNING"): ("run_started",),
     ("run", "AWAITING_RESPONSE"): ("run_awaiting",),
     ("run", "COMPLETE"): ("run_ended",),

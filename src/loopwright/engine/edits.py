@@ -137,8 +137,7 @@ def _reworded(tx: Tx, task: Task, item: PlannedTask, position: int) -> list[str]
         return []  # the machine added it: the file has but a part of its words
     words = {name: getattr(item, name) for name in _WORDS}
     changed = {name: value for name, value in words.items() if value != getattr(task, name)}
-    # What was added here is told to the source in fewer words than it has: those are not taken back for its own.
-    if changed and not task.origin and task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
+    if changed and task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
         tx.update(Task, task.id, **changed, position=position, updated_at=tx.now())
         return [f"{task.key}: {', '.join(sorted(changed))}"]
     if task.position != position:

@@ -12,6 +12,7 @@ from loopwright.config.settings import settings
 PARTS = {
     "plan": ("check", "coverage"),
     "quota": ("open",),
+    "discovered": ("accept", "dismiss"),
     "receipt": ("show", "verify", "replay", "export"),
     "config": ("show", "check", "schema"),
 }

@@ -24,6 +24,8 @@ _MISSING = {
     "hand_back": "no task",
     "answer": "no question",
     "open": "no account named",
+    "accept_discovered": "no discovered work",
+    "dismiss_discovered": "no discovered work",
 }
 
 
