@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from loopwright.core.accounts import Accounts
 from loopwright.core.discoveries import Noticed
@@ -12,7 +13,6 @@ from loopwright.core.model import Plan, Project
 from loopwright.core.questions import Asking
 from loopwright.engine.ledger import Ledger
 from loopwright.engine.room import Room
-from loopwright.engine.underway import Underway
 from loopwright.ports import (
     Agent,
     Clock,
@@ -31,6 +31,9 @@ from loopwright.ports import (
     Store,
     ToolServer,
 )
+
+if TYPE_CHECKING:
+    from loopwright.engine.underway import Underway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +104,13 @@ def _no_forge(address: str) -> Forge:
     raise Refused(f"there is no forge for {address}", hint="this worker was put together without one")
 
 
+def _nothing_underway() -> "Underway":
+    # Not at the top: commands that only look at a home are quick because they do without asyncio.
+    from loopwright.engine.underway import Underway
+
+    return Underway()
+
+
 def no_source(kind: str) -> Source | None:  # noqa: ARG001
     """Know no work source: then none is told or followed."""
     return None
@@ -163,7 +173,7 @@ class World:
     put_files: Callable[[Path, Files, Files], bool] = _no_files
     """Replaces files in a folder atomically, unless one of them is no longer what was seen; then nothing is written."""
     ledger: Ledger = field(default_factory=Ledger)
-    underway: Underway = field(default_factory=Underway)
+    underway: "Underway" = field(default_factory=_nothing_underway)
     room: Room = field(default_factory=Room)
     """Room on the disk of the home."""
     caches: bool = True
