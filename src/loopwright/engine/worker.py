@@ -287,24 +287,19 @@ class WorkerLoop:
 
     def _tidy(self) -> None:
         """Clean up behind what ended without its leg, beside the work; one after the other."""
-        if self._tidying is not None:
-            if not self._tidying.done():
-                return
-            trouble = self._tidying.exception()
-            if trouble is not None:
-                log.warning("tidying was cut short", extra={"why": str(trouble)})
-            self._tidying = asyncio.create_task(self._next_tidying())
-        else:
-            self._tidying = asyncio.create_task(self._first_tidying())
+        if self._tidying is not None and not self._tidying.done():
+            return
+        self._tidying = asyncio.create_task(self._tidied(first=self._tidying is None))
 
-    async def _first_tidying(self) -> None:
-        await tidy_leftovers(self._world, self._interrupts.knows)
-        await drop_old_quarantine(self._world)
-        await self._retention.look()
-
-    async def _next_tidying(self) -> None:
-        await tidy_leftovers(self._world, self._interrupts.knows)
-        await self._retention.look()
+    async def _tidied(self, *, first: bool) -> None:
+        try:
+            await tidy_leftovers(self._world, self._interrupts.knows)
+            if first:
+                await drop_old_quarantine(self._world)
+            await self._retention.look()
+        except (LoopwrightError, OSError) as trouble:
+            # What is left is found the next time.
+            log.warning("tidying was cut short", extra={"why": str(trouble)})
 
     def _asked(self, tx: Tx) -> tuple[list[Command], list[str], bool]:
         """Return what people asked for: the commands that wait, the legs of this process to be stopped, new ends."""
