@@ -83,15 +83,16 @@ class Unreadable(Exception):
 
 def read_yaml(text: str) -> Located:
     """Read one YAML 1.2 document, or raise `Unreadable`."""
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
     from ruamel.yaml.reader import ReaderError
+
+    from loopwright.adapters.sources.bounded_yaml import composed
 
     try:
         with warnings.catch_warnings():
             # An anchor that is used again is legal; nobody could act on a warning about it.
             warnings.simplefilter("ignore")
-            node = YAML(typ="safe", pure=True).compose(text)
+            node = composed(text)
     except MarkedYAMLError as broken:
         mark = broken.problem_mark or broken.context_mark
         raise Unreadable(mark.line + 1 if mark else None, f"this is not YAML: {_words(broken)}") from broken

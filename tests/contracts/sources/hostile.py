@@ -1,0 +1,147 @@
+"""Work that nobody wrote in good faith: files of 5 MB, for every kind of source."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters.sources.plan_file import MAX_BYTES
+
+_BUNDLE: Final = Path(__file__).parents[2] / "data/sources/orchestrator/mixed/before/orchestrator"
+_ROADMAP: Final = "orchestrator/roadmaps/2026-03-01-00-limits/rev-001"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """Where a kind of work lies, and one item of it as often as wanted."""
+
+    place: str
+    """What is run."""
+    file: str
+    """What is hostile."""
+    items: Callable[[int], str]
+    """So many items, all with the same name: right in form, wrong in meaning."""
+
+
+def _json(head: str, item: str, tail: str) -> Callable[[int], str]:
+    return lambda n: head + ",\n".join([item] * n) + tail
+
+
+_FEATURE: Final = '{"id": "a", "name": "A", "description": "Do it.", "dependencies": ["a"]}'
+_CHECKBOX: Final = "- [ ] Task 1.1: Do it\n  - Depends on: 1.1\n"
+_MILESTONE: Final = '{"milestone_id": "m", "status": "pending"}'
+
+FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
+    "beads": (
+        Form(
+            place=".beads",
+            file=".beads/issues.jsonl",
+            items=lambda n: '{"id":"a","title":"A","status":"open"}\n' * n,
+        ),
+    ),
+    "feature_list": (
+        Form(
+            place="feature_list.json",
+            file="feature_list.json",
+            items=_json('{"project": "P", "features": [', _FEATURE, "]}"),
+        ),
+    ),
+    "issues_json": (
+        Form(place="issues.json", file="issues.json", items=_json("[", '{"number": 1, "title": "A"}', "]")),
+    ),
+    "orchestrator": (
+        Form(
+            place="orchestrator",
+            file="orchestrator/state.json",
+            items=_json('{"rounds": [', _MILESTONE, "]}"),
+        ),
+        Form(
+            place="orchestrator",
+            file=f"{_ROADMAP}/roadmap-view.json",
+            items=_json('{"milestones": [', _MILESTONE, "]}"),
+        ),
+        Form(
+            place="orchestrator",
+            file=f"{_ROADMAP}/roadmap.md",
+            items=lambda n: "### 1. [pending] Do it\n\n- Milestone id: `m`\n" * n,
+        ),
+    ),
+    "plan_md": (Form(place="plan.md", file="plan.md", items=lambda n: _CHECKBOX * n),),
+    "prompt_md": (Form(place="PROMPT.md", file="PROMPT.md", items=lambda n: "Do it, and then again.\n" * n),),
+    "test_state": (
+        Form(
+            place="test-state.json",
+            file="test-state.json",
+            items=_json(
+                '{"loopName": "p", "tests": [',
+                '{"id": "a", "status": "pending", "passCriteria": ["x"]}',
+                "]}",
+            ),
+        ),
+    ),
+    "thoughts": (
+        Form(place="plans", file="plans/p-01-first.md", items=lambda n: "# Phase 1: Do it\n\nWords.\n\n" * n),
+        Form(place="plans", file="plans/p-00-overview.md", items=lambda n: "- [x](p-01-first.md)\n" * n),
+    ),
+    "yaml": (
+        Form(
+            place="work.yaml",
+            file="work.yaml",
+            items=lambda n: "title: T\ntasks:\n" + "  - {id: a, title: A, depends_on: a}\n" * n,
+        ),
+        Form(
+            place="work.json",
+            file="work.json",
+            items=_json('{"title": "T", "tasks": [', '{"id": "a", "title": "A", "depends_on": "a"}', "]}"),
+        ),
+    ),
+}
+"""By the kind of source; a kind that is missing here fails the test."""
+
+
+def _filled(piece: bytes) -> Callable[[Form], bytes]:
+    return lambda _: (piece * (MAX_BYTES // len(piece) + 1))[:MAX_BYTES]
+
+
+def _grown(form: Form) -> bytes:
+    one, two = len(form.items(1).encode()), len(form.items(2).encode())
+    return form.items((MAX_BYTES - one) // (two - one)).encode()
+
+
+HOSTILE: Final[Mapping[str, Callable[[Form], bytes]]] = {
+    "noise": lambda _: random.Random(7).randbytes(MAX_BYTES),
+    "too large": lambda _: b"x" * (MAX_BYTES + 1),
+    "nothing but zeros": _filled(b"\0"),
+    "one endless word": _filled(b"x"),
+    "empty lines": _filled(b"\n"),
+    "open brackets": _filled(b"["),
+    "nested lists": _filled(b"- "),
+    "aliases": lambda _: (
+        b"a: &a [x]\n"
+        + b"".join(b"b%d: &b%d [*a,*a,*a,*a,*a,*a,*a,*a,*a]\n" % (n, n) for n in range(100_000))
+    ),
+    "comments": _filled(b"<!-- "),
+    "boxes": _filled(b"- [ ] a\n"),
+    "the same item again and again": _grown,
+    "cut off, then zeros": lambda form: form.items(100).encode()[:-20].ljust(MAX_BYTES, b"\0"),
+    "a broken end": lambda form: _grown(form)[: MAX_BYTES - 1] + b"\xff",
+}
+
+
+def laid(folder: Path, form: Form, what: str) -> Path:
+    """Write a source with a hostile file into a folder; return what is to be run."""
+    if form.place == "orchestrator":
+        for path in _BUNDLE.rglob("*"):
+            if path.is_file():
+                _write(folder / "orchestrator" / path.relative_to(_BUNDLE), path.read_bytes())
+    if form.place == "plans":
+        for name in ("p-00-overview.md", "p-01-first.md"):
+            _write(folder / "plans" / name, b"# Phase 1: Do it\n\nWords.\n")
+    _write(folder / form.file, HOSTILE[what](form))
+    return folder / form.place
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)

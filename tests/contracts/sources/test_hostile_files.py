@@ -1,0 +1,57 @@
+"""Every kind of work, as a file of 5 MB that nobody can use: refused with its place, and nothing on disk is changed."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.acceptance.sandbox import Sandbox
+from tests.contracts.sources.hostile import FORMS, HOSTILE, laid
+
+from loopwright.adapters import registry
+from loopwright.adapters.sources.reading import read, recognise
+from loopwright.core.errors import BadPlan, UserError
+
+_LONGEST = 2000
+
+
+def _tree(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.capability("C004")
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kind", registry.known_sources())
+def test_a_file_that_nobody_can_use_is_refused_with_its_place(tmp_path: Path, kind: str) -> None:
+    source = registry.source(kind)
+    for what in HOSTILE:
+        for n, form in enumerate(FORMS[kind]):
+            folder = tmp_path / what / str(n)
+            place = laid(folder, form, what)
+            before = _tree(folder)
+            with pytest.raises(BadPlan) as refused:
+                read(source, place)
+            problems = refused.value.problems
+            assert problems, what
+            assert all("\n" not in one and len(one) < _LONGEST for one in problems), what
+            assert Path(form.place).name in str(refused.value) or Path(form.file).name in str(refused.value)
+            with suppress(UserError):  # that nobody knows it, or that several would take it, is an answer too
+                recognise(place, registry.sources())
+            assert _tree(folder) == before, what
+            (folder / form.file).unlink()
+
+
+@pytest.mark.capability("C004")
+@pytest.mark.parametrize("kind", registry.known_sources())
+def test_run_refuses_such_a_file_before_anything_is_made(tmp_path: Path, kind: str) -> None:
+    sandbox = Sandbox(tmp_path)
+    form = FORMS[kind][0]
+    place = laid(tmp_path / "work", form, "cut off, then zeros")
+    before = _tree(tmp_path / "work")
+    said = sandbox("run", str(place), "--source", kind)
+    assert said.code == 2, said.out + said.err
+    assert said.err.startswith("error: ")
+    assert "Traceback" not in said.err
+    assert not (sandbox.home / "loopwright.db").exists()
+    assert not (sandbox.repository / ".loopwright").exists()
+    assert sandbox.git("status", "--porcelain") == ""
+    assert _tree(tmp_path / "work") == before
