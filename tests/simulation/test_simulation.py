@@ -36,6 +36,7 @@ BROKE_ONCE = (
     1653,
     910028,
     910139,
+    314555974,
 )
 """Seeds that found a real defect which no test of a single part shows: a leg that runs twice, one that is late, a
 person's work that a reviewer sends back, a leg that is stopped after another one has taken over."""

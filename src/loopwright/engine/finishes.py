@@ -134,6 +134,9 @@ def move_finish(
 ) -> Finish:
     """Move an end by its table and say so; with a fence, only if nobody took it over meanwhile."""
     current = mine(tx, finish.id, fence) if fence is not None else finish
+    if current.state is not finish.state:
+        # The same leg may run twice: what the quicker one did is not done again.
+        raise FenceLost(f"{finish.id} was carried on by a second run of the same leg")
     step("finish", FINISH, finish.id, current.state, target)
     over = {} if target in OPEN_FINISH else {"finished_at": tx.now()}
     moved = tx.update(
