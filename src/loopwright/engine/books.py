@@ -94,7 +94,7 @@ async def booked(
 def _has_ended(world: World, loop: Loop, files: Files, phase: str) -> bool:
     """Say whether all of a phase is done, by the files: they know of those that are about to land before this one."""
     source = world.source(loop.source_kind)
-    if source is None or not files:
+    if source is None or not files or not _is_readable(source, files):
         return False
     mine = [task.mark for task in source.parse(files, loop.source_path).tasks if task.phase == phase]
     return bool(mine) and all(mark is Mark.DONE for mark in mine)
@@ -210,8 +210,14 @@ async def _told_on(
 async def _with_edits(
     repository: Repository, source: Source, tracked: _Tracked, found: Files
 ) -> dict[str, bytes]:
-    """Return the files that people have changed in their own copy since the plan began, with those changes."""
-    theirs = source.files(Path(tracked.project.path) / tracked.loop.source_path)
+    """Return the files that people have changed in their own copy since the plan began, with those changes.
+
+    Nothing while what they have there cannot be read: they may be in the middle of it, and work goes on meanwhile.
+    """
+    try:
+        theirs = source.files(Path(tracked.project.path) / tracked.loop.source_path)
+    except (BadPlan, OSError):
+        return {}
     start = await repository.files_at(tracked.plan.base_sha, tracked.plan.books)
     base = _inside(start, folder_of(tracked.plan, tracked.loop))
     merged = {}
@@ -220,7 +226,15 @@ async def _with_edits(
             both = await repository.merged_file(base[name], found[name], content)
             if both is not None:
                 merged[name] = both
-    return merged
+    return merged if _is_readable(source, {**found, **merged}) else {}
+
+
+def _is_readable(source: Source, files: Files) -> bool:
+    try:
+        source.parse(files, "the source")
+    except BadPlan:
+        return False
+    return True
 
 
 def _inside(files: Mapping[str, bytes], folder: str) -> Files:

@@ -37,6 +37,8 @@ class Edits:
         self._world = world
         self._seen: dict[str, str] = {}
         """What each loop's files were when they were last looked at: only a change is read."""
+        self._told: dict[str, str] = {}
+        """Why each loop's files could not be read: said once, not at every look."""
 
     async def take_in(self) -> None:
         """Look at every source that may have been changed."""
@@ -44,8 +46,8 @@ class Edits:
             return
         for project, loop, plan in await self._world.store.read(_watched):
             source = self._world.source(loop.source_kind)
-            if source is None or not writes(source):
-                continue
+            if source is None or not writes(source) or not Path(project.path).is_dir():
+                continue  # on another machine, perhaps: whoever has the checkout looks
             try:
                 files = source.files(Path(project.path) / loop.source_path)
                 digest = _digest(files)
@@ -54,10 +56,13 @@ class Edits:
                 self._seen[loop.id] = digest
                 work = source.parse(files, loop.source_path)
                 _check(work)
-            except BadPlan as broken:
+            except (BadPlan, OSError) as broken:
                 # A person may be in the middle of it; the next look may find it whole.
-                await self._tell(plan, str(broken))
+                if self._told.get(loop.id) != str(broken):
+                    self._told[loop.id] = str(broken)
+                    await self._tell(plan, str(broken))
                 continue
+            self._told.pop(loop.id, None)
             await self._world.store.transact(
                 "source.edited", partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work)
             )

@@ -148,3 +148,22 @@ def test_what_its_source_calls_blocked_waits_for_a_person_and_the_rest_goes_on(s
     }
     assert shop("retry", "stuck", timeout=90).code == 0
     assert passes(path.read_text()) == {"stuck": True, "free": True, "old": True, "after-old": True}
+
+
+@pytest.mark.capability("C057")
+def test_a_person_s_half_done_edit_of_a_tracked_source_holds_nothing_up(shop: Workshop) -> None:
+    """It names a dependency that does not exist yet: the branch is told without it, and work goes on."""
+    (shop.repository / "loopwright.toml").write_text(SETTINGS)
+    path = written(shop.repository / "feature_list.json", feature("one"), feature("two", "one"))
+    shop.git("add", "-A")
+    shop.git("commit", "-qm", "the work")
+    gate = shop.gate("gate")
+    shop.play({"one": [[{"run": gate.shell}, {"write": "one", "text": "x\n"}]], **makes("two")})
+    run = shop.start("run", str(path))
+    gate.until_reached()
+    written(path, feature("one"), feature("two", "one"), feature("three", "nobody"))
+    eventually(lambda: shop.events("source_unreadable"))
+    gate.let_go()
+    assert run.end() == 0, run.out
+    told = shop.git("show", f"{shop.row(Plan).branch}:feature_list.json")
+    assert passes(told) == {"one": True, "two": True}
