@@ -58,6 +58,7 @@ from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
+_FILES: Final = frozenset({".yaml", ".yml", ".json", ".jsonl", ".md"})
 _RECEIPT_S: Final = 5.0
 """How long to wait for a receipt that somebody else writes."""
 
@@ -126,7 +127,7 @@ def run(
     json
         Print the result as JSON, and nothing else.
     """
-    if not plan.exists() and " " in str(plan).strip():
+    if _is_goal(plan):
         plan = _for_goal(str(plan), agent=agent, model=model, costs=costs, yes=yes, as_json=json)
     flags: dict[str, Any] = {
         "agent": agent,
@@ -140,6 +141,11 @@ def run(
         **costs.given(),
     }
     return asyncio.run(_run(plan, flags, kind=source, base=base, despite=despite, new=new, as_json=json))
+
+
+def _is_goal(plan: Path) -> bool:
+    """Say whether these are words and no path; one that is mistyped must not cost a planner's run."""
+    return " " in str(plan).strip() and plan.suffix.lower() not in _FILES and not plan.exists()
 
 
 def _for_goal(

@@ -64,6 +64,8 @@ def test_a_planner_that_makes_no_usable_plan_fails_the_plan_by_its_check(shop: W
 
 def test_a_goal_is_run_in_one_go_only_with_a_person_s_yes(shop: Workshop) -> None:
     shop.play({"plan": [writes(GOOD)], "bonjour": [[{"write": "bonjour", "text": "bonjour\n"}]]})
+    mistyped = shop("run", "my plan.yaml", "--yes")
+    assert (mistyped.code, "there is no such file" in mistyped.err) == (2, True)
     refused = shop("run", "Greet in French")
     assert refused.code == 2
     assert "loopwright plan 'Greet in French'" in refused.err
