@@ -48,6 +48,9 @@ class InstantKeepers:
     def __init__(self) -> None:
         self._ended: dict[Path, Exit] = {}
 
+    def get_ready(self) -> None:
+        """Nothing is needed ahead."""
+
     async def start(self, spec: RunSpec) -> None:
         """Note its end."""
         now = datetime.now(UTC)

@@ -288,6 +288,9 @@ class InstantKeepers:
             code=0, ended_by=ended_by, started_at=now, ended_at=now, output_bytes=0, output_sha256="0" * 64
         )
 
+    def get_ready(self) -> None:
+        """Nothing is needed ahead."""
+
     async def start(self, spec: RunSpec) -> None:
         self.started.append(spec.run_id)
         self._asked = False

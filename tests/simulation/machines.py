@@ -303,6 +303,9 @@ class SimKeepers:
         self._machine = machine
         self._trouble = trouble
 
+    def get_ready(self) -> None:
+        """Nothing is needed ahead."""
+
     async def start(self, spec: RunSpec) -> None:
         await self._trouble.delay("keeper")
         if self.look(spec.directory).state in ("alive", "exited"):

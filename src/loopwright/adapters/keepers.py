@@ -27,6 +27,10 @@ class ProcessKeepers:
         self._failpoint = failpoint
         self._nursery = Nursery(loads=loads)
 
+    def get_ready(self) -> None:
+        """Load the keeper's program beside whatever we do until the first one is needed."""
+        self._nursery.get_ready()
+
     async def start(self, spec: RunSpec) -> None:
         """Start a keeper unless there is a live one or an exit file already."""
         if self.look(spec.directory).state in {"alive", "exited"}:

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import weakref
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +31,7 @@ class NoAnswer(Exception):
 
 
 class Nursery:
-    """Starts keepers, from any thread. The process behind it comes with the first start and ends with us."""
+    """Starts keepers, from any thread. The process behind it comes with the first start, or before, and ends with us."""
 
     def __init__(self, *, answer_s: float = START_S, loads: Path | None = None) -> None:
         """Make one whose keepers need not start the Python program `loads` anew for the runs that are to be it."""
@@ -38,6 +39,11 @@ class Nursery:
         self._loads = loads
         self._lock = threading.Lock()
         self._process: _Process | None = None
+
+    def get_ready(self) -> None:
+        """Start the process now; one that cannot be started is tried again with the first keeper."""
+        with suppress(OSError):
+            self._living()
 
     def start(self, directory: Path, spec: bytes) -> Started:
         """Start a keeper; raise `OSError` or `subprocess.TimeoutExpired` when that cannot even be tried."""

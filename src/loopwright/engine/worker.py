@@ -134,6 +134,8 @@ class WorkerLoop:
         """Work until `finished` says so."""
         world = self._world
         await self.lease.join()
+        if not self._only_end:
+            world.keepers.get_ready()
         await self._launch()
         renewing = asyncio.create_task(self._keep_lease())
         try:

@@ -79,6 +79,9 @@ class OutputLine:
 class Keepers(Protocol):
     """Starts processes that outlive us, and finds them again."""
 
+    def get_ready(self) -> None:
+        """Begin with whatever lets the first process start sooner, without waiting for it."""
+
     async def start(self, spec: RunSpec) -> None:
         """Start a keeper unless there is a live one or an exit file already."""
 

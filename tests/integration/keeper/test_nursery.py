@@ -169,6 +169,17 @@ async def test_what_a_start_failed_of_is_told_and_the_next_one_works(
     assert the_nursery() == process
 
 
+async def test_a_nursery_may_be_ready_before_the_first_keeper(
+    keepers: ProcessKeepers, make_spec: MakeSpec
+) -> None:
+    keepers.get_ready()
+    process = the_nursery()
+    spec = make_spec(sh="echo up")
+    await keepers.start(spec)
+    assert await text_of(keepers, spec) == ["up"]
+    assert the_nursery() == process
+
+
 async def test_closing_ends_the_nursery_and_no_keeper(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
     spec, later = make_spec(sh=UP, stdin="pipe"), make_spec(sh="echo later")
     await keepers.start(spec)

@@ -59,9 +59,9 @@ class Workspaces:
                 if keep is not None:
                     await keep(path)
             unfinished = Record(state="unfinished", sha=sha, marker=marker)
-            self._records.save(path, unfinished)
+            await self._save(path, unfinished)
             await asyncio.to_thread(delete, path)
-            self._records.save(path, await self._build(path, unfinished, copy_files))
+            await self._save(path, await self._build(path, unfinished, copy_files))
             return True
 
     async def _moved(self, path: Path, record: Record, sha: str) -> bool:
@@ -72,16 +72,16 @@ class Workspaces:
         git_dir, index = path / ".git", self._records.index(path)
         if record.modules or not marks.stands_at(git_dir, record.sha) or not index.is_file():
             return False
-        self._records.save(path, replace(record, state="unfinished"))
+        await self._save(path, replace(record, state="unfinished"))
         try:
             env = self._depot.env(work_tree=path, index=index)
             await self._git.run("read-tree", "-m", "-u", record.sha, sha, env=env, cwd=path)
         except GitFailed:
             # The setup changed a file that landed work changes too: git looks at all of them before it begins.
-            self._records.save(path, record)
+            await self._save(path, record)
             return False
         marks.put(git_dir, sha, index)
-        self._records.save(path, replace(record, sha=sha))
+        await self._save(path, replace(record, sha=sha))
         return not await modules.gitlinks(self._git, self._depot.path, index)
 
     async def remove(self, path: Path) -> None:
@@ -91,7 +91,7 @@ class Workspaces:
             record = self._records.load(path)
             if record is not None:
                 # From here on it counts as nobody's work: half of it may be gone after a crash.
-                self._records.save(path, replace(record, state="unfinished"))
+                await self._save(path, replace(record, state="unfinished"))
             try:
                 await asyncio.to_thread(delete, path)
             except OSError as error:
@@ -99,6 +99,10 @@ class Workspaces:
                     f"{path} could not be deleted: {error.strerror or error} ({error.filename})"
                 ) from error
             self._records.forget(path)
+
+    async def _save(self, path: Path, record: Record) -> None:
+        """Keep a record, beside everything else: to be durable it waits for the disk."""
+        await asyncio.to_thread(self._records.save, path, record)
 
     async def _build(self, path: Path, record: Record, copy_files: Sequence[str]) -> Record:
         alternates = (self._depot.objects, self._place.source.objects)
