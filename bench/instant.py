@@ -80,7 +80,7 @@ class InstantKeepers:
     async def write(self, directory: Path, n: int, data: str, *, close: bool = False) -> None:
         """Take no input."""
 
-    async def sweep(self, run_id: str) -> int:  # noqa: ARG002 - the port's shape
+    async def sweep(self, *run_ids: str) -> int:  # noqa: ARG002 - the port's shape
         """Find nothing left."""
         return 0
 

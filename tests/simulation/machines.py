@@ -363,7 +363,7 @@ class SimKeepers:
         assert kept.exit is not None
         return kept.exit
 
-    async def sweep(self, run_id: str) -> int:
+    async def sweep(self, *run_ids: str) -> int:
         await self._trouble.delay("keeper")
         return 0
 

@@ -117,12 +117,12 @@ class ProcessKeepers:
             await self.sweep(run_id)
         await anyio.to_thread.run_sync(keeping_files.settle_lost, directory)
 
-    async def sweep(self, run_id: str) -> int:
-        """Kill every process that carries this run's marker; return how many there were."""
+    async def sweep(self, *run_ids: str) -> int:
+        """Kill every process that carries the marker of one of these runs; return how many there were."""
         # psutil is slow to load, and only what was lost needs it.
         from loopwright.adapters.marked import kill_marked
 
-        return await anyio.to_thread.run_sync(kill_marked, run_id)
+        return await anyio.to_thread.run_sync(kill_marked, run_ids)
 
     def close(self) -> None:
         """Let go of what is kept only to start the next keeper sooner; the keepers go on."""

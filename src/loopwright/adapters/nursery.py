@@ -31,7 +31,7 @@ class NoAnswer(Exception):
 
 
 class Nursery:
-    """Starts keepers, from any thread. The process behind it comes with the first start, or before, and ends with us."""
+    """Starts keepers, from any thread. Its process comes with the first start, or before, and ends with us."""
 
     def __init__(self, *, answer_s: float = START_S, loads: Path | None = None) -> None:
         """Make one whose keepers need not start the Python program `loads` anew for the runs that are to be it."""

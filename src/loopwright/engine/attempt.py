@@ -84,6 +84,8 @@ class AttemptLeg:
         self._troubles = 0
         self._run_id = ""
         """The run of an agent that it carries on."""
+        self.settled = False
+        """Whether it came to an end that leaves nothing for another leg to go on with."""
         self._reviews = False
         """Whether the agent that works now only looks at work that is done."""
 
@@ -155,9 +157,11 @@ class AttemptLeg:
                         raise Interrupted
                     await check_and_land(self._landing(rows), self._lines, interrupt)
                 case AttemptState.WAITING:
+                    self.settled = True
                     return False
                 case _:
                     await tidy_attempt(self._world, rows.project, rows.plan, rows.attempt)
+                    self.settled = True
                     return False
         except (Denied, BranchRewritten) as denied:
             await self._hold(rows, str(denied))

@@ -31,9 +31,9 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
     )
     tip = attempt.tip_sha
     try:
-        for run in runs:
-            if run.host_id == world.me.host_id:
-                await _end(world, run)
+        if here := [run for run in runs if run.host_id == world.me.host_id]:
+            await end_all(world, here)
+            await world.keepers.sweep(*(run.id for run in here))
         # Once more, also after an earlier snapshot: a leg that woke up may have worked on since. Where no agent
         # ever ran there is nothing of anyone's, and perhaps only half a workspace.
         worked = any(one.role is Role.IMPLEMENTER and one.started_at for one in runs)
@@ -89,11 +89,6 @@ async def end_cancelled_gates(world: World) -> None:
     )
     for run in runs:
         await end_all(world, [run])
-
-
-async def _end(world: World, run: Run) -> None:
-    await end_all(world, [run])
-    await world.keepers.sweep(run.id)
 
 
 async def _mark(world: World, plan: Plan, attempt: Attempt, tip: str | None) -> None:

@@ -348,7 +348,9 @@ class WorkerLoop:
                     await self._crashed(leg, detail)
         finally:
             self._legs.discard(leg.id)
-            self._reconcile_at = 0.0
+            if not (isinstance(runner, AttemptLeg) and runner.settled):
+                # Asked to go on while it was on its way out, it may have left something that nobody carries on.
+                self._reconcile_at = 0.0
 
     async def _crashed(self, leg: Leg, detail: str) -> None:
         if not self._world.may_act():

@@ -100,8 +100,8 @@ class Keepers(Protocol):
     async def end(self, directory: Path, *, polite: bool = True) -> Exit:
         """End the whole process tree, politely first, and return how it ended."""
 
-    async def sweep(self, run_id: str) -> int:
-        """Kill every process that carries this run's marker; return how many there were."""
+    async def sweep(self, *run_ids: str) -> int:
+        """Kill every process that carries the marker of one of these runs; return how many there were."""
 
     def close(self) -> None:
         """Let go of what is kept only to start the next process sooner; what was started goes on."""
