@@ -1,12 +1,12 @@
 """How a plan stands, in the words that work sources have for it. Made from rows alone."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.discoveries import Discovery
-from loopwright.core.model import Attempt, Plan, Run, Task, VerdictRecord
+from loopwright.core.model import Attempt, Plan, Task, VerdictRecord
 from loopwright.core.states import AttemptState, DiscoveryState, TaskState
 from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.evaluation import FIX
@@ -24,6 +24,7 @@ MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
         TaskState.CANCELLED: Mark.SKIPPED,
     }
 )
+_AT_ONCE: Final = 500
 _AT_WORK: Final = (AttemptState.PREPARING, AttemptState.WORKING, AttemptState.WAITING)
 
 
@@ -38,9 +39,10 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
 
     What waits to land just now is left out: it is marked by its own commit, which may be below this one already.
     """
-    tasks = [one for one in tx.find(Task, plan_id=plan.id, order_by=("position",)) if _is_told(tx, one)]
-    told = _progress(tx, plan, [one for one in tasks if one.id != landing.id])
-    done = _item(tx, landing, attempt, Mark.DONE, commit)
+    tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
+    attempts = _attempts(tx, tasks)
+    told = _progress(tx, plan, [one for one in tasks if one.id != landing.id and _is_told(one, attempts)])
+    done = _item(landing, attempt, Mark.DONE, commit, _verdicts(tx, [attempt]))
     fixes = (*told.fixes, *_fixes([landing]))
     return Progress(
         plan_id=plan.id,
@@ -56,23 +58,39 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     )
 
 
-def _is_told(tx: Tx, task: Task) -> bool:
+def _is_told(task: Task, attempts: Mapping[str, Attempt]) -> bool:
     mark = MARKS[task.status]
     if mark is Mark.RUNNING:
-        attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
-        return attempt is not None and attempt.state in _AT_WORK
+        return task.id in attempts and attempts[task.id].state in _AT_WORK
     return mark is not Mark.OPEN
 
 
-def _progress(tx: Tx, plan: Plan, tasks: Iterable[Task]) -> Progress:
-    tasks = list(tasks)
-    attempts = {task.id: tx.get(Attempt, task.attempt_id) if task.attempt_id else None for task in tasks}
-    agents = [one.agent for one in attempts.values() if one is not None]
+def _attempts(tx: Tx, tasks: Iterable[Task]) -> dict[str, Attempt]:
+    """Return the latest attempt of each task that has one: in a few questions, because it is asked at every landing."""
+    latest = {task.attempt_id: task.id for task in tasks if task.attempt_id}
+    return {latest[one.id]: one for ids in _pages(list(latest)) for one in tx.find(Attempt, id=ids)}
+
+
+def _verdicts(tx: Tx, attempts: Iterable[Attempt]) -> dict[str, VerdictRecord]:
+    wanted = [one.verdict_id for one in attempts if one.verdict_id]
+    return {one.id: one for ids in _pages(wanted) for one in tx.find(VerdictRecord, id=ids)}
+
+
+def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield so many ids as one question may name."""
+    return (ids[start : start + _AT_ONCE] for start in range(0, len(ids), _AT_ONCE))
+
+
+def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
+    attempts = _attempts(tx, tasks)
+    done = [task.id for task in tasks if MARKS[task.status] is Mark.DONE]
+    verdicts = _verdicts(tx, (attempts[one] for one in done if one in attempts))
+    agents = [attempts[task.id].agent for task in tasks if task.id in attempts]
     return Progress(
         plan_id=plan.id,
         at=tx.now(),
         items={
-            task.key: _item(tx, task, attempts[task.id], MARKS[task.status], task.landed_sha)
+            task.key: _item(task, attempts.get(task.id), MARKS[task.status], task.landed_sha, verdicts)
             for task in tasks
         },
         fixes=_fixes(tasks),
@@ -108,10 +126,11 @@ def _fixes(tasks: Iterable[Task]) -> tuple[FixTask, ...]:
     )
 
 
-def _item(tx: Tx, task: Task, attempt: Attempt | None, mark: Mark, commit: str | None) -> ItemProgress:
+def _item(
+    task: Task, attempt: Attempt | None, mark: Mark, commit: str | None, verdicts: Mapping[str, VerdictRecord]
+) -> ItemProgress:
     done = mark is Mark.DONE
-    run = tx.get(Run, attempt.run_id) if attempt is not None and attempt.run_id else None
-    record = tx.get(VerdictRecord, attempt.verdict_id) if attempt is not None and attempt.verdict_id else None
+    record = verdicts.get(attempt.verdict_id) if attempt is not None and attempt.verdict_id else None
     checks = record.verdict.checks if record is not None and done else ()
     return ItemProgress(
         mark=mark,
@@ -119,7 +138,7 @@ def _item(tx: Tx, task: Task, attempt: Attempt | None, mark: Mark, commit: str |
         summary=task.title if done else "",
         checks=tuple(f"{check.name}: {check.status}" for check in checks),
         reason=task.reason if mark is Mark.BLOCKED else "",
-        attempts=max(task.attempts, attempt.n if attempt is not None and run is not None else 0),
+        attempts=max(task.attempts, attempt.n if attempt is not None and attempt.run_id else 0),
         started_at=attempt.created_at if attempt is not None and mark is not Mark.OPEN else None,
         ended_at=task.completed_at,
     )
