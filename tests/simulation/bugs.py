@@ -172,7 +172,7 @@ def control_taken_without_asking() -> Patches:
         tx.update(leases.Worker, self.worker.id, controls=True)
         return True
 
-    async def controls(self: Any) -> bool:
+    async def controls(self: Any, _holder: Any) -> bool:
         if self._membership.exclusive:
             return True
         return bool(await self._store.transact("worker.controls", self._claim))
@@ -345,6 +345,35 @@ def command_not_answered() -> Patches:
         return right(tx, command, state, result, event)
 
     return ((worker.commands, "_answer", answer),)
+
+
+@bug("nobody tells those who wait for the budget that some of it is free")
+def freed_budget_not_told() -> Patches:
+    return ((moves, "freed", lambda *_: None),)
+
+
+@bug("an agent waits for the budget in its leg, which keeps a place of its worker")
+def leg_kept_for_the_budget() -> Patches:
+    right = attempt.start_run
+
+    async def start(world: Any, rows: Any, run: Run, *, fence: int) -> Any:
+        def waits(tx: Tx) -> bool:
+            plan = moves.need(tx.get(Plan, run.plan_id), "the plan")
+            if run.state is not RunState.QUEUED or not spending.has_to_wait(tx, world, plan, run):
+                return False
+            moves.change_attempt(tx, rows.attempt.id, fence, wait_reason=budget.WAITS)
+            return True
+
+        while await world.store.transact("budget.wait", waits):
+            await world.store.changed(5.0)
+        return await right(world, rows, run, fence=fence)
+
+    return ((attempt, "start_run", start),)
+
+
+@bug("more and more is begun that can only wait for the budget")
+def queue_for_the_budget() -> Patches:
+    return ((decide, "WAITS", "nobody says this"),)
 
 
 # --- questions -------------------------------------------------------------------------------------------
@@ -521,11 +550,8 @@ def taken_over_is_started() -> Patches:
 def nothing_is_reserved() -> Patches:
     right = spending.caps
 
-    def caps(tx: Tx, world: Any, plan: Plan, run: Run, *, own: int = 0, reserve: bool = False) -> Any:
-        return tuple(
-            replace(one, reserved=0, expected=0)
-            for one in right(tx, world, plan, run, own=own, reserve=reserve)
-        )
+    def caps(tx: Tx, world: Any, plan: Plan, run: Run, **more: Any) -> Any:
+        return tuple(replace(one, reserved=0, expected=0) for one in right(tx, world, plan, run, **more))
 
     return ((spending, "caps", caps),)
 

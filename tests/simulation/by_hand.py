@@ -53,7 +53,7 @@ class Hands:
         return self._universe.target.refs.get(plan.branch, plan.base_sha)
 
 
-@on_commit
+@on_commit(Run)
 def nobody_else_does_what_a_person_does(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """While a person has a task, no agent is started that would do it, too."""
     for change in moves(changes, Run, RunState.RUNNING):

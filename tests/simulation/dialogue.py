@@ -26,7 +26,7 @@ def is_waiting_for_a_person(watch: Watch, attempt: Attempt) -> bool:
     )
 
 
-@on_commit
+@on_commit(Question)
 def the_same_permission_is_one_question(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """However many runs of a project ask for the same permission, one question about it is open."""
     for change in changes:
@@ -41,7 +41,7 @@ def the_same_permission_is_one_question(watch: Watch, name: str, changes: tuple[
                 yield f"{name} asks once more: {change.after.text}"
 
 
-@on_commit
+@on_commit(Question)
 def who_was_answered_does_not_ask_again(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """An attempt whose wish a person has answered is not made to ask for the same once more."""
     for change in changes:
@@ -58,7 +58,7 @@ def who_was_answered_does_not_ask_again(watch: Watch, name: str, changes: tuple[
                     yield f"{name}: {attempt_id} asks again, after {known.id} was answered {known.answer}"
 
 
-@on_commit
+@on_commit(Question)
 def no_answer_is_applied_twice(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A question that was closed stays as it was closed, and by one answer only."""
     for change in changes:
@@ -76,7 +76,7 @@ def no_answer_is_applied_twice(watch: Watch, name: str, changes: tuple[Change, .
                 yield f"{name} answers {change.id}, for which {len(answers)} commands were applied"
 
 
-@on_commit
+@on_commit(Attempt)
 def nobody_goes_on_without_an_answer(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """An attempt that asked goes on only when each of its questions has an answer: a person's, or its default."""
     for change in moves(changes, Attempt, AttemptState.WORKING):
@@ -87,7 +87,7 @@ def nobody_goes_on_without_an_answer(watch: Watch, name: str, changes: tuple[Cha
                 yield f"{name} wakes {change.id}, but {question.id} is {question.state.value}"
 
 
-@on_commit
+@on_commit(Attempt)
 def who_waits_for_an_answer_holds_no_slot(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """An attempt that waits for a person has no process, and keeps no slot from others."""
     for change in moves(changes, Attempt, AttemptState.WAITING):
@@ -118,7 +118,7 @@ def who_waits_for_an_answer_holds_no_slot(watch: Watch, name: str, changes: tupl
             yield f"{name} parks {attempt.id}: {used} slots are taken by {len(holders)} others"
 
 
-@on_commit
+@on_commit(Question)
 def a_late_question_takes_its_default(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A question expires only after its deadline, with its default for an answer, and never with leave."""
     now = watch.universe.database._clock.now()

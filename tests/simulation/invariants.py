@@ -66,14 +66,18 @@ OnCommit = Callable[["Watch", str, tuple[Change, ...]], Problems]
 OnEffect = Callable[["Watch", Mapping[str, Any]], Problems]
 AtEnd = Callable[["Watch"], Problems]
 
-ON_COMMIT: list[OnCommit] = []
+ON_COMMIT: list[tuple[frozenset[type[Any]], OnCommit]] = []
+"""Each with the kinds of rows whose changes it looks at; none for one that looks at every commit."""
 ON_EFFECT: dict[str, list[OnEffect]] = defaultdict(list)
 AT_END: list[AtEnd] = []
 
 
-def on_commit(look: OnCommit) -> OnCommit:
-    ON_COMMIT.append(look)
-    return look
+def on_commit(*kinds: type[Any]) -> Callable[[OnCommit], OnCommit]:
+    def register(look: OnCommit) -> OnCommit:
+        ON_COMMIT.append((frozenset(kinds), look))
+        return look
+
+    return register
 
 
 def on_effect(kind: str) -> Callable[[OnEffect], OnEffect]:
@@ -120,8 +124,10 @@ class Watch:
         if self.closed:
             return
         self._index(changes)
-        for look in ON_COMMIT:
-            self._take(look.__name__, look(self, name, changes))
+        changed = {change.kind for change in changes}
+        for kinds, look in ON_COMMIT:
+            if not kinds or not kinds.isdisjoint(changed):
+                self._take(look.__name__, look(self, name, changes))
 
     def effect(self, kind: str, about: Mapping[str, Any]) -> None:
         """Look at something that changed outside the database."""
@@ -183,7 +189,7 @@ def moves(changes: tuple[Change, ...], kind: type[Any], state: str) -> Iterator[
 # --- after every commit ----------------------------------------------------------------------------------
 
 
-@on_commit
+@on_commit(Attempt)
 def one_live_attempt_per_task(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """At most one attempt at a task is alive, and its fence only grows."""
     for change in changes:
@@ -195,7 +201,7 @@ def one_live_attempt_per_task(watch: Watch, name: str, changes: tuple[Change, ..
             yield f"{name} turned the fence of {change.id} back"
 
 
-@on_commit
+@on_commit(Attempt)
 def a_taken_over_leg_changes_nothing(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """What a leg writes counts only while no later leg holds the fence."""
     leg_id = _writing_leg()
@@ -215,7 +221,7 @@ def _writing_leg() -> str:
     return task.get_name().removeprefix("leg ") if task is not None else ""
 
 
-@on_commit
+@on_commit(Attempt, Plan)
 def slots_are_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """Nothing is begun beyond what the living workers have room for."""
     woken = [one for one in moves(changes, Attempt, "WORKING") if one.before.state == "WAITING"]
@@ -248,7 +254,7 @@ def slots_are_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...
         yield f"{name} verifies {len(verifying)} plans in {slots} slots"
 
 
-@on_commit
+@on_commit(Run)
 def no_more_agents_than_slots(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """No agent is started while as many run as a worker, or a plan, may have."""
     universe = watch.universe
@@ -266,7 +272,7 @@ def no_more_agents_than_slots(watch: Watch, name: str, changes: tuple[Change, ..
             yield f"{name} starts {run.id} while {len(running)} agents run, {len(mine)} of its plan"
 
 
-@on_commit
+@on_commit(Run)
 def nothing_starts_in_a_paused_loop(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """No agent is started in a loop that a person or the budget holds."""
     for change in moves(changes, Run, RunState.RUNNING):
@@ -277,7 +283,7 @@ def nothing_starts_in_a_paused_loop(watch: Watch, name: str, changes: tuple[Chan
                 yield f"{name} starts {change.id} while {loop.id} is {loop.state.value}"
 
 
-@on_commit
+@on_commit(Plan)
 def verified_means_gated(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A plan says VERIFIED only after gate:all passed on its final tree, with every task in it."""
     for change in moves(changes, Plan, PlanState.VERIFIED):
@@ -307,7 +313,7 @@ def verified_means_gated(watch: Watch, name: str, changes: tuple[Change, ...]) -
                 yield f"{plan.id} is VERIFIED, but {task.key} is not in its tree"
 
 
-@on_commit
+@on_commit(Run, Plan)
 def a_failed_verify_stays_failed(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A failed verification is never run again without a person."""
     if name in ("command.retry", "command.reverify", "command.reject", "command.rollback"):
@@ -323,7 +329,7 @@ def a_failed_verify_stays_failed(watch: Watch, name: str, changes: tuple[Change,
             yield f"{name} verifies {change.after.plan_id} again"
 
 
-@on_commit
+@on_commit(Task)
 def attempts_are_counted_once(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """Only an attempt that was judged and rejected counts, and no task has more of them than it may."""
     for change in changes:
@@ -335,7 +341,7 @@ def attempts_are_counted_once(watch: Watch, name: str, changes: tuple[Change, ..
                 yield f"{name}: {task.key} had {task.attempts} attempts of {task.max_attempts}"
 
 
-@on_commit
+@on_commit()
 def a_command_is_answered_as_it_is_carried_out(
     watch: Watch, name: str, changes: tuple[Change, ...]
 ) -> Problems:
@@ -344,7 +350,7 @@ def a_command_is_answered_as_it_is_carried_out(
         yield f"{name} leaves its command waiting"
 
 
-@on_commit
+@on_commit(Worker)
 def one_controller(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """At most one worker with a live lease applies policy."""
     if any(change.kind is Worker for change in changes):
@@ -354,7 +360,7 @@ def one_controller(watch: Watch, name: str, changes: tuple[Change, ...]) -> Prob
             yield f"{name} left {rows} in control"
 
 
-@on_commit
+@on_commit()
 def who_may_act_has_a_lease(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A worker that believes that it may act has a lease that has not lapsed."""
     if watch.universe.scenario.exclusive:
@@ -367,7 +373,7 @@ def who_may_act_has_a_lease(watch: Watch, name: str, changes: tuple[Change, ...]
                 yield f"{worker.process.name} believes that it may act"
 
 
-@on_commit
+@on_commit(Task)
 def counts_are_right(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """What is kept as a count on a row equals what counting gives."""
     plans = {change.after.plan_id for change in changes if change.kind is Task and change.after}
@@ -383,7 +389,7 @@ def counts_are_right(watch: Watch, name: str, changes: tuple[Change, ...]) -> Pr
                 yield f"{name}: {task.key} counts {task.unmet} unmet dependencies"
 
 
-@on_commit
+@on_commit(Plan)
 def one_open_plan_per_loop(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A loop has one plan that is not ended, whatever its source becomes."""
     if not any(change.kind is Plan and change.before is None for change in changes):

@@ -7,7 +7,7 @@ from typing import Any, Final
 from tests.simulation.invariants import Problems, Watch, at_end, moves, on_commit, on_effect
 from tests.simulation.rows import Change
 
-from loopwright.core.budget import CAPS
+from loopwright.core.budget import CAPS, WAITS
 from loopwright.core.envelopes import PROVEN_AFTER, envelope_id
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.model import AGENT_ROLES, Attempt, Envelope, Loop, Plan, Run, Task
@@ -25,7 +25,7 @@ def _caps(plan: Plan) -> dict[str, int | None]:
     return {setting: getattr(plan.policy, name) for setting, name in CAPS.items()}
 
 
-@on_commit
+@on_commit(Run)
 def the_budget_is_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """No agent is started in a plan whose budget is used up or unknown."""
     for change in changes:
@@ -39,7 +39,7 @@ def the_budget_is_never_exceeded(watch: Watch, name: str, changes: tuple[Change,
                 yield f"{name} starts {change.id} with {plan.spent_micros} of {limit} spent"
 
 
-@on_commit
+@on_commit(Run)
 def nothing_starts_beyond_a_cap(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """What a run may cost, with what was spent and what others that run may cost, is within every cap."""
     for change in moves(changes, Run, RunState.RUNNING):
@@ -87,7 +87,7 @@ def _reserved(watch: Watch, runs: list[Run]) -> int:
     return sum(one.max_cost_micros or 0 for one in limited)
 
 
-@on_commit
+@on_commit(Run)
 def what_running_agents_will_cost_is_kept_free(
     watch: Watch, name: str, changes: tuple[Change, ...]
 ) -> Problems:
@@ -110,6 +110,39 @@ def what_running_agents_will_cost_is_kept_free(
             if held and spent + held + wanted > limit:
                 told = f"{spent} of {setting} {limit} are spent, {held} kept free and {wanted} needed"
                 yield f"{name} starts {run.id} although {told}"
+
+
+@on_commit(Attempt)
+def who_waits_for_the_budget_has_no_leg(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """An attempt that waits for others to leave enough of the budget is parked, and no other task joins it there."""
+    begun = [one.after for one in moves(changes, Attempt, AttemptState.PREPARING)]
+    begun = [one for one in begun if one.leg == 1]
+    if not begun and not any(one.kind is Attempt and one.after.wait_reason == WAITS for one in changes):
+        return
+    for attempt in (one for one in watch.all(Attempt).values() if one.wait_reason == WAITS):
+        if attempt.state is not AttemptState.WAITING:
+            yield f"{name}: {attempt.id} waits while it is {attempt.state.value}"
+        for other in (one for one in begun if one.plan_id == attempt.plan_id and attempt.wake_at is None):
+            yield f"{name} begins {other.id} while {attempt.id} waits"
+
+
+@on_commit(Run)
+def who_waits_for_the_budget_is_woken(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """When an agent ends, everyone in its project who waits for others to leave enough of the budget looks again."""
+    over = [
+        _plan_of(watch, one.after).project_id
+        for one in changes
+        if one.kind is Run and one.before is not None and one.after.agent is not None
+        if one.before.state is RunState.RUNNING is not one.after.state
+    ]
+    if not over:
+        return
+    now = watch.universe.database._clock.now()
+    for attempt in watch.all(Attempt).values():
+        waits = attempt.state is AttemptState.WAITING and attempt.wait_reason == WAITS
+        looks = attempt.wake_at is not None and attempt.wake_at <= now
+        if waits and not looks and watch.all(Plan)[attempt.plan_id].project_id in over:
+            yield f"{name}: {attempt.id} is left waiting for the budget"
 
 
 _SCOPES: Final[Mapping[str, Callable[[Plan], str]]] = {
@@ -190,7 +223,7 @@ def _is_watched(watch: Watch, since: float) -> bool:
     return max(struck, default=-_BLIND_S) + _BLIND_S <= since
 
 
-@on_commit
+@on_commit(Run)
 def a_run_over_its_limit_pauses_the_loop(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A run that was stopped over its cost keeps its work, and its loop waits for a person with the reason."""
     for change in moves(changes, Run, RunState.ERROR):
@@ -217,7 +250,7 @@ def every_cost_is_charged_once(watch: Watch) -> Problems:
 # --- accounts --------------------------------------------------------------------------------------------
 
 
-@on_commit
+@on_commit(Run)
 def a_closed_account_lets_one_probe_in(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """While an account is closed no run starts that draws from it, but for one at a time that finds out."""
     for change in moves(changes, Run, RunState.RUNNING):
@@ -233,7 +266,7 @@ def a_closed_account_lets_one_probe_in(watch: Watch, name: str, changes: tuple[C
         watch.probes[envelope.id] = run.id
 
 
-@on_commit
+@on_commit(Envelope)
 def an_account_opens_for_a_reason(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A closed account opens because a person says so, or because its probe was let in."""
     for change in changes:

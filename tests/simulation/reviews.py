@@ -31,7 +31,7 @@ def what_needs_a_review_lands_only_reviewed(watch: Watch, about: Mapping[str, An
             yield f"{attempt.id} lands another change than {review.id} looked at"
 
 
-@on_commit
+@on_commit(Review)
 def no_change_is_reviewed_twice(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A change that has been reviewed is not reviewed again."""
     for change in changes:
@@ -44,7 +44,7 @@ def no_change_is_reviewed_twice(watch: Watch, name: str, changes: tuple[Change, 
                 yield f"{name} asks {asked.id}, but {other.id} is {other.state.value}"
 
 
-@on_commit
+@on_commit(Run)
 def no_author_reviews_its_own_work(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A reviewer never goes on in the conversation of an author."""
     for change in moves(changes, Run, RunState.RUNNING):
@@ -59,7 +59,7 @@ def no_author_reviews_its_own_work(watch: Watch, name: str, changes: tuple[Chang
                 yield f"{name} lets {run.id} review in the conversation of {authors[0].id}"
 
 
-@on_commit
+@on_commit(Attempt)
 def findings_send_work_back_only_so_often(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """No attempt is sent back to mend more often than its plan allows."""
     for change in moves(changes, Attempt, AttemptState.WORKING):

@@ -9,7 +9,7 @@ from loopwright.core.scopes import claims
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, TaskState
 
 
-@on_commit
+@on_commit(Attempt)
 def nobody_starts_where_another_one_works(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """No attempt begins while another one of its plan is under way, or parked, on paths that it claims."""
     for change in moves(changes, Attempt, AttemptState.PREPARING):

@@ -36,6 +36,7 @@ class Trouble:
         self.calm = False
         self.over = False
         self._streams: dict[str, random.Random] = {}
+        self._delays: dict[str, random.Random] = {}
         self.rarely = min(0.03, 0.12 / scenario.tasks)
         """How likely something is that should happen a few times in a run, asked at each of its many calls."""
 
@@ -64,7 +65,9 @@ class Trouble:
 
     async def delay(self, purpose: str) -> None:
         """Take as long as a call takes: mostly a few milliseconds, sometimes much longer."""
-        chance = self.chance(f"delay/{purpose}")
+        chance = self._delays.get(purpose)
+        if chance is None:
+            chance = self._delays[purpose] = self.chance(f"delay/{purpose}")
         seconds = chance.uniform(0.0005, 0.02)
         if self.strikes("slow", 0.01):
             seconds = chance.uniform(0.5, 20.0)

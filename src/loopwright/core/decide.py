@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from loopwright.core import fallback
-from loopwright.core.budget import over_budget
+from loopwright.core.budget import WAITS, over_budget
 from loopwright.core.envelopes import Admission, Choice, Held, unwilling
 from loopwright.core.graph import scopes_overlap
 from loopwright.core.model import Attempt, Envelope, Loop, Plan, Run, Task
@@ -246,7 +246,9 @@ def _start_tasks(
             if choice:
                 decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
     unseen = review_room(front)
-    for task in front.ready:
+    # Whoever came now would only wait for the budget as well, with a workspace of its own.
+    crowded = any(attempt.wait_reason == WAITS for attempt in front.waiting)
+    for task in () if crowded else front.ready:
         if task.not_before is not None and _waits(task.not_before, task.updated_at, now):
             due.append(task.not_before)
         elif (

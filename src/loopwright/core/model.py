@@ -579,8 +579,6 @@ class Leg:
     fence: int
     host_id: str | None = None
     """Only this host can carry it on, because the workspace is there; None for any."""
-    adopts: bool = False
-    """Its agent is at work already, so it takes no more than what is taken, and others may wait for its end."""
 
     @property
     def id(self) -> str:

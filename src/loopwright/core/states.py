@@ -184,10 +184,11 @@ _UNFINISHED = {_A.REJECTED, _A.BROKEN, _A.CANCELLED}
 ATTEMPT: Final[Table[AttemptState]] = _table(
     {
         _A.QUEUED: {_A.PREPARING} | _UNFINISHED,
-        # To WAITING when what it draws from closed before its agent started.
+        # To WAITING when what it draws from closed, or nothing was left for it, before its agent started.
         _A.PREPARING: {_A.WORKING, _A.WAITING} | _UNFINISHED,
         _A.WORKING: {_A.WAITING, _A.CHECKING} | _UNFINISHED,
-        _A.WAITING: {_A.WORKING} | _UNFINISHED,
+        # To PREPARING while no agent has begun: it starts from what has landed by then.
+        _A.WAITING: {_A.PREPARING, _A.WORKING} | _UNFINISHED,
         # To WORKING while a reviewer looks at it, and for a fix turn on what that found.
         _A.CHECKING: {_A.LANDING, _A.WORKING} | _UNFINISHED,
         # Back to CHECKING when the plan branch moved under the candidate.

@@ -5,15 +5,28 @@ from datetime import datetime
 from typing import Any, assert_never
 
 from loopwright.core import decide as policy
+from loopwright.core.budget import WAITS
 from loopwright.core.envelopes import Choice
 from loopwright.core.errors import GitFailed, StaleVersion, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Role, Run, Task, Worker
+from loopwright.core.model import (
+    AGENT_ROLES,
+    Attempt,
+    Leg,
+    Loop,
+    Outcome,
+    Plan,
+    Project,
+    Role,
+    Run,
+    Task,
+    Worker,
+)
 from loopwright.core.retry import Failed
 from loopwright.core.scopes import claims
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, PlanState, RunState, TaskState
-from loopwright.engine import commands, envelopes, pauses, questions
+from loopwright.engine import commands, envelopes, pauses, questions, spending
 from loopwright.engine.books import tell_on_branch
 from loopwright.engine.moves import (
     MACHINE,
@@ -266,6 +279,11 @@ def _go_on(tx: Tx, world: World, attempt: Attempt, instead: Choice | None) -> Le
         due = [one.deadline for one in left if one.deadline is not None]
         tx.update(Attempt, attempt.id, wake_at=min(due, default=None), updated_at=tx.now())
         return None
+    run = tx.get(Run, attempt.run_id) if attempt.wait_reason == WAITS and attempt.run_id else None
+    plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+    if run is not None and spending.has_to_wait(tx, world, plan, run):
+        tx.update(Attempt, attempt.id, **spending.waiting(tx, plan), updated_at=tx.now())
+        return None
     return wake(tx, world, _given_to(tx, attempt, instead))
 
 
@@ -281,10 +299,12 @@ def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
     # One that was parked before its agent started still has its run to do.
     queued = before is not None and before.state is RunState.QUEUED
     run = before if before is not None and queued else next_run(tx, world.ids, attempt, plan, before)
+    # And if it would be the first, its workspace is brought up to date: much may have landed meanwhile.
+    begun = not queued or tx.count(Run, attempt_id=attempt.id, role=AGENT_ROLES) > 1
     woken = move_attempt(
         tx,
         attempt,
-        AttemptState.WORKING,
+        AttemptState.WORKING if begun else AttemptState.PREPARING,
         about={"agent": attempt.agent, "because": attempt.stands_in} if attempt.stands_in else None,
         run_id=run.id,
         wake_at=None,

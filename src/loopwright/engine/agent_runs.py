@@ -1,6 +1,5 @@
 """One run of an agent: what it is told, how it is started, and what is written down of its end."""
 
-import asyncio
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -47,9 +46,6 @@ from loopwright.ports import AgentRequest, AgentResult, RunSpec, Spent, Tx
 PAUSED = "paused by a person"
 """Why an attempt is parked that nobody but a person wakes."""
 
-_WAIT_S = 5.0
-"""The net under an agent that waits for others to leave something of the budget: the end of one wakes it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
@@ -74,48 +70,16 @@ class Started:
     walls: Walls
 
 
-class MustWait(Exception):
-    """What running agents may cost leaves nothing for another one now."""
-
-
-async def until_affordable(world: World, run: Run, interrupt: asyncio.Event, *, fence: int) -> None:
-    """Wait until running agents have left enough of the budget, or there is another reason to look again."""
-    is_told = False
-    while await world.store.read(lambda tx: _has_to_wait(tx, world, run)):
-        if not is_told:
-            is_told = True
-            await world.store.transact(
-                "budget.wait",
-                lambda tx: change_attempt(tx, run.attempt_id or "", fence, wait_reason=budget.WAITS),
-            )
-        await world.store.changed(_WAIT_S)
-        if interrupt.is_set():
-            raise Interrupted
-
-
-def _has_to_wait(tx: Tx, world: World, run: Run) -> bool:
-    plan = need(tx.get(Plan, run.plan_id), "the plan")
-    if need(tx.get(Loop, plan.loop_id), "the loop").state is not LoopState.RUNNING:
-        return False
-    if over_budget(plan) or spending.may_not_start(tx, world, plan, run):
-        return False
-    left = spending.allowance(tx, world, run)
-    return left is not None and left <= 0
-
-
-class _ClosedMeanwhile(Exception):
-    """The account that the run was to draw from has closed, and another one is open."""
+class _OtherwiseMeanwhile(Exception):
+    """The account that the run was to draw from has closed, and another one is open; or it may cost something else."""
 
 
 async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
-    """Start the run, or find it; None when it may not start any more, which the rows then say.
-
-    Raise `MustWait` while agents that run may need the rest of the budget.
-    """
+    """Start the run, or find it; None when it may not start now, which the rows then say."""
     while True:
         try:
             return await _start(world, rows, run, fence=fence)
-        except _ClosedMeanwhile:
+        except _OtherwiseMeanwhile:
             continue
 
 
@@ -212,16 +176,18 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 change_attempt(tx, attempt.id, fence, wait_reason=PAUSED)
                 return None
             now = spending.allowance(tx, world, run)
+            if now is not None and now <= 0:
+                waits = spending.waiting(tx, plan)
+                move_attempt(tx, current, AttemptState.WAITING, fence=fence, **waits)
+                return None
             if now is not None and (most is None or not 0 < most <= now):
-                raise MustWait
+                raise _OtherwiseMeanwhile
             if not envelopes.may_draw(tx, current, run, drawn) and envelopes.account_of(
                 tx, world.accounts, current, run
             ):
-                raise _ClosedMeanwhile
+                raise _OtherwiseMeanwhile
             if not envelopes.admit(tx, current, run, fence=fence, account=drawn):
                 return None
-            if current.wait_reason == budget.WAITS:
-                change_attempt(tx, attempt.id, fence, wait_reason="")
             if review is None:
                 envelopes.note_account(tx, current, plan, run, drawn)
                 change_attempt(tx, attempt.id, fence, account=drawn)

@@ -27,12 +27,10 @@ from loopwright.engine import discoveries, envelopes
 from loopwright.engine.afterwards import Afterwards, fail
 from loopwright.engine.agent_runs import (
     PAUSED,
-    MustWait,
     Rows,
     asked_of,
     failure_of,
     start_run,
-    until_affordable,
 )
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, break_off, end_all
@@ -301,13 +299,7 @@ class AttemptLeg:
         elif interrupt.is_set() or not (self._slot or await self._take_slot(rows, interrupt)):
             raise Interrupted
         agent = world.agent(run.agent or attempt.agent)
-        try:
-            started = await start_run(world, rows, run, fence=self._leg.fence)
-        except MustWait:
-            # Whoever may spend can have the slot meanwhile. Then the stage is done again: much may have landed.
-            self._release_slot()
-            await until_affordable(world, run, interrupt, fence=self._leg.fence)
-            return True
+        started = await start_run(world, rows, run, fence=self._leg.fence)
         if started is None:
             return False
         run = started.run

@@ -26,6 +26,9 @@ _ENDS: Final = ("plan_verified", "plan_failed")
 _CURSOR: Final = "state-files"
 _PAGE = 500
 
+Page = tuple[int | None, list[RecordedEvent]]
+"""Where the cursor stands, None when there is none yet, and what follows."""
+
 
 class Outbox:
     """Writes what happened since the cursor, then moves the cursor: a kill between the two repeats harmlessly."""
@@ -37,12 +40,13 @@ class Outbox:
 
     async def catch_up(self) -> None:
         """Bring every project's state directory up to date with what happened until now."""
-        owed = await self._world.store.read(_owed)
-        owed = {project_id: n for project_id, n in owed.items() if not await self._pay(project_id, n)}
-        while True:
-            done, events = await self._world.store.read(self._next_page)
-            if not events:
-                return
+        owed, there, (done, events) = await self._world.store.read(self._left)
+        for project_id in there:
+            if await self._pay(project_id, owed[project_id]):
+                del owed[project_id]
+        if there:
+            done, events = await self._world.store.read(_next_page)
+        while events:
             for project_id in _distinct(event.project for event in events):
                 mine = [one for one in events if one.project == project_id]
                 # In order or not at all: later events in the file would hide that earlier ones are missing.
@@ -52,11 +56,10 @@ class Outbox:
             await self._world.store.transact("outbox", partial(_move, done=done, last=last, owed=dict(owed)))
             if len(events) < _PAGE:
                 return  # what happened meanwhile is for the next time: it could go on like this for ever
+            done, events = await self._world.store.read(_next_page)
 
     async def _pay(self, project_id: str, since: int) -> bool:
         """Write what could not be written before; one project in trouble never holds up the others."""
-        if await self._where(project_id) is None:
-            return False
         while events := await self._world.store.read(partial(_after, since=since)):
             mine = [one for one in events if one.project == project_id]
             if mine and not await self._export(project_id, mine):
@@ -65,17 +68,15 @@ class Outbox:
         await self._world.store.transact("outbox.paid", lambda tx: tx.delete(Cursor, _debt(project_id)))
         return True
 
-    def _next_page(self, tx: Tx) -> tuple[int | None, list[RecordedEvent]]:
-        cursor = tx.get(Cursor, _CURSOR)
-        return (cursor.n if cursor else None), tx.events(after=cursor.n if cursor else 0, limit=_PAGE)
-
-    async def _where(self, project_id: str) -> Path | None:
-        project = await self._world.store.read(lambda tx: tx.get(Project, project_id))
-        return Path(project.path) if project is not None and Path(project.path).is_dir() else None
+    @staticmethod
+    def _left(tx: Tx) -> tuple[dict[str, int], list[str], Page]:
+        """Return all that is left to write: who is behind, whose folder is there again, and what is new."""
+        owed = _owed(tx)
+        return owed, [project_id for project_id in owed if _where(tx, project_id)], _next_page(tx)
 
     async def _export(self, project_id: str, events: list[RecordedEvent]) -> bool:
         """Write what these events changed; False when the disk or the folder did not let us."""
-        where = await self._where(project_id)
+        where = await self._world.store.read(lambda tx: _where(tx, project_id))
         if where is None:
             return False  # the repository was moved or is on another machine: the rows are the truth anyway
         try:
@@ -137,6 +138,16 @@ class Outbox:
             text, script = render(receipt), f"{plan.id}.sh"
             self._files.put_text(where, "receipts", f"{plan.id}.json", text)
             self._files.put_text(where, "receipts", script, check_script(receipt, text, name=script))
+
+
+def _next_page(tx: Tx) -> Page:
+    cursor = tx.get(Cursor, _CURSOR)
+    return (cursor.n if cursor else None), tx.events(after=cursor.n if cursor else 0, limit=_PAGE)
+
+
+def _where(tx: Tx, project_id: str) -> Path | None:
+    project = tx.get(Project, project_id)
+    return Path(project.path) if project is not None and Path(project.path).is_dir() else None
 
 
 def _after(tx: Tx, *, since: int) -> list[RecordedEvent]:

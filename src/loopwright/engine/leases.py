@@ -72,11 +72,14 @@ class Lease:
         await self._store.transact("worker.renew", renew)
         self._good_until = began + self._seconds * _SAFETY
 
-    async def controls(self) -> bool:
+    def holder(self, tx: Tx) -> Worker | None:
+        """Return the live worker that applies policy, if there is one; alone in a home nobody has to ask."""
+        return None if self._membership.exclusive else _controller(tx)
+
+    async def controls(self, holder: Worker | None) -> bool:
         """Be, or become, the one worker that applies policy; False when another live one does."""
         if self._membership.exclusive:
             return True
-        holder = await self._store.read(_controller)
         if holder is None:
             return await self._store.transact("worker.controls", self._claim)
         return holder.id == self.worker.id

@@ -46,6 +46,7 @@ from loopwright.core.states import (
     step,
 )
 from loopwright.engine.queued import new_attempt, new_review_run, new_run
+from loopwright.engine.reservations import freed
 from loopwright.ports import Ids, Tx
 
 MACHINE = "loopwright"
@@ -216,6 +217,7 @@ def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
     # When its process ended, however it goes on from there.
     if run.state is RunState.RUNNING and moved.agent is not None:
         _charge(tx, moved)
+        freed(tx, _plan(tx, moved).project_id)
     return moved
 
 

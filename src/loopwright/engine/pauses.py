@@ -21,6 +21,7 @@ from loopwright.core.states import (
 from loopwright.core.waiting import too_long
 from loopwright.engine import questions
 from loopwright.engine.moves import MACHINE, move_loop, move_question, need
+from loopwright.engine.reservations import freed
 from loopwright.ports import Ids, Tx
 
 
@@ -90,6 +91,7 @@ def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any]) -> None:
     for one in tx.find(Plan, id=told):
         if one.unknown_costs:
             tx.update(Plan, one.id, unknown_costs=0)
+    freed(tx, plan.project_id)
 
 
 def go_on_by_itself(tx: Tx, loop: Loop) -> None:

@@ -1,8 +1,7 @@
 """Brings rows and reality together: on start, and on every tick as the net under everything else."""
 
 import logging
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from loopwright.core.errors import GitFailed, UserError
@@ -12,9 +11,10 @@ from loopwright.core.model import Attempt, Finish, Leg, Loop, Plan, Project, Run
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine import finishes
+from loopwright.engine.checks import end_all
 from loopwright.engine.commands import is_to_be_ended
 from loopwright.engine.moves import MACHINE, begin_anew, commit_leg, fail_attempt, need
-from loopwright.engine.tidy import end_cancelled_gates, tidy_attempt
+from loopwright.engine.tidy import cancelled_gates, tidy_attempt
 from loopwright.engine.world import World
 from loopwright.ports import Tx
 
@@ -37,22 +37,37 @@ async def reconcile(
 
     With `only_end`, for nothing but what a person asked to end; with `only_finish`, for that end of a plan alone.
     """
-    recovered = await _bury_dead_workers(world)
-    await _give_up_lost_hosts(world)
-    await _begin_anew(world)
-    # A dead worker's leg gets a successor with a new fence: whoever was thought dead and wakes up then changes nothing.
-    flying = frozenset(await world.engine.in_flight()) - frozenset(recovered)
-    await _forget_legs_of_lost_hosts(world, flying)
 
-    def idle(tx: Tx) -> list[Attempt | Plan | Finish]:
+    def idle_beside(tx: Tx, flying: frozenset[str]) -> list[Attempt | Plan | Finish]:
         ends = [one for one in finishes.due(tx) if f"{one.id}/{one.leg}" not in flying]
         if only_finish is not None:
             return [one for one in ends if one.id == only_finish]
         return [*_idle(tx, world, flying, only_end=only_end), *(() if only_end else ends)]
 
-    if not await world.store.read(idle):
+    shared = not world.membership.exclusive
+    # Asked before the leases are read: who is missing among them is dead then, and not just new.
+    owners = await world.engine.owners() if shared else []
+    flying = frozenset(await world.engine.in_flight())
+
+    def is_quiet(tx: Tx) -> bool:
+        if _to_begin_anew(tx) or idle_beside(tx, flying):
+            return False
+        return not shared or not (
+            any(_dead(tx, owners)) or _attempts_of_lost_hosts(tx) or _stranded(tx, world, flying)
+        )
+
+    # Mostly it is, so that is one look. What is then done looks again, each at what it changes.
+    if await world.store.read(is_quiet):
         return ()
-    return await world.store.transact("reconcile", lambda tx: _restart(tx, idle(tx)))
+    recovered = await _bury_dead_workers(world, owners)
+    await _give_up_lost_hosts(world)
+    await _begin_anew(world)
+    # A dead worker's leg gets a successor with a new fence: whoever was thought dead and wakes up then changes nothing.
+    flying = frozenset(await world.engine.in_flight()) - frozenset(recovered)
+    await _forget_legs_of_lost_hosts(world, flying)
+    if not await world.store.read(lambda tx: idle_beside(tx, flying)):
+        return ()
+    return await world.store.transact("reconcile", lambda tx: _restart(tx, idle_beside(tx, flying)))
 
 
 def to_be_ended(tx: Tx, *, host_id: str | None = None) -> list[Attempt | Plan]:
@@ -68,18 +83,19 @@ def to_be_ended(tx: Tx, *, host_id: str | None = None) -> list[Attempt | Plan]:
 async def tidy_leftovers(world: World, is_busy: Callable[[str], bool]) -> None:
     """Clean up after attempts that ended while nobody was there to do it; a leg that is busy does it itself."""
 
-    def load(tx: Tx) -> list[tuple[Project, Plan, Attempt]]:
+    def load(tx: Tx) -> tuple[list[tuple[Project, Plan, Attempt]], list[Run]]:
         left = tx.find(Attempt, host_id=world.me.host_id, cleaned_at=None, state=_OVER)
         rows = []
         for attempt in left:
             plan = need(tx.get(Plan, attempt.plan_id), "the plan")
             rows.append((need(tx.get(Project, plan.project_id), "the project"), plan, attempt))
-        return rows
+        return rows, cancelled_gates(tx, world)
 
-    for project, plan, attempt in await world.store.read(load):
+    rows, gates = await world.store.read(load)
+    for project, plan, attempt in rows:
         if not is_busy(attempt.id):
             await tidy_attempt(world, project, plan, attempt)
-    await end_cancelled_gates(world)
+    await end_all(world, gates)
 
 
 async def drop_old_quarantine(world: World) -> None:
@@ -126,7 +142,8 @@ def _should_move(loop: Loop, attempt: Attempt) -> bool:
 
 def _restart(tx: Tx, idle: list[Attempt | Plan | Finish]) -> tuple[Leg, ...]:
     legs: list[Leg] = []
-    for row in idle:
+    # First what is to be watched: others may have to wait for a slot that such an agent has.
+    for row in sorted(idle, key=lambda one: not _is_at_work(tx, one)):
         if isinstance(row, Finish):
             legs.append(finishes.commit_finish_leg(tx, row))
         elif isinstance(row, Plan):
@@ -139,12 +156,12 @@ def _restart(tx: Tx, idle: list[Attempt | Plan | Finish]) -> tuple[Leg, ...]:
             )
             legs.append(Leg(subject=row.id, n=moved.verify_leg, fence=moved.verify_fence))
         else:
-            legs.append(replace(commit_leg(tx, row, wait_reason=""), adopts=_is_at_work(tx, row)))
+            legs.append(commit_leg(tx, row, wait_reason=""))
     return tuple(legs)
 
 
-def _is_at_work(tx: Tx, attempt: Attempt) -> bool:
-    run = tx.get(Run, attempt.run_id) if attempt.run_id else None
+def _is_at_work(tx: Tx, row: Attempt | Plan | Finish) -> bool:
+    run = tx.get(Run, row.run_id) if isinstance(row, Attempt) and row.run_id else None
     return run is not None and run.state is RunState.RUNNING
 
 
@@ -162,21 +179,20 @@ def living_hosts(tx: Tx, world: World) -> frozenset[str | None]:
     return frozenset({None, *(one.host_id for one in tx.find(Worker) if one.lease_until > now)})
 
 
-async def _bury_dead_workers(world: World) -> list[str]:
+def _dead(tx: Tx, owners: Sequence[str]) -> tuple[list[Worker], list[str]]:
+    """Return the workers whose end nobody has noticed, and those that have legs and are not alive."""
+    now = tx.now()
+    workers = tx.find(Worker)
+    alive = {one.id for one in workers if one.lease_until > now}
+    unburied = [one for one in workers if one.lease_until <= now and one.slots > 0]
+    return unburied, [one for one in owners if one not in alive]
+
+
+async def _bury_dead_workers(world: World, owners: Sequence[str]) -> list[str]:
     """Say once of each worker that it is gone, and return the legs that it left behind."""
     if world.membership.exclusive:
         return []
-    # Asked before the leases are read: who is missing among them is dead then, and not just new.
-    owners = await world.engine.owners()
-
-    def look(tx: Tx) -> tuple[list[Worker], list[str]]:
-        now = tx.now()
-        workers = tx.find(Worker)
-        alive = {one.id for one in workers if one.lease_until > now}
-        unburied = [one for one in workers if one.lease_until <= now and one.slots > 0]
-        return unburied, [one for one in owners if one not in alive]
-
-    dead, ownerless = await world.store.read(look)
+    dead, ownerless = await world.store.read(lambda tx: _dead(tx, owners))
     recovered: list[str] = []
     if dead or ownerless:
         recovered = await world.engine.recover(sorted({*(worker.id for worker in dead), *ownerless}))
@@ -234,19 +250,21 @@ async def _give_up_lost_hosts(world: World) -> None:
 
 async def _forget_legs_of_lost_hosts(world: World, flying: frozenset[str]) -> None:
     """Take what is over off the queue of a host that nobody works on: it would wait there for ever."""
-    if world.membership.exclusive or not flying:
+    if world.membership.exclusive:
         return
-    subjects = {leg_id: leg_id.rpartition("/")[0] for leg_id in flying}
-
-    def stranded(tx: Tx) -> list[str]:
-        alive = living_hosts(tx, world)
-        over = tx.find(Attempt, id=set(subjects.values()), state=_OVER)
-        lost = {one.id for one in over if one.host_id not in alive}
-        return [leg_id for leg_id, subject in subjects.items() if subject in lost]
-
-    for leg_id in await world.store.read(stranded):
+    for leg_id in await world.store.read(lambda tx: _stranded(tx, world, flying)):
         subject, _, n = leg_id.rpartition("/")
         await world.engine.cancel(Leg(subject=subject, n=int(n), fence=0))
+
+
+def _stranded(tx: Tx, world: World, flying: frozenset[str]) -> list[str]:
+    if not flying:
+        return []
+    subjects = {leg_id: leg_id.rpartition("/")[0] for leg_id in flying}
+    alive = living_hosts(tx, world)
+    over = tx.find(Attempt, id=set(subjects.values()), state=_OVER)
+    lost = {one.id for one in over if one.host_id not in alive}
+    return [leg_id for leg_id, subject in subjects.items() if subject in lost]
 
 
 def _attempts_of_lost_hosts(tx: Tx) -> list[Attempt]:

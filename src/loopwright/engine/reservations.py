@@ -1,10 +1,13 @@
-"""What is kept free of a budget for agents that run: what one may cost at most, else what it will probably cost."""
+"""What is kept free of a budget for agents that run, and who is told when some of it is free again.
+
+It is what one may cost at most, else what it will probably cost.
+"""
 
 from typing import Any
 
-from loopwright.core.budget import expected
-from loopwright.core.model import Plan, Run
-from loopwright.core.states import ENDED_RUN, RunState
+from loopwright.core.budget import WAITS, expected
+from loopwright.core.model import Attempt, Plan, Run
+from loopwright.core.states import ENDED_RUN, AttemptState, RunState
 from loopwright.ports import Tx
 
 _RUNS = 20
@@ -47,3 +50,11 @@ class Reservations:
         same = self._tx.find(Run, **alike, model=run.model) if run.model else []
         # What failed before it did anything, or told nothing, does not say what a run costs.
         return tuple(one.cost_micros for one in same or self._tx.find(Run, **alike) if one.cost_micros)
+
+
+def freed(tx: Tx, project_id: str) -> None:
+    """Let those look again who wait until something of a budget of the project is free."""
+    for attempt in tx.find(Attempt, state=AttemptState.WAITING, wait_reason=WAITS):
+        plan = tx.get(Plan, attempt.plan_id)
+        if plan is not None and plan.project_id == project_id:
+            tx.update(Attempt, attempt.id, wake_at=tx.now(), updated_at=tx.now())

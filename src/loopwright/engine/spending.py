@@ -74,6 +74,23 @@ def allowance(tx: Tx, world: World, run: Run) -> int | None:
     return budget.allowance(these, expected=Reservations(tx).of(plan, run) if these else 0)
 
 
+def waiting(tx: Tx, plan: Plan) -> dict[str, Any]:
+    """Return what to write on an attempt whose agent has to wait until others leave enough of the budget.
+
+    What ends one of them wakes it, and so does a person who sets other limits; a new day does without either.
+    """
+    daily = plan.policy.max_day_cost_micros is not None
+    return {"wait_reason": budget.WAITS, "wake_at": budget.next_day(tx.now()) if daily else None}
+
+
+def has_to_wait(tx: Tx, world: World, plan: Plan, run: Run) -> bool:
+    """Say whether what running agents may cost leaves nothing for this one now, although the budget is not used up."""
+    if budget.over_budget(plan) or may_not_start(tx, world, plan, run):
+        return False
+    left = allowance(tx, world, run)
+    return left is not None and left <= 0
+
+
 def spent_before(tx: Tx, plan: Plan) -> Counter[str]:
     """Return what runs that have ended count for each cap that is not of a single run or task."""
     project = need(tx.get(Project, plan.project_id), "the project")

@@ -77,18 +77,14 @@ async def _kept(world: World, project: Project, plan: Plan, attempt: Attempt, ti
 
 async def end_cancelled_gates(world: World) -> None:
     """End gates of whole plans that still run here although nobody waits for them any more."""
+    await end_all(world, await world.store.read(lambda tx: cancelled_gates(tx, world)))
+
+
+def cancelled_gates(tx: Tx, world: World) -> list[Run]:
+    """Return the gates of whole plans that were given up here."""
+    whole = (Role.VERIFY, Role.EVALUATION, Role.FINISH, Role.GATE)
     host = world.me.host_id
-    runs = await world.store.read(
-        lambda tx: tx.find(
-            Run,
-            role=(Role.VERIFY, Role.EVALUATION, Role.FINISH, Role.GATE),
-            attempt_id=None,
-            state=RunState.CANCELLED,
-            host_id=host,
-        )
-    )
-    for run in runs:
-        await end_all(world, [run])
+    return tx.find(Run, role=whole, attempt_id=None, state=RunState.CANCELLED, host_id=host)
 
 
 async def _mark(world: World, plan: Plan, attempt: Attempt, tip: str | None) -> None:

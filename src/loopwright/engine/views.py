@@ -374,12 +374,12 @@ def _doing(
         return ANSWERED
     if task.status is TaskState.AWAITING_RESPONSE:
         return attempt.wait_reason.removeprefix("asks: ")
+    if attempt.state is AttemptState.WAITING and attempt.wait_reason == WAITS and not resting:
+        return WAITS
     if attempt.state is AttemptState.WAITING:
         until = f" until {attempt.wake_at:%Y-%m-%d %H:%M:%S} UTC" if attempt.wake_at else ""
         reason = attempt.wait_reason if attempt.wake_at else resting or attempt.wait_reason
         return f"parked{until}: {reason}"
-    if attempt.wait_reason == WAITS:
-        return WAITS
     words = {
         AttemptState.PREPARING: "making the workspace, or waiting for a free slot",
         AttemptState.CHECKING: "checking the result",

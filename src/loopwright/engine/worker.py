@@ -206,8 +206,10 @@ class WorkerLoop:
         """Do everything that is due; return when to look again at the latest, by the monotonic clock."""
         world = self._world
         due = None
-        waiting, interrupted, ends = await world.store.read(self._asked)
-        if await self.lease.controls():
+        (waiting, interrupted, ends), holder = await world.store.read(
+            lambda tx: (self._asked(tx), self.lease.holder(tx))
+        )
+        if await self.lease.controls(holder):
             for command in waiting:
                 if command.verb in commands.BY_GIT:
                     self._decide(command)

@@ -6,7 +6,7 @@ keys and owners of the tables hold here too.
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter
@@ -189,7 +189,8 @@ class MemoryTx:
         row: Any = self.get(kind, id)
         if row is None or not _fits(row, _normal(kind, expect or {})):
             raise StaleVersion(f"{kind.__name__}: {id} is gone or no longer as expected")
-        row = replace(row, **stored)
+        # As `dataclasses.replace` does, which looks at each field's definition every time.
+        row = kind(**{name: getattr(row, name) for name in _NAMES[kind]} | stored)
         if self._taken(row, [key for key in _KEYS[kind] if not stored.keys().isdisjoint(key)]):
             raise StaleVersion(f"{kind.__name__}: the place that {id} should take is taken")
         self.changed.setdefault(kind, {})[row.id] = row
@@ -278,6 +279,7 @@ class MemoryTx:
         self.dirty = True
 
 
+_NAMES: Final = {kind: tuple(field.name for field in fields(kind)) for kind in schema.TABLES}
 _KEYS: Final = {kind: schema.unique_keys(table) for kind, table in schema.TABLES.items()}
 
 
@@ -297,13 +299,16 @@ _OWNED: Final = {
 
 
 def _normal(kind: type[Any], where: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _as_stored(field_of(kind, name), value) for name, value in where.items()}
-
-
-def _as_stored(field: Field, value: Any) -> Any:
-    if isinstance(value, _MANY):
-        return [_one_as_stored(field, one) for one in value]
-    return _one_as_stored(field, value)
+    wanted = {}
+    for name, value in where.items():
+        field = field_of(kind, name)
+        if value is None or type(value) is field.decode:
+            wanted[name] = value
+        elif isinstance(value, _MANY):
+            wanted[name] = [_one_as_stored(field, one) for one in value]
+        else:
+            wanted[name] = _one_as_stored(field, value)
+    return wanted
 
 
 def _one_as_stored(field: Field, value: Any) -> Any:

@@ -47,7 +47,7 @@ class _Worker:
         if self.process is not None and not self.process.running:
             return False
         here = leg.host_id is None or self.host_id is None or leg.host_id == self.host_id
-        return here and (leg.adopts or len(self.tasks) < self.slots)
+        return here and len(self.tasks) < self.slots
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

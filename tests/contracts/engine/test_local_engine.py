@@ -1,7 +1,6 @@
 """What only the embedded engine does."""
 
 import asyncio
-from dataclasses import replace
 
 from tests.contracts.engine.legs import Legs
 from tests.waiting import eventually_async
@@ -49,17 +48,3 @@ async def test_an_error_while_a_closed_leg_cleans_up_is_still_reported(legs: Leg
     await engine.close()
     [(leg_id, error)] = legs.errors
     assert (leg_id, str(error)) == (leg.id, "cannot clean up")
-
-
-async def test_a_leg_whose_agent_is_at_work_already_waits_for_nobody() -> None:
-    """Those before it may wait for that very agent to end."""
-    legs = Legs()
-    engine = LocalEngine(on_error=legs.on_error)
-    await engine.launch(legs.execute, worker_id="worker_1", slots=1)
-    waits, adopts = legs.new(held=True), replace(legs.new(), adopts=True)
-    await engine.start(waits)
-    await engine.start(adopts)
-    await legs.see_ended(adopts)
-    legs.release(waits)
-    await legs.see_ended(waits)
-    await engine.close()

@@ -18,10 +18,7 @@ run again; remembering only saves the work of finding out."""
 
 
 class LocalEngine:
-    """Runs legs in this process, at most `slots` at once, the others in the order in which they came.
-
-    A leg that adopts an agent at work never waits: those before it may wait for that very agent to end.
-    """
+    """Runs legs in this process, at most `slots` at once, the others in the order in which they came."""
 
     def __init__(self, *, on_error: OnError) -> None:
         self._on_error = on_error
@@ -45,9 +42,6 @@ class LocalEngine:
         """Run the leg as soon as a slot is free; do nothing when it is known already."""
         self._launched()
         if leg.id in self._waiting or leg.id in self._running or leg.id in self._ended:
-            return
-        if leg.adopts:
-            self._run(leg)
             return
         self._waiting[leg.id] = leg
         self._fill()

@@ -41,8 +41,12 @@ def chain_of(event: Event) -> str:
 
 def event_hash(event: RecordedEvent) -> str:
     """Return the hash that the event must carry."""
-    facts = {name: getattr(event, name) for name in _HASHED}
-    facts["at"] = moment_text(event.at)
+    return hash_of({name: getattr(event, name) for name in _HASHED})
+
+
+def hash_of(facts: Mapping[str, Any]) -> str:
+    """Return the hash of an event that has these facts, which are all of it but the hash."""
+    facts = {**facts, "at": moment_text(facts["at"])}
     return hashlib.sha256(canonical(facts).encode("ascii")).hexdigest()
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table, delete, select
 from sqlalchemy.exc import IntegrityError
 
 from loopwright.adapters.store import schema, statements
-from loopwright.adapters.store.chain import FIRST, chain_of, event_hash
+from loopwright.adapters.store.chain import FIRST, chain_of, hash_of
 from loopwright.adapters.store.codec import decode, encode, encode_some, field_of, storable
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
 from loopwright.core.errors import StaleVersion
@@ -21,6 +21,7 @@ R = TypeVar("R")
 InsertOrSkip = Callable[[Table], Any]
 """Builds an INSERT that skips a row which breaks a unique key: without it, PostgreSQL would end the transaction."""
 
+_EVENT_FIELDS: Final = tuple(field.name for field in fields(Event))
 _EVENT_TEXTS: Final = ("type", "actor", "project", "loop", "plan", "task", "attempt", "run")
 
 
@@ -212,10 +213,10 @@ def number(
     ends = dict(heads)
     recorded = []
     for n, event in enumerate(appended, start=first):
-        plain = {field.name: getattr(event, field.name) for field in fields(Event)}
+        plain = {name: getattr(event, name) for name in _EVENT_FIELDS}
         prev_hash = ends.get(chain_of(event), FIRST)
-        unhashed = RecordedEvent(**plain, n=n, id=ids(n), at=at, prev_hash=prev_hash, hash="")
-        done = replace(unhashed, hash=event_hash(unhashed))
+        facts = {**plain, "n": n, "id": ids(n), "at": at, "prev_hash": prev_hash}
+        done = RecordedEvent(**facts, hash=hash_of(facts))
         ends[chain_of(event)] = done.hash
         recorded.append(done)
     return recorded
