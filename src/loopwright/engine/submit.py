@@ -145,6 +145,11 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     plan_id = ids(Kind.PLAN)
     evaluation = evaluate(asked.work, asked.source_path, despite=asked.despite)
     wanted = tuple(task for task in asked.work.tasks if task.mark not in SETTLED)
+    policy = asked.policy
+    if asked.work.rounds:
+        # Its rounds are attempts: so many of them.
+        most = policy.rounds.max
+        policy = replace(policy, max_attempts=most, rounds=replace(policy.rounds, on=True))
     plan = Plan(
         id=plan_id,
         project_id=project.id,
@@ -155,7 +160,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         base_ref=asked.base.ref,
         base_sha=asked.base.sha,
         branch=plan_branch(plan_id),
-        policy=asked.policy,
+        policy=policy,
         gates=asked.gates,
         books=asked.books,
         marks={task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks},

@@ -59,13 +59,13 @@ class YamlSource:
         except Unreadable as broken:
             raise located_at(name, broken) from broken
         problems = Problems(name)
-        work = _PlanReader(problems, files).plan(found, hashlib.sha256(content).hexdigest())
+        work = PlanReader(problems, files).plan(found, hashlib.sha256(content).hexdigest())
         refuse(name, problems)
         assert work is not None  # else there was a problem
         return work
 
 
-class _PlanReader:
+class PlanReader:
     """Turns a located document into work, and gathers everything that is wrong with it."""
 
     def __init__(self, problems: Problems, files: Files) -> None:
@@ -74,6 +74,7 @@ class _PlanReader:
         self._held_out = HeldOutReader(files, self._note)
 
     def plan(self, document: Located, sha256: str) -> PlannedWork | None:
+        """Return the whole plan; None when something is wrong with it."""
         if not isinstance(document.value, dict):
             self._note(document.line, "", "a plan is a table with title and tasks")
             return None
@@ -83,10 +84,10 @@ class _PlanReader:
             # The rest is not looked at: in another version it may well be right.
             self._note(document.value["version"].line, "version", str(wrong))
             return None
-        self._known(table, PLAN_KEYS, "")
+        self.known(table, PLAN_KEYS, "")
         title = self._title(table, "", document.line)
-        settings = self._settings(table)
-        gates = self._gates(table, "gates", "") if _given(table, "gates") else None
+        settings = self.settings(table)
+        gates = self.gates(table, "gates", "") if _given(table, "gates") else None
         tasks = self._tasks(table, document.line)
         if self._problems.count:
             return None
@@ -100,13 +101,15 @@ class _PlanReader:
             held_files=self._held_out.contents,
         )
 
-    def _known(self, table: dict[str, Located], keys: Any, prefix: str) -> None:
+    def known(self, table: dict[str, Located], keys: Any, prefix: str) -> None:
+        """Note keys that mean nothing here."""
         for key, inner in table.items():
             if key not in keys:
                 place = f"{prefix}{quoted(key)[1:-1]}"
                 self._note(inner.line, place, f"unknown key{did_you_mean(key, tuple(keys))}")
 
-    def _settings(self, table: dict[str, Located]) -> dict[str, Any]:
+    def settings(self, table: dict[str, Located]) -> dict[str, Any]:
+        """Return the settings that stand in the table, as they were written."""
         if not _given(table, "settings"):
             return {}
         located = table["settings"]
@@ -124,7 +127,8 @@ class _PlanReader:
             self._note(line, f"settings.{quoted(problem.key, 120)[1:-1]}", problem.message)
         return dict(tree)
 
-    def _gates(self, table: dict[str, Located], key: str, prefix: str) -> tuple[GateCommand, ...]:
+    def gates(self, table: dict[str, Located], key: str, prefix: str) -> tuple[GateCommand, ...]:
+        """Return the commands that stand at a key."""
         if not _given(table, key):
             return ()
         located = table[key]
@@ -205,19 +209,17 @@ class _PlanReader:
             return None
         table = entry.value
         prefix = f"{place}."
-        self._known(table, TASK_KEYS, prefix)
+        self.known(table, TASK_KEYS, prefix)
         key = self._text(table, "id", prefix, entry.line, limit=MAX_ID)
         return PlannedTask(
             key=key or place,
             title=self._title(table, prefix, entry.line),
             description=self._words(table, "description", prefix, MAX_DESCRIPTION),
-            criteria=self._texts(table, "criteria", prefix, _is_criterion, "a text"),
-            acceptance=self._gates(table, "acceptance", prefix),
+            criteria=self.texts(table, "criteria", prefix, is_criterion, "a text"),
+            acceptance=self.gates(table, "acceptance", prefix),
             held_out=self._unseen(table, prefix),
             depends_on=self._ids(table, prefix),
-            scope=self._texts(
-                table, "scope", prefix, is_inside, "a path relative to the project, without .."
-            ),
+            scope=self.texts(table, "scope", prefix, is_inside, "a path relative to the project, without .."),
             priority=self._value(table, "priority", prefix, _PRIORITY.read, 50),
             complexity=self._value(table, "complexity", prefix, _COMPLEXITY.read),
             phase=self._words(table, "phase", prefix, MAX_TITLE),
@@ -246,9 +248,10 @@ class _PlanReader:
     def _words(self, table: dict[str, Located], key: str, prefix: str, limit: int) -> str:
         return self._text(table, key, prefix, 0, limit=limit) if _given(table, key) else ""
 
-    def _texts(
+    def texts(
         self, table: dict[str, Located], key: str, prefix: str, right: Callable[[str], bool], what: str
     ) -> tuple[str, ...]:
+        """Return the texts that stand at a key, one or a list of them."""
         found: list[str] = []
         for index, entry in enumerate(_entries(table, key)):
             if isinstance(entry.value, bool | list | dict) or entry.value is None or not right(entry.text):
@@ -258,7 +261,7 @@ class _PlanReader:
         return tuple(found)
 
     def _ids(self, table: dict[str, Located], prefix: str) -> tuple[str, ...]:
-        ids = self._texts(table, "depends_on", prefix, _is_id, "the id of a task")
+        ids = self.texts(table, "depends_on", prefix, _is_id, "the id of a task")
         return tuple(dict.fromkeys(ids))
 
 
@@ -284,7 +287,8 @@ def _is_id(words: str) -> bool:
     return 0 < len(words.strip()) <= MAX_ID
 
 
-def _is_criterion(words: str) -> bool:
+def is_criterion(words: str) -> bool:
+    """Say whether this can be a criterion."""
     return 0 < len(words.strip()) <= MAX_CRITERION
 
 
@@ -294,7 +298,7 @@ def _quotes(located: Located) -> str:
 
 def _lines(table: dict[str, Located]) -> dict[str, int]:
     """Return where each setting of a good plan is written, and the agent of each task."""
-    found = _lines_in(table["settings"], "") if _given(table, "settings") else {}
+    found = lines_in(table["settings"], "") if _given(table, "settings") else {}
     entries = table["tasks"].value
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry.value, dict):
@@ -302,8 +306,9 @@ def _lines(table: dict[str, Located]) -> dict[str, int]:
     return found
 
 
-def _lines_in(located: Located, prefix: str) -> dict[str, int]:
+def lines_in(located: Located, prefix: str) -> dict[str, int]:
+    """Return where each key inside of a table is written."""
     found: dict[str, int] = {}
     for key, inner in located.value.items() if isinstance(located.value, dict) else ():
-        found |= {f"{prefix}{key}": inner.line, **_lines_in(inner, f"{prefix}{key}.")}
+        found |= {f"{prefix}{key}": inner.line, **lines_in(inner, f"{prefix}{key}.")}
     return found
