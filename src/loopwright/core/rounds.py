@@ -137,18 +137,14 @@ def following(plan: Plan, last: Last) -> datetime | Stop:
 
 
 def words(stop: Stop, plan: Plan, *, used: int = 0) -> str:
-    """Say what stopped a loop."""
+    """Say what stopped a loop; `used` is how many rounds in a row were not green at its end."""
     rounds = plan.policy.rounds
-    match stop:
-        case Stop.GREEN:
-            return "The gate is green."
-        case Stop.SETTLED:
-            return "The gate is green, and there was nothing more to change."
-        case Stop.UNCHANGED:
-            many = "round" if rounds.unchanged == 1 else f"{rounds.unchanged} rounds"
-            return f"Nothing changed in the last {many} (rounds.unchanged)."
-        case Stop.ROUNDS:
-            told = f"{used} of them in vain" if used else "the gate is green"
-            return f"All rounds are used up (rounds.max is {rounds.max}), {told}."
-        case Stop.TIME:
-            return f"Its time is over (rounds.stop_after is {rounds.stop_after_s or 0:g} s)."
+    last = "round" if rounds.unchanged == 1 else f"{rounds.unchanged} rounds"
+    end = f"the last {used} of them not green" if used else "and the gate is green"
+    return {
+        Stop.GREEN: "The gate is green.",
+        Stop.SETTLED: "The gate is green, and there was nothing more to change.",
+        Stop.UNCHANGED: f"Nothing changed in the last {last} (rounds.unchanged).",
+        Stop.ROUNDS: f"All rounds are used up (rounds.max is {rounds.max}), {end}.",
+        Stop.TIME: f"Its time is over (rounds.stop_after is {rounds.stop_after_s or 0:g} s).",
+    }[stop]

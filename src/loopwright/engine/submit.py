@@ -123,7 +123,9 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
 def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
     known = tx.find(Loop, project_id=project.id, source_path=asked.source_path, limit=1)
     if known:
-        return known[0]
+        # The same file may be in another form by now.
+        same = known[0].source_kind == asked.source_kind
+        return known[0] if same else tx.update(Loop, known[0].id, source_kind=asked.source_kind)
     now = tx.now()
     loop = Loop(
         id=ids(Kind.LOOP),

@@ -11,8 +11,9 @@ from loopwright.core.decide import BeginVerify, Decision, Front, Frontier, NextR
 from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.policy import Policy, RoundsPolicy
+from loopwright.core.prompts import implementer
 from loopwright.core.retry import After, Again, Failed, GiveUp, after_failure
-from loopwright.core.rounds import ROUND, Last, Stop, after_red, carried, following, loops, unchanged
+from loopwright.core.rounds import ROUND, Last, Stop, after_red, carried, following, loops, unchanged, words
 from loopwright.core.states import AttemptState, LoopState, PlanState
 
 NOW = rows.AT
@@ -122,6 +123,7 @@ def test_a_round_that_landed_is_followed_by_the_next_until_the_goal_or_a_limit_i
     assert following(plan(), last(settled=True)) is Stop.SETTLED
     assert following(plan(), last(left=0)) is Stop.ROUNDS
     assert following(plan(sleep_s=5, stop_after_s=5), last()) is Stop.TIME
+    assert following(replace(plan(stop_after_s=0), executed_at=None), last()) == NOW
 
 
 def decided(whole: Plan, newest: Last, at: timedelta = timedelta(0)) -> tuple[Decision, ...]:
@@ -147,3 +149,24 @@ def test_only_the_prompt_s_own_tasks_are_rounds() -> None:
         False,
     ]
     assert not loops(replace(whole, policy=Policy()), task())
+
+
+def test_what_stopped_it_is_said_with_the_setting_that_can_be_changed() -> None:
+    whole = plan(max=3, unchanged=1, stop_after_s=90.0)
+    assert words(Stop.GREEN, whole) == "The gate is green."
+    assert words(Stop.UNCHANGED, whole) == "Nothing changed in the last round (rounds.unchanged)."
+    assert words(Stop.ROUNDS, whole) == "All rounds are used up (rounds.max is 3), and the gate is green."
+    assert "the last 2 of them not green" in words(Stop.ROUNDS, whole, used=2)
+    assert words(Stop.TIME, whole) == "Its time is over (rounds.stop_after is 90 s)."
+
+
+def test_an_agent_is_told_that_it_is_one_of_many_rounds_and_what_it_finds_in_its_workspace() -> None:
+    whole, one = plan(), task()
+    first = replace(rows.attempt(one), n=1, evidence="")
+    second = replace(first, n=2, evidence="b failed")
+    assert "round after round" in implementer(whole, one, first, gates=())
+    carried_on = implementer(whole, one, second, gates=())
+    assert "as the round before left it" in carried_on
+    assert "b failed" in carried_on
+    for anew in (replace(one, failure=Failure.CONFLICT), replace(one, origin="fix")):
+        assert "You start again from a clean tree" in implementer(whole, anew, second, gates=())

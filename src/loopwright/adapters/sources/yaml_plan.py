@@ -1,6 +1,7 @@
 """Plans written in YAML, or in JSON with the same shape."""
 
 import hashlib
+import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ from loopwright.adapters.sources.plan_format import (
     MAX_PRIORITY,
     MAX_TITLE,
     PLAN_KEYS,
+    STATUS,
     TASK_KEYS,
 )
 from loopwright.adapters.sources.plan_versions import WrongVersion, brought_up
@@ -23,12 +25,12 @@ from loopwright.adapters.sources.problems import Problems, check_graph, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.config.gates import read_gates
 from loopwright.config.groups import AGENT_NAME
-from loopwright.config.kinds import WrongValue, choice, count, is_inside, text
+from loopwright.config.kinds import SWITCH, WrongValue, choice, count, is_inside, text
 from loopwright.config.layers import Level, check_values
 from loopwright.config.nearest import did_you_mean, quoted
 from loopwright.core.complexity import LEVELS
 from loopwright.core.policy import GateCommand, HeldOut
-from loopwright.ports import Files, PlannedTask, PlannedWork
+from loopwright.ports import Files, Mark, PlannedTask, PlannedWork
 
 _AGENT: Final = text(what="the name of an agent, such as claude", pattern=AGENT_NAME)
 _MODEL: Final = text(what="the name of a model")
@@ -88,6 +90,7 @@ class PlanReader:
         title = self._title(table, "", document.line)
         settings = self.settings(table)
         gates = self.gates(table, "gates", "") if _given(table, "gates") else None
+        self._value(table, "write_status", "", SWITCH.read)
         tasks = self._tasks(table, document.line)
         if self._problems.count:
             return None
@@ -211,6 +214,7 @@ class PlanReader:
         prefix = f"{place}."
         self.known(table, TASK_KEYS, prefix)
         key = self._text(table, "id", prefix, entry.line, limit=MAX_ID)
+        mark, more = self._standing(table, prefix)
         return PlannedTask(
             key=key or place,
             title=self._title(table, prefix, entry.line),
@@ -227,7 +231,22 @@ class PlanReader:
             max_attempts=self._value(table, "max_attempts", prefix, _ATTEMPTS.read),
             agent=self._value(table, "agent", prefix, _AGENT.read),
             model=self._value(table, "model", prefix, _MODEL.read),
+            mark=mark,
+            reason=more if mark is Mark.BLOCKED else "",
+            commit=(more or None) if mark is Mark.DONE else None,
         )
+
+    def _standing(self, table: dict[str, Located], prefix: str) -> tuple[Mark, str]:
+        """Return how a task stands, and the commit or the reason that its status names."""
+        status = self._words(table, "status", prefix, MAX_CRITERION)
+        if not status:
+            return Mark.OPEN, ""
+        if not re.fullmatch(STATUS, status):
+            known = "open, running, done, done in COMMIT, blocked: WHY or skipped"
+            self._note(table["status"].line, f"{prefix}status", f"expected {known}, got {quoted(status)}")
+            return Mark.OPEN, ""
+        word, _, more = status.partition(" ")
+        return Mark(word.rstrip(":")), more.removeprefix("in ") if word == "done" else more
 
     def _value(
         self,
