@@ -13,7 +13,7 @@ from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Ro
 from loopwright.core.retry import Failed
 from loopwright.core.scopes import claims
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, PlanState, RunState, TaskState
-from loopwright.engine import commands, envelopes, pauses, questions, rounds
+from loopwright.engine import commands, envelopes, pauses, questions, round_views, rounds
 from loopwright.engine.books import tell_on_branch
 from loopwright.engine.moves import (
     MACHINE,
@@ -142,7 +142,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
         parked=tuple(task for task in running if task.id in parked),
         reviewers=_reviewers(tx, plan, waiting),
         handed_on={task.attempt_id: task for task in running if task.passed_over and task.attempt_id},
-        last_round=rounds.last(tx, plan) if plan.policy.rounds.on and not plan.open_tasks else None,
+        last_round=round_views.last(tx, plan) if plan.policy.rounds.on and not plan.open_tasks else None,
     )
 
 

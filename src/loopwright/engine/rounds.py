@@ -7,13 +7,14 @@ from typing import Any, Final
 from loopwright.core.errors import BadPlan, GitFailed, NotFound
 from loopwright.core.events import happened
 from loopwright.core.findings import Verdict, VerdictStatus
-from loopwright.core.model import Attempt, Outcome, Plan, Task, VerdictRecord
-from loopwright.core.rounds import ROUND, Last, Stop, carried, is_late, loops, unchanged, words
+from loopwright.core.model import Attempt, Outcome, Plan, Task
+from loopwright.core.rounds import ROUND, Stop, carried, is_late, loops, unchanged, words
 from loopwright.core.states import TaskState
 from loopwright.engine.adding import add_task
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.branch import tip_of
 from loopwright.engine.moves import MACHINE, cancel_attempt, move_task, need
+from loopwright.engine.round_views import left
 from loopwright.engine.world import World
 from loopwright.ports import Ids, PlannedTask, PlannedWork, Repository, Tx
 
@@ -122,33 +123,6 @@ async def settles(world: World, plan: Plan, task: Task, attempt: Attempt, verdic
     return unchanged(attempts, attempt) >= plan.policy.rounds.unchanged
 
 
-def last(tx: Tx, plan: Plan) -> Last | None:
-    """Return the newest round of a loop that has nothing under way; None when it is not over for good."""
-    task = _newest(tx, plan)
-    if task is None or task.status is not TaskState.COMPLETE or task.completed_at is None:
-        return None
-    attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
-    record = tx.get(VerdictRecord, attempt.verdict_id) if attempt and attempt.verdict_id else None
-    verdict = record.verdict if record else None
-    return Last(
-        at=task.completed_at,
-        left=_left(task),
-        green=verdict is not None and verdict.status is VerdictStatus.PASSED and not verdict.is_excused,
-        settled=task.landed_sha is None,
-        has_goal=bool(task.acceptance),
-    )
-
-
-def _newest(tx: Tx, plan: Plan) -> Task | None:
-    tasks = tx.find(Task, plan_id=plan.id, origin=("", ROUND), order_by=("-position",), limit=1)
-    return tasks[0] if tasks else None
-
-
-def _left(task: Task) -> int:
-    """Return how many rounds there may be after those of a task: the one that landed was a round as well."""
-    return task.max_attempts - task.attempts - 1
-
-
 def begin_next(tx: Tx, ids: Ids, plan: Plan) -> None:
     """Let the next round begin, with the prompt as it was last read."""
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
@@ -167,7 +141,7 @@ def begin_next(tx: Tx, ids: Ids, plan: Plan) -> None:
         priority=newest.priority,
         agent=newest.agent,
         model=newest.model,
-        max_attempts=_left(newest),
+        max_attempts=left(newest),
     )
     add_task(tx, ids, plan, item, position=tasks[-1].position + 1, origin=ROUND)
 

@@ -45,6 +45,7 @@ def test_rounds_carry_on_what_is_not_green_land_what_is_and_outlive_two_kills(sh
     gate.let_go()
     run = shop.start("run", "PROMPT.md")
     eventually(lambda: shop.task("prompt").status == "COMPLETE")
+    run.until("sleeping; the next round begins at")
     kill(run)
     said = shop("run", "PROMPT.md", timeout=100)
     assert said.code == 0, said.out + said.err

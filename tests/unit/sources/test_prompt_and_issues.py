@@ -93,6 +93,7 @@ def test_what_is_wrong_in_the_front_matter_of_a_prompt_is_said_with_its_line() -
         ("---\n\nacceptence: x\n---\nDo it.\n", r"PROMPT\.md:3: acceptence: unknown key.*acceptance"),
         ("---\nrounds: {max: 0}\n---\nDo it.\n", r"PROMPT\.md:2: .*max"),
         ("---\nrounds: many\n---\nDo it.\n", r"PROMPT\.md:2: .*rounds"),
+        ("---\nsettings: {max_attempts: 3}\n---\nDo it.\n", r"PROMPT\.md:2: .*say rounds\.max"),
         ("---\na: [\n---\nDo it.\n", r"PROMPT\.md:\d: this is not YAML"),
         ("---\njust words\n---\nDo it.\n", r"PROMPT\.md:2: between the lines"),
         ("---\nrounds: {max: 3}\n---\n\n", r"PROMPT\.md:1: the prompt is empty"),

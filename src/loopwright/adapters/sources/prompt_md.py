@@ -47,6 +47,10 @@ class PromptSource:
         reader = PlanReader(problems, files)
         reader.known(table, _KEYS, "")
         settings = reader.settings(table)
+        if "max_attempts" in settings:
+            problems.note(
+                table["settings"].line, "settings.max_attempts", "a prompt has rounds: say rounds.max"
+            )
         task = PlannedTask(
             key="prompt",
             title=title,
