@@ -29,6 +29,7 @@ CASES = (
     "recovery",
     "keeper",
     "repository",
+    "sources",
 )
 
 

@@ -42,6 +42,7 @@ SOURCES: Final[Mapping[str, str]] = MappingProxyType(
         "plan_md": "loopwright.adapters.sources.plan_md:PlanMdSource",
         "prompt_md": "loopwright.adapters.sources.prompt_md:PromptSource",
         "thoughts": "loopwright.adapters.sources.thoughts:ThoughtsSource",
+        "spec": "loopwright.adapters.sources.spec:SpecSource",
         "yaml": "loopwright.adapters.sources.yaml_plan:YamlSource",
     }
 )

@@ -2,20 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 from loopwright.cli.lines import counted, listed
 from loopwright.cli.output import money
+from loopwright.config.settings import ROUND_FLAGS
 from loopwright.core.budget import CAPS
 from loopwright.core.errors import Refused
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan
 from loopwright.core.policy import Policy
 
-_STORED: Final[Mapping[str, str]] = CAPS
+_STORED: Final[Mapping[str, str]] = {
+    **CAPS,
+    "rounds.sleep": "rounds.sleep_s",
+    "rounds.stop_after": "rounds.stop_after_s",
+}
 """Where a policy keeps the value of a flag under another name."""
 
-_TYPED: Final[Mapping[str, str]] = {"wait_for_limits": "--no-wait"}
+_TYPED: Final[Mapping[str, str]] = {"wait_for_limits": "--no-wait", **ROUND_FLAGS}
 """Flags that are typed under another name than their setting's."""
 
 _HARMLESS: Final = frozenset({"parallel"})
@@ -43,8 +49,8 @@ def idle_flags(
     found: list[Idle] = []
     for key, value in flags.items():
         name = _STORED.get(key, key)
-        kept = getattr(plan.policy, name)
-        if value is not None and getattr(wanted, name) != kept:
+        kept = attrgetter(name)(plan.policy)
+        if value is not None and attrgetter(name)(wanted) != kept:
             found.append(Idle(flag=flag_of(key), kept=_words(key, kept), harmless=key in _HARMLESS))
     if base_sha is not None and base_sha != plan.base_sha:
         kept = f"{plan.base_ref} ({plan.base_sha[:7]})"

@@ -1,6 +1,7 @@
 """Showing a plan while it runs: a live table on a terminal, one line per change elsewhere."""
 
 import sys
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
@@ -8,7 +9,7 @@ from rich.live import Live
 from rich.markup import escape
 
 from loopwright.cli.output import console, duration
-from loopwright.cli.table import awaits_look, headline, remark, screen, word
+from loopwright.cli.table import awaits_look, headline, remark, screen, sleeping, word
 from loopwright.engine.views import PlanView, TaskView
 
 _QUIET = frozenset({"QUEUED", "CREATED"})
@@ -25,6 +26,7 @@ class Display:
         self._asked: set[str] = set()
         self._begun = False
         self._waits = False
+        self._sleeps: datetime | None = None
         self._live = (
             Live(console=self._console, refresh_per_second=4, transient=True)
             if self._console.is_terminal and not quiet
@@ -70,6 +72,9 @@ class Display:
         if view.awaits_look and not self._waits:
             self._console.print(f"  [yellow]{escape(awaits_look(view))}[/]")
         self._waits = view.awaits_look
+        if view.sleeps_until and view.sleeps_until != self._sleeps:
+            self._console.print(f"  [dim]{escape(sleeping(view))}[/]")
+        self._sleeps = view.sleeps_until
         for question in view.questions:
             if question.id not in self._asked:
                 from loopwright.cli.questions import picture

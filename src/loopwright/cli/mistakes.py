@@ -12,10 +12,16 @@ from loopwright.cli.output import complain, console, duration, print_json
 from loopwright.core.errors import Ambiguous, BadConfig, BadPlan, Held, LoopwrightError, UserError
 
 _SHOWN = 8
-_MEND = (
-    "mend what is named; `loopwright plan check` looks again, and `loopwright config schema plan` prints what "
-    "may stand in a plan"
-)
+_MEND = "mend what is named; `loopwright plan check` looks again"
+_SCHEMAS: Mapping[str, str] = {
+    "spec": "plan",
+    "yaml": "plan",
+    "beads": "beads",
+    "feature_list": "feature_list",
+    "orchestrator": "roadmap_view",
+    "test_state": "test_state",
+}
+"""Sources that have a published schema; the words of the others are in the documentation."""
 
 
 def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) -> int:
@@ -25,10 +31,10 @@ def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) 
             return _unclear(known, arguments, as_json=as_json)
         case BadPlan(problems=(one,)) if not one.startswith(known.source):
             # About the file as a whole.
-            return _listed(known, str(known), (), hint=_MEND, as_json=as_json)
+            return _listed(known, str(known), (), hint=_mend(known), as_json=as_json)
         case BadPlan():
             message = f"{known.source} cannot be run: {counted(len(known.problems), 'problem')}"
-            return _listed(known, message, known.problems, hint=_MEND, as_json=as_json)
+            return _listed(known, message, known.problems, hint=_mend(known), as_json=as_json)
         case BadConfig() if "\n" in str(known):
             problems = tuple(str(known).splitlines())
             message = f"the settings cannot be used: {counted(len(problems), 'problem')}"
@@ -40,6 +46,13 @@ def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) 
             return complain(str(known), hint=known.hint, code=code, as_json=as_json, kind=known.code)
         case _:
             return complain(str(known), code=ExitCode.ENVIRONMENT, as_json=as_json, kind=known.code)
+
+
+def _mend(known: BadPlan) -> str:
+    """Say what to do about a source; one that has a schema can be held against it."""
+    schema = _SCHEMAS.get(known.kind)
+    more = f", and `loopwright config schema {schema}` prints what may stand in it" if schema else ""
+    return _MEND + more
 
 
 def _listed(known: UserError, message: str, problems: Sequence[str], *, hint: str, as_json: bool) -> int:

@@ -36,7 +36,7 @@ from loopwright.config.resolve import Settings
 from loopwright.core import graph
 from loopwright.core.errors import NotARepository
 from loopwright.core.finishing import LEAVE
-from loopwright.engine.submit import evaluate
+from loopwright.engine.submit import SETTLED, evaluate
 from loopwright.ports import PlannedTask, PlannedWork
 
 app = App(name="plan", help="Have a plan written for a goal, or check one.", help_format="plaintext")
@@ -231,7 +231,12 @@ def _unchecked(report: _Report) -> list[str]:
     """Return the tasks that nothing at all would check."""
     if report.settings.gates:
         return []
-    return [task.key for task in report.work.tasks if not task.acceptance]
+    return _bare(report.work)
+
+
+def _bare(work: PlannedWork) -> list[str]:
+    """Return what is to be done and has no acceptance of its own."""
+    return [task.key for task in work.tasks if not task.acceptance and task.mark not in SETTLED]
 
 
 def _document(path: Path, report: _Report) -> Mapping[str, Any]:
@@ -244,7 +249,7 @@ def _document(path: Path, report: _Report) -> Mapping[str, Any]:
         "critical_path": report.critical_path,
         "parallel_width": report.width,
         "parallel": values.parallel,
-        "without_acceptance": [task.key for task in work.tasks if not task.acceptance],
+        "without_acceptance": _bare(work),
         "unchecked": _unchecked(report),
         "allow_unverified": values.allow_unverified,
         "gates": report.settings.gates,
@@ -303,7 +308,7 @@ def _print_checks(report: _Report, out: Console) -> None:
             out.print(Wrapped(Text(line), indent="      "))
     else:
         out.print("[yellow]warn[/]: no gates are in force; `loopwright init` finds your project's checks")
-    bare = [task.key for task in report.work.tasks if not task.acceptance]
+    bare = _bare(report.work)
     if bare and gates:
         out.print(f"without acceptance of their own, so the gates alone decide: {escape(listed(bare))}")
     if unchecked := _unchecked(report):

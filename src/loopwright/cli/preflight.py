@@ -18,6 +18,7 @@ from loopwright.config.resolve import Settings
 from loopwright.core.errors import BadConfig, Refused, UserError
 from loopwright.core.fallback import named
 from loopwright.core.permissions import Access
+from loopwright.engine.submit import SETTLED
 from loopwright.ports import Base, PlannedWork
 
 _OF_PLAN: Final = "plan "
@@ -217,7 +218,7 @@ def check_gates(settings: Settings, work: PlannedWork) -> None:
     """Say before any money is spent that nothing would check the result."""
     if settings.gates or settings.policy().allow_unverified:
         return
-    if bare := [task.key for task in work.tasks if not task.acceptance]:
+    if bare := [task.key for task in work.tasks if not task.acceptance and task.mark not in SETTLED]:
         raise Refused(
             f"nothing would check the work of: {listed(bare)}",
             hint="`loopwright init` finds your project's checks; or give the tasks acceptance commands; "

@@ -41,6 +41,7 @@ from loopwright.cli.preflight import (
     uncommitted,
     warnings,
 )
+from loopwright.cli.round_flags import NO_ROUND_FLAGS, RoundFlags, check_rounds
 from loopwright.cli.starting import project_settings, read_plan, tracked_files
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
@@ -92,6 +93,7 @@ def run(
     no_wait: bool = False,
     yes: Annotated[bool, Parameter(alias="-y")] = False,
     costs: CostFlags = NO_COST_FLAGS,
+    rounds: RoundFlags = NO_ROUND_FLAGS,
     json: bool = False,
 ) -> int:
     """Do a plan: run agents over its tasks until the project's own checks pass.
@@ -139,6 +141,7 @@ def run(
         "finish": finish,
         "wait_for_limits": False if no_wait else None,
         **costs.given(),
+        **rounds.given(),
     }
     return asyncio.run(_run(plan, flags, kind=source, base=base, despite=despite, new=new, as_json=json))
 
@@ -214,6 +217,7 @@ async def _prepare(
     quiet: bool,
 ) -> _Asked:
     source, work = read_plan(path, kind)
+    check_rounds(flags, work, source.kind)
     judged = evaluate(work, str(path), despite=despite)
     place = needed_place()
     with glance_at(place.root) as repository:
@@ -249,7 +253,7 @@ async def _prepare(
         gates=settings.gates,
         actor=actor(),
         books=books,
-        follows=writes(source),
+        follows=writes(source) or work.rounds,
         despite=despite,
         new=new,
     )
@@ -329,6 +333,8 @@ def closing(view: PlanView, *, as_json: bool) -> None:
     out.print(screen(view))
     if view.reason and view.status != "VERIFIED":
         out.print(f"why: {escape(view.reason)}")
+    if view.stopped:
+        out.print(f"stopped: {escape(view.stopped)}")
     receipt = _receipt(view)
     # Of a plan that goes on there is none: what lies there is an older one, or not ours.
     if view.status in ENDED_PLAN and receipt.exists():

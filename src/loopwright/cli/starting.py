@@ -9,6 +9,7 @@ from loopwright.adapters.git import GitRepository
 from loopwright.adapters.sources.reading import folder_of, read, recognise
 from loopwright.cli.context import Place, project_text
 from loopwright.config.layers import PROJECT_FILE
+from loopwright.core.errors import BadPlan
 from loopwright.engine.books import writes
 from loopwright.ports import PlannedWork, Source, TellingSource
 
@@ -16,7 +17,11 @@ from loopwright.ports import PlannedWork, Source, TellingSource
 def read_plan(path: Path, kind: str | None = None) -> tuple[Source, PlannedWork]:
     """Return what reads a source, and what the source asks for, or raise `BadPlan`."""
     source = registry.source(kind) if kind else recognise(path, registry.sources())
-    return source, read(source, path)
+    try:
+        return source, read(source, path)
+    except BadPlan as wrong:
+        wrong.kind = source.kind
+        raise
 
 
 async def tracked_files(

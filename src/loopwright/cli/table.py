@@ -148,6 +148,11 @@ def summary(view: PlanView) -> str:
     )
 
 
+def sleeping(view: PlanView) -> str:
+    """Say when the next round of a loop begins."""
+    return f"sleeping; the next round begins at {view.sleeps_until:%H:%M:%S} UTC"
+
+
 def awaits_look(view: PlanView) -> str:
     """Say that nothing new starts before a person has looked at what landed, and what to type then."""
     return f"nothing new starts until you have looked at what landed: loopwright reviewed {short_id(view.id)}"
@@ -218,6 +223,8 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Gro
         parts += [picture(one) for one in view.questions[:_ASKED]]
         if len(view.questions) > _ASKED:
             parts.append(Text(f"and {len(view.questions) - _ASKED} more: loopwright questions", style="dim"))
+    if view.sleeps_until:
+        parts.append(Text(sleeping(view), style="dim"))
     if view.awaits_look:
         parts.append(Wrapped(Text(awaits_look(view), style="yellow"), indent="  "))
     if footer:

@@ -60,6 +60,23 @@ class LandingValues:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoundValues:
+    """When a loop over a PROMPT.md goes on, and what stops it."""
+
+    max: int = setting(count(1, 10_000), 10, "How many rounds there may be.")
+    sleep: float = setting(duration(zero=True), 0.0, "How long it sleeps after a round.")
+    until: Literal["auto", "green", "quiet"] = setting(
+        choice("auto", "green", "quiet"),
+        "auto",
+        "Stops when the gate is green, or not before nothing more changes; auto: green if the prompt has acceptance.",
+    )
+    unchanged: int = setting(count(1, 1000), 2, "Stops after so many rounds in a row that changed nothing.")
+    stop_after: float | None = setting(
+        duration(off=True), None, "No round begins later than this after the first one."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PortValues:
     """The range of network ports that each attempt has for itself."""
 

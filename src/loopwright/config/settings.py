@@ -22,6 +22,7 @@ from loopwright.config.groups import (
     LimitValues,
     PortValues,
     ReviewValues,
+    RoundValues,
     SandboxValues,
     UserFolderValues,
     setting,
@@ -40,7 +41,7 @@ from loopwright.config.kinds import (
     text,
 )
 from loopwright.config.runners import TEST_RUNNERS
-from loopwright.core.policy import ConfiguredRunner, GateCommand, Limits, Policy, ReviewPolicy
+from loopwright.core.policy import ConfiguredRunner, GateCommand, Limits, Policy, ReviewPolicy, RoundsPolicy
 from loopwright.core.prices import read_price
 from loopwright.core.waiting import HOUR
 
@@ -341,6 +342,10 @@ class Values:
         default_factory=ReviewValues,
         metadata={"description": "Which changes an independent reviewer looks at before they land."},
     )
+    rounds: RoundValues = field(
+        default_factory=RoundValues,
+        metadata={"description": "When a loop over a PROMPT.md goes on, and what stops it."},
+    )
     forge: ForgeValues = field(
         default_factory=ForgeValues, metadata={"description": "Where pull requests are opened."}
     )
@@ -401,6 +406,13 @@ class Values:
             review=ReviewPolicy(
                 **{each.name: getattr(self.review, each.name) for each in fields(self.review)}
             ),
+            rounds=RoundsPolicy(
+                max=self.rounds.max,
+                sleep_s=self.rounds.sleep,
+                until=self.rounds.until,
+                unchanged=self.rounds.unchanged,
+                stop_after_s=self.rounds.stop_after,
+            ),
             environment=self.environment,
             limits=Limits(
                 hard_s=limits.hard,
@@ -426,6 +438,16 @@ class Values:
         )
 
 
+ROUND_FLAGS: Final[Mapping[str, str]] = {
+    "rounds.max": "--max-rounds",
+    "rounds.sleep": "--sleep",
+    "rounds.until": "--until",
+    "rounds.unchanged": "--max-unchanged",
+    "rounds.stop_after": "--stop-after",
+}
+"""Flags that people look for under another name than the setting's."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """One setting as the documentation, the files and the messages see it."""
@@ -446,7 +468,7 @@ class Setting:
     @property
     def flag(self) -> str:
         """The command-line flag that sets it."""
-        return "--" + self.key.replace(".", "-").replace("_", "-")
+        return ROUND_FLAGS.get(self.key) or "--" + self.key.replace(".", "-").replace("_", "-")
 
 
 _Group = (
@@ -457,6 +479,7 @@ _Group = (
     | UserFolderValues
     | SandboxValues
     | ReviewValues
+    | RoundValues
     | ForgeValues
 )
 
@@ -468,6 +491,7 @@ GROUPS: Final[Mapping[str, type[_Group]]] = {
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,
     "review": ReviewValues,
+    "rounds": RoundValues,
     "forge": ForgeValues,
 }
 

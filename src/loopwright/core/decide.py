@@ -15,6 +15,7 @@ from loopwright.core.graph import scopes_overlap
 from loopwright.core.model import Attempt, Envelope, Loop, Plan, Run, Task
 from loopwright.core.overspent import Over
 from loopwright.core.retry import LONGEST_PAUSE
+from loopwright.core.rounds import Last, Stop, following, is_late
 from loopwright.core.scopes import claims
 from loopwright.core.states import LoopState, PlanState
 
@@ -45,6 +46,8 @@ class Front:
     """By the id of the attempt, the tasks of those in `waiting` that an agent has handed on for good."""
     reviewers: Mapping[str, Run] = field(default_factory=dict)
     """By the id of the attempt, the reviewers' runs that some of those in `waiting` go on with."""
+    last_round: Last | None = None
+    """Of a loop over a prompt with nothing left to do: its newest round."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,15 @@ class BeginVerify:
     """Run gate:all on the integrated branch."""
 
     plan_id: str
+    stopped: Stop | None = None
+    """What stopped the loop, if the plan is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextRound:
+    """Give a loop over a prompt its next round."""
+
+    plan_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +152,7 @@ Decision = (
     | WakeAttempt
     | OpenEnvelope
     | BeginVerify
+    | NextRound
     | HoldPlan
     | FailPlan
     | PauseLoop
@@ -325,7 +338,17 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.not_before is not None and _waits(plan.not_before, plan.updated_at, now):
         return [], [plan.not_before]
-    return ([BeginVerify(plan_id=plan.id)] if room > 0 else []), []
+    stopped = None
+    if front.last_round is not None:
+        then = following(plan, front.last_round)
+        if isinstance(then, datetime):
+            if _waits(then, front.last_round.at, now):
+                return [], [then]
+            if not is_late(plan, now):
+                return [NextRound(plan_id=plan.id)], []
+            then = Stop.TIME
+        stopped = then
+    return ([BeginVerify(plan_id=plan.id, stopped=stopped)] if room > 0 else []), []
 
 
 def _failed_reason(plan: Plan) -> str:

@@ -61,6 +61,8 @@ class BadPlan(UserError):
         super().__init__("; ".join(one if one.startswith(source) else f"{source}: {one}" for one in problems))
         self.source = source
         self.problems = problems
+        self.kind = ""
+        """The form that it was read in, where that is known."""
 
 
 class BadConfig(UserError):

@@ -65,6 +65,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "branch_rewritten": EventType(
             _HIGH, "Somebody rewrote the plan branch; the loop waits for a person."
         ),
+        "rounds_ended": EventType(_HIGH, "A condition stopped the loop over a prompt."),
         "finish_begun": EventType(_NORMAL, "The plan's result is on its way to where it is to end."),
         "finish_checked_again": EventType(
             _LOW, "The base moved meanwhile, so the end is built and gated again."

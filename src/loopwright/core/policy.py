@@ -78,6 +78,23 @@ class ReviewPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoundsPolicy:
+    """When a loop over one prompt goes on, and what stops it."""
+
+    on: bool = False
+    """Whether the plan is such a loop."""
+    max: int = 10
+    sleep_s: float = 0.0
+    """How long it sleeps after a round."""
+    until: str = "auto"
+    """`green`, `quiet` (green, and nothing more to change), or `auto`: green where the prompt names acceptance."""
+    unchanged: int = 2
+    """After so many rounds in a row that changed nothing it stops."""
+    stop_after_s: float | None = None
+    """No round begins later than this after the first one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The settings that a plan was dispatched with. Fixed then, so a later edit changes nothing."""
 
@@ -114,6 +131,7 @@ class Policy:
     red_proof: bool = False
     """Acceptance is also run before the work counts: what passes there already proves nothing."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
+    rounds: RoundsPolicy = field(default_factory=RoundsPolicy)
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""
     limits: Limits = field(default_factory=Limits)

@@ -7,9 +7,16 @@ from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.policy import GateCommand
 from loopwright.core.questions import FENCE
 from loopwright.core.reviews import Finding, in_words
+from loopwright.core.rounds import is_carried_on, loops
 
 EVIDENCE_LIMIT = 20_000
 """Enough for both sides of a conflict, which are what the next attempt has to bring together."""
+
+_ROUNDS = (
+    "You are called with this same prompt round after round, each time without a memory of the rounds before: what "
+    "they did is in the repository and its history. Look at what is there, and do the next part of what is left. "
+    "If nothing is left to do, change nothing and say so."
+)
 
 
 def implementer(
@@ -43,6 +50,8 @@ def implementer(
         parts.append(
             _listed("A person allowed you to change these files, which judge the work", task.approved)
         )
+    if loops(plan, task):
+        parts.append(_ROUNDS)
     parts.append(_checks(gates))
     if findings:
         parts.append(
@@ -50,10 +59,12 @@ def implementer(
             "work can land; leave everything else as it is:\n\n" + _indented(in_words(findings))
         )
     if attempt.evidence:
-        parts.append(
-            "The previous attempt was not accepted. You start again from a clean tree. "
-            "What was found:\n\n" + _indented(attempt.evidence[:EVIDENCE_LIMIT])
-        )
+        before = "The previous attempt was not accepted. You start again from a clean tree."
+        if is_carried_on(plan, task, attempt):
+            before = (
+                "The workspace is as the round before left it. That has not landed yet: go on from there."
+            )
+        parts.append(f"{before} What was found:\n\n" + _indented(attempt.evidence[:EVIDENCE_LIMIT]))
     if attempt.note:
         parts.append("A note from the person in charge:\n\n" + _indented(attempt.note))
     parts.append(_discovering(by_tool=asks_by_tool))

@@ -26,7 +26,7 @@ from loopwright.core.model import (
 from loopwright.core.retry import Failed
 from loopwright.core.scopes import claims
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, PlanState, RunState, TaskState
-from loopwright.engine import commands, envelopes, pauses, questions, spending
+from loopwright.engine import commands, envelopes, pauses, questions, round_views, rounds, spending
 from loopwright.engine.books import tell_on_branch
 from loopwright.engine.moves import (
     MACHINE,
@@ -155,6 +155,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
         parked=tuple(task for task in running if task.id in parked),
         reviewers=_reviewers(tx, plan, waiting),
         handed_on={task.attempt_id: task for task in running if task.passed_over and task.attempt_id},
+        last_round=round_views.last(tx, plan) if plan.policy.rounds.on and not plan.open_tasks else None,
     )
 
 
@@ -203,8 +204,12 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
             return _go_on(tx, world, need(tx.get(Attempt, attempt_id), "the attempt"), instead)
         case policy.OpenEnvelope(envelope_id=envelope_id):
             envelopes.open_again(tx, envelope_id)
-        case policy.BeginVerify(plan_id=plan_id):
+        case policy.BeginVerify(plan_id=plan_id, stopped=stopped):
+            if stopped is not None:
+                rounds.note_end(tx, plan_id, stopped)
             return begin_verify(tx, need(tx.get(Plan, plan_id), "the plan"))
+        case policy.NextRound(plan_id=plan_id):
+            rounds.begin_next(tx, world.ids, need(tx.get(Plan, plan_id), "the plan"))
         case policy.HoldPlan(plan_id=plan_id, reason=reason):
             plan = tx.update(Plan, plan_id, reason=reason, outcome=Outcome.NEEDS_HUMAN)
             tx.append(happened("plan_held", MACHINE, plan=plan, reason=reason))

@@ -23,7 +23,7 @@ from loopwright.core.failures import RULES, Failure
 from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Role, Run, Task
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
-from loopwright.engine import discoveries, envelopes
+from loopwright.engine import discoveries, envelopes, rounds
 from loopwright.engine.afterwards import Afterwards, fail
 from loopwright.engine.agent_runs import (
     PAUSED,
@@ -32,7 +32,6 @@ from loopwright.engine.agent_runs import (
     failure_of,
     start_run,
 )
-from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, break_off, end_all
 from loopwright.engine.containing import with_denial
 from loopwright.engine.governor import RoomWatch, until_room
@@ -207,8 +206,9 @@ class AttemptLeg:
 
     async def _accept(self, rows: Rows) -> None:
         """Settle where the attempt starts and where it lives; asked again before its agent starts, it starts later."""
-        repository = self._repository(rows)
-        base = await tip_of(self._world, repository, rows.plan)
+        if await rounds.is_over(self._world, rows, fence=self._leg.fence):
+            return
+        base = await rounds.start_of(self._world, self._repository(rows), rows)
         me = self._world.me
 
         def accept(tx: Tx) -> None:
@@ -260,7 +260,7 @@ class AttemptLeg:
         now = self._world.clock.monotonic()
         if self._ready_at is not None and now - self._ready_at < _FRESH_S:
             return False
-        return await tip_of(self._world, self._repository(rows), rows.plan) != rows.attempt.base_sha
+        return await rounds.start_of(self._world, self._repository(rows), rows) != rows.attempt.base_sha
 
     async def _take_slot(self, rows: Rows, interrupt: asyncio.Event) -> bool:
         """Wait for a slot, unless an earlier try at this stage has one; False when the leg is to stop."""

@@ -12,8 +12,9 @@ from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import task_commands
 from loopwright.core.held_out import held_commands, not_passed
-from loopwright.core.model import Attempt, Outcome, Plan, Project, Role, Run, Task, VerdictRecord
+from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed, backoff
+from loopwright.core.rounds import loops
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.core.verdicts import evidence, task_outcome
 from loopwright.engine.books import booked, touched_books
@@ -28,6 +29,7 @@ from loopwright.engine.pinning import pin
 from loopwright.engine.receipt import landing_trailer
 from loopwright.engine.rejected_work import as_rejected, rejected
 from loopwright.engine.reviewing import author_of, covered, lands_capped
+from loopwright.engine.rounds import settles
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Tx
 
@@ -182,7 +184,8 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         case VerdictStatus.FAILED if candidate.empty:
             told = "The agent said that it was done, but it changed nothing, and the checks do not pass."
             await _reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}", **judged)
-        case VerdictStatus.FAILED if pinning.pinned is not None:
+        # Nobody lands beside the rounds of a loop, and each begins with what the one before left.
+        case VerdictStatus.FAILED if pinning.pinned is not None or loops(landing.plan, landing.task):
             await _reject(landing, Failure.GATE, _first_line(verdict), evidence=evidence(verdict), **judged)
         case VerdictStatus.FAILED:
             await landing.place.first(lands=False)
@@ -381,8 +384,13 @@ async def _record_landed(landing: Landing, sha: str) -> None:
 async def _nothing_to_land(
     landing: Landing, candidate: Candidate, verdict: Verdict, record_id: str | None
 ) -> None:
-    """An empty change is right only when the task's own acceptance proves that nothing was needed."""
-    if not landing.task.acceptance or verdict.status is not VerdictStatus.PASSED:
+    """An empty change is right only when the task's own acceptance proves that nothing was needed.
+
+    Or when rounds landed before, and one after the other finds nothing more to do.
+    """
+    settled = await settles(landing.world, landing.plan, landing.task, landing.attempt, verdict)
+    proves = landing.task.acceptance and verdict.status is VerdictStatus.PASSED
+    if not proves and not settled:
         told = "The agent said that it was done, but it changed nothing."
         await _reject(landing, Failure.NO_CHANGE, told, evidence=told)
         return
@@ -403,7 +411,8 @@ async def _nothing_to_land(
             tx, moved, AttemptState.LANDED, fence=landing.fence, detail="nothing had to be changed", about={}
         )
         task = need(tx.get(Task, landing.task.id), "the task")
-        complete_task(tx, task, outcome=Outcome.NO_CHANGE_PROVEN, landed_sha=None)
+        outcome = task_outcome(status=TaskState.COMPLETE, landed=False, verdict=verdict.status)
+        complete_task(tx, task, outcome=outcome, landed_sha=None)
 
     await landing.world.store.transact("attempt.landed", proven)
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from loopwright.core import fallback, overspent
+from loopwright.core import fallback, overspent, rounds
 from loopwright.core.budget import spent_today
 from loopwright.core.errors import FenceLost, IllegalTransition, StaleVersion
 from loopwright.core.events import happened
@@ -21,7 +21,7 @@ from loopwright.core.model import (
     Run,
     Task,
 )
-from loopwright.core.retry import Again, Failed, GiveUp, after_failure
+from loopwright.core.retry import After, Again, Failed, GiveUp, after_failure
 from loopwright.core.reviews import blocking, said_hash
 from loopwright.core.scopes import kept
 from loopwright.core.states import (
@@ -313,7 +313,8 @@ def complete_task(
         dependent = need(tx.get(Task, dependent_id), "a dependent task")
         tx.update(Task, dependent.id, unmet=dependent.unmet - 1)
     plan = need(tx.get(Plan, task.plan_id), "the plan")
-    if plan.open_tasks == 0 and plan.failed_tasks == 0 and plan.completed_at is None:
+    more = rounds.loops(plan, task)  # only what stops a loop completes it
+    if plan.open_tasks == 0 and plan.failed_tasks == 0 and plan.completed_at is None and not more:
         plan = tx.update(Plan, plan.id, completed_at=tx.now())
         tx.append(happened("plan_completed", MACHINE, plan=plan))
     return done
@@ -357,7 +358,7 @@ def fail_attempt(
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
     if task.taken_by:
         return _back_to_person(tx, ids, plan, task, ended, failed, evidence)
-    after = after_failure(task, failed, plan.policy, now=tx.now(), chance=chance)
+    after, stopped = _after(tx, plan, task, ended, failed, chance)
     facts: dict[str, Any] = {
         "attempts": after.attempts,
         "call_failures": after.call_failures,
@@ -370,6 +371,7 @@ def fail_attempt(
             text = f"{reason} {failed.detail}".strip()[:2000]
             outcome = Outcome.UNVERIFIED if failed.failure == "unverified" else Outcome.NEEDS_HUMAN
             about = {"failure": failed.failure.value, "reason": reason}
+            about |= {"stopped": stopped.value} if stopped else {}
             return move_task(
                 tx, task, TaskState.ERROR, "task_failed", about=about, reason=text, outcome=outcome, **facts
             )
@@ -390,6 +392,17 @@ def fail_attempt(
                 not_before=at,
                 **facts,
             )
+
+
+def _after(
+    tx: Tx, plan: Plan, task: Task, ended: Attempt, failed: Failed, chance: float
+) -> tuple[After, rounds.Stop | None]:
+    """Decide what follows a failed attempt: by its own rules where it was a round of a loop."""
+    after = after_failure(task, failed, plan.policy, now=tx.now(), chance=chance)
+    if not rounds.loops(plan, task):
+        return after, None
+    same = rounds.unchanged(tx.find(Attempt, task_id=task.id), ended)
+    return rounds.after_red(after, task, failed, plan, same=same, now=tx.now())
 
 
 def _back_to_person(

@@ -123,7 +123,9 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
 def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
     known = tx.find(Loop, project_id=project.id, source_path=asked.source_path, limit=1)
     if known:
-        return known[0]
+        # The same file may be in another form by now.
+        same = known[0].source_kind == asked.source_kind
+        return known[0] if same else tx.update(Loop, known[0].id, source_kind=asked.source_kind)
     now = tx.now()
     loop = Loop(
         id=ids(Kind.LOOP),
@@ -145,6 +147,11 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     plan_id = ids(Kind.PLAN)
     evaluation = evaluate(asked.work, asked.source_path, despite=asked.despite)
     wanted = tuple(task for task in asked.work.tasks if task.mark not in SETTLED)
+    policy = asked.policy
+    if asked.work.rounds:
+        # Its rounds are attempts: so many of them.
+        most = policy.rounds.max
+        policy = replace(policy, max_attempts=most, rounds=replace(policy.rounds, on=True))
     plan = Plan(
         id=plan_id,
         project_id=project.id,
@@ -155,7 +162,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         base_ref=asked.base.ref,
         base_sha=asked.base.sha,
         branch=plan_branch(plan_id),
-        policy=asked.policy,
+        policy=policy,
         gates=asked.gates,
         books=asked.books,
         marks={task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks},

@@ -47,6 +47,7 @@ from loopwright.engine.finishes import FinishView, finish_views
 from loopwright.engine.naming import attempt_ref
 from loopwright.engine.question_views import QuestionView, asked_in_plan
 from loopwright.engine.review_views import ReviewView, newest_reviews, reviewer_at_work, reviews_of
+from loopwright.engine.round_views import how_it_stopped, sleeps_until
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
 
@@ -133,6 +134,10 @@ class PlanView:
     """What became of its branch, by policy or because a person accepted it; the oldest first."""
     awaits_look: bool = False
     """Nothing new starts, because too many results wait for a person's look."""
+    sleeps_until: datetime | None = None
+    """When the next round begins, if it is a loop over a prompt that sleeps."""
+    stopped: str = ""
+    """What stopped it, if it is a loop over a prompt that came to its end."""
     prefix: str = ""
     """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
@@ -269,6 +274,8 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         resume_at=loop.resume_at if loop and loop.plan_id == plan.id else None,
         finishes=finish_views(tx, plan.id, keys),
         awaits_look=full and any(task.status is TaskState.QUEUED and not task.unmet for task in tasks),
+        sleeps_until=sleeps_until(tx, plan),
+        stopped=how_it_stopped(tx, plan),
         prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )
 

@@ -71,6 +71,8 @@ class PlannedWork:
     """What is odd about the source but no reason to refuse it; told once, before anything runs."""
     evaluated: str = ""
     """What an evaluation of the plan says that stands in the source itself: `passed`, `failed`, or nothing."""
+    rounds: bool = False
+    """It is one prompt, done again and again until a condition stops that (`core.rounds`)."""
     held_files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """The contents of held-out files, by their hash."""
 

@@ -84,6 +84,15 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(place="plans", file="plans/p-01-first.md", items=lambda n: "# Phase 1: Do it\n\nWords.\n\n" * n),
         Form(place="plans", file="plans/p-00-overview.md", items=lambda n: "- [x](p-01-first.md)\n" * n),
     ),
+    "spec": (
+        Form(
+            place="work.yaml",
+            file="work.yaml",
+            items=lambda n: (
+                "write_status: true\ntitle: T\ntasks:\n" + "  - {id: a, title: A, depends_on: a}\n" * n
+            ),
+        ),
+    ),
     "yaml": (
         Form(
             place="work.yaml",

@@ -44,6 +44,19 @@ def test_every_problem_of_a_plan_has_its_own_line(capsys: pytest.CaptureFixture[
     assert "loopwright plan check" in last
 
 
+def test_a_schema_is_named_only_for_a_form_that_has_one(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = BadPlan("w", ("w:3: no", "w:7: no"))
+    for kind, schema in (("spec", "plan"), ("yaml", "plan"), ("test_state", "test_state")):
+        bad.kind = kind
+        assert f"`loopwright config schema {schema}`" in _told(capsys, bad, "run", "w")[-1]
+    for kind in ("plan_md", "thoughts", "prompt_md", "issues_json", ""):
+        bad.kind = kind
+        assert (
+            _told(capsys, bad, "run", "w")[-1]
+            == "to do: mend what is named; `loopwright plan check` looks again"
+        )
+
+
 def test_every_problem_of_the_settings_has_its_own_line(capsys: pytest.CaptureFixture[str]) -> None:
     bad = BadConfig("a:1: x\nb:2: y", hint="see the docs")
     assert _told(capsys, bad) == [

@@ -12,6 +12,7 @@ from loopwright.cli.cost_check import check_costs, check_new_limits
 from loopwright.cli.preflight import (
     agents_of,
     check_agents,
+    check_gates,
     check_options,
     check_review,
     uncommitted,
@@ -21,7 +22,7 @@ from loopwright.config.resolve import Settings, load
 from loopwright.core.errors import BadConfig, Refused, UserError
 from loopwright.core.model import Plan
 from loopwright.core.policy import Policy
-from loopwright.ports import Base, PlannedTask, PlannedWork
+from loopwright.ports import Base, Mark, PlannedTask, PlannedWork
 
 
 def _settings(project: str, **flags: Any) -> Settings:
@@ -54,6 +55,14 @@ def test_a_wrong_option_is_found_with_its_place_by_run_and_by_config_check(optio
     with pytest.raises(BadConfig) as checked:
         check_options(settings)
     assert str(checked.value).startswith(told)
+
+
+def test_what_is_done_already_needs_no_check() -> None:
+    (task,) = _work(None).tasks
+    done = replace(task, key="old", mark=Mark.DONE)
+    check_gates(_settings(""), PlannedWork(title="p", tasks=(done,), sha256="0" * 64))
+    with pytest.raises(Refused, match=r"nothing would check the work of: t0$"):
+        check_gates(_settings(""), PlannedWork(title="p", tasks=(done, task), sha256="0" * 64))
 
 
 def test_only_the_agents_that_a_plan_uses_are_looked_at_but_every_one_is_checked() -> None:

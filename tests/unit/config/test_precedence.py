@@ -11,7 +11,7 @@ from loopwright.config.resolve import load, resolve
 from loopwright.config.runners import TEST_RUNNERS
 from loopwright.config.settings import setting_of, settings
 from loopwright.core.errors import BadConfig
-from loopwright.core.policy import GateCommand, Limits, Policy, ReviewPolicy
+from loopwright.core.policy import GateCommand, Limits, Policy, ReviewPolicy, RoundsPolicy
 from loopwright.ports import PlannedTask, PlannedWork
 
 # Seven different values for each setting: one for each level that may set it, in order.
@@ -91,6 +91,11 @@ SAMPLES: dict[str, list[object]] = {
     "review.max_turns": [1, 2, 3, 4, 5, 0],
     "review.lines": [1, 2, 3, 4, 5, 0],
     "review.paths": [["a"], ["!b"], ["c/"], ["d"], ["e"], ["f"]],
+    "rounds.max": [1, 2, 3, 4, 5, 6],
+    "rounds.sleep": ["1s", "2s", "3s", "4s", "5s", "0s"],
+    "rounds.until": ["green", "quiet", "auto", "green", "quiet", "auto"],
+    "rounds.unchanged": [1, 2, 3, 4, 5, 6],
+    "rounds.stop_after": ["1h", "2h", "off", "4h", "5h", "off"],
     "forge.remote": ["r1", "r2", "r3", "r4", "r5", "r6"],
     "forge.hosts": [[f"h{n} gitlab"] for n in range(5)] + [["h github https://h/api"]],
     "forge.token_file": ["/a", "/b", "/c", "/d", "/e", "/f"],
@@ -201,6 +206,7 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         test_runners=TEST_RUNNERS.read(SAMPLES["test_runners"][0]),
         red_proof=True,
         review=ReviewPolicy(mode="risky", agent="a1", model="m1", max_turns=1, lines=1, paths=("a",)),
+        rounds=RoundsPolicy(max=1, sleep_s=1, until="green", unchanged=1, stop_after_s=3600),
         allowed_commands=("a *",),
         answer_within_s=60.0,
         environment=("A",),

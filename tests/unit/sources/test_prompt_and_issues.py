@@ -1,6 +1,7 @@
 """A prompt is one task; exported issues are one task each."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from loopwright.adapters.sources.issues_json import IssuesSource
 from loopwright.adapters.sources.prompt_md import PromptSource
 from loopwright.adapters.sources.reading import read, recognise
 from loopwright.core.errors import BadPlan
-from loopwright.ports import Mark, PlannedTask
+from loopwright.ports import Mark, PlannedTask, PlannedWork
 
 ISSUES = IssuesSource()
 DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
@@ -54,6 +55,52 @@ def test_a_prompt_is_one_task_with_all_of_its_text(tmp_path: Path) -> None:
     ):
         with pytest.raises(BadPlan, match=rf"PROMPT\.md:1: .*{words}"):
             PromptSource().parse({"PROMPT.md": content}, "PROMPT.md")
+
+
+FRONT = """---
+acceptance: go test ./...
+criteria: the README names the client
+scope: [client/]
+rounds:
+  max: 20
+  stop_after: 2h
+settings:
+  model: small
+---
+# Port it
+"""
+
+
+def prompt(content: str) -> PlannedWork:
+    return PromptSource().parse({"PROMPT.md": content.encode()}, "PROMPT.md")
+
+
+def test_front_matter_says_when_a_prompt_is_done_and_is_no_part_of_it() -> None:
+    work = prompt(FRONT)
+    (task,) = work.tasks
+    assert (work.rounds, task.title, task.description, task.line) == (True, "Port it", "# Port it", 11)
+    assert [one.command for one in task.acceptance] == ["go test ./..."]
+    assert (task.criteria, task.scope) == (("the README names the client",), ("client/",))
+    assert work.settings == {"model": "small", "rounds": {"max": 20, "stop_after": "2h"}}
+    assert (work.lines["rounds.stop_after"], work.lines["model"]) == (7, 9)
+    assert prompt("---\nnot front matter\n").tasks[0].description == "---\nnot front matter"
+    assert prompt(sample("prompt_md", "markdown")).tasks[0].acceptance
+
+
+def test_what_is_wrong_in_the_front_matter_of_a_prompt_is_said_with_its_line() -> None:
+    for content, words in (
+        ("---\nrounds:\n  mx: 3\n---\nDo it.\n", r"PROMPT\.md:3: settings\.rounds\.mx.*max"),
+        ("---\n\nacceptence: x\n---\nDo it.\n", r"PROMPT\.md:3: acceptence: unknown key.*acceptance"),
+        ("---\nrounds: {max: 0}\n---\nDo it.\n", r"PROMPT\.md:2: .*max"),
+        ("---\nrounds: many\n---\nDo it.\n", r"PROMPT\.md:2: .*rounds"),
+        ("---\nsettings: {max_attempts: 3}\n---\nDo it.\n", r"PROMPT\.md:2: .*say rounds\.max"),
+        ("---\na: [\n---\nDo it.\n", r"PROMPT\.md:\d: this is not YAML"),
+        ("---\njust words\n---\nDo it.\n", r"PROMPT\.md:2: between the lines"),
+        ("---\nrounds: {max: 3}\n---\n\n", r"PROMPT\.md:1: the prompt is empty"),
+    ):
+        with pytest.raises(BadPlan) as caught:
+            prompt(content)
+        assert re.search(words, str(caught.value.problems)), caught.value.problems
 
 
 def test_the_sample_export_of_the_documentation_is_read(tmp_path: Path) -> None:

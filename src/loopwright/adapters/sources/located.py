@@ -83,6 +83,11 @@ class Unreadable(Exception):
 
 def read_yaml(text: str) -> Located:
     """Read one YAML 1.2 document, or raise `Unreadable`."""
+    return located_yaml(text)[0]
+
+
+def located_yaml(text: str) -> tuple[Located, Any]:
+    """Read one YAML 1.2 document; return it, and the node that knows where in the text everything stands."""
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
     from ruamel.yaml.reader import ReaderError
 
@@ -105,7 +110,7 @@ def read_yaml(text: str) -> Located:
         raise Unreadable(None, "nested too deeply") from broken
     if node is None:
         raise Unreadable(None, "the file is empty")
-    return _YamlReader().read(node, 0)
+    return _YamlReader().read(node, 0), node
 
 
 def _words(broken: Any) -> str:

@@ -17,6 +17,7 @@ MAX_DESCRIPTION: Final = 200_000
 MAX_CRITERION: Final = 5_000
 MAX_ATTEMPTS: Final = 100
 MAX_PRIORITY: Final = 1000
+STATUS: Final = r"^(open|running|skipped|done( in [0-9a-f]{7,64})?|blocked(: .*)?)$"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +113,11 @@ TASK_KEYS: Final[Mapping[str, Key]] = {
         description="The model for this task, instead of the setting's.",
         schema={"type": "string", "maxLength": 200},
     ),
+    "status": Key(
+        type="text",
+        description="How it stands: `open`, `running`, `done`, `done in COMMIT`, `blocked: WHY` or `skipped`.",
+        schema={"type": "string", "pattern": STATUS},
+    ),
 }
 
 PLAN_KEYS: Final[Mapping[str, Key]] = {
@@ -139,6 +145,11 @@ PLAN_KEYS: Final[Mapping[str, Key]] = {
         type="list of gates",
         description="The checks of this plan, instead of the project's.",
         schema=_COMMANDS,
+    ),
+    "write_status": Key(
+        type="boolean",
+        description="Whether this file is told how its tasks stand, by their `status`; not when left out.",
+        schema={"type": "boolean", "default": False},
     ),
     "tasks": Key(
         type="list of tasks",

@@ -1,13 +1,20 @@
-"""PROMPT.md: one task, whose text is the file."""
+"""PROMPT.md: one prompt, done round after round; front matter says when that is over."""
 
 import hashlib
 from pathlib import Path
+from typing import Final
 
-from loopwright.adapters.sources.located import Unreadable, check_text
+from loopwright.adapters.sources.located import Located, Unreadable, check_text, read_yaml
 from loopwright.adapters.sources.plan_file import decoded
 from loopwright.adapters.sources.plan_format import MAX_DESCRIPTION, MAX_TITLE
+from loopwright.adapters.sources.problems import Problems, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
+from loopwright.adapters.sources.yaml_plan import PlanReader, is_criterion, lines_in
+from loopwright.config.kinds import is_inside
 from loopwright.ports import Files, PlannedTask, PlannedWork
+
+_FENCE: Final = "---"
+_KEYS: Final = ("acceptance", "criteria", "gates", "rounds", "scope", "settings")
 
 
 class PromptSource:
@@ -26,8 +33,10 @@ class PromptSource:
     def parse(self, files: Files, name: str) -> PlannedWork:
         """Return the task `prompt`, or raise `BadPlan`."""
         ((_, content),) = files.items()
+        problems = Problems(name)
         try:
-            text = check_text(decoded(content), 1).replace("\r\n", "\n").strip()
+            front, text = _parted(check_text(decoded(content), 1).replace("\r\n", "\n"))
+            table = _table(front)
             if not text:
                 raise Unreadable(1, "the prompt is empty: say what is to be done")
             if len(text) > MAX_DESCRIPTION:
@@ -35,5 +44,57 @@ class PromptSource:
         except Unreadable as broken:
             raise located_at(name, broken) from broken
         title = text.partition("\n")[0].lstrip("# \t").strip()[:MAX_TITLE] or name
-        task = PlannedTask(key="prompt", title=title, description=text, line=1)
-        return PlannedWork(title=title, tasks=(task,), sha256=hashlib.sha256(content).hexdigest())
+        reader = PlanReader(problems, files)
+        reader.known(table, _KEYS, "")
+        settings = reader.settings(table)
+        if "max_attempts" in settings:
+            problems.note(
+                table["settings"].line, "settings.max_attempts", "a prompt has rounds: say rounds.max"
+            )
+        task = PlannedTask(
+            key="prompt",
+            title=title,
+            description=text,
+            acceptance=reader.gates(table, "acceptance", ""),
+            criteria=reader.texts(table, "criteria", "", is_criterion, "a text"),
+            scope=reader.texts(table, "scope", "", is_inside, "a path relative to the project, without .."),
+            line=front.count("\n") + 1,
+        )
+        gates = reader.gates(table, "gates", "")
+        refuse(name, problems)
+        return PlannedWork(
+            title=title,
+            tasks=(task,),
+            gates=gates or None,
+            settings=settings,
+            lines=lines_in(table["settings"], "") if "settings" in table else {},
+            sha256=hashlib.sha256(content).hexdigest(),
+            rounds=True,
+        )
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Return the front matter, with empty lines where its fences are, and the prompt below it."""
+    first, _, rest = text.partition("\n")
+    if first.rstrip() != _FENCE:
+        return "", text.strip()
+    lines = rest.split("\n")
+    end = next((n for n, line in enumerate(lines) if line.rstrip() == _FENCE), None)
+    if end is None:
+        return "", text.strip()  # a line across the page
+    return "\n".join(["", *lines[:end], "", ""]), "\n".join(lines[end + 1 :]).strip()
+
+
+def _table(front: str) -> dict[str, Located]:
+    """Return what the front matter says, its `rounds` among the settings; or raise `Unreadable`."""
+    if not front.strip():
+        return {}
+    found = read_yaml(front)
+    if not isinstance(found.value, dict):
+        raise Unreadable(found.line, f"between the lines {_FENCE} stand keys such as acceptance and rounds")
+    table = dict(found.value)
+    if rounds := table.pop("rounds", None):
+        given = table.get("settings")
+        inner = given.value if given is not None and isinstance(given.value, dict) else {}
+        table["settings"] = Located({**inner, "rounds": rounds}, given.line if given else rounds.line)
+    return table

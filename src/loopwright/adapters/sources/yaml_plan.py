@@ -1,6 +1,7 @@
 """Plans written in YAML, or in JSON with the same shape."""
 
 import hashlib
+import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ from loopwright.adapters.sources.plan_format import (
     MAX_PRIORITY,
     MAX_TITLE,
     PLAN_KEYS,
+    STATUS,
     TASK_KEYS,
 )
 from loopwright.adapters.sources.plan_versions import WrongVersion, brought_up
@@ -23,12 +25,12 @@ from loopwright.adapters.sources.problems import Problems, check_graph, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.config.gates import read_gates
 from loopwright.config.groups import AGENT_NAME
-from loopwright.config.kinds import WrongValue, choice, count, is_inside, text
+from loopwright.config.kinds import SWITCH, WrongValue, choice, count, is_inside, text
 from loopwright.config.layers import Level, check_values
 from loopwright.config.nearest import did_you_mean, quoted
 from loopwright.core.complexity import LEVELS
 from loopwright.core.policy import GateCommand, HeldOut
-from loopwright.ports import Files, PlannedTask, PlannedWork
+from loopwright.ports import Files, Mark, PlannedTask, PlannedWork
 
 _AGENT: Final = text(what="the name of an agent, such as claude", pattern=AGENT_NAME)
 _MODEL: Final = text(what="the name of a model")
@@ -59,13 +61,13 @@ class YamlSource:
         except Unreadable as broken:
             raise located_at(name, broken) from broken
         problems = Problems(name)
-        work = _PlanReader(problems, files).plan(found, hashlib.sha256(content).hexdigest())
+        work = PlanReader(problems, files).plan(found, hashlib.sha256(content).hexdigest())
         refuse(name, problems)
         assert work is not None  # else there was a problem
         return work
 
 
-class _PlanReader:
+class PlanReader:
     """Turns a located document into work, and gathers everything that is wrong with it."""
 
     def __init__(self, problems: Problems, files: Files) -> None:
@@ -74,6 +76,7 @@ class _PlanReader:
         self._held_out = HeldOutReader(files, self._note)
 
     def plan(self, document: Located, sha256: str) -> PlannedWork | None:
+        """Return the whole plan; None when something is wrong with it."""
         if not isinstance(document.value, dict):
             self._note(document.line, "", "a plan is a table with title and tasks")
             return None
@@ -83,10 +86,11 @@ class _PlanReader:
             # The rest is not looked at: in another version it may well be right.
             self._note(document.value["version"].line, "version", str(wrong))
             return None
-        self._known(table, PLAN_KEYS, "")
+        self.known(table, PLAN_KEYS, "")
         title = self._title(table, "", document.line)
-        settings = self._settings(table)
-        gates = self._gates(table, "gates", "") if _given(table, "gates") else None
+        settings = self.settings(table)
+        gates = self.gates(table, "gates", "") if _given(table, "gates") else None
+        self._value(table, "write_status", "", SWITCH.read)
         tasks = self._tasks(table, document.line)
         if self._problems.count:
             return None
@@ -100,13 +104,15 @@ class _PlanReader:
             held_files=self._held_out.contents,
         )
 
-    def _known(self, table: dict[str, Located], keys: Any, prefix: str) -> None:
+    def known(self, table: dict[str, Located], keys: Any, prefix: str) -> None:
+        """Note keys that mean nothing here."""
         for key, inner in table.items():
             if key not in keys:
                 place = f"{prefix}{quoted(key)[1:-1]}"
                 self._note(inner.line, place, f"unknown key{did_you_mean(key, tuple(keys))}")
 
-    def _settings(self, table: dict[str, Located]) -> dict[str, Any]:
+    def settings(self, table: dict[str, Located]) -> dict[str, Any]:
+        """Return the settings that stand in the table, as they were written."""
         if not _given(table, "settings"):
             return {}
         located = table["settings"]
@@ -124,7 +130,8 @@ class _PlanReader:
             self._note(line, f"settings.{quoted(problem.key, 120)[1:-1]}", problem.message)
         return dict(tree)
 
-    def _gates(self, table: dict[str, Located], key: str, prefix: str) -> tuple[GateCommand, ...]:
+    def gates(self, table: dict[str, Located], key: str, prefix: str) -> tuple[GateCommand, ...]:
+        """Return the commands that stand at a key."""
         if not _given(table, key):
             return ()
         located = table[key]
@@ -205,19 +212,18 @@ class _PlanReader:
             return None
         table = entry.value
         prefix = f"{place}."
-        self._known(table, TASK_KEYS, prefix)
+        self.known(table, TASK_KEYS, prefix)
         key = self._text(table, "id", prefix, entry.line, limit=MAX_ID)
+        mark, more = self._standing(table, prefix)
         return PlannedTask(
             key=key or place,
             title=self._title(table, prefix, entry.line),
             description=self._words(table, "description", prefix, MAX_DESCRIPTION),
-            criteria=self._texts(table, "criteria", prefix, _is_criterion, "a text"),
-            acceptance=self._gates(table, "acceptance", prefix),
+            criteria=self.texts(table, "criteria", prefix, is_criterion, "a text"),
+            acceptance=self.gates(table, "acceptance", prefix),
             held_out=self._unseen(table, prefix),
             depends_on=self._ids(table, prefix),
-            scope=self._texts(
-                table, "scope", prefix, is_inside, "a path relative to the project, without .."
-            ),
+            scope=self.texts(table, "scope", prefix, is_inside, "a path relative to the project, without .."),
             priority=self._value(table, "priority", prefix, _PRIORITY.read, 50),
             complexity=self._value(table, "complexity", prefix, _COMPLEXITY.read),
             phase=self._words(table, "phase", prefix, MAX_TITLE),
@@ -225,7 +231,22 @@ class _PlanReader:
             max_attempts=self._value(table, "max_attempts", prefix, _ATTEMPTS.read),
             agent=self._value(table, "agent", prefix, _AGENT.read),
             model=self._value(table, "model", prefix, _MODEL.read),
+            mark=mark,
+            reason=more if mark is Mark.BLOCKED else "",
+            commit=(more or None) if mark is Mark.DONE else None,
         )
+
+    def _standing(self, table: dict[str, Located], prefix: str) -> tuple[Mark, str]:
+        """Return how a task stands, and the commit or the reason that its status names."""
+        status = self._words(table, "status", prefix, MAX_CRITERION)
+        if not status:
+            return Mark.OPEN, ""
+        if not re.fullmatch(STATUS, status):
+            known = "open, running, done, done in COMMIT, blocked: WHY or skipped"
+            self._note(table["status"].line, f"{prefix}status", f"expected {known}, got {quoted(status)}")
+            return Mark.OPEN, ""
+        word, _, more = status.partition(" ")
+        return Mark(word.rstrip(":")), more.removeprefix("in ") if word == "done" else more
 
     def _value(
         self,
@@ -246,9 +267,10 @@ class _PlanReader:
     def _words(self, table: dict[str, Located], key: str, prefix: str, limit: int) -> str:
         return self._text(table, key, prefix, 0, limit=limit) if _given(table, key) else ""
 
-    def _texts(
+    def texts(
         self, table: dict[str, Located], key: str, prefix: str, right: Callable[[str], bool], what: str
     ) -> tuple[str, ...]:
+        """Return the texts that stand at a key, one or a list of them."""
         found: list[str] = []
         for index, entry in enumerate(_entries(table, key)):
             if isinstance(entry.value, bool | list | dict) or entry.value is None or not right(entry.text):
@@ -258,7 +280,7 @@ class _PlanReader:
         return tuple(found)
 
     def _ids(self, table: dict[str, Located], prefix: str) -> tuple[str, ...]:
-        ids = self._texts(table, "depends_on", prefix, _is_id, "the id of a task")
+        ids = self.texts(table, "depends_on", prefix, _is_id, "the id of a task")
         return tuple(dict.fromkeys(ids))
 
 
@@ -284,7 +306,8 @@ def _is_id(words: str) -> bool:
     return 0 < len(words.strip()) <= MAX_ID
 
 
-def _is_criterion(words: str) -> bool:
+def is_criterion(words: str) -> bool:
+    """Say whether this can be a criterion."""
     return 0 < len(words.strip()) <= MAX_CRITERION
 
 
@@ -294,7 +317,7 @@ def _quotes(located: Located) -> str:
 
 def _lines(table: dict[str, Located]) -> dict[str, int]:
     """Return where each setting of a good plan is written, and the agent of each task."""
-    found = _lines_in(table["settings"], "") if _given(table, "settings") else {}
+    found = lines_in(table["settings"], "") if _given(table, "settings") else {}
     entries = table["tasks"].value
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry.value, dict):
@@ -302,8 +325,9 @@ def _lines(table: dict[str, Located]) -> dict[str, int]:
     return found
 
 
-def _lines_in(located: Located, prefix: str) -> dict[str, int]:
+def lines_in(located: Located, prefix: str) -> dict[str, int]:
+    """Return where each key inside of a table is written."""
     found: dict[str, int] = {}
     for key, inner in located.value.items() if isinstance(located.value, dict) else ():
-        found |= {f"{prefix}{key}": inner.line, **_lines_in(inner, f"{prefix}{key}.")}
+        found |= {f"{prefix}{key}": inner.line, **lines_in(inner, f"{prefix}{key}.")}
     return found
