@@ -94,7 +94,7 @@ class Policy:
     parallel_gates: int = 2
     """How many candidates are judged at once, each on top of those before it."""
     fix_cycles: int = 3
-    """How often what the complete gate finds before the verification becomes a task that mends it."""
+    """How often what the complete gate, or a look at the whole, finds becomes a task that mends it."""
     allow_unverified: bool = False
     on_task_error: str = "hold"
     finish: str = "leave"
@@ -113,6 +113,8 @@ class Policy:
     test_runners: tuple[ConfiguredRunner, ...] = ()
     red_proof: bool = False
     """Acceptance is also run before the work counts: what passes there already proves nothing."""
+    qa_mode: str = "full"
+    """What a look at the whole goes through: one of `core.qa.AREAS`."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""

@@ -30,41 +30,42 @@ def implementer(
             "You were interrupted. The workspace is as you left it: look at what is there and carry on."
         )
     if answers:
-        parts.append("\n\n".join(["You asked a person, who answered:", *map(_answered, answers)]))
+        parts.append("\n\n".join(["You asked a person, who answered:", *map(answered, answers)]))
     if plan.context:
-        parts.append("About the whole, for your orientation only:\n\n" + _indented(plan.context))
+        parts.append("About the whole, for your orientation only:\n\n" + indented(plan.context))
     if task.description:
         parts.append(task.description.strip())
     if task.criteria:
-        parts.append(_listed("It is done when", task.criteria))
+        parts.append(listed("It is done when", task.criteria))
     if task.scope:
-        parts.append(_listed("Change only these paths", task.scope))
+        parts.append(listed("Change only these paths", task.scope))
     if task.approved:
         parts.append(
-            _listed("A person allowed you to change these files, which judge the work", task.approved)
+            listed("A person allowed you to change these files, which judge the work", task.approved)
         )
     parts.append(_checks(gates))
     if findings:
         parts.append(
             "An independent reviewer looked at what you did in this workspace. What it found must be mended before the "
-            "work can land; leave everything else as it is:\n\n" + _indented(in_words(findings))
+            "work can land; leave everything else as it is:\n\n" + indented(in_words(findings))
         )
     if attempt.evidence:
         parts.append(
             "The previous attempt was not accepted. You start again from a clean tree. "
-            "What was found:\n\n" + _indented(attempt.evidence[:EVIDENCE_LIMIT])
+            "What was found:\n\n" + indented(attempt.evidence[:EVIDENCE_LIMIT])
         )
     if attempt.note:
-        parts.append("A note from the person in charge:\n\n" + _indented(attempt.note))
+        parts.append("A note from the person in charge:\n\n" + indented(attempt.note))
     parts.append(_discovering(by_tool=asks_by_tool))
-    parts.append(_asking(by_tool=asks_by_tool))
+    parts.append(asking(by_tool=asks_by_tool))
     parts.append(_closing())
     return "\n\n".join(parts) + "\n"
 
 
-def _answered(pair: tuple[str, str]) -> str:
+def answered(pair: tuple[str, str]) -> str:
+    """Return a question and its answer."""
     question, answer = pair
-    return f"{_indented(question)}\n\nThe answer:\n\n{_indented(answer)}"
+    return f"{indented(question)}\n\nThe answer:\n\n{indented(answer)}"
 
 
 def _discovering(*, by_tool: bool) -> str:
@@ -79,7 +80,8 @@ def _discovering(*, by_tool: bool) -> str:
     return f"Do this task and nothing else. If you come upon other work that ought to be done, do not do it: {how}."
 
 
-def _asking(*, by_tool: bool) -> str:
+def asking(*, by_tool: bool) -> str:
+    """Say how a person is asked."""
     if by_tool:
         how = "use the tool `ask` (of the server `loopwright`), then stop"
     else:
@@ -104,7 +106,7 @@ def _checks(gates: tuple[GateCommand, ...]) -> str:
     commands = [
         gate.command if gate.name == gate.command else f"{gate.name}: {gate.command}" for gate in gates
     ]
-    return _listed("Afterwards these commands are run on your result, and all of them must pass", commands)
+    return listed("Afterwards these commands are run on your result, and all of them must pass", commands)
 
 
 def _closing() -> str:
@@ -115,9 +117,11 @@ def _closing() -> str:
     )
 
 
-def _listed(heading: str, items: tuple[str, ...] | list[str]) -> str:
+def listed(heading: str, items: tuple[str, ...] | list[str]) -> str:
+    """Return a list with its heading."""
     return "\n".join([f"{heading}:", *(f"- {item}" for item in items)])
 
 
-def _indented(text: str) -> str:
+def indented(text: str) -> str:
+    """Return a text that is set apart from the rest."""
     return "\n".join(f"    {line}" for line in text.strip().splitlines())

@@ -7,6 +7,8 @@ from typing import Final
 
 from loopwright.core.discoveries import Discovery
 from loopwright.core.model import Attempt, Plan, Run, Task, VerdictRecord
+from loopwright.core.qa import ORIGIN as QA
+from loopwright.core.qa import TYPE as LOOK
 from loopwright.core.states import AttemptState, DiscoveryState, TaskState
 from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.evaluation import FIX
@@ -41,7 +43,7 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     tasks = [one for one in tx.find(Task, plan_id=plan.id, order_by=("position",)) if _is_told(tx, one)]
     told = _progress(tx, plan, [one for one in tasks if one.id != landing.id])
     done = _item(tx, landing, attempt, Mark.DONE, commit)
-    fixes = (*told.fixes, *_fixes([landing]))
+    fixes = (*told.fixes, *_fixes(tx, [landing]))
     return Progress(
         plan_id=plan.id,
         at=told.at,
@@ -75,7 +77,7 @@ def _progress(tx: Tx, plan: Plan, tasks: Iterable[Task]) -> Progress:
             task.key: _item(tx, task, attempts[task.id], MARKS[task.status], task.landed_sha)
             for task in tasks
         },
-        fixes=_fixes(tasks),
+        fixes=_fixes(tx, tasks),
         discovered=_discovered(tx, plan),
         branch=plan.branch,
         agent=agents[0] if agents else "",
@@ -100,12 +102,33 @@ def _discovered(tx: Tx, plan: Plan) -> tuple[Discovered, ...]:
     )
 
 
-def _fixes(tasks: Iterable[Task]) -> tuple[FixTask, ...]:
-    return tuple(
-        FixTask(key=one.key, title=one.title, issue=one.description, added_at=one.created_at)
-        for one in tasks
-        if one.origin == FIX
-    )
+def _fixes(tx: Tx, tasks: Iterable[Task]) -> tuple[FixTask, ...]:
+    found = [one for one in tasks if one.origin in (FIX, QA)]
+    if not found:
+        return ()
+    looks = {one.id: one.key for one in tx.find(Task, plan_id=found[0].plan_id, type=LOOK)}
+    reports = [one for one in tx.find(Attempt, task_id=list(looks)) if one.qa is not None] if looks else []
+    issues = {
+        issue.fix: (looks[one.task_id], issue.severity)
+        for one in reports
+        if one.qa is not None
+        for issue in one.qa.issues
+    }
+    made = []
+    for one in found:
+        look, severity = issues.get(one.key, ("", ""))
+        made.append(
+            FixTask(
+                key=one.key,
+                title=one.title,
+                issue=one.description,
+                added_at=one.created_at,
+                found_by=look,
+                severity=severity,
+                priority=one.priority,
+            )
+        )
+    return tuple(made)
 
 
 def _item(tx: Tx, task: Task, attempt: Attempt | None, mark: Mark, commit: str | None) -> ItemProgress:

@@ -114,12 +114,17 @@ class Discovered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixTask:
-    """A task that was added to mend what the complete gate found."""
+    """A task that was added to mend what the complete gate, or a look at the whole, found."""
 
     key: str
     title: str
     issue: str = ""
     added_at: datetime | None = None
+    found_by: str = ""
+    """Key of the look at the whole that found it; empty when the complete gate did."""
+    severity: str = ""
+    """How bad whoever looked says that it is."""
+    priority: int = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
