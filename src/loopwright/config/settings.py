@@ -205,7 +205,7 @@ class Values:
     red_proof: bool = setting(
         SWITCH,
         default=False,
-        description="Runs a task's acceptance on the tree before its work too: what passes there proves nothing.",
+        description="Runs the acceptance of logic tasks without their work too, with their new tests: it has to fail.",
     )
     qa_mode: Literal["full", "lite"] = setting(
         choice("full", "lite"),

@@ -7,9 +7,16 @@ from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.policy import GateCommand
 from loopwright.core.questions import FENCE
 from loopwright.core.reviews import Finding, in_words
+from loopwright.core.tdd import why_skipped
 
 EVIDENCE_LIMIT = 20_000
 """Enough for both sides of a conflict, which are what the next attempt has to bring together."""
+
+
+_RED = (
+    "Its own checks are also run without your work, with the tests that you add or change laid over the tree as it "
+    "was: there they must fail. So write the test first, see it fail, then make it pass, then tidy up while it passes."
+)
 
 
 def implementer(
@@ -44,6 +51,8 @@ def implementer(
             listed("A person allowed you to change these files, which judge the work", task.approved)
         )
     parts.append(_checks(gates))
+    if plan.policy.red_proof and task.acceptance and not why_skipped(task.type, task.title):
+        parts.append(_RED)
     if findings:
         parts.append(
             "An independent reviewer looked at what you did in this workspace. What it found must be mended before the "

@@ -145,6 +145,11 @@ def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
     return after_setup(setup_of(plan), each_once(_read(task["acceptance"]), _read(plan["gates"])))
 
 
+def acceptance_of(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
+    """Return the commands of a receipt's task alone."""
+    return after_setup(setup_of(plan), _read(task["acceptance"]))
+
+
 def held_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
     """Return the checks that a receipt's task had to pass unseen."""
     return after_setup(setup_of(plan), _read([one["check"] for one in task["held_out"]]))
@@ -241,8 +246,9 @@ def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
     if facts["red_proof"] is False:
         gaps.append(f"the acceptance of task {name} passed before its work too: it proves nothing")
     elif facts["red_proof"] is None and task["acceptance"] and task["landed_sha"] is not None:
+        why = f", because {facts['red_skipped']}" if facts["red_skipped"] else ""
         gaps.append(
-            f"the acceptance of task {name} was not run before its work: whether it can fail is not known"
+            f"the acceptance of task {name} was not run before its work{why}: whether it can fail is not known"
         )
     if facts["weakened"]:
         gaps.append(f"task {name} asks for less than before: {_listed(facts['weakened'])}")

@@ -96,6 +96,9 @@ _GATE_FILES: Final[dict[str, _Test]] = {
     "weakened": _texts,
     "added_tests": _count,
     "red_proof": _maybe(_flag),
+    "red_tree": _maybe(_sha),
+    "red_tests": _texts,
+    "red_skipped": _text,
 }
 
 

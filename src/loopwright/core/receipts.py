@@ -22,6 +22,7 @@ from loopwright.core.receipt_finishes import CommitFacts, finish_differences, fi
 from loopwright.core.receipt_landings import landing_hash_differences, landing_text
 from loopwright.core.receipt_looks import look_differences, looks, reports
 from loopwright.core.receipt_overrides import override_differences
+from loopwright.core.receipt_red import red_differences
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
 from loopwright.core.reviews import Finding, Severity, blocking, said_hash
 from loopwright.core.verdicts import is_bad
@@ -197,6 +198,7 @@ def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
         found += _landing_differences(task, facts, has_result=receipt["plan"]["result_sha"] is not None)
     found += _review_differences(receipt, facts)
     found += look_differences(receipt)
+    found += red_differences(receipt)
     found += override_differences(receipt, facts.taken_out)
     found += landing_hash_differences(receipt, facts.carried, facts.events.hashes if facts.events else None)
     found += finish_differences(receipt, trees=facts.trees, commits=facts.commits, frozen=facts.frozen)

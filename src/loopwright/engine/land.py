@@ -26,6 +26,7 @@ from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, n
 from loopwright.engine.naming import commit_subject, trailers
 from loopwright.engine.pinning import pin
 from loopwright.engine.receipt import landing_trailer
+from loopwright.engine.red import with_red_proof
 from loopwright.engine.rejected_work import as_rejected, rejected
 from loopwright.engine.reviewing import author_of, covered, lands_capped
 from loopwright.engine.world import World
@@ -198,7 +199,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         case _ if candidate.empty:
             await _nothing_to_land(landing, candidate, verdict, record_id)
         case _:
-            facts = replace(facts, red_proof=await _failed_before(landing, candidate, interrupt))
+            facts = await with_red_proof(landing, candidate, facts, interrupt)
             judged["gate_files"] = facts
             if review := await covered(landing, candidate, facts, judged):
                 await landing.place.first(lands=True)
@@ -274,25 +275,6 @@ async def gated(landing: Landing, ask: Judging, interrupt: asyncio.Event) -> tup
             return (record.id if record else None), verdict
         pause = backoff(tries, first_s=0.2, limit_s=30.0, chance=landing.world.chance())
         await landing.world.clock.sleep(pause.total_seconds())
-
-
-async def _failed_before(landing: Landing, candidate: Candidate, interrupt: asyncio.Event) -> bool | None:
-    """Say whether the task's acceptance fails without its work, as it should; None when that is not asked or known."""
-    if not landing.plan.policy.red_proof or not landing.task.acceptance:
-        return None
-    ask = Judging(
-        project=landing.project,
-        plan=landing.plan,
-        attempt=landing.attempt,
-        role=Role.BASELINE,
-        sha=candidate.parent,
-        tree=await landing.repository.tree_of(candidate.parent),
-        commands=landing.task.acceptance,
-        still_mine=landing.still_mine,
-    )
-    _, verdict = await judge(landing.world, landing.repository, ask, interrupt)
-    known = {VerdictStatus.FAILED: True, VerdictStatus.PASSED: False}
-    return known.get(verdict.status)
 
 
 async def _approve(

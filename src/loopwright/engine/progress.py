@@ -141,8 +141,23 @@ def _item(tx: Tx, task: Task, attempt: Attempt | None, mark: Mark, commit: str |
         commit=commit if done else None,
         summary=task.title if done else "",
         checks=tuple(f"{check.name}: {check.status}" for check in checks),
+        tdd=_tdd(attempt) if done and attempt is not None else "",
         reason=task.reason if mark is Mark.BLOCKED else "",
         attempts=max(task.attempts, attempt.n if attempt is not None and run is not None else 0),
         started_at=attempt.created_at if attempt is not None and mark is not Mark.OPEN else None,
         ended_at=task.completed_at,
     )
+
+
+def _tdd(attempt: Attempt) -> str:
+    facts = attempt.gate_files
+    if facts is None:
+        return ""
+    if facts.red_skipped:
+        return f"skipped, {facts.red_skipped}"
+    with_tests = f" (with {', '.join(facts.red_tests[:3])})" if facts.red_tests else ""
+    told = {
+        True: f"red without the work{with_tests}, green with it",
+        False: "green without the work too: it proves nothing",
+    }
+    return told.get(facts.red_proof, "") if facts.red_proof is not None else ""

@@ -90,6 +90,8 @@ class ItemProgress:
     """What was done, on one line."""
     checks: tuple[str, ...] = ()
     """What proves it: `name: passed`, one for each check."""
+    tdd: str = ""
+    """What running its acceptance without its work showed, or why that was not asked for."""
     reason: str = ""
     attempts: int = 0
     started_at: datetime | None = None
