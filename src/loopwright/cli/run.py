@@ -88,6 +88,7 @@ def run(
     base: str | None = None,
     allow_unverified: Annotated[bool | None, Parameter(negative="--no-allow-unverified")] = None,
     finish: str | None = None,
+    qa_mode: str | None = None,
     despite: str = "",
     new: bool = False,
     no_wait: bool = False,
@@ -118,6 +119,8 @@ def run(
         Let work land that nothing checks, or do not; if it lands, the exit code is not 0.
     finish
         What becomes of the plan's branch once it is verified: leave, fast-forward, squash or pull-request.
+    qa_mode
+        What a look at the whole (a QA item) goes through: full or lite.
     despite
         Your reason to run a plan that its evaluation calls pointless; it stands in the receipt.
     new
@@ -139,6 +142,7 @@ def run(
         "permission_mode": permission_mode,
         "allow_unverified": allow_unverified,
         "finish": finish,
+        "qa_mode": qa_mode,
         "wait_for_limits": False if no_wait else None,
         **costs.given(),
         **rounds.given(),

@@ -276,6 +276,23 @@ def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: in
         lines += _outside(one)
         lines += _who_worked(one)
         lines += _who_looked(one)
+        lines += _seen_of_all(one)
+    return lines
+
+
+def _seen_of_all(attempt: AttemptView) -> Lines:
+    """Say what a look at the whole found."""
+    if attempt.qa is None:
+        return []
+    issues = attempt.qa.issues
+    lines = [
+        Text(f"     {attempt.qa.in_words}, at {(attempt.base_sha or '')[:10]}", style="cyan"),
+        *(Text(f"       {one.severity}  {_flat(one.title).removeprefix('Fix: ')}") for one in issues[:_MOST]),
+    ]
+    for line, one in zip(lines[1:], issues, strict=False):
+        line.append(f"  {one.fix}" if one.fix else "", style="dim")
+    if len(issues) > _MOST:
+        lines.append(Text(f"       and {len(issues) - _MOST} more", style="dim"))
     return lines
 
 
@@ -329,6 +346,10 @@ def _landed(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
             Text(f"  {task.commit[:10]} on {detail.plan_branch}"),
             *([Text(f"  {change.in_words(names=6)}")] if change else []),
         ]
+    elif last is not None and last.qa is not None and last.state == "LANDED":
+        lines += [Text(), Text(f"{last.qa.in_words}: that is what its agent says, and nothing more")]
+    elif last is None or last.state != "LANDED":
+        lines += [Text(), Text(_flat(task.reason) or "nothing was checked", style="yellow")]
     else:
         lines += [Text(), Text("nothing had to be changed: the checks passed on the tree as it was")]
     lines += [Text(), _title("checks")]

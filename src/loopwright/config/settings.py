@@ -148,7 +148,7 @@ class Values:
     fix_cycles: int = setting(
         count(0, 20),
         3,
-        "How often what the complete gate finds before the verification becomes a task that mends it.",
+        "How often what the complete gate, or a look at the whole, finds becomes tasks that mend it.",
     )
     allow_unverified: bool = setting(
         SWITCH, default=False, description="Lets work land that no gate checks; the exit code says so."
@@ -206,7 +206,12 @@ class Values:
     red_proof: bool = setting(
         SWITCH,
         default=False,
-        description="Runs a task's acceptance on the tree before its work too: what passes there proves nothing.",
+        description="Runs the acceptance of logic tasks without their work too, with their new tests: it has to fail.",
+    )
+    qa_mode: Literal["full", "lite"] = setting(
+        choice("full", "lite"),
+        "full",
+        "What a look at the whole (a QA item) goes through: everything, or only whether the main way works.",
     )
     environment: tuple[str, ...] = setting(
         items(
@@ -403,6 +408,7 @@ class Values:
             fix_cycles=self.fix_cycles,
             parallel_gates=self.landing.parallel_gates,
             red_proof=self.red_proof,
+            qa_mode=self.qa_mode,
             review=ReviewPolicy(
                 **{each.name: getattr(self.review, each.name) for each in fields(self.review)}
             ),

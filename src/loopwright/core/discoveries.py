@@ -4,9 +4,10 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 from uuid import NAMESPACE_OID, uuid5
 
+from loopwright.core.answers import clean
 from loopwright.core.ids import Kind, make
 from loopwright.core.states import DiscoveryState
 
@@ -87,20 +88,12 @@ def _noticed(text: str) -> Noticed | None:
         return None
     if not isinstance(value, dict):
         return None
-    title = " ".join(_clean(value, "title", _LONGEST_TITLE).split())
+    title = " ".join(clean(value.get("title"), _LONGEST_TITLE).split())
     # The example in a prompt that a program repeats has dots for a title.
     if not title.strip(". …"):
         return None
     return Noticed(
         title=title,
-        reason=_clean(value, "reason", _LONGEST_REASON),
+        reason=clean(value.get("reason"), _LONGEST_REASON).strip(),
         recommendation="current" if value.get("recommendation") == "current" else "new",
     )
-
-
-def _clean(value: dict[str, Any], name: str, longest: int) -> str:
-    """Return a text that can be stored everywhere; empty when it is none."""
-    text = value.get(name)
-    if not isinstance(text, str):
-        return ""
-    return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()[:longest].strip()

@@ -122,6 +122,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "envelope_opened": EventType(_NORMAL, "An account is open again; what waited for it goes on."),
         "review_asked": EventType(_NORMAL, "An independent reviewer is to look at the work before it lands."),
         "review_ended": EventType(_NORMAL, "A review of the work came to its end."),
+        "look_ended": EventType(_NORMAL, "A look at the whole came to its end."),
         "gate_judged": EventType(_NORMAL, "A gate gave its verdict on a tree."),
         "checkout_changed": EventType(_HIGH, "Your own checkout changed while an agent was running."),
         "disk_low": EventType(_HIGH, "Nothing new is started: too little is free on the disk."),

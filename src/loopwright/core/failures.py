@@ -13,6 +13,8 @@ class Failure(StrEnum):
     NO_CHANGE = "no_change"
     GATE = "gate"
     REVIEW = "review"
+    LOOK = "look"
+    ISSUES = "issues"
     CONFLICT = "conflict"
     TOGETHER = "together"
     AGENT_ERROR = "agent_error"
@@ -79,6 +81,8 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.NO_CHANGE: Rule(Level.ATTEMPT, "The agent changed nothing, or nothing of what was rejected."),
         Failure.GATE: Rule(Level.ATTEMPT, "A check failed on the result; read its last lines."),
         Failure.REVIEW: Rule(Level.ATTEMPT, "A reviewer found what must not land; read its findings."),
+        Failure.LOOK: Rule(Level.ATTEMPT, "A look at the whole was not reported in the form asked for."),
+        Failure.ISSUES: Rule(Level.NONE, "A look at the whole found what has to be mended first."),
         Failure.CONFLICT: Rule(Level.RACE, "The work changes the same places as what landed meanwhile."),
         Failure.TOGETHER: Rule(
             Level.RACE, "The work passes alone, but not together with what landed meanwhile."

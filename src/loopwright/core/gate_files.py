@@ -108,6 +108,12 @@ class GateFiles:
     added_tests: int = 0
     red_proof: bool | None = None
     """Whether the task's acceptance failed before the work, as it should; None when it was not tried there."""
+    red_tree: str | None = None
+    """Where it was tried: the tree before the work, with the tests that the work brought along."""
+    red_tests: tuple[str, ...] = ()
+    """Those tests."""
+    red_skipped: str = ""
+    """Why it need not be tried; empty when it was, or was not asked for."""
 
     def is_capped(self, *, reviewed: bool) -> bool:
         """Whether the work counts as verified with gaps only: unless a reviewer looked at exactly this change.

@@ -11,6 +11,7 @@ from loopwright.core.findings import Verdict
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.permissions import Permissions
 from loopwright.core.policy import GateCommand, HeldOut, Policy
+from loopwright.core.qa import QaReport
 from loopwright.core.reviews import Finding
 from loopwright.core.states import (
     AttemptState,
@@ -197,7 +198,7 @@ class Task:
     """high, medium or low (`core.complexity`)."""
     status: TaskState
     origin: str = ""
-    """Where it comes from: empty for the source, `fix` (mends what a gate found), `discovered` (was accepted)."""
+    """Where it comes from: empty for the source, `fix` and `qa` (mend what a gate, or a look, found), `discovered`."""
     unmet: int = 0
     """How many dependencies are not COMPLETE yet: kept as a count (see `decide`)."""
     attempts: int = 0
@@ -272,6 +273,8 @@ class Attempt:
     """The review of exactly the change that it lands; None when none was needed."""
     fix_turns: int = 0
     """How often its agent was sent back to mend what a reviewer found."""
+    qa: QaReport | None = None
+    """What it came to as a look at the whole; None for any other attempt."""
     failure: Failure | None = None
     detail: str = ""
     wake_at: datetime | None = None

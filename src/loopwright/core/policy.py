@@ -111,7 +111,7 @@ class Policy:
     parallel_gates: int = 2
     """How many candidates are judged at once, each on top of those before it."""
     fix_cycles: int = 3
-    """How often what the complete gate finds before the verification becomes a task that mends it."""
+    """How often what the complete gate, or a look at the whole, finds becomes a task that mends it."""
     allow_unverified: bool = False
     on_task_error: str = "hold"
     finish: str = "leave"
@@ -130,6 +130,8 @@ class Policy:
     test_runners: tuple[ConfiguredRunner, ...] = ()
     red_proof: bool = False
     """Acceptance is also run before the work counts: what passes there already proves nothing."""
+    qa_mode: str = "full"
+    """What a look at the whole goes through: one of `core.qa.AREAS`."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
     rounds: RoundsPolicy = field(default_factory=RoundsPolicy)
     environment: tuple[str, ...] = ()

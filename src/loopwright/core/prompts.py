@@ -8,6 +8,7 @@ from loopwright.core.policy import GateCommand
 from loopwright.core.questions import FENCE
 from loopwright.core.reviews import Finding, in_words
 from loopwright.core.rounds import is_carried_on, loops
+from loopwright.core.tdd import why_skipped
 
 EVIDENCE_LIMIT = 20_000
 """Enough for both sides of a conflict, which are what the next attempt has to bring together."""
@@ -16,6 +17,12 @@ _ROUNDS = (
     "You are called with this same prompt round after round, each time without a memory of the rounds before: what "
     "they did is in the repository and its history. Look at what is there, and do the next part of what is left. "
     "If nothing is left to do, change nothing and say so."
+)
+
+
+_RED = (
+    "Its own checks are also run without your work, with the tests that you add or change laid over the tree as it "
+    "was: there they must fail. So write the test first, see it fail, then make it pass, then tidy up while it passes."
 )
 
 
@@ -37,26 +44,28 @@ def implementer(
             "You were interrupted. The workspace is as you left it: look at what is there and carry on."
         )
     if answers:
-        parts.append("\n\n".join(["You asked a person, who answered:", *map(_answered, answers)]))
+        parts.append("\n\n".join(["You asked a person, who answered:", *map(answered, answers)]))
     if plan.context:
-        parts.append("About the whole, for your orientation only:\n\n" + _indented(plan.context))
+        parts.append("About the whole, for your orientation only:\n\n" + indented(plan.context))
     if task.description:
         parts.append(task.description.strip())
     if task.criteria:
-        parts.append(_listed("It is done when", task.criteria))
+        parts.append(listed("It is done when", task.criteria))
     if task.scope:
-        parts.append(_listed("Change only these paths", task.scope))
+        parts.append(listed("Change only these paths", task.scope))
     if task.approved:
         parts.append(
-            _listed("A person allowed you to change these files, which judge the work", task.approved)
+            listed("A person allowed you to change these files, which judge the work", task.approved)
         )
     if loops(plan, task):
         parts.append(_ROUNDS)
     parts.append(_checks(gates))
+    if plan.policy.red_proof and task.acceptance and not why_skipped(task.type, task.title):
+        parts.append(_RED)
     if findings:
         parts.append(
             "An independent reviewer looked at what you did in this workspace. What it found must be mended before the "
-            "work can land; leave everything else as it is:\n\n" + _indented(in_words(findings))
+            "work can land; leave everything else as it is:\n\n" + indented(in_words(findings))
         )
     if attempt.evidence:
         before = "The previous attempt was not accepted. You start again from a clean tree."
@@ -64,18 +73,19 @@ def implementer(
             before = (
                 "The workspace is as the round before left it. That has not landed yet: go on from there."
             )
-        parts.append(f"{before} What was found:\n\n" + _indented(attempt.evidence[:EVIDENCE_LIMIT]))
+        parts.append(f"{before} What was found:\n\n" + indented(attempt.evidence[:EVIDENCE_LIMIT]))
     if attempt.note:
-        parts.append("A note from the person in charge:\n\n" + _indented(attempt.note))
+        parts.append("A note from the person in charge:\n\n" + indented(attempt.note))
     parts.append(_discovering(by_tool=asks_by_tool))
-    parts.append(_asking(by_tool=asks_by_tool))
+    parts.append(asking(by_tool=asks_by_tool))
     parts.append(_closing())
     return "\n\n".join(parts) + "\n"
 
 
-def _answered(pair: tuple[str, str]) -> str:
+def answered(pair: tuple[str, str]) -> str:
+    """Return a question and its answer."""
     question, answer = pair
-    return f"{_indented(question)}\n\nThe answer:\n\n{_indented(answer)}"
+    return f"{indented(question)}\n\nThe answer:\n\n{indented(answer)}"
 
 
 def _discovering(*, by_tool: bool) -> str:
@@ -90,7 +100,8 @@ def _discovering(*, by_tool: bool) -> str:
     return f"Do this task and nothing else. If you come upon other work that ought to be done, do not do it: {how}."
 
 
-def _asking(*, by_tool: bool) -> str:
+def asking(*, by_tool: bool) -> str:
+    """Say how a person is asked."""
     if by_tool:
         how = "use the tool `ask` (of the server `loopwright`), then stop"
     else:
@@ -115,7 +126,7 @@ def _checks(gates: tuple[GateCommand, ...]) -> str:
     commands = [
         gate.command if gate.name == gate.command else f"{gate.name}: {gate.command}" for gate in gates
     ]
-    return _listed("Afterwards these commands are run on your result, and all of them must pass", commands)
+    return listed("Afterwards these commands are run on your result, and all of them must pass", commands)
 
 
 def _closing() -> str:
@@ -126,9 +137,11 @@ def _closing() -> str:
     )
 
 
-def _listed(heading: str, items: tuple[str, ...] | list[str]) -> str:
+def listed(heading: str, items: tuple[str, ...] | list[str]) -> str:
+    """Return a list with its heading."""
     return "\n".join([f"{heading}:", *(f"- {item}" for item in items)])
 
 
-def _indented(text: str) -> str:
+def indented(text: str) -> str:
+    """Return a text that is set apart from the rest."""
     return "\n".join(f"    {line}" for line in text.strip().splitlines())

@@ -12,7 +12,9 @@ from loopwright.core.gates import Commands, after_setup, each_once
 from loopwright.core.limits import limits_of
 from loopwright.core.model import Role, Usage
 from loopwright.core.policy import GateCommand
+from loopwright.core.qa import TYPE
 from loopwright.core.receipt_checkout import checkout_gaps
+from loopwright.core.receipt_looks import is_passed_by_word, look_gaps
 from loopwright.core.reviews import is_capped
 from loopwright.core.scopes import strayed
 from loopwright.core.states import AttemptState, FinishState, PlanState, ReviewState, TaskState
@@ -39,11 +41,13 @@ def derive(body: Mapping[str, Any]) -> Json:
         if held:
             found.append(_found(latest.get((held_tree, gate_key(held))), held))
         refused = [status for status in found if status is not VerdictStatus.PASSED]
+        by_word = is_passed_by_word(task)
         outcomes[task["id"]] = task_outcome(
             status=TaskState(task["status"]),
             landed=task["landed_sha"] is not None,
-            verdict=refused[0] if refused else VerdictStatus.PASSED,
+            verdict=VerdictStatus.UNVERIFIED if by_word else refused[0] if refused else VerdictStatus.PASSED,
             waits_for_quota=_waits_for_quota(task),
+            looked=task["type"] == TYPE,
             capped=_is_capped(body, task)
             or _is_excused(latest, trees, gate_key(commands))
             or _is_excused(latest, [held_tree], gate_key(held)),
@@ -139,6 +143,11 @@ def _is_capped(body: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
 def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
     """Return the commands that a receipt's task had to pass."""
     return after_setup(setup_of(plan), each_once(_read(task["acceptance"]), _read(plan["gates"])))
+
+
+def acceptance_of(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
+    """Return the commands of a receipt's task alone."""
+    return after_setup(setup_of(plan), _read(task["acceptance"]))
 
 
 def held_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
@@ -237,8 +246,9 @@ def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
     if facts["red_proof"] is False:
         gaps.append(f"the acceptance of task {name} passed before its work too: it proves nothing")
     elif facts["red_proof"] is None and task["acceptance"] and task["landed_sha"] is not None:
+        why = f", because {facts['red_skipped']}" if facts["red_skipped"] else ""
         gaps.append(
-            f"the acceptance of task {name} was not run before its work: whether it can fail is not known"
+            f"the acceptance of task {name} was not run before its work{why}: whether it can fail is not known"
         )
     if facts["weakened"]:
         gaps.append(f"task {name} asks for less than before: {_listed(facts['weakened'])}")
@@ -332,7 +342,8 @@ def _gaps(
         if task["status"] == TaskState.CANCELLED.value:
             gaps.append(f"task {task['key']!r} was cancelled by a person: nothing asks for it")
             continue
-        if not task["acceptance"]:
+        gaps += look_gaps(body, task)
+        if not task["acceptance"] and not is_passed_by_word(task):
             by = "gate:all alone checked it" if plan["gates"] else "nothing checked it"
             gaps.append(f"task {task['key']!r} has no acceptance command of its own: {by}")
         review = review_of(body, task)

@@ -8,8 +8,10 @@ from loopwright.core import ids
 from loopwright.core.findings import CheckStatus, VerdictStatus
 from loopwright.core.finishing import WAYS
 from loopwright.core.flakes import FOLDERS
+from loopwright.core.qa import AREAS
 from loopwright.core.receipt_checkout import WHOSE
 from loopwright.core.receipt_facts import USAGE
+from loopwright.core.receipt_looks import is_checked, is_issue
 from loopwright.core.receipt_overrides import OVERRIDES
 from loopwright.core.reviews import Severity
 from loopwright.core.states import FinishState, PlanState, ReviewState, TaskState
@@ -94,6 +96,9 @@ _GATE_FILES: Final[dict[str, _Test]] = {
     "weakened": _texts,
     "added_tests": _count,
     "red_proof": _maybe(_flag),
+    "red_tree": _maybe(_sha),
+    "red_tests": _texts,
+    "red_skipped": _text,
 }
 
 
@@ -150,6 +155,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "id": _id(ids.Kind.TASK),
             "key": _text,
             "title": _text,
+            "type": _text,
             "described_sha256": _text,
             "status": _one_of([*TaskState]),
             "outcome": _text,
@@ -214,6 +220,28 @@ _RECEIPT: Final[dict[str, Any]] = {
             "id": _id(ids.Kind.REVIEW),
             "summary": _text,
             "findings": [_finding],
+        }
+    ],
+    "looks": [
+        {
+            "id": _id(ids.Kind.ATTEMPT),
+            "task_id": _id(ids.Kind.TASK),
+            "run_id": _maybe(_id(ids.Kind.RUN)),
+            "commit": _maybe(_sha),
+            "mode": _one_of([*AREAS]),
+            "areas": _texts,
+            "issues": _count,
+            "by_gate": _count,
+            "fixes": [_id(ids.Kind.TASK)],
+            "report_sha256": _text,
+        }
+    ],
+    "reports": [
+        {
+            "id": _id(ids.Kind.ATTEMPT),
+            "summary": _text,
+            "checked": [is_checked],
+            "issues": [is_issue],
         }
     ],
     "overrides": [

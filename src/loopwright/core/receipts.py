@@ -20,7 +20,9 @@ from loopwright.core.policy import GateCommand
 from loopwright.core.receipt_facts import USAGE, Json, derive, gate_outputs, review_of
 from loopwright.core.receipt_finishes import CommitFacts, finish_differences, finish_entry, told_once
 from loopwright.core.receipt_landings import landing_hash_differences, landing_text
+from loopwright.core.receipt_looks import look_differences, looks, reports
 from loopwright.core.receipt_overrides import override_differences
+from loopwright.core.receipt_red import red_differences
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
 from loopwright.core.reviews import Finding, Severity, blocking, said_hash
 from loopwright.core.verdicts import is_bad
@@ -140,6 +142,8 @@ def build_receipt(
         "verdicts": [_verdict(v) for v in sorted(verdicts, key=lambda v: (v.created_at, v.id))],
         "reviews": [_review(one) for one in asked],
         "claims": [_said(one) for one in asked],
+        "looks": looks(tasks, attempts),
+        "reports": reports(attempts),
         "overrides": list(overrides),
         "checkout_changes": list(checkout_changes),
         "runs": [
@@ -193,6 +197,8 @@ def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
     for task in receipt["tasks"]:
         found += _landing_differences(task, facts, has_result=receipt["plan"]["result_sha"] is not None)
     found += _review_differences(receipt, facts)
+    found += look_differences(receipt)
+    found += red_differences(receipt)
     found += override_differences(receipt, facts.taken_out)
     found += landing_hash_differences(receipt, facts.carried, facts.events.hashes if facts.events else None)
     found += finish_differences(receipt, trees=facts.trees, commits=facts.commits, frozen=facts.frozen)
@@ -282,6 +288,7 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
         "key": task.key,
         "title": task.title,
         "origin": task.origin,
+        "type": task.type,
         "status": task.status.value,
         "failure": _value(task.failure),
         "reason": task.reason,
@@ -435,7 +442,7 @@ def _row_differences(receipt: Mapping[str, Any], rows: Mapping[str, Any]) -> lis
         found.append("the home's events say otherwise of what people decided")
     if receipt["checkout_changes"] != rows["checkout_changes"]:
         found.append("the home's events say otherwise of what changed in the checkout")
-    for part in ("tasks", "verdicts", "reviews", "claims", "runs", "finishes"):
+    for part in ("tasks", "verdicts", "reviews", "claims", "looks", "reports", "runs", "finishes"):
         mine, theirs = (
             {one["id"]: {**one, **dict.fromkeys(_FROM_GIT)} for one in whole[part]}
             for whole in (receipt, rows)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
+from loopwright.core.answers import Unreadable, clean, missing, object_in
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.globs import any_covers
 from loopwright.core.patches import ChangedFile, Patch, file_of
@@ -26,7 +27,6 @@ MOST_FINDINGS: Final = 100
 _LONGEST: Final = 2000
 _LONGEST_NAME: Final = 500
 _NAMED: Final = 5
-_BLOCK: Final = re.compile(rf"^```(?:{FENCE}|json)[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 RISKY_WORDS: Final = frozenset(
     {"auth", "authentication", "authorization", "login", "oauth", "password", "passwords", "permissions"}
@@ -70,13 +70,6 @@ class Answer:
     def blocking(self) -> tuple[Finding, ...]:
         """The findings that keep the work from landing."""
         return blocking(self.findings)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
-    """Why an answer cannot be used."""
-
-    problem: str
 
 
 SCHEMA: Final[Mapping[str, Any]] = {
@@ -168,9 +161,9 @@ def is_capped(facts: GateFiles | None, state: str | None, *, shown_whole: bool) 
 
 def read_answer(structured: Mapping[str, Any] | None, text: str, patch: Patch) -> Answer | Unreadable:
     """Read what a reviewer answered, and tie each finding to the change."""
-    value = structured if structured is not None else _in_text(text)
+    value = structured if structured is not None else object_in(text, FENCE)
     if value is None:
-        return Unreadable(problem=f"there is no block ```{FENCE} with a JSON object in your last message")
+        return missing(FENCE)
     listed = value.get("findings")
     if not isinstance(listed, list):
         return Unreadable(problem="`findings` is not a list")
@@ -182,25 +175,13 @@ def read_answer(structured: Mapping[str, Any] | None, text: str, patch: Patch) -
         found.append(finding)
     # Of too many, those are kept that ask for something.
     ranked = sorted(dict.fromkeys(found), key=lambda one: one.severity is not Severity.BLOCKING)
-    return Answer(summary=_clean(value.get("summary"), _LONGEST), findings=tuple(ranked[:MOST_FINDINGS]))
-
-
-def _in_text(text: str) -> dict[str, Any] | None:
-    """Return the object in the last block that has one, or the text itself if it is one."""
-    for block in (*reversed(_BLOCK.findall(text)), text):
-        try:
-            value = json.loads(block)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            return value
-    return None
+    return Answer(summary=clean(value.get("summary"), _LONGEST), findings=tuple(ranked[:MOST_FINDINGS]))
 
 
 def _finding(value: object, files: Sequence[ChangedFile]) -> Finding | str:
     if not isinstance(value, dict):
         return "not an object"
-    file, text = _clean(value.get("file"), _LONGEST_NAME), _clean(value.get("text"), _LONGEST)
+    file, text = clean(value.get("file"), _LONGEST_NAME), clean(value.get("text"), _LONGEST)
     if not text:
         return "`text` is missing"
     if not file:
@@ -219,12 +200,6 @@ def _finding(value: object, files: Sequence[ChangedFile]) -> Finding | str:
         in_diff=changed is not None and line is not None and changed.has(line),
     )
     return found if found.in_diff else replace(found, severity=Severity.OPINION)
-
-
-def _clean(value: object, limit: int) -> str:
-    if not isinstance(value, str):
-        return ""
-    return value.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()[:limit]
 
 
 def blocking(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -246,10 +246,12 @@ def task_outcome(
     verdict: VerdictStatus | None,
     waits_for_quota: bool = False,
     capped: bool = False,
+    looked: bool = False,
 ) -> Outcome:
     """Say what the facts prove about a task; `verdict` is the one on exactly the tree that landed.
 
     `capped` is work that changed what judges it, where nobody but its author can say whether less is asked for now.
+    `looked` is a look at the whole: that nothing was found is what an agent says.
     """
     if status is TaskState.CANCELLED:
         return Outcome.CANCELLED
@@ -258,9 +260,9 @@ def task_outcome(
     if status is not TaskState.COMPLETE:
         return Outcome.WAITING_QUOTA if waits_for_quota else Outcome.NOT_VERIFIED
     if verdict is VerdictStatus.PASSED:
-        if not landed:
+        if not landed and not looked:
             return Outcome.NO_CHANGE_PROVEN
-        return Outcome.VERIFIED_WITH_GAPS if capped else Outcome.VERIFIED
+        return Outcome.VERIFIED_WITH_GAPS if capped or looked else Outcome.VERIFIED
     return Outcome.UNVERIFIED if verdict is VerdictStatus.UNVERIFIED else Outcome.NOT_VERIFIED
 
 

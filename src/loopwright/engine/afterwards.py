@@ -4,10 +4,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loopwright.core.answers import Unreadable
 from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.fallback import handed_on, meant
 from loopwright.core.model import Attempt, Role, Run, Task
+from loopwright.core.qa import TYPE
 from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed, pause_until
 from loopwright.core.scopes import kept, strayed
@@ -24,6 +26,7 @@ from loopwright.engine.agent_runs import (
 from loopwright.engine.moves import MACHINE, cancel_attempt, fail_attempt, hand_on, move_attempt, need
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.pinning import inside
+from loopwright.engine.qa import report_of
 from loopwright.engine.reviewing import take_in
 from loopwright.engine.runs import Ended
 from loopwright.engine.world import World
@@ -142,6 +145,13 @@ class Afterwards:
         if self.run.role is Role.REVIEWER:
             await take_in(self.world, self.rows, self.run, self.ended, None, fence=self.fence)
             return True
+        if self.rows.task.type == TYPE:
+            report = report_of(self.rows.plan, need(self.ended.result, "a result"))
+            if isinstance(report, Unreadable):
+                failed = Failed(failure=Failure.LOOK, detail=report.problem)
+                return await self._is_over(failed, counts=True)
+            # Whatever it changed is thrown away, and keeps nobody off.
+            self.saved.update(qa=report, touched=())
 
         def checking(tx: Tx) -> None:
             moved = move_attempt(tx, self.rows.attempt, AttemptState.CHECKING, fence=self.fence, **self.saved)

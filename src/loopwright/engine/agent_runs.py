@@ -1,20 +1,21 @@
 """One run of an agent: what it is told, how it is started, and what is written down of its end."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from loopwright.core import budget, prompts
+from loopwright.core import budget, prompts, qa
 from loopwright.core.accounts import usual
 from loopwright.core.budget import over_budget
 from loopwright.core.containment import Containment
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
-from loopwright.core.model import Attempt, Loop, Plan, Project, Question, Run, Task, Usage
+from loopwright.core.model import Attempt, Loop, Plan, Project, Question, Review, Run, Task, Usage
 from loopwright.core.permissions import Permissions
 from loopwright.core.prices import estimate
+from loopwright.core.qa_prompts import look_prompt
 from loopwright.core.questions import Asking, asked_in
 from loopwright.core.retry import Failed
 from loopwright.core.reviews import SCHEMA
@@ -117,6 +118,17 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     goes_on = before.session_ref if before and resumes else None
     if review is not None:
         prompt = await brief_reviewer(world, rows, review, run, agent, goes_on=goes_on is not None)
+    elif rows.task.type == qa.TYPE:
+        prompt = look_prompt(
+            plan,
+            rows.task,
+            attempt,
+            gates=task_commands(plan, rows.task),
+            resumed=before is not None,
+            answers=tuple((one.text, one.answer) for one in asked if one.answer is not None),
+            asks_by_tool="tools" in agent.capabilities,
+            by_schema="schema" in agent.capabilities,
+        )
     else:
         prompt = prompts.implementer(
             plan,
@@ -138,7 +150,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         permissions=permissions,
         contained=contained,
         session_ref=goes_on,
-        schema=SCHEMA if review and "schema" in agent.capabilities else None,
+        schema=_schema(plan, rows.task, review) if "schema" in agent.capabilities else None,
         # A reviewer asks nobody: what it does not know is an opinion.
         tools=world.tools(directory) if "tools" in agent.capabilities and not review else {},
         max_cost_micros=most if "budget" in agent.capabilities else None,
@@ -215,6 +227,13 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         run = begun
     conversation = [one for one in earlier if one.session_ref and one.session_ref == run.session_ref]
     return Started(run=run, spec=spec, request=request, before=_spent(conversation), walls=walls)
+
+
+def _schema(plan: Plan, task: Task, review: Review | None) -> Mapping[str, Any] | None:
+    """Return the form in which an agent is to answer; None for one whose work counts, not its words."""
+    if review is not None:
+        return SCHEMA
+    return qa.schema(plan.policy.qa_mode) if task.type == qa.TYPE else None
 
 
 def _is_held_back(tx: Tx, world: World, attempt: Attempt, run: Run) -> bool:

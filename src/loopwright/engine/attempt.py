@@ -23,7 +23,7 @@ from loopwright.core.failures import RULES, Failure
 from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Role, Run, Task
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
-from loopwright.engine import discoveries, envelopes, rounds
+from loopwright.engine import discoveries, envelopes, qa, rounds
 from loopwright.engine.afterwards import Afterwards, fail
 from loopwright.engine.agent_runs import (
     PAUSED,
@@ -152,7 +152,10 @@ class AttemptLeg:
                     # What was judged lands at once: a person who stops it would only leave it half way.
                     if interrupt.is_set() and attempt.state is AttemptState.CHECKING:
                         raise Interrupted
-                    await check_and_land(self._landing(rows), self._lines, interrupt)
+                    if attempt.qa is not None:
+                        await qa.settle(self._landing(rows), interrupt)
+                    else:
+                        await check_and_land(self._landing(rows), self._lines, interrupt)
                 case AttemptState.WAITING:
                     self.settled = True
                     return False

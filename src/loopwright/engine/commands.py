@@ -32,7 +32,7 @@ from loopwright.core.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine import discoveries, envelopes, finishes, handover, pauses, questions, spending
+from loopwright.engine import discoveries, envelopes, finishes, handover, looks, pauses, questions, spending
 from loopwright.engine.moves import (
     begin_verify,
     cancel_attempt,
@@ -273,6 +273,7 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
         taken_by="",
         taken_dir="",
     )
+    looks.declined(tx, task)
     attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if attempt is not None and attempt.state in LIVE_ATTEMPT:
         if attempt.state is AttemptState.LANDING:

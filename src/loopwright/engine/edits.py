@@ -14,6 +14,7 @@ from typing import Any, Final
 from loopwright.core.errors import BadPlan
 from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Loop, Outcome, Plan, Project, Task
+from loopwright.core.qa import ORIGIN
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine import commands
 from loopwright.engine.adding import add_task
@@ -213,7 +214,10 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
             and not task.origin
             and task.status in (TaskState.CREATED, TaskState.QUEUED, TaskState.ERROR)
         ):
-            waits[task.id] = [tasks[key].id for key in dict.fromkeys(item.depends_on) if key in tasks]
+            said = [tasks[key].id for key in dict.fromkeys(item.depends_on) if key in tasks]
+            # What a look at the whole waits for may stand in no file that a person edits.
+            mends = [one.id for one in tasks.values() if one.origin == ORIGIN and one.id in task.depends_on]
+            waits[task.id] = list(dict.fromkeys((*said, *mends)))
     done = {task.id for task in tasks.values() if task.status is TaskState.COMPLETE}
     for task in tasks.values():
         needs = tuple(waits[task.id])

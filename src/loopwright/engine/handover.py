@@ -7,6 +7,7 @@ from loopwright.core.events import happened
 from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Command, Loop, Plan, Run, Task
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, RunState, TaskState
+from loopwright.engine import looks
 from loopwright.engine.moves import begin_anew, cancel_attempt, move_attempt, move_run, move_task, need
 from loopwright.engine.queued import new_attempt
 from loopwright.engine.second_tries import evidence_of, refuse_superseded, reopen_plan
@@ -137,11 +138,13 @@ def _resting(tx: Tx, plan: Plan) -> str:
 
 
 def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every command has the same shape
-    """Note that a person has looked at what a task, or every task of a plan, landed."""
+    """Note that a person has looked at what a task, or every task of a plan, landed; pass a look at the whole."""
     task = tx.get(Task, command.target)
     plan = tx.get(Plan, task.plan_id if task else command.target)
     if plan is None:
         raise NotFound(f"there is no plan {command.target}")
+    if task is not None and looks.is_undecided(task):
+        return looks.passed_by(tx, plan, task, command.actor)
     if task is not None and task.status is not TaskState.COMPLETE:
         raise Refused(f"{task.key} has not landed: there is nothing to look at yet")
     done: dict[str, Any] = {"plan_id": plan.id, "status": TaskState.COMPLETE}

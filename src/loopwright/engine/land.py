@@ -27,6 +27,7 @@ from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, n
 from loopwright.engine.naming import commit_subject, trailers
 from loopwright.engine.pinning import pin
 from loopwright.engine.receipt import landing_trailer
+from loopwright.engine.red import with_red_proof
 from loopwright.engine.rejected_work import as_rejected, rejected
 from loopwright.engine.reviewing import author_of, covered, lands_capped
 from loopwright.engine.rounds import settles
@@ -118,18 +119,18 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         landing.place.leave()
         told = f"It changes the same places as work that landed meanwhile: {', '.join(conflict.paths)}"
         seen = await told_of_conflict(landing.world, landing.repository, landing.plan, attempt, tip, conflict)
-        await _reject(landing, Failure.CONFLICT, told, evidence=seen)
+        await reject(landing, Failure.CONFLICT, told, evidence=seen)
         return None
     if outside := await leading_out(landing.repository, landing.task, candidate):
         told = f"It adds a link that leads out of the project: {'; '.join(outside[:5])}"
         way = "Nobody else has what is behind it: put the file itself there. One that is meant belongs into the scope."
-        await _reject(landing, Failure.GATE, told, evidence=f"{told}\n{way}")
+        await reject(landing, Failure.GATE, told, evidence=f"{told}\n{way}")
         return None
     sent_back = await landing.world.store.read(lambda tx: rejected(tx, landing.task, attempt))
     if again := await as_rejected(landing.repository, candidate, sent_back):
         n, said = again
         told = f"It is the very change that a person rejected as attempt {n}, so it cannot land.\n\n{said}"
-        await _reject(landing, Failure.NO_CHANGE, told, evidence=told)
+        await reject(landing, Failure.NO_CHANGE, told, evidence=told)
         return None
     if landing.plan.books:
         below = await landing.repository.judged(candidate.parent)
@@ -154,7 +155,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
     if pinning.refused:
         told = "It weakens checks that were there before"
         named = f"{told}: {'; '.join(pinning.refused[:3])}"
-        await _reject(landing, Failure.GATE, named, evidence=_tampering(told, pinning.refused), **judged)
+        await reject(landing, Failure.GATE, named, evidence=_tampering(told, pinning.refused), **judged)
         return None
     if pinning.pinned is not None:
         # First, because what fails here need not be run with the agent's own files at all.
@@ -164,10 +165,10 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             told = f"With the gate's files as they were before: {_first_line(verdict)}"
             more = _tampering("The gate was run with these files as they were before", facts.pinned)
             judged["verdict_id"] = record_id
-            await _reject(landing, Failure.GATE, told, evidence=f"{more}\n\n{evidence(verdict)}", **judged)
+            await reject(landing, Failure.GATE, told, evidence=f"{more}\n\n{evidence(verdict)}", **judged)
             return None
         if verdict.status is VerdictStatus.INCONCLUSIVE:
-            await _cannot_tell(landing, verdict, judged)
+            await cannot_tell(landing, verdict, judged)
             return None
     record_id, verdict = await _judged(landing, candidate, interrupt, facts)
     judged["verdict_id"] = record_id
@@ -176,17 +177,17 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         verdict = await _judged_unseen(landing, pinning.pinned or candidate, interrupt, facts)
         if verdict.status is VerdictStatus.FAILED:
             told, seen = not_passed(landing.task.held_out, verdict)
-            await _reject(landing, Failure.GATE, told, evidence=seen, **judged)
+            await reject(landing, Failure.GATE, told, evidence=seen, **judged)
             return None
     match verdict.status:
         case VerdictStatus.INCONCLUSIVE:
-            await _cannot_tell(landing, verdict, judged)
+            await cannot_tell(landing, verdict, judged)
         case VerdictStatus.FAILED if candidate.empty:
             told = "The agent said that it was done, but it changed nothing, and the checks do not pass."
-            await _reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}", **judged)
+            await reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}", **judged)
         # Nobody lands beside the rounds of a loop, and each begins with what the one before left.
         case VerdictStatus.FAILED if pinning.pinned is not None or loops(landing.plan, landing.task):
-            await _reject(landing, Failure.GATE, _first_line(verdict), evidence=evidence(verdict), **judged)
+            await reject(landing, Failure.GATE, _first_line(verdict), evidence=evidence(verdict), **judged)
         case VerdictStatus.FAILED:
             await landing.place.first(lands=False)
             # Whether it would pass alone concerns nobody behind it.
@@ -194,14 +195,14 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             ask = _asked(landing, candidate, facts)
             alone, seen = await told_of_red(landing.world, landing.repository, ask, verdict, interrupt)
             failure = Failure.TOGETHER if alone else Failure.GATE
-            await _reject(landing, failure, _first_line(verdict), evidence=seen, **judged)
+            await reject(landing, failure, _first_line(verdict), evidence=seen, **judged)
         case VerdictStatus.UNVERIFIED if not landing.plan.policy.allow_unverified:
             told = "nothing is configured to check it; its work is kept but does not land"
-            await _reject(landing, Failure.UNVERIFIED, told)
+            await reject(landing, Failure.UNVERIFIED, told)
         case _ if candidate.empty:
             await _nothing_to_land(landing, candidate, verdict, record_id)
         case _:
-            facts = replace(facts, red_proof=await _failed_before(landing, candidate, interrupt))
+            facts = await with_red_proof(landing, candidate, facts, interrupt)
             judged["gate_files"] = facts
             if review := await covered(landing, candidate, facts, judged):
                 await landing.place.first(lands=True)
@@ -209,11 +210,11 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
     return None
 
 
-async def _cannot_tell(landing: Landing, verdict: Verdict, judged: dict[str, Any]) -> None:
+async def cannot_tell(landing: Landing, verdict: Verdict, judged: dict[str, Any]) -> None:
     """Nothing was learned about the work, so it is not at fault: a person mends what lasts, the rest is tried again."""
     if not verdict.lasting:
         raise CannotRun(f"the gate could not run: {verdict.reason}")
-    await _reject(landing, Failure.CANNOT_CHECK, verdict.reason, evidence=evidence(verdict), **judged)
+    await reject(landing, Failure.CANNOT_CHECK, verdict.reason, evidence=evidence(verdict), **judged)
 
 
 async def _author(landing: Landing) -> tuple[Run, datetime, str]:
@@ -245,7 +246,7 @@ async def _judged(
     landing: Landing, candidate: Candidate, interrupt: asyncio.Event, facts: GateFiles
 ) -> tuple[str | None, Verdict]:
     """Gate the candidate with everything that its author knows of."""
-    return await _gated(landing, _asked(landing, candidate, facts), interrupt)
+    return await gated(landing, _asked(landing, candidate, facts), interrupt)
 
 
 async def _judged_unseen(
@@ -262,11 +263,11 @@ async def _judged_unseen(
         exempt=(),
         rewritten=(),
     )
-    _, verdict = await _gated(landing, ask, interrupt)
+    _, verdict = await gated(landing, ask, interrupt)
     return verdict
 
 
-async def _gated(landing: Landing, ask: Judging, interrupt: asyncio.Event) -> tuple[str | None, Verdict]:
+async def gated(landing: Landing, ask: Judging, interrupt: asyncio.Event) -> tuple[str | None, Verdict]:
     """Run a gate; one that could not run is asked again, because the agent's work is not at fault."""
     tries = 0
     while True:
@@ -277,25 +278,6 @@ async def _gated(landing: Landing, ask: Judging, interrupt: asyncio.Event) -> tu
             return (record.id if record else None), verdict
         pause = backoff(tries, first_s=0.2, limit_s=30.0, chance=landing.world.chance())
         await landing.world.clock.sleep(pause.total_seconds())
-
-
-async def _failed_before(landing: Landing, candidate: Candidate, interrupt: asyncio.Event) -> bool | None:
-    """Say whether the task's acceptance fails without its work, as it should; None when that is not asked or known."""
-    if not landing.plan.policy.red_proof or not landing.task.acceptance:
-        return None
-    ask = Judging(
-        project=landing.project,
-        plan=landing.plan,
-        attempt=landing.attempt,
-        role=Role.BASELINE,
-        sha=candidate.parent,
-        tree=await landing.repository.tree_of(candidate.parent),
-        commands=landing.task.acceptance,
-        still_mine=landing.still_mine,
-    )
-    _, verdict = await judge(landing.world, landing.repository, ask, interrupt)
-    known = {VerdictStatus.FAILED: True, VerdictStatus.PASSED: False}
-    return known.get(verdict.status)
 
 
 async def _approve(
@@ -392,7 +374,7 @@ async def _nothing_to_land(
     proves = landing.task.acceptance and verdict.status is VerdictStatus.PASSED
     if not proves and not settled:
         told = "The agent said that it was done, but it changed nothing."
-        await _reject(landing, Failure.NO_CHANGE, told, evidence=told)
+        await reject(landing, Failure.NO_CHANGE, told, evidence=told)
         return
 
     await landing.place.first(lands=False)
@@ -417,7 +399,7 @@ async def _nothing_to_land(
     await landing.world.store.transact("attempt.landed", proven)
 
 
-async def _reject(
+async def reject(
     landing: Landing,
     failure: Failure,
     detail: str,
@@ -426,9 +408,10 @@ async def _reject(
     counts: bool = True,
     **judged: Any,
 ) -> None:
+    """End the attempt because of what was found out about its work."""
     await landing.place.first(lands=False)
 
-    def reject(tx: Tx) -> None:
+    def over(tx: Tx) -> None:
         fail_attempt(
             tx,
             landing.world.ids,
@@ -441,7 +424,7 @@ async def _reject(
             **judged,
         )
 
-    await landing.world.store.transact("attempt.rejected", reject)
+    await landing.world.store.transact("attempt.rejected", over)
 
 
 def _tampering(told: str, names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from loopwright.core.failures import Failure
 from loopwright.core.model import AGENT_ROLES, Attempt, Loop, Plan, Run, Task
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.ports import Tx
@@ -118,7 +119,8 @@ def together(plans: Sequence[PlanFigures]) -> Figures:
 def _figures(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[Run]) -> Figures:
     judged: dict[str, list[Attempt]] = {task.id: [] for task in tasks}
     for attempt in sorted(attempts, key=lambda one: one.n):
-        if attempt.state in _JUDGED:
+        # A look that found something did what it is for: it is no try that failed.
+        if attempt.state in _JUDGED and attempt.failure is not Failure.ISSUES:
             judged[attempt.task_id].append(attempt)
     completed = [task for task in tasks if task.status is TaskState.COMPLETE]
     failed = sum(task.status is TaskState.ERROR for task in tasks)

@@ -7,6 +7,8 @@ from typing import Final
 
 from loopwright.core.discoveries import Discovery
 from loopwright.core.model import Attempt, Plan, Task, VerdictRecord
+from loopwright.core.qa import ORIGIN as QA
+from loopwright.core.qa import TYPE as LOOK
 from loopwright.core.states import AttemptState, DiscoveryState, TaskState
 from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.evaluation import FIX
@@ -43,7 +45,7 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     attempts = _attempts(tx, tasks)
     told = _progress(tx, plan, [one for one in tasks if one.id != landing.id and _is_told(one, attempts)])
     done = _item(landing, attempt, Mark.DONE, commit, _verdicts(tx, [attempt]))
-    fixes = (*told.fixes, *_fixes([landing]))
+    fixes = (*told.fixes, *_fixes(tx, [landing]))
     return Progress(
         plan_id=plan.id,
         at=told.at,
@@ -93,7 +95,7 @@ def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
             task.key: _item(task, attempts.get(task.id), MARKS[task.status], task.landed_sha, verdicts)
             for task in tasks
         },
-        fixes=_fixes(tasks),
+        fixes=_fixes(tx, tasks),
         discovered=_discovered(tx, plan),
         branch=plan.branch,
         agent=agents[0] if agents else "",
@@ -118,12 +120,33 @@ def _discovered(tx: Tx, plan: Plan) -> tuple[Discovered, ...]:
     )
 
 
-def _fixes(tasks: Iterable[Task]) -> tuple[FixTask, ...]:
-    return tuple(
-        FixTask(key=one.key, title=one.title, issue=one.description, added_at=one.created_at)
-        for one in tasks
-        if one.origin == FIX
-    )
+def _fixes(tx: Tx, tasks: Iterable[Task]) -> tuple[FixTask, ...]:
+    found = [one for one in tasks if one.origin in (FIX, QA)]
+    if not found:
+        return ()
+    looks = {one.id: one.key for one in tx.find(Task, plan_id=found[0].plan_id, type=LOOK)}
+    reports = [one for one in tx.find(Attempt, task_id=list(looks)) if one.qa is not None] if looks else []
+    issues = {
+        issue.fix: (looks[one.task_id], issue.severity)
+        for one in reports
+        if one.qa is not None
+        for issue in one.qa.issues
+    }
+    made = []
+    for one in found:
+        look, severity = issues.get(one.key, ("", ""))
+        made.append(
+            FixTask(
+                key=one.key,
+                title=one.title,
+                issue=one.description,
+                added_at=one.created_at,
+                found_by=look,
+                severity=severity,
+                priority=one.priority,
+            )
+        )
+    return tuple(made)
 
 
 def _item(
@@ -137,8 +160,23 @@ def _item(
         commit=commit if done else None,
         summary=task.title if done else "",
         checks=tuple(f"{check.name}: {check.status}" for check in checks),
+        tdd=_tdd(attempt) if done and attempt is not None else "",
         reason=task.reason if mark is Mark.BLOCKED else "",
         attempts=max(task.attempts, attempt.n if attempt is not None and attempt.run_id else 0),
         started_at=attempt.created_at if attempt is not None and mark is not Mark.OPEN else None,
         ended_at=task.completed_at,
     )
+
+
+def _tdd(attempt: Attempt) -> str:
+    facts = attempt.gate_files
+    if facts is None:
+        return ""
+    if facts.red_skipped:
+        return f"skipped, {facts.red_skipped}"
+    with_tests = f" (with {', '.join(facts.red_tests[:3])})" if facts.red_tests else ""
+    told = {
+        True: f"red without the work{with_tests}, green with it",
+        False: "green without the work too: it proves nothing",
+    }
+    return told.get(facts.red_proof, "") if facts.red_proof is not None else ""

@@ -8,6 +8,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from loopwright.core.answers import Unreadable
 from loopwright.core.errors import FenceLost, GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
@@ -19,7 +20,6 @@ from loopwright.core.retry import Failed
 from loopwright.core.reviews import (
     MOST_TRIES,
     Answer,
-    Unreadable,
     blocking,
     in_words,
     is_capped,

@@ -13,7 +13,6 @@ from loopwright.core.errors import (
 )
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.finishing import LEAVE
-from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import plan_commands
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Task
 from loopwright.core.retry import backoff
@@ -28,6 +27,14 @@ from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.world import World
 from loopwright.ports import Tx
+
+
+def steered(tx: Tx, plan_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the gate's files that the plan's tasks changed with leave, and all of them that they changed."""
+    landed = tx.find(Attempt, plan_id=plan_id, state=AttemptState.LANDED)
+    changed = [one.gate_files for one in landed if one.gate_files is not None]
+    exempt = tuple(path for facts in changed for path in facts.exempt)
+    return exempt, (*exempt, *(path for facts in changed for path in facts.pinned))
 
 
 class VerifyLeg:
@@ -77,11 +84,6 @@ class VerifyLeg:
             raise FenceLost(f"the verification of {plan.id} was taken over, or is over")
         return plan
 
-    def _gate_files(self, tx: Tx) -> list[GateFiles]:
-        """Return what the plan's tasks did to the gate's files."""
-        landed = tx.find(Attempt, plan_id=self._leg.subject, state=AttemptState.LANDED)
-        return [one.gate_files for one in landed if one.gate_files is not None]
-
     def _still_mine(self, tx: Tx) -> None:
         self._mine(tx)
 
@@ -93,8 +95,7 @@ class VerifyLeg:
         # What was cancelled is not in the result, so nothing can ask for it there.
         wanted = [task for task in tasks if task.status is not TaskState.CANCELLED]
         acceptance = tuple(command for task in wanted for command in task.acceptance)
-        changed = await self._world.store.read(self._gate_files)
-        exempt = tuple(path for facts in changed for path in facts.exempt)
+        exempt, rewritten = await self._world.store.read(lambda tx: steered(tx, plan.id))
         ask = Judging(
             project=project,
             plan=plan,
@@ -106,7 +107,7 @@ class VerifyLeg:
             still_mine=self._still_mine,
             before=plan.base_sha,
             exempt=exempt,
-            rewritten=(*exempt, *(path for facts in changed for path in facts.pinned)),
+            rewritten=rewritten,
         )
         _, verdict = await judge(self._world, repository, ask, interrupt)
         if verdict.status is VerdictStatus.INCONCLUSIVE:

@@ -29,6 +29,7 @@ from loopwright.core.model import (
     Worker,
 )
 from loopwright.core.policy import GateCommand
+from loopwright.core.qa import QaReport
 from loopwright.core.scopes import claims, strayed
 from loopwright.core.states import (
     ENDED_PLAN,
@@ -64,8 +65,8 @@ class TaskView:
     title: str
     status: str
     origin: str
-    """Empty for a task of the source, `fix` for one that mends what the complete gate found, `discovered` for work
-    that an agent came upon and a person accepted."""
+    """Empty for a task of the source, `fix` for one that mends what the complete gate found, `qa` what a look at the
+    whole did, `discovered` for work that an agent came upon and a person accepted."""
     stage: str
     """The living attempt's state, or the task's own status."""
     outcome: str | None
@@ -176,6 +177,8 @@ class AttemptView:
     """Files of the gate that it changed without leave."""
     outside: tuple[str, ...] = ()
     """What it changed outside of the paths that the task declared."""
+    qa: QaReport | None = None
+    """What it came to as a look at the whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -469,7 +472,7 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
         mine = [run for run in runs if run.attempt_id == attempt.id]
         shown = _attempt_view(attempt, mine, record.verdict if record else _judged(mine), now, paths)
         outside = strayed(attempt.touched, task.scope)
-        return replace(shown, reviews=reviews_of(tx, attempt), outside=outside)
+        return replace(shown, reviews=reviews_of(tx, attempt), outside=outside, qa=attempt.qa)
 
     return TaskDetail(
         task=view,

@@ -92,6 +92,8 @@ class ItemProgress:
     """What was done, on one line."""
     checks: tuple[str, ...] = ()
     """What proves it: `name: passed`, one for each check."""
+    tdd: str = ""
+    """What running its acceptance without its work showed, or why that was not asked for."""
     reason: str = ""
     attempts: int = 0
     started_at: datetime | None = None
@@ -116,12 +118,17 @@ class Discovered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixTask:
-    """A task that was added to mend what the complete gate found."""
+    """A task that was added to mend what the complete gate, or a look at the whole, found."""
 
     key: str
     title: str
     issue: str = ""
     added_at: datetime | None = None
+    found_by: str = ""
+    """Key of the look at the whole that found it; empty when the complete gate did."""
+    severity: str = ""
+    """How bad whoever looked says that it is."""
+    priority: int = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from tests.acceptance.cli.program import git
 from tests.acceptance.gates.calculator import BROKEN, PYTEST, RIGHT, TESTS, WORKS, Calculator, write
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Role, Run, VerdictRecord
+from loopwright.core.model import Plan, Role, Run, VerdictRecord
 
 LEAVES = "import atexit, os\n\natexit.register(os._exit, 0)\n\n\n"
 """Source that ends its process with 0, whatever was found."""
@@ -98,22 +98,61 @@ def test_what_a_sibling_landed_is_the_baseline_of_the_next(calculator: Calculato
     assert len(calculator.rows(Run, role=Role.BASELINE)) == 1
 
 
-@pytest.mark.parametrize(
-    ("accepts", "code", "proven"), [(WORKS, 0, True), ("python -B -c 'import calc'", 4, False)]
-)
-def test_acceptance_has_to_fail_before_the_work_to_prove_it(
-    calculator: Calculator, accepts: str, code: int, proven: bool
-) -> None:
-    calculator.play({"mul": [[write("calc.py", RIGHT)]]})
-    gates = [{"name": "compiles", "run": "python -B -m py_compile calc.py"}]
-    plan = calculator.plan("red", [task("mul", accepts)], gates=gates, settings={"red_proof": True})
-    said = calculator.run(plan)
-    assert said.code == code, said.out + said.err
-    assert calculator.gate_files()["red_proof"] is proven
+RED = f"""# Calculator
+
+- [ ] Task 1: Multiply
+  - Acceptance: `{WORKS}`
+- [ ] Task 2: Import
+  - Acceptance: `python -B -c 'import calc'`
+- [ ] Task 3: Subtract
+  - Acceptance: `{PYTEST} tests/test_sub.py`
+- [ ] Task 4: Divide
+  - Acceptance: `{PYTEST} tests/test_div.py`
+- [ ] Task 5: Tell
+  - Type: docs
+  - Acceptance: `grep -q told told.txt`
+"""
+HOLLOW = "def test_div():\n    assert True\n"
+
+
+@pytest.mark.capability("C038")
+def test_acceptance_has_to_fail_before_the_work_to_prove_it(calculator: Calculator) -> None:
+    settings = 'red_proof = true\n\n[[gates]]\nname = "compiles"\nrun = "python -B -m py_compile calc.py"\n'
+    (calculator.repository / "plan.md").write_text(RED)
+    (calculator.repository / "loopwright.toml").write_text(settings)
+    commit(calculator)
+    subtracts = write("sub.py", "def sub(a, b):\n    return a - b\n")
+    tested = write(
+        "tests/test_sub.py", "from sub import sub\n\n\ndef test_sub():\n    assert sub(3, 2) == 1\n"
+    )
+    calculator.play(
+        {
+            "1": [[write("calc.py", RIGHT)]],
+            "2": [[write("other.py", "")]],
+            "3": [[{"expect_prompt": "there they must fail", "otherwise": [{"exit": 3}]}, subtracts, tested]],
+            "4": [[write("div.py", ""), write("tests/test_div.py", HOLLOW)]],
+            "5": [[write("told.txt", "told\n")]],
+        }
+    )
+    said = calculator("run", "plan.md", timeout=200)
+    assert said.code == 4, said.out + said.err
+    facts = {task["key"]: task["attempts"][0]["gate_files"] for task in calculator.receipt()["tasks"]}
+    assert {key: one["red_proof"] for key, one in facts.items()} == {
+        "1": True,
+        "2": False,
+        "3": True,
+        "4": False,
+        "5": None,
+    }, "a test that the work brings along is tried without the work"
+    assert facts["3"]["red_tests"] == ["tests/test_sub.py"]
+    assert facts["5"]["red_skipped"] == "it is static content"
     gaps = calculator.receipt()["not_checked"]
-    assert (
-        "the acceptance of task 'mul' passed before its work too: it proves nothing" in gaps
-    ) is not proven
+    for key in ("2", "4"):
+        assert f"the acceptance of task '{key}' passed before its work too: it proves nothing" in gaps
+    told = calculator.git("show", f"{calculator.row(Plan).branch}:plan.md")
+    assert "TDD: red without the work (with tests/test_sub.py), green with it" in told
+    assert "TDD: green without the work too: it proves nothing" in told
+    assert "TDD: skipped, it is static content" in told
 
 
 def test_tests_that_crash_before_the_work_and_after_it_are_left_to_a_person(calculator: Calculator) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from loopwright.core.answers import Unreadable
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.patches import ChangedFile, Patch
 from loopwright.core.policy import ReviewPolicy
@@ -15,7 +16,6 @@ from loopwright.core.reviews import (
     Answer,
     Finding,
     Severity,
-    Unreadable,
     in_words,
     is_capped,
     is_risky,

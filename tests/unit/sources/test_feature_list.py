@@ -12,11 +12,10 @@ from tests.unit.sources.laws import AT, LATER, after, marks, refused, told
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.feature_list import NEEDS_REVIEW, FeatureListSource
-from loopwright.adapters.sources.qa_fixes import QaIssue, fix_features, with_fixes
 from loopwright.adapters.sources.reading import recognise
 from loopwright.core.errors import BadPlan
 from loopwright.core.policy import GateCommand
-from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork
+from loopwright.ports import Files, FixTask, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
 
 SOURCE = FeatureListSource()
 DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
@@ -208,39 +207,60 @@ def test_blocking_and_unblocking_leave_no_trace_but_the_word() -> None:
 @pytest.mark.capability("C032")
 def test_a_look_at_the_whole_is_of_its_own_type() -> None:
     work = parse(feature("qa-all"), feature("look", category="QA"), feature("aqua", category="water"))
-    assert [task.type for task in work.tasks] == ["qa", "qa", "water"]
+    assert [task.type for task in work.tasks] == ["water", "qa", "qa"]
+
+
+def fixed(*fixes: FixTask, **items: ItemProgress) -> Progress:
+    return Progress(plan_id="plan_1", at=AT, items=items, fixes=fixes)
 
 
 @pytest.mark.capability("C032")
-def test_issues_become_fixes_by_severity_without_duplicates() -> None:
-    issues = [
-        QaIssue(what="Broken link", where="/help", severity="critical"),
-        QaIssue(what="Typo", severity="low"),
-    ]
-    before = files(
-        feature("qa-1", passes=False), feature("fix-qa-1-007", qa_origin="qa-1"), feature("fix-qa-10-900")
+def test_what_a_look_found_is_added_once_and_the_look_waits_for_it() -> None:
+    fixes = (
+        FixTask(
+            key="fix-qa-1-008",
+            title="Fix: Broken link (/help)",
+            issue="Broken link",
+            found_by="qa-1",
+            severity="critical",
+            priority=45,
+        ),
+        FixTask(key="fix-1", title="Mend what the complete gate found"),
+        FixTask(key="fix-qa-9-001", title="of a look that is not in the file", found_by="qa-9"),
     )
-    made = {**before, **with_fixes(before, "qa-1", issues)}
-    added = json.loads(made["feature_list.json"])["features"][3:]
-    assert [(one["id"], one["priority"], one["qa_origin"]) for one in added] == [
-        ("fix-qa-1-008", 45, "qa-1"),
-        ("fix-qa-1-009", 60, "qa-1"),
+    for needs in ([], ["f1"], None):
+        before = files(feature("f1"), feature("qa-1", passes=False, dependencies=needs))
+        made = after(SOURCE, before, fixed(*fixes))
+        added = json.loads(made["feature_list.json"])["features"][2:]
+        assert added == [
+            {
+                "id": "fix-qa-1-008",
+                "name": "Fix: Broken link (/help)",
+                "description": "Broken link",
+                "category": "fix",
+                "priority": 45,
+                "severity": "critical",
+                "qa_origin": "qa-1",
+                "passes": False,
+            }
+        ]
+        work, was = SOURCE.parse(made, "here"), SOURCE.parse(before, "here")
+        assert set(work.tasks[-1].depends_on) == {"f1", "fix-qa-1-008"}  # the look is taken again after it
+        assert marks(work)["qa-1"] is Mark.OPEN
+        assert work.sha256 == was.sha256, "what people ask for is the same"
+        done = after(SOURCE, made, fixed(*fixes, **{"fix-qa-1-008": ItemProgress(mark=Mark.DONE)}))
+        assert marks(SOURCE.parse(done, "here"))["fix-qa-1-008"] is Mark.DONE
+
+
+def test_a_look_that_names_nothing_waits_for_all_that_do_not_wait_for_it() -> None:
+    features = [feature("qa-1"), feature("f1"), feature("f2", dependencies=["f1"])]
+    features += [
+        feature("later", dependencies=["qa-1"]),
+        feature("last", dependencies=["later"]),
+        feature("qa-2"),
     ]
-    assert added[0]["description"] == "Broken link\nWhere: /help"
-    assert with_fixes(made, "qa-1", issues) == {}
-    work = SOURCE.parse(made, "here")
-    assert work.tasks[-1].depends_on == ("fix-qa-1-008", "fix-qa-1-009")  # the look is taken again after them
-    assert marks(work)["qa-1"] is Mark.OPEN
-
-
-def test_a_fix_that_did_not_help_is_asked_for_again() -> None:
-    passed = {"name": "Fix: Typo", "qa_origin": "qa-1", "passes": True, "id": "fix-qa-1-001"}
-    (again,) = fix_features([passed], "qa-1", [QaIssue(what="Typo")])
-    assert again["id"] == "fix-qa-1-002"
-    with pytest.raises(BadPlan, match="no severity"):
-        fix_features([], "qa-1", [QaIssue(what="x", severity="awful")])
-    with pytest.raises(BadPlan, match="no feature qa-2"):
-        with_fixes(files(feature("qa-1")), "qa-2", [])
+    waits = {task.key: task.depends_on for task in parse(*features).tasks}
+    assert (waits["qa-1"], waits["qa-2"]) == (("f1", "f2"), ("f1", "f2", "later", "last"))
 
 
 keys = ["f1", "f10", "qa-1", "é", "x/../y"]

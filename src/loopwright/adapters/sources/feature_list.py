@@ -12,10 +12,18 @@ from loopwright.adapters.sources.json_edits import JsonEdits, opened, stamp, sto
 from loopwright.adapters.sources.located import Located, inner, line_of, plain, tables, words
 from loopwright.adapters.sources.meaning import fingerprint
 from loopwright.adapters.sources.problems import Problems, check_graph, refuse
+from loopwright.adapters.sources.qa_fixes import (
+    add_fixes,
+    category_of,
+    is_look,
+    waiting_for_all,
+    without_fixes,
+)
 from loopwright.adapters.sources.reading import read_file
 from loopwright.adapters.sources.schema_check import check_schema
 from loopwright.config.nearest import quoted
 from loopwright.core.graph import topological
+from loopwright.core.qa import TYPE
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
 
 FILE: Final = "feature_list.json"
@@ -50,9 +58,10 @@ class FeatureListSource:
         refuse(name, problems)
         check_graph(problems, edges, places, "feature")
         refuse(name, problems)
-        tasks = _ordered(features, edges, problems)
+        tasks = _ordered(features, waiting_for_all(features, edges), problems)
         title = _title(document)
-        return PlannedWork(title=title, tasks=tasks, sha256=fingerprint(tasks, title), notes=problems.notes)
+        asked = fingerprint(without_fixes(tasks, features), title)
+        return PlannedWork(title=title, tasks=tasks, sha256=asked, notes=problems.notes)
 
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the file with `passes` and the blocked fields as the progress has them."""
@@ -62,6 +71,7 @@ class FeatureListSource:
             item = progress.items.get(words(feature, "id"))
             if item is not None:
                 _tell(edits, feature, item, progress.at)
+        add_fixes(edits, progress)
         made = edits.bytes()
         return {name: made} if made != content else {}
 
@@ -131,7 +141,7 @@ def _priority(feature: Located, place: str, problems: Problems) -> float:
 
 def _task(feature: Located, place: str, problems: Problems) -> PlannedTask:
     key = words(feature, "id")
-    category = str(plain(feature, "category", "")).strip()
+    category = category_of(feature)
     complexity = plain(feature, "complexity")
     if complexity is not None and complexity not in COMPLEXITIES:
         known = ", ".join(COMPLEXITIES)
@@ -146,17 +156,12 @@ def _task(feature: Located, place: str, problems: Problems) -> PlannedTask:
         description=words(feature, "description"),
         criteria=tests,
         acceptance=acceptance(tests),
-        type="qa" if is_qa(key, category) else category,
+        type=TYPE if is_look(feature) else category,
         complexity=complexity,
         mark=mark,
         reason=reason,
         line=line_of(feature, "id"),
     )
-
-
-def is_qa(key: str, category: str) -> bool:
-    """Say whether a feature asks for a look at the whole rather than for a change."""
-    return category.lower() == "qa" or key.lower().startswith("qa-")
 
 
 def _standing(feature: Located) -> tuple[Mark, str]:

@@ -111,7 +111,7 @@ def _said(standing: ItemProgress) -> list[str]:
     if standing.checks:
         sign = "✅" if all(check.endswith("passed") for check in standing.checks) else "❌"
         said.append(f"Acceptance: {sign} {one_line(', '.join(standing.checks))}")
-    return said
+    return [*said, f"TDD: {one_line(standing.tdd)}"] if standing.tdd else said
 
 
 def _marked(line: Line, item: Item, standing: ItemProgress) -> str:

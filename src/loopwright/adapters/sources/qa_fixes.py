@@ -1,100 +1,92 @@
-"""What a look at the whole found, as features to be mended: each once, before the look is taken again."""
+"""Looks at the whole in a feature list: whom they wait for, and the features that mend what they found."""
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Final
+from dataclasses import replace
 
-from loopwright.adapters.sources.json_edits import opened
-from loopwright.adapters.sources.located import inner, tables, words
-from loopwright.core.errors import BadPlan
-from loopwright.ports import Files
-
-PRIORITIES: Final[Mapping[str, int]] = MappingProxyType({"critical": 45, "high": 50, "medium": 55, "low": 60})
-_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+from loopwright.adapters.sources.json_edits import JsonEdits
+from loopwright.adapters.sources.located import Located, inner, plain, tables, words
+from loopwright.core.graph import dependents
+from loopwright.core.qa import TYPE, is_fix_of
+from loopwright.ports import FixTask, Mark, PlannedTask, Progress
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QaIssue:
-    """One thing that is wrong, as a tester writes it down."""
-
-    what: str
-    where: str = ""
-    steps: str = ""
-    expected: str = ""
-    actual: str = ""
-    severity: str = "medium"
-    screenshot: str = ""
-
-    @property
-    def description(self) -> str:
-        """Everything about it, a line for each part."""
-        parts = (
-            ("Where", self.where), ("Steps", self.steps), ("Expected", self.expected),
-            ("Actual", self.actual), ("Screenshot", self.screenshot),
-        )  # fmt: skip
-        return "\n".join([self.what, *(f"{name}: {words}" for name, words in parts if words)])
+def category_of(feature: Located) -> str:
+    """Return what kind of work the file says it is."""
+    return str(plain(feature, "category", "")).strip()
 
 
-def fix_features(
-    features: Iterable[Mapping[str, Any]], qa_id: str, issues: Iterable[QaIssue]
-) -> tuple[dict[str, Any], ...]:
-    """Return the features that are to be added for a QA feature's issues, those already there left out."""
-    prefix = f"fix-{qa_id}-"
-    known: set[str] = set()
-    last = 0
-    for feature in features:
-        key = str(feature.get("id", ""))
-        # A fix that passed and did not help is no reason to leave the issue alone.
-        if feature.get("qa_origin") == qa_id and feature.get("passes") is not True:
-            known.add(_sameness(str(feature.get("name", ""))))
-        # Exactly this prefix and a number: `fix-qa-1-001` is none of `qa-1-001`'s.
-        if key.startswith(prefix) and _NUMBER.fullmatch(number := key.removeprefix(prefix)):
-            last = max(last, int(number))
-    made: list[dict[str, Any]] = []
-    for issue in issues:
-        if issue.severity not in PRIORITIES:
-            raise BadPlan(qa_id, (f"{issue.severity!r} is no severity: {', '.join(PRIORITIES)}",))
-        name = " ".join(f"Fix: {issue.what}{f' ({issue.where})' if issue.where else ''}".split())[:200]
-        if _sameness(name) in known:
-            continue
-        known.add(_sameness(name))
-        last += 1
-        made.append(
-            {
-                "id": f"{prefix}{last:03d}",
-                "name": name,
-                "description": issue.description,
-                "category": "fix",
-                "priority": PRIORITIES[issue.severity],
-                "severity": issue.severity,
-                "qa_origin": qa_id,
-                "passes": False,
-            }
-        )
-    return tuple(made)
+def is_look(feature: Located) -> bool:
+    """Say whether a feature asks for a look at the whole rather than for a change."""
+    return category_of(feature).lower() == TYPE or words(feature, "id").lower().startswith(f"{TYPE}-")
 
 
-def with_fixes(files: Files, qa_id: str, issues: Iterable[QaIssue]) -> Files:
-    """Return the feature list with a fix for each issue; the QA feature stays open and waits for all of them."""
-    ((name, content),) = files.items()
-    edits = opened(name, content)
+def is_own_fix(feature: Located) -> bool:
+    """Say whether a feature was added here because of a look."""
+    return is_fix_of(words(feature, "id"), str(plain(feature, "qa_origin", "")))
+
+
+def waiting_for_all(
+    features: list[Located], edges: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, tuple[str, ...]]:
+    """Let a look that names nothing to wait for wait for everything that does not wait for it."""
+    looks = {words(one, "id") for one in features if is_look(one)}
+    fixes = {words(one, "id") for one in features if is_own_fix(one)}
+    unsaid = [key for key in looks if set(edges[key]) <= fixes]
+    if not unsaid:
+        return edges
+    followers = dependents(edges)
+    made = dict(edges)
+    for key in unsaid:
+        behind, todo = {key}, [key]
+        while todo:
+            new = [one for one in followers[todo.pop()] if one not in behind]
+            behind.update(new)
+            todo += new
+        rest = (one for one in edges if one not in looks and one not in behind)
+        made[key] = tuple(dict.fromkeys((*edges[key], *rest)))
+    return made
+
+
+def without_fixes(tasks: Iterable[PlannedTask], features: list[Located]) -> list[PlannedTask]:
+    """Return what is asked for by people: the same before and after a look has added fixes."""
+    fixes = {words(one, "id") for one in features if is_own_fix(one)}
+    # Fixes may lift what waits for them to a later level, which changes its number but not what is asked for.
+    return [
+        replace(task, depends_on=tuple(sorted(set(task.depends_on) - fixes)), priority=task.priority % 100)
+        for task in sorted(tasks, key=lambda one: one.key)
+        if task.key not in fixes
+    ]
+
+
+def add_fixes(edits: JsonEdits, progress: Progress) -> None:
+    """Add a feature for each fix that the file does not have; the look that found it waits for it."""
     features = inner(edits.document, "features")
-    origin = next((entry for entry in tables(features) if words(entry, "id") == qa_id), None)
-    if features is None or origin is None:
-        raise BadPlan(name, (f"there is no feature {qa_id}",))
-    fixes = fix_features([entry.plain() for entry in tables(features)], qa_id, issues)
-    for fix in fixes:
-        edits.append(features, fix)
-    needs = inner(origin, "dependencies")
-    if needs is not None and isinstance(needs.value, list):
-        for fix in fixes:
-            edits.append(needs, fix["id"])
-    elif fixes:
-        edits.put(origin, "dependencies", [fix["id"] for fix in fixes])
-    return {name: edits.bytes()} if fixes else {}
+    known = {words(one, "id"): one for one in tables(features)}
+    missing = [one for one in progress.fixes if one.found_by in known and one.key not in known]
+    if features is None or not missing:
+        return
+    needed: dict[str, list[str]] = {}
+    for fix in missing:
+        edits.append(features, _feature(fix, progress))
+        needed.setdefault(fix.found_by, []).append(fix.key)
+    for look, keys in needed.items():
+        said = inner(known[look], "dependencies")
+        if said is not None and isinstance(said.value, list) and said.value:
+            for key in keys:
+                edits.append(said, key)
+        else:
+            edits.put(known[look], "dependencies", keys)
 
 
-def _sameness(name: str) -> str:
-    return " ".join(name.lower().split())
+def _feature(fix: FixTask, progress: Progress) -> dict[str, object]:
+    item = progress.items.get(fix.key)
+    return {
+        "id": fix.key,
+        "name": fix.title,
+        "description": fix.issue,
+        "category": "fix",
+        "priority": fix.priority,
+        "severity": fix.severity,
+        "qa_origin": fix.found_by,
+        "passes": item is not None and item.mark is Mark.DONE,
+    }

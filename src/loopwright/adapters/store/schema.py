@@ -250,6 +250,7 @@ attempts: Final = Table(
     _json("gate_files", null=True),
     _text("review_id", null=True),
     _integer("fix_turns"),
+    _json("qa", null=True),
     _text("failure", null=True),
     _text("detail"),
     _moment("wake_at", null=True),

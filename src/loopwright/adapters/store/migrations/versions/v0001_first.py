@@ -458,6 +458,7 @@ def upgrade() -> None:
         sa.Column("gate_files", sa.Text(), nullable=True),
         sa.Column("review_id", TEXT, nullable=True),
         sa.Column("fix_turns", sa.BigInteger(), nullable=False),
+        sa.Column("qa", sa.Text(), nullable=True),
         sa.Column("failure", TEXT, nullable=True),
         sa.Column("detail", TEXT, nullable=False),
         sa.Column("wake_at", MOMENT, nullable=True),

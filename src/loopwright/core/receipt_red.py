@@ -1,0 +1,27 @@
+"""Red before green in a receipt: who says that acceptance failed without the work has a verdict that says so."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from loopwright.core.findings import VerdictStatus
+from loopwright.core.receipt_facts import acceptance_of
+from loopwright.core.verdicts import gate_key
+
+
+def red_differences(receipt: Mapping[str, Any]) -> list[str]:
+    """Say where an attempt's red proof does not follow from a verdict of the receipt."""
+    said = {(one["tree"], one["gate_key"], one["status"]) for one in receipt["verdicts"]}
+    found = []
+    for task in receipt["tasks"]:
+        key = gate_key(acceptance_of(receipt["plan"], task))
+        for attempt in task["attempts"]:
+            facts = attempt["gate_files"]
+            if facts is None or facts["red_proof"] is None:
+                continue
+            status = VerdictStatus.FAILED if facts["red_proof"] else VerdictStatus.PASSED
+            if (facts["red_tree"], key, status.value) not in said:
+                how = "failed" if facts["red_proof"] else "passed"
+                found.append(
+                    f"no verdict says that the acceptance of task {task['key']!r} {how} without its work"
+                )
+    return found

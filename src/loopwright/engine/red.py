@@ -1,0 +1,63 @@
+"""Red before green: a task's acceptance, with the tests that its work brought along, has to fail without the work."""
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from loopwright.core.findings import VerdictStatus
+from loopwright.core.gate_files import GateFiles, Kind, Rules, kind_of, scripts_in
+from loopwright.core.model import Role
+from loopwright.core.tdd import why_skipped
+from loopwright.engine.checks import Judging, judge
+from loopwright.engine.pinning import inside
+from loopwright.ports import Candidate, FileChange
+
+if TYPE_CHECKING:
+    from loopwright.engine.land import Landing
+
+_KNOWN: Final = {VerdictStatus.FAILED: True, VerdictStatus.PASSED: False}
+_MOST: Final = 200
+
+
+async def with_red_proof(
+    landing: "Landing", candidate: Candidate, facts: GateFiles, interrupt: asyncio.Event
+) -> GateFiles:
+    """Return the facts with what running the acceptance without the work showed, or why that was not done."""
+    plan, task = landing.plan, landing.task
+    if not plan.policy.red_proof or not task.acceptance:
+        return facts
+    if why := why_skipped(task.type, task.title):
+        return replace(facts, red_skipped=why)
+    new = _new_tests(landing, candidate)
+    sha, tree = candidate.parent, await landing.repository.tree_of(candidate.parent)
+    if new:
+        kept = {change.path for change in new}
+        rest = [change for change in candidate.changes if change.path not in kept]
+        laid = await landing.repository.laid_over(candidate, restore=rest, texts={})
+        sha, tree = laid.sha, laid.tree
+    ask = Judging(
+        project=landing.project,
+        plan=plan,
+        attempt=landing.attempt,
+        role=Role.BASELINE,
+        sha=sha,
+        tree=tree,
+        commands=task.acceptance,
+        still_mine=landing.still_mine,
+    )
+    _, verdict = await judge(landing.world, landing.repository, ask, interrupt)
+    names = tuple(inside(landing.project.subfolder, change.path) for change in new[:_MOST])
+    return replace(facts, red_proof=_KNOWN.get(verdict.status), red_tree=tree, red_tests=names)
+
+
+def _new_tests(landing: "Landing", candidate: Candidate) -> list[FileChange]:
+    """Return the tests that the work brought along or changed: without them acceptance might fail for any reason."""
+    plan, task = landing.plan, landing.task
+    rules = Rules(patterns=plan.policy.gate_files, scripts=scripts_in(plan.gates, task.acceptance))
+    return [
+        change
+        for change in candidate.changes
+        if change.after is not None
+        and kind_of(inside(landing.project.subfolder, change.path), rules, existed=change.before is not None)
+        in (Kind.TEST, Kind.STEERING)
+    ]
