@@ -17,9 +17,11 @@ from loopwright.config.gates import GATES
 from loopwright.config.groups import (
     AGENT_NAME,
     DiskValues,
+    EvaluatorValues,
     ForgeValues,
     LandingValues,
     LimitValues,
+    PlannerValues,
     PortValues,
     ReviewValues,
     SandboxValues,
@@ -341,6 +343,13 @@ class Values:
         default_factory=ReviewValues,
         metadata={"description": "Which changes an independent reviewer looks at before they land."},
     )
+    planner: PlannerValues = field(
+        default_factory=PlannerValues, metadata={"description": "Who makes a plan of a goal."}
+    )
+    evaluator: EvaluatorValues = field(
+        default_factory=EvaluatorValues,
+        metadata={"description": "Which plans an agent looks at before anything of them runs."},
+    )
     forge: ForgeValues = field(
         default_factory=ForgeValues, metadata={"description": "Where pull requests are opened."}
     )
@@ -457,6 +466,8 @@ _Group = (
     | UserFolderValues
     | SandboxValues
     | ReviewValues
+    | PlannerValues
+    | EvaluatorValues
     | ForgeValues
 )
 
@@ -468,6 +479,8 @@ GROUPS: Final[Mapping[str, type[_Group]]] = {
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,
     "review": ReviewValues,
+    "planner": PlannerValues,
+    "evaluator": EvaluatorValues,
     "forge": ForgeValues,
 }
 

@@ -78,6 +78,21 @@ class ReviewPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """What the agents of a plan are for that change no file: they answer, and the harness writes the answer down."""
+
+    role: str
+    """`planner` or `plan-evaluator`."""
+    file: str
+    """Where the answer is put, relative to the project: what it is judged by and lands as."""
+    fence: str
+    """The language of the fenced block that has the answer of an agent that cannot be given a schema."""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    asks: bool = True
+    """Whether it may ask a person what only a person can decide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The settings that a plan was dispatched with. Fixed then, so a later edit changes nothing."""
 
@@ -114,6 +129,8 @@ class Policy:
     red_proof: bool = False
     """Acceptance is also run before the work counts: what passes there already proves nothing."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
+    answer: Answering | None = None
+    """What its agents answer, where they are there to answer and not to work."""
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""
     limits: Limits = field(default_factory=Limits)

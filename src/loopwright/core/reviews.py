@@ -182,7 +182,7 @@ def read_answer(structured: Mapping[str, Any] | None, text: str, patch: Patch) -
         found.append(finding)
     # Of too many, those are kept that ask for something.
     ranked = sorted(dict.fromkeys(found), key=lambda one: one.severity is not Severity.BLOCKING)
-    return Answer(summary=_clean(value.get("summary"), _LONGEST), findings=tuple(ranked[:MOST_FINDINGS]))
+    return Answer(summary=clean(value.get("summary"), _LONGEST), findings=tuple(ranked[:MOST_FINDINGS]))
 
 
 def _in_text(text: str) -> dict[str, Any] | None:
@@ -200,7 +200,7 @@ def _in_text(text: str) -> dict[str, Any] | None:
 def _finding(value: object, files: Sequence[ChangedFile]) -> Finding | str:
     if not isinstance(value, dict):
         return "not an object"
-    file, text = _clean(value.get("file"), _LONGEST_NAME), _clean(value.get("text"), _LONGEST)
+    file, text = clean(value.get("file"), _LONGEST_NAME), clean(value.get("text"), _LONGEST)
     if not text:
         return "`text` is missing"
     if not file:
@@ -221,7 +221,8 @@ def _finding(value: object, files: Sequence[ChangedFile]) -> Finding | str:
     return found if found.in_diff else replace(found, severity=Severity.OPINION)
 
 
-def _clean(value: object, limit: int) -> str:
+def clean(value: object, limit: int) -> str:
+    """Return a text that an agent gave, in a form that can be stored; empty when it is none."""
     if not isinstance(value, str):
         return ""
     return value.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()[:limit]
