@@ -76,6 +76,7 @@ def schema(
             "beads",
             "feature_list",
             "orchestrator_state",
+            "planner",
             "roadmap_view",
             "test_state",
             "test_state_config",
@@ -89,7 +90,8 @@ def schema(
     Parameters
     ----------
     what
-        config: a project's loopwright.toml; plan: a plan file; user: your own config.toml; or a work source's file.
+        config: a project's loopwright.toml; plan: a plan file; user: your own config.toml; planner: a planner's
+        answer; or a work source's file.
     """
     if what in ("config", "user"):
         print_json(configuration_schema(machine=what == "user"))

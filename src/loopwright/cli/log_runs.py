@@ -9,10 +9,23 @@ from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task, VerdictR
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, SETTLED_TASK, LoopState
 from loopwright.ports import Tx
 
-RoleName = Literal["agent", "reviewer", "gate", "setup", "verify", "evaluation", "baseline", "finish"]
+RoleName = Literal[
+    "agent",
+    "reviewer",
+    "planner",
+    "plan-evaluator",
+    "gate",
+    "setup",
+    "verify",
+    "evaluation",
+    "baseline",
+    "finish",
+]
 ROLES: Final[dict[RoleName, Role]] = {
     "agent": Role.IMPLEMENTER,
     "reviewer": Role.REVIEWER,
+    "planner": Role.PLANNER,
+    "plan-evaluator": Role.PLAN_EVALUATOR,
     "gate": Role.GATE,
     "setup": Role.SETUP,
     "verify": Role.VERIFY,

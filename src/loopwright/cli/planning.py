@@ -1,50 +1,42 @@
-"""`plan "goal"`: let an agent write the plan, and have it judged, before anything of it runs.
-
-Planning is itself a plan of one task, so all that holds for work holds for it: it outlives a kill, waits for its
-account, keeps to the budget, and is recorded.
-"""
+"""`plan "goal"`: let an agent answer with the plan, and have it judged, before anything of it runs."""
 
 import asyncio
-import json as jsonlib
 import os
-import shlex
-import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
-
-from loopwright.adapters.host import new_id
-from loopwright.adapters.sources.plan_format import plan_schema
+from loopwright.adapters.sources.planner_answer import as_written, planner_schema
+from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.adapters.statefiles import ProjectStateFiles
-from loopwright.app import Home, open_home, repositories
-from loopwright.cli.context import actor, settings_for
-from loopwright.cli.drive import Foreground, log_to
+from loopwright.app import open_home
+from loopwright.cli.answering import Answered, Asked, ask, who
+from loopwright.cli.context import settings_for
+from loopwright.cli.drive import log_to
+from loopwright.cli.evaluator import check_evaluator, judged, wanted
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.follow import Display
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.inspecting import project_packet
 from loopwright.cli.lines import counted
-from loopwright.cli.output import console, duration, money
-from loopwright.cli.preflight import check_accounts, check_agents, check_sandbox
+from loopwright.cli.output import duration, money
+from loopwright.cli.preflight import check_accounts, check_named, check_sandbox
+from loopwright.cli.spec_check import GATES
 from loopwright.cli.starting import project_settings
 from loopwright.cli.writing import write_whole
 from loopwright.config.resolve import Settings
 from loopwright.core.documents import document
 from loopwright.core.errors import Refused
-from loopwright.core.model import Plan, Project
+from loopwright.core.model import Role
 from loopwright.core.packets import in_markdown
-from loopwright.core.planning import CHECK, KEY, TRIES, instructions, name_of
-from loopwright.core.policy import GateCommand, ReviewPolicy
-from loopwright.core.states import PlanState
+from loopwright.core.plan_evaluators import Judgement, in_words
+from loopwright.core.planning import CHECK, FENCE, FILE, KEY, instructions, name_of, objected
+from loopwright.core.policy import Answering
 from loopwright.engine.metrics import plan_figures, together
-from loopwright.engine.submit import Submission, submit
 from loopwright.engine.views import recent_plans
-from loopwright.ports import PlannedTask, PlannedWork, Tx
+from loopwright.ports import Tx
 
 FOLDER = "plans"
-_CHECK_S = 60.0
 _COMPARED = 50
 """How many earlier plans an estimate looks at."""
 
@@ -57,15 +49,24 @@ class Planned:
     packet_id: str
     path: Path | None
     """Where the plan lies; None when none could be made."""
+    judgement: Judgement | None = None
+    """What an evaluator said of it; None when nobody was asked, or came to nothing."""
     code: int
 
 
-def plan_goal(goal: str, *, out: Path | None, flags: dict[str, Any], force: bool, quiet: bool) -> Planned:
-    """Have a plan written for a goal; it is put where a person can read and edit it."""
-    return asyncio.run(_plan(goal, out=out, flags=flags, force=force, quiet=quiet))
+def plan_goal(
+    goal: str, *, out: Path | None, flags: dict[str, Any], own: bool, force: bool, quiet: bool
+) -> Planned:
+    """Have a plan made for a goal; it is put where a person can read and edit it.
+
+    `own` says whether agent and model among the flags are meant for the planner, or for who works.
+    """
+    return asyncio.run(_plan(goal, out=out, flags=flags, own=own, force=force, quiet=quiet))
 
 
-async def _plan(goal: str, *, out: Path | None, flags: dict[str, Any], force: bool, quiet: bool) -> Planned:
+async def _plan(
+    goal: str, *, out: Path | None, flags: dict[str, Any], own: bool, force: bool, quiet: bool
+) -> Planned:
     place = needed_place()
     target = out or place.root / FOLDER / f"{name_of(goal)}.yaml"
     if target.exists() and not force:
@@ -82,76 +83,92 @@ async def _plan(goal: str, *, out: Path | None, flags: dict[str, Any], force: bo
         base = await repository.base()
         found = await project_settings(repository, base.sha, place)
     settings = settings_for(flags=flags, project_text=found.text)
-    work = _work(goal, text, place.subfolder)
-    for note in check_agents(settings, work):
-        console(stderr=True).print(f"[yellow]note[/]: {escape(note)}")
+    set_, planner = settings.values, settings.values.planner
+    named = set_.agent if own and flags["agent"] else planner.agent
+    by = who(settings, named, set_.model if own and flags["model"] else planner.model, fallback=True)
+    check_named(
+        settings, "planner.agent" if named == planner.agent and named else "agent", by.agent, by.model
+    )
+    check_evaluator(settings)
     check_accounts(settings)
     check_sandbox(settings)
-    policy = replace(
-        settings.policy(),
-        max_attempts=TRIES,
-        fix_cycles=0,
-        on_task_error="fail",
-        finish="leave",
-        allow_unverified=False,
-        review=ReviewPolicy(),
-    )
-    submission = Submission(
-        root=place.root,
-        subfolder=place.subfolder,
-        source_kind="goal",
-        source_path=f"goal:{name_of(goal)}",
-        work=work,
-        base=base,
-        policy=policy,
-        gates=(),
-        actor=actor(),
-        new=force,
-    )
     home = open_home(settings, os.environ)
     log_to(home.root)
     try:
-        return await _driven(home, settings, submission, packet.packet_id, target, quiet=quiet)
+        asked = _asked(goal, text, gates=not settings.gates, new=force)
+
+        async def plan(asked: Asked) -> Answered:
+            return await ask(home, settings, place, base, asked, by, quiet=quiet)
+
+        async def judge(text: str) -> Judgement | None:
+            work = YamlSource().parse({target.name: text.encode()}, target.name)
+            if not wanted(settings, work):
+                return None
+            return await judged(home, settings, place, base, work, name=target.name, goal=goal, quiet=quiet)
+
+        made = await _made(asked, plan, judge)
     finally:
         await home.store.close()
-
-
-async def _driven(
-    home: Home, settings: Settings, asked: Submission, packet_id: str, target: Path, *, quiet: bool
-) -> Planned:
-    submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, asked))
-    plan_id = submitted.plan.id
-    display = Display(footer="Ctrl-C pauses cleanly; the same command goes on.", quiet=quiet)
-    code = await Foreground(home, settings, plan_id, actor=asked.actor, display=display).run()
-    plan = await home.store.read(lambda tx: tx.get(Plan, plan_id))
-    if plan is None or plan.status is not PlanState.VERIFIED or plan.result_sha is None:
-        return Planned(plan_id=plan_id, packet_id=packet_id, path=None, code=int(code) or 1)
-    project = await home.store.read(lambda tx: tx.get(Project, plan.project_id))
-    assert project is not None, "a plan has a project"
-    text = await repositories(home)(project).file_at(plan.result_sha, _file(asked.subfolder))
-    if text is None:
-        return Planned(plan_id=plan_id, packet_id=packet_id, path=None, code=int(ExitCode.NOT_VERIFIED))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, text, hint="choose another place with --out")
-    return Planned(plan_id=plan_id, packet_id=packet_id, path=target, code=int(ExitCode.VERIFIED))
-
-
-def _file(subfolder: str) -> str:
-    return f"{subfolder}/loopwright.plan.yaml".lstrip("/")
-
-
-def _work(goal: str, packet: str, subfolder: str) -> PlannedWork:
-    """Return the plan of one task; what it writes is judged by the harness, not by its word."""
-    name = Path(_file(subfolder)).name
-    check = f"{shlex.quote(sys.executable)} -m loopwright.cli.spec_check {name}"
-    task = PlannedTask(
-        key=KEY,
-        title=f"Plan: {' '.join(goal.split())}"[:200],
-        description=instructions(goal, packet, path=name, schema=jsonlib.dumps(plan_schema())),
-        acceptance=(GateCommand(name=CHECK, command=check, timeout_s=_CHECK_S),),
-        scope=(name,),
+    if made.text is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, made.text, hint="choose another place with --out")
+    return Planned(
+        plan_id=made.answered.plan_id,
+        packet_id=packet.packet_id,
+        path=target if made.text is not None else None,
+        judgement=made.judgement,
+        code=int(ExitCode.NOT_VERIFIED) if made.is_objected_to else made.answered.code,
     )
-    return PlannedWork(title=task.title, tasks=(task,), sha256=name_of(goal))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    answered: Answered
+    text: str | None
+    """The plan as its file has it."""
+    judgement: Judgement | None = None
+
+    @property
+    def is_objected_to(self) -> bool:
+        return self.judgement is not None and bool(self.judgement.blocking)
+
+
+async def _made(
+    asked: Asked,
+    plan: Callable[[Asked], Awaitable[Answered]],
+    judge: Callable[[str], Awaitable[Judgement | None]],
+) -> _Made:
+    """Have a plan made and judged; what is objected to goes back to the planner once, and is judged again."""
+    answered = await plan(asked)
+    if answered.text is None:
+        return _Made(answered=answered, text=None)
+    text = as_written(answered.text)
+    judgement = await judge(text)
+    first = _Made(answered=answered, text=text, judgement=judgement)
+    if judgement is None or not first.is_objected_to:
+        return first
+    said = [in_words(one) for one in judgement.blocking]
+    again = replace(asked, text=objected(asked.text, text, said), source=f"{asked.source}/mended")
+    mended = await plan(again)
+    if mended.text is None:
+        return first
+    text = as_written(mended.text)
+    return _Made(answered=mended, text=text, judgement=await judge(text))
+
+
+def _asked(goal: str, packet: str, *, gates: bool, new: bool) -> Asked:
+    return Asked(
+        key=KEY,
+        title=f"Plan: {' '.join(goal.split())}",
+        text=instructions(goal, packet, gates=gates),
+        answering=Answering(
+            role=Role.PLANNER.value, file=FILE, fence=FENCE, schema=planner_schema(gates=gates)
+        ),
+        check=CHECK,
+        arguments=("loopwright.cli.spec_check", *((GATES,) if gates else ())),
+        source=f"goal:{name_of(goal)}",
+        new=new,
+    )
 
 
 def estimate(settings: Settings, project: str | None, tasks: int, side_by_side: int) -> str:

@@ -15,6 +15,7 @@ from rich.text import Text
 from loopwright.cli.context import Place, here, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
+from loopwright.cli.evaluator import check_evaluator, wanted
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.finishing import check_finish
 from loopwright.cli.glance import glance_at
@@ -36,6 +37,7 @@ from loopwright.config.resolve import Settings
 from loopwright.core import graph
 from loopwright.core.errors import NotARepository
 from loopwright.core.finishing import LEAVE
+from loopwright.core.plan_evaluators import Judgement, in_words
 from loopwright.engine.submit import SETTLED, evaluate
 from loopwright.ports import PlannedTask, PlannedWork
 
@@ -82,7 +84,7 @@ def make(
     out
         Where to put the plan (default: in the folder plans, by the goal's first words).
     agent
-        Which agent plans (default: the setting `agent`).
+        Which agent plans (default: the setting `planner.agent`, else `agent`).
     model
         Which model it uses.
     force
@@ -93,18 +95,20 @@ def make(
     from loopwright.cli.planning import plan_goal
 
     flags = {"agent": agent, "model": model, **costs.given()}
-    planned = plan_goal(goal, out=out, flags=flags, force=force, quiet=json)
+    planned = plan_goal(goal, out=out, flags=flags, own=True, force=force, quiet=json)
     if json:
         found: dict[str, Any] = {"packet_id": planned.packet_id, "planned_by": planned.plan_id}
         if planned.path is not None:
             report = _examine(planned.path, None)
             found |= {"path": str(planned.path), "plan": _document(planned.path, report)}
             found["estimate"] = _estimate(report)
+            found["evaluator"] = planned.judgement
         print_json({**found, "exit_code": planned.code})
     elif planned.path is None:
         console().print("no plan could be made; look at it:  loopwright show plan")
+        console().print("the same command tries again")
     else:
-        _present(planned.path)
+        _present(planned.path, planned.judgement)
         shown = escape(os.path.relpath(planned.path))
         console().print(f"read it and edit it, then run it:  loopwright run {shown}")
     return planned.code
@@ -115,17 +119,30 @@ def made(goal: str, *, agent: str | None, model: str | None, costs: CostFlags, q
     from loopwright.cli.planning import plan_goal
 
     flags = {"agent": agent, "model": model, **costs.given()}
-    planned = plan_goal(goal, out=None, flags=flags, force=False, quiet=quiet)
+    planned = plan_goal(goal, out=None, flags=flags, own=False, force=False, quiet=quiet)
     if planned.path is not None and not quiet:
-        _present(planned.path)
+        _present(planned.path, planned.judgement)
     return planned.path
 
 
-def _present(path: Path) -> None:
+def _present(path: Path, judgement: Judgement | None) -> None:
     report = _examine(path, None)
     _print(path, report, console())
+    if judgement is not None:
+        _print_judgement(judgement, console())
     if told := _estimate(report):
         console().print(told)
+
+
+def _print_judgement(judgement: Judgement, out: Console) -> None:
+    by = " ".join(filter(None, (judgement.agent, judgement.model)))
+    out.print(Wrapped(Text(f"evaluated by {by}: {judgement.summary or 'no summary'}"), indent="  "))
+    for one in judgement.findings:
+        blocks = one in judgement.blocking
+        word = Text("objection" if blocks else "opinion", style="bold red" if blocks else "dim")
+        out.print(Wrapped(Text.assemble(word, f": {in_words(one)}"), indent="  "))
+    if judgement.blocking:
+        out.print('`loopwright run` refuses it as it is: edit it, or say why it is to run: --despite "..."')
 
 
 def _estimate(report: _Report) -> str:
@@ -178,6 +195,7 @@ def _examine(path: Path, kind: str | None) -> _Report:
     agents = check_tasks(settings, work, path.name)
     check_fallback(settings)
     check_review(settings)
+    check_evaluator(settings)
     check_accounts(settings)
     check_costs(settings, work)
     edges = {task.key: task.depends_on for task in work.tasks}
@@ -187,7 +205,13 @@ def _examine(path: Path, kind: str | None) -> _Report:
         critical_path=graph.critical_path(edges),
         width=widest(edges),
         agents=agents,
-        notes=(*warnings(settings), *notes, *work.notes, *(one["text"] for one in judged["findings"])),
+        notes=(
+            *warnings(settings),
+            *notes,
+            *work.notes,
+            *(one["text"] for one in judged["findings"]),
+            *(f"an agent evaluates it before it runs: {why}" for why in wanted(settings, work)),
+        ),
     )
 
 

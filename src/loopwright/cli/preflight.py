@@ -160,17 +160,21 @@ def _unknown_fallback(settings: Settings) -> list[str]:
 def check_review(settings: Settings) -> None:
     """Refuse a reviewer that could not look at anything: that should be known before the work is done."""
     review = settings.values.review
-    if review.mode == "off" or review.agent is None:
-        return
-    origin, known = settings.origin("review.agent"), registry.known_agents()
-    if review.agent not in known:
-        guess = did_you_mean(review.agent, known)
-        raise BadConfig(
-            f"{origin}: review.agent: there is no agent named {review.agent!r}{guess}", hint=_known_agents()
-        )
-    found = find_agent(review.agent, settings, models=[review.model])
+    if review.mode != "off" and review.agent is not None:
+        check_named(settings, "review.agent", review.agent, review.model)
+
+
+def check_named(settings: Settings, key: str, name: str, model: str | None) -> None:
+    """Refuse an agent that a setting names and that could do nothing."""
+    origin, known = settings.origin(key), registry.known_agents()
+    if name not in known:
+        guess = did_you_mean(name, known)
+        raise BadConfig(f"{origin}: {key}: there is no agent named {name!r}{guess}", hint=_known_agents())
+    found = find_agent(name, settings, models=[model])
+    if found.wrong_options:
+        raise BadConfig(found.problem, hint=found.hint)
     if not found.usable:
-        problem = f"{origin}: review.agent: the agent {review.agent} cannot be used: {found.problem}"
+        problem = f"{origin}: {key}: the agent {name} cannot be used: {found.problem}"
         raise UserError(problem, hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more"))))
 
 
@@ -211,6 +215,12 @@ def warnings(settings: Settings) -> tuple[str, ...]:
     named = "review.agent" if review.agent else "review.model" if review.model else ""
     if named and review.mode == "off":
         told.append(f"{named} is set ({settings.origin(named)}), but review.mode is off: nothing is reviewed")
+    evaluator = settings.values.evaluator
+    named = "evaluator.agent" if evaluator.agent else "evaluator.model" if evaluator.model else ""
+    if named and evaluator.mode == "off":
+        told.append(
+            f"{named} is set ({settings.origin(named)}), but evaluator.mode is off: no plan is evaluated"
+        )
     return tuple(told)
 
 

@@ -21,6 +21,7 @@ from loopwright.cli.context import Place, actor, look_settings, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.drive import Foreground, log_to
+from loopwright.cli.evaluator import check_evaluator, evaluated
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.finishing import check_finish, print_finish
 from loopwright.cli.follow import Display
@@ -122,7 +123,7 @@ def run(
     qa_mode
         What a look at the whole (a QA item) goes through: full or lite.
     despite
-        Your reason to run a plan that its evaluation calls pointless; it stands in the receipt.
+        Your reason to run a plan that its evaluation refuses; it stands in the receipt.
     new
         Start over a plan that was already done or cancelled.
     no_wait
@@ -189,7 +190,8 @@ async def _run(
     log_to(home.root)
     keep(HomePaths(root=home.root), asked.submission.work.held_files)
     try:
-        submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, asked.submission))
+        submission = await evaluated(home, asked.settings, asked.place, asked.submission, quiet=as_json)
+        submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, submission))
         early = await _already(home, asked, submitted, as_json=as_json)
         if early is not None:
             return early
@@ -236,6 +238,7 @@ async def _prepare(
     missing = check_agents(settings, work)
     check_fallback(settings)
     check_review(settings)
+    check_evaluator(settings)
     check_accounts(settings)
     check_costs(settings, work)
     check_gates(settings, work)

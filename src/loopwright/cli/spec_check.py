@@ -1,27 +1,54 @@
-"""The check that a plan which an agent wrote has to pass: `python -m loopwright.cli.spec_check FILE`."""
+"""The check that a plan which an agent made has to pass: `python -m loopwright.cli.spec_check [--gates] FILE`."""
 
 import sys
 from pathlib import Path
+from typing import Final
 
 from loopwright.adapters.sources.reading import read
 from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.engine.submit import evaluate
+from loopwright.ports import PlannedWork
+
+GATES: Final = "--gates"
+"""The project has no checks of its own, so the plan may name some."""
+_SHOWN: Final = 300
 
 
 def main(arguments: list[str]) -> int:
     """Say what is wrong with a plan, each problem on a line with its place; 0 when nothing is."""
-    path = Path(arguments[0])
+    path = Path(arguments[-1])
     try:
-        evaluate(read(YamlSource(), path), path.as_posix())
+        work = read(YamlSource(), path)
+        problems = [f"{path.as_posix()}: {one}" for one in _not_its_own(work, gates=GATES in arguments)]
+        evaluate(work, path.as_posix())
     except BadPlan as bad:
-        problems = list(bad.problems)
+        problems = [*bad.problems, *_no_plan_at_all(path)]
     except Refused as pointless:
         problems = [str(pointless)]
-    else:
-        return 0
     sys.stdout.write("".join(f"{problem}\n" for problem in problems))
-    return 1
+    return 1 if problems else 0
+
+
+def _not_its_own(work: PlannedWork, *, gates: bool) -> list[str]:
+    """Name what a planner does not decide: a person would have to find it between the tasks."""
+    found = []
+    if work.settings:
+        found.append("settings: they are not part of what you plan, leave them out")
+    if work.gates is not None and not gates:
+        found.append("gates: the project has checks of its own, leave them out")
+    for task in work.tasks:
+        named = {"agent": task.agent, "model": task.model, "max_attempts": task.max_attempts}
+        found += [
+            f"task {task.key}: {key}: leave it out" for key, value in named.items() if value is not None
+        ]
+    return found
+
+
+def _no_plan_at_all(path: Path) -> list[str]:
+    """Show what was said instead of a plan."""
+    text = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+    return [] if "tasks" in text else [f"what stands there instead of a plan: {text[:_SHOWN] or 'nothing'}"]
 
 
 if __name__ == "__main__":

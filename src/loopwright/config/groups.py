@@ -245,3 +245,36 @@ class ReviewValues:
         (),
         "More files whose changes are risky; ! in front takes files out.",
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerValues:
+    """Who makes a plan of a goal."""
+
+    agent: str | None = setting(
+        text(what="the name of an agent, such as claude", pattern=AGENT_NAME, optional=True),
+        None,
+        "The agent that makes a plan of a goal; the one that works when empty.",
+    )
+    model: str | None = setting(
+        text(what="the name of a model", optional=True), None, "The model that the planner uses."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatorValues:
+    """Which plans an agent looks at before anything of them runs."""
+
+    mode: Literal["off", "complex", "always"] = setting(
+        choice("off", "complex", "always"),
+        "off",
+        "Which plans an agent that did not make them looks at before they run: none, complex ones, or all.",
+    )
+    agent: str | None = setting(
+        text(what="the name of an agent, such as codex", pattern=AGENT_NAME, optional=True),
+        None,
+        "The agent that judges plans; the one that works, in a conversation of its own, when empty.",
+    )
+    model: str | None = setting(
+        text(what="the name of a model", optional=True), None, "The model that it uses."
+    )

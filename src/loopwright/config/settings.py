@@ -17,9 +17,11 @@ from loopwright.config.gates import GATES
 from loopwright.config.groups import (
     AGENT_NAME,
     DiskValues,
+    EvaluatorValues,
     ForgeValues,
     LandingValues,
     LimitValues,
+    PlannerValues,
     PortValues,
     ReviewValues,
     RoundValues,
@@ -351,6 +353,13 @@ class Values:
         default_factory=RoundValues,
         metadata={"description": "When a loop over a PROMPT.md goes on, and what stops it."},
     )
+    planner: PlannerValues = field(
+        default_factory=PlannerValues, metadata={"description": "Who makes a plan of a goal."}
+    )
+    evaluator: EvaluatorValues = field(
+        default_factory=EvaluatorValues,
+        metadata={"description": "Which plans an agent looks at before anything of them runs."},
+    )
     forge: ForgeValues = field(
         default_factory=ForgeValues, metadata={"description": "Where pull requests are opened."}
     )
@@ -486,6 +495,8 @@ _Group = (
     | SandboxValues
     | ReviewValues
     | RoundValues
+    | PlannerValues
+    | EvaluatorValues
     | ForgeValues
 )
 
@@ -498,6 +509,8 @@ GROUPS: Final[Mapping[str, type[_Group]]] = {
     "sandbox": SandboxValues,
     "review": ReviewValues,
     "rounds": RoundValues,
+    "planner": PlannerValues,
+    "evaluator": EvaluatorValues,
     "forge": ForgeValues,
 }
 

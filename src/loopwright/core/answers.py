@@ -1,9 +1,16 @@
-"""Reading what an agent answers in a form that it was asked for: a structured result, or a fenced block of JSON."""
+"""Reading what an agent answers in a form that it was asked for: a structured result, or a fenced block."""
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+from loopwright.core.policy import Answering
+
+LONGEST: Final = 1_000_000
+"""So many characters of an answer that becomes a file are kept."""
+_OTHERS: Final = "yaml|yml|json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,10 +20,19 @@ class Unreadable:
     problem: str
 
 
+def answer_in(answering: Answering, structured: Mapping[str, Any] | None, said: str) -> str:
+    """Return the answer as the text of its file: the structured result, else the last block, else all that was said."""
+    if structured is not None:
+        return json.dumps(structured, indent=2, ensure_ascii=False)[:LONGEST] + "\n"
+    for fence in (re.escape(answering.fence), _OTHERS):
+        if blocks := _blocks(said, fence):
+            return blocks[-1][:LONGEST]
+    return said.strip()[:LONGEST] + "\n"
+
+
 def object_in(text: str, fence: str) -> dict[str, Any] | None:
     """Return the object in the last block of this language that has one, or the text itself if it is one."""
-    blocks = re.findall(rf"^```(?:{fence}|json)[ \t]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-    for block in (*reversed(blocks), text):
+    for block in (*reversed(_blocks(text, f"{fence}|json")), text):
         try:
             value = json.loads(block)
         except (ValueError, RecursionError):
@@ -24,6 +40,10 @@ def object_in(text: str, fence: str) -> dict[str, Any] | None:
         if isinstance(value, dict):
             return value
     return None
+
+
+def _blocks(text: str, languages: str) -> list[str]:
+    return re.findall(rf"^```(?:{languages})[ \t]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 def missing(fence: str) -> Unreadable:

@@ -27,7 +27,12 @@ class Weight(StrEnum):
     """Nothing could run: refused."""
     POINTLESS = "pointless"
     """It could run and prove nothing: refused unless a person says why."""
+    OBJECTED = "objected"
+    """Whoever looked at it says that it must not run: refused unless a person says why."""
     TOLD = "told"
+
+
+OVERRIDABLE: Final = frozenset({Weight.POINTLESS, Weight.OBJECTED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

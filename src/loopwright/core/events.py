@@ -50,7 +50,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "task_not_accepted": EventType(_HIGH, "What a person handed back did not pass; it stays with them."),
         "task_given_back": EventType(_NORMAL, "A person left the task to the machine again."),
         "results_reviewed": EventType(_NORMAL, "A person has looked at what landed."),
-        "plan_forced": EventType(_HIGH, "A person lets a plan run that its evaluation calls pointless."),
+        "plan_forced": EventType(_HIGH, "A person lets a plan run that its evaluation refuses."),
         "source_edited": EventType(_HIGH, "A person changed the work source, and the plan follows."),
         "source_not_told": EventType(
             _HIGH, "The work source could not be told how the plan stands; it is tried again."

@@ -32,6 +32,10 @@ class Role(StrEnum):
     IMPLEMENTER = "implementer"
     REVIEWER = "reviewer"
     """An agent that looks at the work of another before it lands."""
+    PLANNER = "planner"
+    """An agent that answers with a plan, and changes nothing."""
+    PLAN_EVALUATOR = "plan-evaluator"
+    """An agent that answers with what is wrong with a plan, before anything of it runs."""
     SETUP = "setup"
     GATE = "gate"
     VERIFY = "verify"
@@ -43,7 +47,9 @@ class Role(StrEnum):
     """The complete gate on what is about to go into the user's branch, where that is another tree than the result."""
 
 
-AGENT_ROLES: Final = frozenset({Role.IMPLEMENTER, Role.REVIEWER})
+AUTHORS: Final = frozenset({Role.IMPLEMENTER, Role.PLANNER, Role.PLAN_EVALUATOR})
+"""The roles in which what comes of a run is the work of its attempt."""
+AGENT_ROLES: Final = AUTHORS | {Role.REVIEWER}
 """The roles in which a run is an agent: it takes a slot, draws from an account and costs something."""
 
 

@@ -95,6 +95,21 @@ class RoundsPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """What the agents of a plan are for that change no file: they answer, and the harness writes the answer down."""
+
+    role: str
+    """`planner` or `plan-evaluator`."""
+    file: str
+    """Where the answer is put, relative to the project: what it is judged by and lands as."""
+    fence: str
+    """The language of the fenced block that has the answer of an agent that cannot be given a schema."""
+    schema: Mapping[str, Any] = field(default_factory=dict)
+    asks: bool = True
+    """Whether it may ask a person what only a person can decide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The settings that a plan was dispatched with. Fixed then, so a later edit changes nothing."""
 
@@ -134,6 +149,8 @@ class Policy:
     """What a look at the whole goes through: one of `core.qa.AREAS`."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
     rounds: RoundsPolicy = field(default_factory=RoundsPolicy)
+    answer: Answering | None = None
+    """What its agents answer, where they are there to answer and not to work."""
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""
     limits: Limits = field(default_factory=Limits)

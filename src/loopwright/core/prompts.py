@@ -1,10 +1,11 @@
 """What an agent is told. The text is built from rows alone, so the same attempt always gets the same words."""
 
+import json
 from collections.abc import Sequence
 
 from loopwright.core.discoveries import DISCOVERED_FENCE
 from loopwright.core.model import Attempt, Plan, Task
-from loopwright.core.policy import GateCommand
+from loopwright.core.policy import Answering, GateCommand
 from loopwright.core.questions import FENCE
 from loopwright.core.reviews import Finding, in_words
 from loopwright.core.rounds import is_carried_on, loops
@@ -80,6 +81,53 @@ def implementer(
     parts.append(asking(by_tool=asks_by_tool))
     parts.append(_closing())
     return "\n\n".join(parts) + "\n"
+
+
+def answering(
+    task: Task,
+    attempt: Attempt,
+    answer: Answering,
+    *,
+    by_schema: bool,
+    last: str = "",
+    resumed: bool = False,
+    answers: Sequence[tuple[str, str]] = (),
+    asks_by_tool: bool = False,
+) -> str:
+    """Return the prompt for one who answers and changes nothing; `last` is the answer that was not accepted."""
+    parts = [f"Task: {task.key}\nAttempt: {attempt.n}\nTitle: {task.title}"]
+    if resumed:
+        parts.append("You were interrupted. Carry on.")
+    if answers:
+        parts.append("\n\n".join(["You asked a person, who answered:", *map(answered, answers)]))
+    parts.append(task.description.strip())
+    if attempt.evidence:
+        parts.append(
+            "An earlier answer was not accepted. Mend it; what was found is:\n\n"
+            + indented(attempt.evidence[:EVIDENCE_LIMIT])
+        )
+    if last:
+        parts.append("That answer was:\n\n" + indented(last[:EVIDENCE_LIMIT]))
+    if attempt.note:
+        parts.append("A note from the person in charge:\n\n" + indented(attempt.note))
+    parts.append(
+        "Read whatever you need in the current directory. You change nothing: only your answer counts."
+    )
+    if answer.asks:
+        parts.append(asking(by_tool=asks_by_tool))
+    parts.append(_answer(answer, by_schema=by_schema))
+    return "\n\n".join(parts) + "\n"
+
+
+def _answer(answer: Answering, *, by_schema: bool) -> str:
+    if by_schema:
+        return "Give your answer as the structured result that you were asked for."
+    schema = json.dumps(answer.schema, ensure_ascii=False)
+    form = "JSON" if answer.file.endswith(".json") else "YAML or JSON"
+    return (
+        f"End your last message with your answer, as {form} in a block like this one, and say nothing after it:\n\n"
+        f"```{answer.fence}\n...\n```\n\nIt has to fit this JSON Schema:\n\n{indented(schema)}"
+    )
 
 
 def answered(pair: tuple[str, str]) -> str:

@@ -10,7 +10,7 @@ from loopwright.core.findings import VerdictStatus
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import Commands, after_setup, each_once
 from loopwright.core.limits import limits_of
-from loopwright.core.model import Role, Usage
+from loopwright.core.model import AUTHORS, Usage
 from loopwright.core.policy import GateCommand
 from loopwright.core.qa import TYPE
 from loopwright.core.receipt_checkout import checkout_gaps
@@ -294,11 +294,7 @@ def _review_gaps(body: Mapping[str, Any]) -> list[str]:
         if not review["shown_whole"]:
             gaps.append(f"not all of the change of task {name} was shown to its reviewer")
         by = runs.get(review["run_id"], {"agent": None, "model": None})
-        authors = [
-            run
-            for run in body["runs"]
-            if run["task_id"] == task["id"] and run["role"] == Role.IMPLEMENTER.value
-        ]
+        authors = [run for run in body["runs"] if run["task_id"] == task["id"] and run["role"] in AUTHORS]
         if any((run["agent"], run["model"]) == (by["agent"], by["model"]) for run in authors):
             gaps.append(f"the reviewer of task {name} was the same agent and model as its author")
     gaps.append("what reviewers say is their opinion: that they looked is a fact, that they are right is not")
@@ -382,8 +378,7 @@ def _gaps(
     begun = [
         run
         for run in body["runs"]
-        if run["started_at"] is not None
-        and (run["agent"] is not None or run["role"] != Role.IMPLEMENTER.value)
+        if run["started_at"] is not None and (run["agent"] is not None or run["role"] not in AUTHORS)
     ]
     open_ = sum(run["sandbox"] in (None, Containment.NONE.value) for run in begun)
     if open_:

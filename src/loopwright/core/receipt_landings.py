@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from loopwright.core.model import Role
+from loopwright.core.model import AUTHORS
 
 Json = dict[str, Any]
 
@@ -37,9 +37,7 @@ def landing_text(
     runs: Sequence[Mapping[str, Any]],
 ) -> str:
     """Return that part as the one text whose hash the commit carries, from the entries of a receipt."""
-    worked = [
-        run for run in runs if run["attempt_id"] == attempt["id"] and run["role"] == Role.IMPLEMENTER.value
-    ]
+    worked = [run for run in runs if run["attempt_id"] == attempt["id"] and run["role"] in AUTHORS]
     part = {
         "plan": {name: plan[name] for name in ("id", "base_sha")},
         "task": {name: task[name] for name in _TASK},

@@ -9,7 +9,7 @@ from loopwright.core.rejections import REJECTED
 Json = dict[str, Any]
 
 _WORDS: Final = {
-    "plan_forced": "let a plan run that its evaluation calls pointless",
+    "plan_forced": "let a plan run that its evaluation refuses",
     "plan_rolled_back": "took landed work back",
     "plan_reopened": "opened the plan again",
     "plan_cancelled": "cancelled the plan",

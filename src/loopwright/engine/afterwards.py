@@ -23,6 +23,7 @@ from loopwright.engine.agent_runs import (
     is_over_budget,
     stop_over_budget,
 )
+from loopwright.engine.answering import is_answer, put_answer
 from loopwright.engine.moves import MACHINE, cancel_attempt, fail_attempt, hand_on, move_attempt, need
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.pinning import inside
@@ -54,9 +55,10 @@ class Afterwards:
     async def go_on(self) -> bool:
         """Save the work whatever happened, then decide which way the attempt goes; say whether there is more to do."""
         reviews = self.run.role is Role.REVIEWER
+        result = self.ended.result
+        answered = await self._put_answer()
         if not reviews:
             self.saved.update(await self._save())
-        result = self.ended.result
         if is_over_budget(self.run, self.ended):
             return await self._over_budget()
         if self.ended.excess:
@@ -70,7 +72,7 @@ class Afterwards:
             return await self._is_over(Failed(failure=Failure.STRAY_WRITE, detail=self.strayed), counts=True)
         if self.asked:
             return await self._ask()
-        if result is not None and result.claimed:
+        if answered or (result is not None and result.claimed):
             return await self._claimed()
         failed = failure_of(result, self.ended)
         if RULES[failed.failure].parks:
@@ -82,6 +84,14 @@ class Afterwards:
         if handed and not reviews:
             return await self._hand_on(failed)
         return await self._is_over(failed, counts=is_its_fault)
+
+    async def _put_answer(self) -> bool:
+        """Write down what a run says that is there to answer; say whether it can be judged."""
+        answering, result = self.rows.plan.policy.answer, self.ended.result
+        if answering is None or result is None or self.asked or not is_answer(result):
+            return False
+        await put_answer(self.world, self.rows, answering, result)
+        return True
 
     async def _save(self) -> dict[str, Any]:
         rows = self.rows
@@ -160,7 +170,10 @@ class Afterwards:
                 tx.append(
                     happened("scope_left", MACHINE, plan=plan, attempt=moved, paths=named, count=len(outside))
                 )
-            end_run(tx, self.run, RunState.COMPLETE, self.ended)
+            result = self.ended.result
+            unusable = result.failure if result is not None and not result.claimed else None
+            ended = RunState.ERROR if unusable else RunState.COMPLETE
+            end_run(tx, self.run, ended, self.ended, failure=unusable)
 
         await self.world.store.transact("attempt.checking", checking)
         return True

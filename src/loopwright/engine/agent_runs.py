@@ -12,7 +12,7 @@ from loopwright.core.budget import over_budget
 from loopwright.core.containment import Containment
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
-from loopwright.core.model import Attempt, Loop, Plan, Project, Question, Review, Run, Task, Usage
+from loopwright.core.model import Attempt, Loop, Plan, Project, Question, Review, Role, Run, Task, Usage
 from loopwright.core.permissions import Permissions
 from loopwright.core.prices import estimate
 from loopwright.core.qa_prompts import look_prompt
@@ -22,6 +22,7 @@ from loopwright.core.reviews import SCHEMA
 from loopwright.core.states import AttemptState, LoopState, RunState
 from loopwright.engine import accounts, discoveries, envelopes, pauses, questions, spending
 from loopwright.engine.agent_settings import refuse_foreign
+from loopwright.engine.answering import last_answer
 from loopwright.engine.checks import Interrupted, exit_facts
 from loopwright.engine.containing import Walls, contain_agent, sandbox_of, shared_by
 from loopwright.engine.moves import (
@@ -97,7 +98,9 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         runs = tx.find(Run, attempt_id=attempt.id, role=run.role, label=run.label, order_by=("-created_at",))
         # As they were when it began: whoever takes up a running agent must answer it as it was answered before.
         allowed = run.permissions or (
-            READS if review else questions.permissions(tx, plan, rows.task, attempt, contained=contained)
+            READS
+            if review or plan.policy.answer
+            else questions.permissions(tx, plan, rows.task, attempt, contained=contained)
         )
         # The same for what it may cost.
         most = run.max_cost_micros if run.state is not RunState.QUEUED else spending.allowance(tx, world, run)
@@ -130,16 +133,30 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
             by_schema="schema" in agent.capabilities,
         )
     else:
-        prompt = prompts.implementer(
-            plan,
-            rows.task,
-            attempt,
-            gates=task_commands(plan, rows.task),
-            resumed=before is not None and not to_mend.is_new,
-            answers=tuple((one.text, one.answer) for one in asked if one.answer is not None),
-            asks_by_tool="tools" in agent.capabilities,
-            findings=to_mend.findings,
-        )
+        answers = tuple((one.text, one.answer) for one in asked if one.answer is not None)
+        asks_by_tool = "tools" in agent.capabilities
+        if plan.policy.answer is not None:
+            prompt = prompts.answering(
+                rows.task,
+                attempt,
+                plan.policy.answer,
+                by_schema="schema" in agent.capabilities,
+                last=await last_answer(world, rows) if attempt.n > 1 else "",
+                resumed=before is not None,
+                answers=answers,
+                asks_by_tool=asks_by_tool,
+            )
+        else:
+            prompt = prompts.implementer(
+                plan,
+                rows.task,
+                attempt,
+                gates=task_commands(plan, rows.task),
+                resumed=before is not None and not to_mend.is_new,
+                answers=answers,
+                asks_by_tool=asks_by_tool,
+                findings=to_mend.findings,
+            )
     directory = world.paths.run(run.id)
     request = AgentRequest(
         prompt=prompt,
@@ -151,8 +168,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         contained=contained,
         session_ref=goes_on,
         schema=_schema(plan, rows.task, review) if "schema" in agent.capabilities else None,
-        # A reviewer asks nobody: what it does not know is an opinion.
-        tools=world.tools(directory) if "tools" in agent.capabilities and not review else {},
+        tools=world.tools(directory) if "tools" in agent.capabilities and _asks(plan, run) else {},
         max_cost_micros=most if "budget" in agent.capabilities else None,
         options=plan.policy.agent_options.get(agent.name, {}),
     )
@@ -233,7 +249,16 @@ def _schema(plan: Plan, task: Task, review: Review | None) -> Mapping[str, Any] 
     """Return the form in which an agent is to answer; None for one whose work counts, not its words."""
     if review is not None:
         return SCHEMA
+    if plan.policy.answer is not None:
+        return plan.policy.answer.schema
     return qa.schema(plan.policy.qa_mode) if task.type == qa.TYPE else None
+
+
+def _asks(plan: Plan, run: Run) -> bool:
+    """Say whether a run may ask a person; one that judges asks nobody: what it does not know is an opinion."""
+    if run.role is Role.REVIEWER:
+        return False
+    return plan.policy.answer is None or plan.policy.answer.asks
 
 
 def _is_held_back(tx: Tx, world: World, attempt: Attempt, run: Run) -> bool:

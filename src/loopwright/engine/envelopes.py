@@ -9,7 +9,7 @@ from loopwright.core.envelopes import SPREAD, Admission, because, envelope_id, l
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
-from loopwright.core.model import Attempt, Command, Envelope, Plan, QuotaWindow, Role, Run
+from loopwright.core.model import AUTHORS, Attempt, Command, Envelope, Plan, QuotaWindow, Run
 from loopwright.core.retry import Failed, pause_until
 from loopwright.core.states import ENVELOPE, AttemptState, EnvelopeState, RunState, step
 from loopwright.engine.moves import MACHINE, cancel_attempt, move_attempt, need
@@ -41,7 +41,7 @@ def account_of(tx: Tx, accounts: Accounts, attempt: Attempt, run: Run) -> str | 
 
 def _stays(attempt: Attempt, run: Run) -> str | None:
     # The conversation of another agent is none that this one could go on with, and a reviewer has one of its own.
-    own = run.role is Role.IMPLEMENTER and attempt.agent == run.agent
+    own = run.role in AUTHORS and attempt.agent == run.agent
     return attempt.account if own else None
 
 

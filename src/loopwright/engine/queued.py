@@ -11,9 +11,11 @@ from loopwright.ports import Ids, Tx
 
 
 def new_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan) -> Run:
-    """Create the queued implementer run of an attempt."""
-    mode = plan.policy.permission_mode
-    return _queued(tx, ids, attempt, attempt.id, role=Role.IMPLEMENTER, permission_mode=mode)
+    """Create the queued run of an attempt: of one who works, or of one who answers."""
+    answer = plan.policy.answer
+    role = Role(answer.role) if answer else Role.IMPLEMENTER
+    mode = Access.READ_ONLY.value if answer else plan.policy.permission_mode
+    return _queued(tx, ids, attempt, attempt.id, role=role, permission_mode=mode)
 
 
 def new_review_run(tx: Tx, ids: Ids, review: Review) -> Run:

@@ -6,7 +6,17 @@ from typing import Any, Final
 
 from loopwright.core.errors import GitFailed, NotFound, UserError
 from loopwright.core.happenings import RecordedEvent
-from loopwright.core.model import Attempt, Finish, Plan, Project, Review, Role, Run, Task, VerdictRecord
+from loopwright.core.model import (
+    AUTHORS,
+    Attempt,
+    Finish,
+    Plan,
+    Project,
+    Review,
+    Run,
+    Task,
+    VerdictRecord,
+)
 from loopwright.core.receipt_checkout import CHECKOUT_CHANGED, checkout_changes
 from loopwright.core.receipt_landings import landing_hash
 from loopwright.core.receipt_overrides import OVERRIDES, overrides
@@ -88,7 +98,7 @@ def _ended(events: Iterable[RecordedEvent]) -> dict[str, str]:
 
 def landing_trailer(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> str:
     """Return the hash that the landing of an attempt carries; the same one whenever its candidate is built again."""
-    runs = tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER)
+    runs = tx.find(Run, attempt_id=attempt.id, role=AUTHORS)
     events = [one for run in runs for one in tx.events(plan=plan.id, run=run.id, types=(_RUN_ENDED,))]
     return landing_hash(landing_part(plan, task, attempt, runs, _ended(events)))
 

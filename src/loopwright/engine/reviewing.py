@@ -14,7 +14,7 @@ from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.ids import Kind
-from loopwright.core.model import Attempt, Review, Role, Run
+from loopwright.core.model import AUTHORS, Attempt, Review, Run
 from loopwright.core.patches import Patch
 from loopwright.core.retry import Failed
 from loopwright.core.reviews import (
@@ -183,7 +183,7 @@ def _send_back(tx: Tx, landing: "Landing", attempt: Attempt, review: Review, jud
 
 def author_of(tx: Tx, attempt: Attempt) -> Run:
     """Return the last run that worked on an attempt, whoever looked at it since."""
-    runs = tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER, order_by=("-created_at",), limit=1)
+    runs = tx.find(Run, attempt_id=attempt.id, role=AUTHORS, order_by=("-created_at",), limit=1)
     run: Run = need(runs[0] if runs else None, "the author's run")
     return run
 

@@ -1,5 +1,6 @@
 """Taking work in: a repository becomes a project, a source becomes a loop, its content becomes a plan."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -7,11 +8,13 @@ from typing import Any
 
 from loopwright.core import graph
 from loopwright.core.complexity import complexity_of
+from loopwright.core.documents import document
 from loopwright.core.errors import BadPlan, Refused
-from loopwright.core.evaluating import Weight, findings
+from loopwright.core.evaluating import OVERRIDABLE, Finding, Weight, findings
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind
 from loopwright.core.model import Loop, Plan, Project, Task
+from loopwright.core.plan_evaluators import Judgement, as_findings
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
 from loopwright.engine.moves import move_loop
@@ -41,7 +44,13 @@ class Submission:
     follows: bool = False
     """Whether a plan that is under way follows what is changed in its source; else it has to end first."""
     despite: str = ""
-    """Why a person wants a plan that its evaluation calls pointless."""
+    """Why a person wants a plan that its evaluation refuses."""
+    seen: tuple[Finding, ...] = ()
+    """What was found by looking at more than the plan: at the project, and at what was done in it before."""
+    wanted: tuple[str, ...] = ()
+    """Why an agent has to look at the plan before it runs."""
+    judgement: Judgement | None = None
+    """What that came to."""
     new: bool = False
     """Start over even if the same plan was already done."""
 
@@ -56,18 +65,30 @@ class Submitted:
     """False when the loop already had exactly this plan."""
 
 
-def evaluate(work: PlannedWork, source: str, *, despite: str = "") -> dict[str, Any]:
-    """Judge a plan's structure; raise `BadPlan`, or return what was found and is worth showing before money is spent.
+def evaluate(
+    work: PlannedWork,
+    source: str,
+    *,
+    despite: str = "",
+    seen: Sequence[Finding] = (),
+    wanted: Sequence[str] = (),
+    judgement: Judgement | None = None,
+) -> dict[str, Any]:
+    """Judge a plan; raise `BadPlan`, or return what was found and is worth showing before money is spent.
 
-    `despite` is a person's reason to run a plan that would prove nothing.
+    `despite` is a person's reason to run a plan that would be refused; `seen` is what was found by looking at more than
+    the plan; `wanted` says why an agent has to look at it, and `judgement` what that came to.
     """
-    found = findings(work.tasks)
+    found = (*findings(work.tasks), *seen, *_said_before(work), *as_findings(judgement))
+    if wanted and judgement is None and work.evaluated != "passed":
+        text = f"nobody has evaluated it, and somebody has to ({'; '.join(wanted)})"
+        found = (*found, Finding(check="unevaluated", weight=Weight.OBJECTED, text=text))
     impossible = tuple(one.text for one in found if one.weight is Weight.IMPOSSIBLE)
     if impossible:
         raise BadPlan(source, impossible)
-    pointless = [one.text for one in found if one.weight is Weight.POINTLESS]
-    if pointless and not despite:
-        told = "; ".join(pointless)
+    against = [one.text for one in found if one.weight in OVERRIDABLE]
+    if against and not despite:
+        told = "; ".join(against)
         raise Refused(
             f"{source}: {told}", hint='mend the plan, or say why it is to run all the same: --despite "..."'
         )
@@ -77,9 +98,18 @@ def evaluate(work: PlannedWork, source: str, *, despite: str = "") -> dict[str, 
         "critical_path": len(path),
         "without_acceptance": sum(not task.acceptance for task in work.tasks),
         "findings": [{"check": one.check, "weight": one.weight.value, "text": one.text} for one in found],
-        "despite": despite if pointless else "",
-        "passed": not pointless,
+        "evaluator": document(judgement) if judgement is not None else None,
+        "despite": despite if against else "",
+        "passed": not against,
     }
+
+
+def _said_before(work: PlannedWork) -> list[Finding]:
+    """Honour the evaluation that stands in the source itself."""
+    if work.evaluated != "failed":
+        return []
+    text = "the evaluation report that stands in it says that it failed"
+    return [Finding(check="evaluated", weight=Weight.OBJECTED, text=text)]
 
 
 def register_project(tx: Tx, ids: Ids, root: Path, subfolder: str, actor: str) -> Project:
@@ -101,7 +131,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
     loop = _loop(tx, ids, project, asked)
     current = tx.get(Plan, loop.plan_id) if loop.plan_id else None
     if current is not None and not asked.new:
-        if current.source_sha256 == asked.work.sha256 or (asked.follows and current.status not in ENDED_PLAN):
+        if _goes_on(current, asked):
             return Submitted(loop=loop, plan=current, created=False)
         if current.status not in ENDED_PLAN:
             raise Refused(
@@ -118,6 +148,19 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
     if loop.state is not LoopState.RUNNING:
         loop = move_loop(tx, loop, LoopState.RUNNING, "loop_started", asked.actor)
     return Submitted(loop=loop, plan=plan, created=True)
+
+
+def is_known(tx: Tx, asked: Submission) -> bool:
+    """Say whether a submission only goes on with a plan that there is: that one was judged when it was taken in."""
+    found = tx.find(Project, path=str(asked.root), subfolder=asked.subfolder, limit=1)
+    loops = tx.find(Loop, project_id=[one.id for one in found], source_path=asked.source_path, limit=1)
+    current = tx.get(Plan, loops[0].plan_id) if loops and loops[0].plan_id else None
+    return current is not None and not asked.new and _goes_on(current, asked)
+
+
+def _goes_on(current: Plan, asked: Submission) -> bool:
+    under_way = asked.follows and current.status not in ENDED_PLAN
+    return current.source_sha256 == asked.work.sha256 or under_way
 
 
 def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
@@ -145,7 +188,14 @@ def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
 def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> Plan:
     now = tx.now()
     plan_id = ids(Kind.PLAN)
-    evaluation = evaluate(asked.work, asked.source_path, despite=asked.despite)
+    evaluation = evaluate(
+        asked.work,
+        asked.source_path,
+        despite=asked.despite,
+        seen=asked.seen,
+        wanted=asked.wanted,
+        judgement=asked.judgement,
+    )
     wanted = tuple(task for task in asked.work.tasks if task.mark not in SETTLED)
     policy = asked.policy
     if asked.work.rounds:

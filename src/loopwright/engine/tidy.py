@@ -5,7 +5,7 @@ from pathlib import Path
 
 from loopwright.core.errors import CannotRun, GitFailed, UserError
 from loopwright.core.events import happened
-from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task
+from loopwright.core.model import AUTHORS, Attempt, Plan, Project, Role, Run, Task
 from loopwright.core.states import AttemptState, RunState
 from loopwright.engine.checks import break_off, end_all
 from loopwright.engine.moves import MACHINE, need
@@ -36,14 +36,14 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
             await world.keepers.sweep(*(run.id for run in here))
         # Once more, also after an earlier snapshot: a leg that woke up may have worked on since. Where no agent
         # ever ran there is nothing of anyone's, and perhaps only half a workspace.
-        worked = any(one.role is Role.IMPLEMENTER and one.started_at for one in runs)
+        worked = any(one.role in AUTHORS and one.started_at for one in runs)
         if (
             worked
             and attempt.state is not AttemptState.LANDED
             and attempt.base_sha
             and repository.has_workspace(path)
         ):
-            worked_by = [one for one in runs if one.role is Role.IMPLEMENTER]
+            worked_by = [one for one in runs if one.role in AUTHORS]
             run = next((one for one in worked_by if one.id == attempt.run_id), worked_by[-1])
             saved = await repository.snapshot(
                 path,

@@ -17,6 +17,7 @@ from loopwright.core.graph import scopes_overlap
 from loopwright.core.ids import short_id
 from loopwright.core.model import (
     AGENT_ROLES,
+    AUTHORS,
     Attempt,
     Finish,
     Loop,
@@ -510,7 +511,7 @@ def _who(run: Run, among: list[Run]) -> str:
 def _attempt_view(
     attempt: Attempt, runs: list[Run], verdict: Verdict | None, now: datetime, paths: HomePaths
 ) -> AttemptView:
-    agents = [run for run in runs if run.role is Role.IMPLEMENTER and run.started_at]
+    agents = [run for run in runs if run.role in AUTHORS and run.started_at]
     paid = [run for run in runs if run.role in AGENT_ROLES and run.started_at]
     checks = verdict.checks if verdict else ()
     bad = (CheckStatus.FAILED, CheckStatus.ERROR)

@@ -2,27 +2,17 @@
 
 import pytest
 from tests.acceptance.agents.programs import CLAUDE
+from tests.acceptance.control.greeting import ANSWER, GOAL, NAME, PLAN, changed
 from tests.acceptance.control.workshop import Workshop
 
 from loopwright.core.model import Attempt, Plan, Role, Run
+from loopwright.core.permissions import Access
 from loopwright.testing import scenarios
-from loopwright.testing.model_server import Scenario
+from loopwright.testing.model_server import Reply, Scenario, ToolCall
 
 pytestmark = pytest.mark.skipif(CLAUDE.binary is None, reason="the claude-agent-sdk wheel is not installed")
 
-GOAL = "Greet in French, please"
-GOOD = """\
-title: Greet in French
-gates: [grep -q hello greet.txt]
-tasks:
-  - id: bonjour
-    title: Say bonjour
-    description: Write bonjour into the file bonjour.
-    acceptance: [grep -q bonjour bonjour]
-    scope: [bonjour]
-"""
-BROKEN = GOOD.replace("tasks:", "task:")
-MISTAKE = "loopwright.plan.yaml:3: task: unknown key"
+MISTAKE = 'tasks[0].depends_on: unknown task "bonsoir"'
 
 
 @pytest.mark.timeout(240)
@@ -30,9 +20,10 @@ MISTAKE = "loopwright.plan.yaml:3: task: unknown key"
 def test_the_real_program_turns_a_goal_into_a_plan_that_is_judged_edited_and_carried_out(
     shop: Workshop,
 ) -> None:
-    """The model writes a plan that fits the format only once it is told where the first one did not."""
+    """Its structured result is the plan; the first one waits for a task that there is not, until it is told."""
     broken, mended = (
-        scenarios.write_file("loopwright.plan.yaml", text=text).turns for text in (BROKEN, GOOD)
+        (Reply(tools=(ToolCall(name="StructuredOutput", input=answer),)), Reply(text="Planned."))
+        for answer in (changed(ANSWER, depends_on=["bonsoir"]), ANSWER)
     )
     greeted = scenarios.write_file("salut", text="salut\n").turns
     scenario = Scenario(turns=broken, by_prompt={MISTAKE: mended, "Task: salut": greeted})
@@ -41,12 +32,12 @@ def test_the_real_program_turns_a_goal_into_a_plan_that_is_judged_edited_and_car
         assert told.code == 0, told.out + told.err
         planning = shop.row(Plan)
         asked = [one.prompt for one in server.asked]
-        path = shop.repository / "plans" / "greet-in-french-please.yaml"
-        assert (told.document["path"], path.read_text()) == (str(path), GOOD)
+        path = shop.repository / "plans" / NAME
+        assert (told.document["path"], path.read_text()) == (str(path), PLAN)
         packet = shop.repository / ".loopwright" / "packets" / f"{told.document['packet_id']}.md"
         assert "greet.txt" in packet.read_text()
         # A person reads it and changes their mind.
-        path.write_text(GOOD.replace("bonjour", "salut"))
+        path.write_text(PLAN.replace("bonjour", "salut"))
         judged = shop("plan", "check", str(path), "--json")
         assert judged.code == 0, judged.out + judged.err
         done = shop.run(path)
@@ -62,8 +53,12 @@ def test_the_real_program_turns_a_goal_into_a_plan_that_is_judged_edited_and_car
     assert (work.status, work.outcome) == ("VERIFIED", "verified")
     assert work.evaluation["passed"]
     assert shop.git("show", f"{work.branch}:salut") == "salut\n"
-    runs = shop.rows(Run, role=Role.IMPLEMENTER)
-    assert [(run.agent, run.state) for run in runs] == [("claude", "COMPLETE")] * 3
+    plans, works = shop.rows(Run, role=Role.PLANNER), shop.row(Run, role=Role.IMPLEMENTER)
+    assert [(run.agent, run.state, run.permission_mode) for run in plans] == [
+        ("claude", "COMPLETE", Access.READ_ONLY)
+    ] * 2
+    assert all("--json-schema" in run.argv and run.cost_micros for run in plans)
+    assert works.state == "COMPLETE"
     assert shop.git("status", "--porcelain") == "?? plans/\n", "nothing but the plan is in the checkout"
     receipt = shop("receipt", "verify", f".loopwright/receipts/{work.id}.json")
     assert receipt.code == 0, receipt.out + receipt.err

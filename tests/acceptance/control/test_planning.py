@@ -1,69 +1,87 @@
 """From a bare goal: a packet, a plan that is judged, a person's edit, and the work."""
 
 import json
+from typing import Any
 
 import pytest
-from tests.acceptance.control.workshop import Workshop
+from tests.acceptance.control.greeting import BROKEN, GOAL, MISTAKE, NAME, PLAN, VAIN, block
+from tests.acceptance.control.workshop import Workshop, kill
+from tests.waiting import eventually
 
-from loopwright.core.model import Attempt, Plan
-
-GOOD = """\
-title: Greet in French
-gates: [grep -q hello greet.txt]
-tasks:
-  - id: bonjour
-    title: Say bonjour
-    description: Write bonjour into the file bonjour.
-    acceptance: [grep -q bonjour bonjour]
-    scope: [bonjour]
-"""
-VAIN = GOOD.replace("grep -q bonjour bonjour", "echo fine")
-BROKEN = GOOD.replace("tasks:", "task:")
+from loopwright.core.model import Attempt, Plan, Role, Run
+from loopwright.core.permissions import Access
 
 
-def writes(text: str) -> list[dict[str, object]]:
-    return [{"write": "loopwright.plan.yaml", "text": text}]
+def answers(text: str) -> list[dict[str, Any]]:
+    return [{"claim": block(text)}]
 
 
 @pytest.mark.capability("C017")
 @pytest.mark.capability("C018")
 def test_a_goal_becomes_a_plan_that_a_person_edits_and_runs(shop: Workshop) -> None:
-    """The first plan has a mistake: its author is told where, and mends it."""
-    shop.play({"plan": [writes(BROKEN), writes(GOOD)], "salut": [[{"write": "salut", "text": "salut\n"}]]})
-    said = shop("plan", "Greet in French, please", "--json", timeout=100)
+    """The first plan has a mistake: its author is told where, and mends it. It is killed in the middle of that."""
+    shop.program.env |= {"LOOPWRIGHT_PLANNER__MODEL": "thinker", "LOOPWRIGHT_SETUP": "echo no >setup; false"}
+    meddles = [{"write": "greet.txt", "text": "mine\n"}, {"claim": block(BROKEN)}]
+    gate = shop.gate("thinking")
+    shop.play(
+        {"plan": [meddles, [gate.step, *answers(PLAN)]], "salut": [[{"write": "salut", "text": "salut\n"}]]}
+    )
+    going = shop.start("plan", GOAL, "--json")
+    eventually(lambda: ("plan", 2) in shop.started(), timeout=60)
+    kill(going)
+    gate.let_go()
+    said = shop("plan", GOAL, "--json", timeout=100)
     assert said.code == 0, said.out + said.err
     told = said.document
-    path = shop.repository / "plans" / "greet-in-french-please.yaml"
-    assert (told["path"], path.read_text()) == (str(path), GOOD)
+    path = shop.repository / "plans" / NAME
+    assert (told["path"], path.read_text()) == (str(path), PLAN)
     assert (shop.repository / ".loopwright" / "packets" / f"{told['packet_id']}.json").exists()
     first, second = shop.rows(Attempt)
     assert (first.failure, second.state) == ("gate", "LANDED")
-    assert "loopwright.plan.yaml:3: task" in second.evidence
+    assert MISTAKE in second.evidence
+    runs = shop.rows(Run, role=Role.PLANNER)
+    assert {(run.agent, run.model, run.permission_mode) for run in runs} == {
+        ("scripted", "thinker", Access.READ_ONLY)
+    }
+    prompt = (shop.home / "runs" / runs[-1].id / "prompt.md").read_text()
+    assert GOAL in prompt
+    assert "    task:\n" in prompt, "what it mends is shown to it"
+    branch = shop.row(Plan).branch
+    changed = shop.git("diff", "--name-only", f"trunk..{branch}")
+    assert changed == "loopwright.plan.yaml\n", "whatever else a planner does counts for nothing"
     assert shop.git("status", "--porcelain") == "?? plans/\n", "nothing but the plan is put into the checkout"
-    path.write_text(GOOD.replace("bonjour", "salut"))
+    path.write_text(PLAN.replace("bonjour", "salut"))
+    del shop.program.env["LOOPWRIGHT_SETUP"]
     done = shop.run(path)
     assert done.code == 0, done.out + done.err
     assert "salut" in shop.landed()
-    again = shop("plan", "Greet in French, please")
+    again = shop("plan", GOAL)
     assert again.code == 2
     assert "--force" in again.err
 
 
 @pytest.mark.capability("C019")
 def test_a_planner_that_makes_no_usable_plan_fails_the_plan_by_its_check(shop: Workshop) -> None:
-    shop.play({"plan": [writes(VAIN), writes("no plan at all\n")]})
+    """The same command tries again."""
+    shop.play({"plan": [answers(VAIN), [{"claim": "I would rather not."}]]})
     said = shop("plan", "Do something", "--json", timeout=100)
     assert said.code == 1, said.out + said.err
     assert not (shop.repository / "plans").exists()
     assert shop.row(Plan).status == "FAILED"
     _, second = shop.rows(Attempt)
     assert "no criterion can fail" in second.evidence
-    verdict = json.loads(shop("show", "plan", "--json").out)
-    assert "plan_generation" in json.dumps(verdict)
+    verdict = json.dumps(json.loads(shop("show", "plan", "--json").out))
+    assert "plan_generation" in verdict
+    assert "what stands there instead of a plan: I would rather not." in verdict
+    settles = PLAN + "settings:\n  permission_mode: sandboxed-all\n"
+    shop.play({"plan": [answers(settles), answers(PLAN)]})
+    said = shop("plan", "Do something", "--json", timeout=100)
+    assert said.code == 0, said.out + said.err
+    assert "settings: they are not part of what you plan" in shop.rows(Attempt)[-1].evidence
 
 
 def test_a_goal_is_run_in_one_go_only_with_a_person_s_yes(shop: Workshop) -> None:
-    shop.play({"plan": [writes(GOOD)], "bonjour": [[{"write": "bonjour", "text": "bonjour\n"}]]})
+    shop.play({"plan": [answers(PLAN)], "bonjour": [[{"write": "bonjour", "text": "bonjour\n"}]]})
     mistyped = shop("run", "my plan.yaml", "--yes")
     assert (mistyped.code, "there is no such file" in mistyped.err) == (2, True)
     refused = shop("run", "Greet in French")
@@ -74,3 +92,43 @@ def test_a_goal_is_run_in_one_go_only_with_a_person_s_yes(shop: Workshop) -> Non
     assert said.code == 0, said.out + said.err
     assert [plan.title for plan in shop.rows(Plan)] == ["Plan: Greet in French", "Greet in French"]
     assert "bonjour" in shop.landed()
+
+
+@pytest.mark.capability("C020")
+def test_an_evaluator_that_objects_sends_a_plan_back_once_and_keeps_it_from_running(shop: Workshop) -> None:
+    """It is another model, in a conversation of its own, and its word holds until a person says otherwise."""
+    shop.program.env |= {"LOOPWRIGHT_EVALUATOR__MODE": "always", "LOOPWRIGHT_EVALUATOR__MODEL": "critic"}
+    objects = {"task": "bonjour", "severity": "blocking", "text": "Nobody says it aloud."}
+    nowhere = {**objects, "task": "bonsoir", "text": "There is no such task."}
+
+    def says(*findings: dict[str, str]) -> list[dict[str, Any]]:
+        text = json.dumps({"summary": "Looked.", "findings": findings}) + "\n"
+        return [{"claim": block(text, "loopwright-evaluation")}]
+
+    mends = [{"expect_prompt": objects["text"], "otherwise": answers(PLAN)}, *answers(PLAN + "# aloud\n")]
+    judges = [{"expect_prompt": "Say bonjour", "otherwise": []}, *says(nowhere, objects)]
+    shop.play(
+        {"plan": [mends], "evaluate": [judges], "bonjour": [[{"write": "bonjour", "text": "bonjour\n"}]]}
+    )
+    said = shop("plan", GOAL, timeout=100)
+    assert said.code == 1, said.out + said.err
+    assert "objection: task bonjour: Nobody says it aloud." in said.out
+    assert "opinion: task bonsoir: There is no such task." in said.out, "what is about no task blocks nothing"
+    path = shop.repository / "plans" / NAME
+    assert path.read_text() == PLAN + "# aloud\n", "it went back to the planner"
+    evaluations = shop.rows(Run, role=Role.PLAN_EVALUATOR)
+    assert [(run.model, run.permission_mode) for run in evaluations] == [("critic", Access.READ_ONLY)] * 2
+    sessions = {run.session_ref for run in shop.rows(Run, role=(Role.PLANNER, Role.PLAN_EVALUATOR))}
+    assert len(sessions) == 4
+
+    refused = shop.run(path)
+    assert refused.code == 2
+    assert "task bonjour: Nobody says it aloud." in refused.err
+    assert "--despite" in refused.err
+    assert len(shop.rows(Run, role=Role.PLAN_EVALUATOR)) == 2, "the same plan is not judged twice"
+    path.write_text(PLAN + "# said by hand\n")
+    shop.play({"evaluate": [says()], "bonjour": [[{"write": "bonjour", "text": "bonjour\n"}]]})
+    done = shop.run(path)
+    assert done.code == 0, done.out + done.err
+    evaluation = shop.rows(Plan)[-1].evaluation
+    assert (evaluation["passed"], evaluation["evaluator"]["summary"]) == (True, "Looked.")

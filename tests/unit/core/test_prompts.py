@@ -5,8 +5,8 @@ from typing import Any
 from tests.contracts.store import rows
 
 from loopwright.core.model import Attempt, Plan, Task
-from loopwright.core.policy import GateCommand
-from loopwright.core.prompts import EVIDENCE_LIMIT, implementer
+from loopwright.core.policy import Answering, GateCommand
+from loopwright.core.prompts import EVIDENCE_LIMIT, answering, implementer
 
 GATES = (GateCommand(name="tests", command="pytest -q"), GateCommand(name="lint", command="ruff check ."))
 
@@ -77,3 +77,25 @@ def test_an_agent_that_was_interrupted_is_told_to_carry_on() -> None:
 def test_the_same_rows_give_the_same_words() -> None:
     changes = {"description": "d", "criteria": ("c",), "scope": ("s",), "evidence": "e", "note": "n"}
     assert told(**changes) == told(**changes)
+
+
+def test_one_who_answers_is_told_how_and_what_was_wrong_with_the_last_answer() -> None:
+    plan: Plan = rows.plan(rows.loop(rows.project()))
+    task: Task = rows.task(plan, key="plan", title="Plan: speed", description="Plan it.")
+    first: Attempt = rows.attempt(task)
+    asks = Answering(role="planner", file="p.yaml", fence="loopwright-plan", schema={"type": "object"})
+    text = answering(task, first, asks, by_schema=False)
+    assert "Task: plan\nAttempt: 1\nTitle: Plan: speed" in text
+    assert "as YAML or JSON in a block" in text
+    assert "```loopwright-plan\n...\n```" in text
+    assert '    {"type": "object"}' in text
+    assert "only a person can make" in text
+    judges = Answering(role="plan-evaluator", file="e.json", fence="e", asks=False)
+    second: Attempt = rows.attempt(task, n=2, evidence="line 3: no")
+    text = answering(task, second, judges, by_schema=True, last="tasks: []", resumed=True)
+    assert "the structured result that you were asked for" in text
+    assert "```" not in text
+    assert "    line 3: no" in text
+    assert "That answer was:\n\n    tasks: []" in text
+    assert "only a person can make" not in text
+    assert "as JSON in a block" in answering(task, second, judges, by_schema=False)

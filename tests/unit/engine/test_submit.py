@@ -1,5 +1,6 @@
 """Taking work in: the same plan twice is one plan, a wrong one is none, and names are safe in a repository."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from tests.doubles import FAILED, Home, planned
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Loop, Plan, Project, Run, Task
+from loopwright.core.plan_evaluators import Judgement, Remark
 from loopwright.core.policy import GateCommand, Policy
+from loopwright.core.reviews import Severity
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.naming import attempt_ref, commit_subject, plan_branch, trailers
-from loopwright.engine.submit import submit
+from loopwright.engine.submit import is_known, submit
 from loopwright.engine.surroundings import CACHES, attempt_values, free_port_base
 from loopwright.ports import PlannedTask, Trailers
 
@@ -49,7 +52,7 @@ def test_a_plan_is_evaluated_before_anything_of_it_is_kept() -> None:
     acceptance = (GateCommand(name="own", command="test -d ."),)
     plan = home.submit(planned("a"), planned("b", "a", acceptance=acceptance))
     facts = {"tasks": 2, "critical_path": 2, "without_acceptance": 1, "passed": True}
-    assert plan.evaluation == {**facts, "findings": [], "despite": ""}
+    assert plan.evaluation == {**facts, "findings": [], "evaluator": None, "despite": ""}
     [told] = home.events("plan_created")
     assert told.payload == {"title": "A plan", **plan.evaluation}
 
@@ -226,3 +229,36 @@ def test_a_plan_whose_checks_cannot_fail_needs_a_person_s_reason() -> None:
     plan = home.submit(vain, despite="only to see it run")
     assert (plan.evaluation["passed"], plan.evaluation["despite"]) == (False, "only to see it run")
     assert [event.payload["reason"] for event in home.events("plan_forced")] == ["only to see it run"]
+
+
+def judgement(*severities: Severity) -> Judgement:
+    said = tuple(Remark(task="a", severity=one, text="it cannot work") for one in severities)
+    return Judgement(plan_id="plan_x", agent="claude", model=None, summary="no", findings=said)
+
+
+@pytest.mark.capability("C020")
+def test_what_an_evaluator_or_the_source_s_own_report_objects_to_runs_only_with_a_persons_reason() -> None:
+    home = Home()
+    wanted: dict[str, Any] = {"wanted": ("every plan is evaluated",)}
+    objected = {**wanted, "judgement": judgement(Severity.BLOCKING, Severity.OPINION)}
+    with pytest.raises(Refused, match="nobody has evaluated it, and somebody has to"):
+        create(home, planned("a"), **wanted)
+    with pytest.raises(Refused, match="task a: it cannot work") as refused:
+        create(home, planned("a"), **objected)
+    assert "--despite" in (refused.value.hint or "")
+    assert home.all(Plan) == []
+    plan = home.submit(planned("a"), despite="it can", **objected)
+    assert plan.evaluation["evaluator"]["plan_id"] == "plan_x"
+    assert (plan.evaluation["passed"], plan.evaluation["despite"]) == (False, "it can")
+    [forced] = home.events("plan_forced")
+    assert forced.payload == {"reason": "it can"}
+
+    other = Home()
+    asked = other.submission(planned("a"), **wanted)
+    failed, passed = (replace(asked, work=replace(asked.work, evaluated=one)) for one in ("failed", "passed"))
+    with pytest.raises(Refused, match="the evaluation report that stands in it says that it failed"):
+        other.store.transact_sync("submit", lambda tx: submit(tx, other.ids, failed))
+    assert not other.store.read_sync(lambda tx: is_known(tx, passed))
+    assert other.store.transact_sync("submit", lambda tx: submit(tx, other.ids, passed)).created
+    assert other.store.read_sync(lambda tx: is_known(tx, asked)), "what there is was judged when it came"
+    assert not other.store.read_sync(lambda tx: is_known(tx, replace(asked, new=True)))

@@ -5,14 +5,17 @@ from typing import Any
 from loopwright.adapters.sources.beads import ISSUE
 from loopwright.adapters.sources.feature_schema import FEATURE_LIST
 from loopwright.adapters.sources.plan_format import plan_schema
+from loopwright.adapters.sources.planner_answer import planner_schema
 from loopwright.adapters.sources.roadmap_schema import ROADMAP_VIEW, STATE
 from loopwright.adapters.sources.test_state_schema import CONFIG, TEST_STATE
+from loopwright.config.publish import SCHEMA_DIALECT
 
 
 def source_schemas() -> dict[str, dict[str, Any]]:
     """Return the schema of each file that a work source is made of."""
     return {
         "plan": plan_schema(),
+        "planner": {"$schema": SCHEMA_DIALECT, **planner_schema()},
         "beads": ISSUE,
         "feature_list": FEATURE_LIST,
         "orchestrator_state": STATE,
