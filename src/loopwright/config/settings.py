@@ -207,6 +207,11 @@ class Values:
         default=False,
         description="Runs a task's acceptance on the tree before its work too: what passes there proves nothing.",
     )
+    unseen_proof: bool = setting(
+        SWITCH,
+        default=False,
+        description="Counts work as verified with gaps that no reviewer looked at and no held-out check judged.",
+    )
     environment: tuple[str, ...] = setting(
         items(
             what="a list of names of environment variables",
@@ -398,6 +403,7 @@ class Values:
             fix_cycles=self.fix_cycles,
             parallel_gates=self.landing.parallel_gates,
             red_proof=self.red_proof,
+            unseen_proof=self.unseen_proof,
             review=ReviewPolicy(
                 **{each.name: getattr(self.review, each.name) for each in fields(self.review)}
             ),

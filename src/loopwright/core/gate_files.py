@@ -108,13 +108,17 @@ class GateFiles:
     added_tests: int = 0
     red_proof: bool | None = None
     """Whether the task's acceptance failed before the work, as it should; None when it was not tried there."""
+    answers: tuple[str, ...] = ()
+    """Places of the work that hold an input and its answer of one of the tests that judge it."""
 
-    def is_capped(self, *, reviewed: bool) -> bool:
+    def is_capped(self, *, reviewed: bool, held_out: bool = False) -> bool:
         """Whether the work counts as verified with gaps only: unless a reviewer looked at exactly this change.
 
+        Checks that its author never saw are as good where the work may only know the answers of those that it saw.
         Acceptance that passed before the work proves nothing, whoever looks at it.
         """
-        return (bool(self.exempt or self.uncompared) and not reviewed) or self.red_proof is False
+        changed = bool(self.exempt or self.uncompared) and not reviewed
+        return changed or (bool(self.answers) and not (reviewed or held_out)) or self.red_proof is False
 
 
 def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:

@@ -113,6 +113,8 @@ class Policy:
     test_runners: tuple[ConfiguredRunner, ...] = ()
     red_proof: bool = False
     """Acceptance is also run before the work counts: what passes there already proves nothing."""
+    unseen_proof: bool = False
+    """Work that only checks have judged which its author could see counts as verified with gaps."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""

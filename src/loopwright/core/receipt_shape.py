@@ -94,6 +94,7 @@ _GATE_FILES: Final[dict[str, _Test]] = {
     "weakened": _texts,
     "added_tests": _count,
     "red_proof": _maybe(_flag),
+    "answers": _texts,
 }
 
 
@@ -144,6 +145,7 @@ _RECEIPT: Final[dict[str, Any]] = {
         "not_ours": [{"sha": _sha, "subject": _text}],
         "setup": _maybe(_command),
         "gates": [_COMMAND],
+        "policy": {"unseen_proof": _flag},
     },
     "tasks": [
         {

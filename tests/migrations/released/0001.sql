@@ -50,7 +50,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_59ad4b50-aef0-4a76-bc06-2f8895a00fe5','df55e66cd51dfd6adf87e5bef4eb82bed6bcb5acf89a55aa97afa9350058bc1d');
+INSERT INTO "chains" VALUES('plan_56abb6dc-8ba3-44a2-a306-d348dbfd4a65','cf4a59ea3ae5859e428d061d8a1d16c1bfd00d1d99afad665c657abecff8ecbf');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -130,9 +130,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_20ece4d9-584c-481b-aad1-681c44eff47c',NULL,NULL,'plan_59ad4b50-aef0-4a76-bc06-2f8895a00fe5',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T14:28:18.734998Z','test','normal','{}','','fdfbde38afc3a61573739447e6bc3f09c4c85ada5bbbeab20203cdcdc8d53436');
-INSERT INTO "events" VALUES(2,'evt_fdd14618-867b-435f-af45-4291a937bd9b',NULL,NULL,'plan_59ad4b50-aef0-4a76-bc06-2f8895a00fe5',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T14:28:18.734998Z','test','normal','{}','fdfbde38afc3a61573739447e6bc3f09c4c85ada5bbbeab20203cdcdc8d53436','da7360b7b8481d88334baa0ee4d1de5f21849ad622f35c186322ac4f3c999f54');
-INSERT INTO "events" VALUES(3,'evt_04cd6a6a-f227-4470-8844-42a6ce9ffa3a',NULL,NULL,'plan_59ad4b50-aef0-4a76-bc06-2f8895a00fe5',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T14:28:18.734998Z','test','normal','{}','da7360b7b8481d88334baa0ee4d1de5f21849ad622f35c186322ac4f3c999f54','df55e66cd51dfd6adf87e5bef4eb82bed6bcb5acf89a55aa97afa9350058bc1d');
+INSERT INTO "events" VALUES(1,'evt_c5928e9b-6f56-4412-95ee-0bba1ff92090',NULL,NULL,'plan_56abb6dc-8ba3-44a2-a306-d348dbfd4a65',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T16:11:56.211878Z','test','normal','{}','','08476e980d287fb69794084a00a9c54c68e905492286a5313a6fd7560828561e');
+INSERT INTO "events" VALUES(2,'evt_db22a2d8-6906-46e3-8cdc-c3b8a970ecf7',NULL,NULL,'plan_56abb6dc-8ba3-44a2-a306-d348dbfd4a65',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T16:11:56.211878Z','test','normal','{}','08476e980d287fb69794084a00a9c54c68e905492286a5313a6fd7560828561e','201e860bb481fca5fad49276f4307f1062895eb49fe99f8b75d65ed13f29f3ae');
+INSERT INTO "events" VALUES(3,'evt_569bef73-1e12-44e8-ad5e-c969a11bcf46',NULL,NULL,'plan_56abb6dc-8ba3-44a2-a306-d348dbfd4a65',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T16:11:56.211878Z','test','normal','{}','201e860bb481fca5fad49276f4307f1062895eb49fe99f8b75d65ed13f29f3ae','cf4a59ea3ae5859e428d061d8a1d16c1bfd00d1d99afad665c657abecff8ecbf');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -177,7 +177,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_5ea7def8-28b7-4e7b-b037-d277375d15db','proj_af76e2fc-fc88-4e77-a8a8-d238cf08773b','plan.md','markdown','94d45275-0005-4298-967d-e7060a61a678.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_6bfed7df-0a05-4839-b7a3-2be222495c26','proj_1d2aaf4c-6139-4951-b786-ef066a7c92df','plan.md','markdown','07abb0ba-db65-490d-8c8c-5b129b744eab.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -219,7 +219,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_59ad4b50-aef0-4a76-bc06-2f8895a00fe5','proj_af76e2fc-fc88-4e77-a8a8-d238cf08773b','loop_5ea7def8-28b7-4e7b-b037-d277375d15db','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','{}','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_56abb6dc-8ba3-44a2-a306-d348dbfd4a65','proj_1d2aaf4c-6139-4951-b786-ef066a7c92df','loop_6bfed7df-0a05-4839-b7a3-2be222495c26','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','{}','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -231,7 +231,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_af76e2fc-fc88-4e77-a8a8-d238cf08773b','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_1d2aaf4c-6139-4951-b786-ef066a7c92df','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -369,7 +369,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_c8a0ad4b-d65e-42a4-a45c-e809e463b0fd','plan_59ad4b50-aef0-4a76-bc06-2f8895a00fe5','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_b38b21bd-4f7d-4c24-853a-d254934c27be','plan_56abb6dc-8ba3-44a2-a306-d348dbfd4a65','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -395,32 +395,32 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
+CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
-CREATE INDEX ix_events_plan_n ON events ("plan", n);
-CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
-CREATE INDEX ix_plans_loop_id ON plans (loop_id);
+CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
+CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
+CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
-CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_discoveries_project_id_state ON discoveries (project_id, state);
 CREATE INDEX ix_discoveries_plan_id ON discoveries (plan_id);
-CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
-CREATE INDEX ix_attempts_state ON attempts (state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
+CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);

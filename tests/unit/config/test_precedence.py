@@ -51,6 +51,7 @@ SAMPLES: dict[str, list[object]] = {
         for n in range(6)
     ],
     "red_proof": [True, False, True, False, True, False],
+    "unseen_proof": [True, False, True, False, True, False],
     "allowed_commands": [["a *"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "answer_within": [60.0, 61.0, 62.0, 63.0, 64.0, 65.0],
     "environment": [["A"], ["B"], ["C"], ["D"], ["E"], ["F"]],
@@ -200,6 +201,7 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         gate_files=("a",),
         test_runners=TEST_RUNNERS.read(SAMPLES["test_runners"][0]),
         red_proof=True,
+        unseen_proof=True,
         review=ReviewPolicy(mode="risky", agent="a1", model="m1", max_turns=1, lines=1, paths=("a",)),
         allowed_commands=("a *",),
         answer_within_s=60.0,
