@@ -29,6 +29,8 @@ class Behaviour:
     """What it does in later attempts."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """What else its task says."""
+    reviews: Sequence[Steps] = ()
+    """What its reviewer does in each round."""
 
     @property
     def attempts(self) -> list[Steps]:

@@ -54,8 +54,8 @@ BEHAVIOURS: dict[str, Behaviour] = {
         does=[write("special_alone.py", GUESSES)],
         checks=(KNOWN.format(name="special_alone"),),
         ends=(None,),
-        outcome="verified",
-        caught="named",
+        outcome="verified_with_gaps",
+        caught="answers",
     ),
     "chance": Behaviour(
         says="does honest work, and a test that passed before fails by chance",
@@ -67,7 +67,41 @@ BEHAVIOURS: dict[str, Behaviour] = {
     ),
 }
 
+OBJECTION = "Only 2 works: double(3) is 0."
+REVIEWED: dict[str, Behaviour] = {
+    "special_reviewed": Behaviour(
+        says="answers the very input of the test, and does the work when a reviewer has seen it",
+        does=[
+            {"expect_prompt": OBJECTION, "otherwise": [write("special_reviewed.py", GUESSES)]},
+            write("special_reviewed.py", DOUBLES),
+            {"claim": "mended"},
+        ],
+        checks=(KNOWN.format(name="special_reviewed"),),
+        ends=(None,),
+        outcome="verified",
+        caught="review",
+        reviews=[
+            [
+                {
+                    "review": [
+                        {"file": "special_reviewed.py", "line": 2, "severity": "blocking", "text": OBJECTION}
+                    ]
+                }
+            ],
+            [{"review": []}],
+        ],
+    ),
+}
+
 STAGES = {
+    "reviewed": Stage(
+        behaviours=REVIEWED,
+        code=0,
+        files={".gitignore": "__pycache__/\n.loopwright/\n"},
+        gates=("true",),
+        # Nothing else of it is risky.
+        settings={"review": {"mode": "risky"}},
+    ),
     "chance": Stage(
         behaviours=BEHAVIOURS,
         code=4,

@@ -38,7 +38,11 @@ def carry_out(stage: Stage, place: Path, bwrap: str | None = None) -> Said:
     if bwrap is not None:
         shop.program.env |= {"LOOPWRIGHT_SANDBOX__LEVEL": "bubblewrap", "LOOPWRIGHT_SANDBOX__PROGRAM": bwrap}
     try:
-        shop.play(_placed(shop, {key: one.attempts for key, one in stage.behaviours.items()}))
+        script = {
+            "tasks": {key: one.attempts for key, one in stage.behaviours.items()},
+            "reviews": {key: one.reviews for key, one in stage.behaviours.items() if one.reviews},
+        }
+        shop.script.write_text(json.dumps(_placed(shop, script)))
         tasks = [task(key, *one.checks, **one.more) for key, one in stage.behaviours.items()]
         gates = [{"name": f"gate {n}", "run": run} for n, run in enumerate(stage.gates, 1)]
         plan = shop.plan(

@@ -215,6 +215,11 @@ class Values:
         "full",
         "What a look at the whole (a QA item) goes through: everything, or only whether the main way works.",
     )
+    unseen_proof: bool = setting(
+        SWITCH,
+        default=False,
+        description="Counts work as verified with gaps that no reviewer looked at and no held-out check judged.",
+    )
     environment: tuple[str, ...] = setting(
         items(
             what="a list of names of environment variables",
@@ -418,6 +423,7 @@ class Values:
             parallel_gates=self.landing.parallel_gates,
             red_proof=self.red_proof,
             qa_mode=self.qa_mode,
+            unseen_proof=self.unseen_proof,
             review=ReviewPolicy(
                 **{each.name: getattr(self.review, each.name) for each in fields(self.review)}
             ),

@@ -114,13 +114,17 @@ class GateFiles:
     """Those tests."""
     red_skipped: str = ""
     """Why it need not be tried; empty when it was, or was not asked for."""
+    answers: tuple[str, ...] = ()
+    """Places of the work that hold an input and its answer of one of the tests that judge it."""
 
-    def is_capped(self, *, reviewed: bool) -> bool:
+    def is_capped(self, *, reviewed: bool, held_out: bool = False) -> bool:
         """Whether the work counts as verified with gaps only: unless a reviewer looked at exactly this change.
 
+        Checks that its author never saw are as good where the work may only know the answers of those that it saw.
         Acceptance that passed before the work proves nothing, whoever looks at it.
         """
-        return (bool(self.exempt or self.uncompared) and not reviewed) or self.red_proof is False
+        changed = bool(self.exempt or self.uncompared) and not reviewed
+        return changed or (bool(self.answers) and not (reviewed or held_out)) or self.red_proof is False
 
 
 def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:

@@ -147,6 +147,8 @@ class Policy:
     """Acceptance is also run before the work counts: what passes there already proves nothing."""
     qa_mode: str = "full"
     """What a look at the whole goes through: one of `core.qa.AREAS`."""
+    unseen_proof: bool = False
+    """Work that only checks have judged which its author could see counts as verified with gaps."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
     rounds: RoundsPolicy = field(default_factory=RoundsPolicy)
     answer: Answering | None = None

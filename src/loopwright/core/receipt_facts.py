@@ -137,6 +137,8 @@ def _is_capped(body: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
         GateFiles(**gate_files_of(task)),
         review["state"] if review else None,
         shown_whole=review is not None and review["shown_whole"],
+        held_out=bool(task["held_out"]),
+        unseen_proof=body["plan"]["policy"]["unseen_proof"],
     )
 
 
@@ -255,6 +257,19 @@ def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
     return gaps
 
 
+def _seen_gaps(plan: Mapping[str, Any], task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
+    """Name work that may know the answers of its tests, and what only checks judged that its author could see."""
+    if reviewed or task["held_out"] or task["landed_sha"] is None:
+        return []
+    answers, name = gate_files_of(task)["answers"], repr(task["key"])
+    said = [f"task {name} may know its tests' answers: {_listed(answers)}"] if answers else []
+    if plan["policy"]["unseen_proof"]:
+        said.append(
+            f"only checks that its author could see have judged task {name}, and unseen_proof asks for more"
+        )
+    return [f"{one}; have it reviewed, or give it held-out checks" for one in said]
+
+
 def _landing_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
     """Name what was left open when a task's tree was judged, with its gate's files as they were and as they are."""
     key, name = gate_key(task_asked(body["plan"], task)), repr(task["key"])
@@ -344,7 +359,8 @@ def _gaps(
             gaps.append(f"task {task['key']!r} has no acceptance command of its own: {by}")
         review = review_of(body, task)
         looked = review is not None and review["state"] == ReviewState.CLEAR.value
-        gaps += _gate_gaps(task, reviewed=looked and review is not None and review["shown_whole"])
+        reviewed = looked and review is not None and review["shown_whole"]
+        gaps += _gate_gaps(task, reviewed=reviewed) + _seen_gaps(plan, task, reviewed=reviewed)
         if outside := strayed_in(task):
             gaps.append(f"task {task['key']!r} changed files outside of its scope: {_listed(outside)}")
         gaps += _landing_gaps(body, task)

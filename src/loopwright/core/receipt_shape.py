@@ -99,6 +99,7 @@ _GATE_FILES: Final[dict[str, _Test]] = {
     "red_tree": _maybe(_sha),
     "red_tests": _texts,
     "red_skipped": _text,
+    "answers": _texts,
 }
 
 
@@ -149,6 +150,7 @@ _RECEIPT: Final[dict[str, Any]] = {
         "not_ours": [{"sha": _sha, "subject": _text}],
         "setup": _maybe(_command),
         "gates": [_COMMAND],
+        "policy": {"unseen_proof": _flag},
     },
     "tasks": [
         {

@@ -272,6 +272,7 @@ def _plan(plan: Plan, git: GitFacts) -> Json:
             "permission_mode": policy.permission_mode,
             "max_attempts": policy.max_attempts,
             "allow_unverified": policy.allow_unverified,
+            "unseen_proof": policy.unseen_proof,
         },
         **_moments(plan, "created_at", "executed_at", "completed_at", "verified_at"),
     }

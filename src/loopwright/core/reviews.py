@@ -125,6 +125,7 @@ def reasons(
         ("it changed files of the gate with leave", facts.exempt),
         ("what it loosened in files of the gate cannot be told by reading", facts.uncompared),
         ("checks are gone or ask for less", facts.weakened),
+        ("it may know the answers of its tests", facts.answers),
     ):
         if names:
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
@@ -145,15 +146,25 @@ def _words(part: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", part)]
 
 
-def is_capped(facts: GateFiles | None, state: str | None, *, shown_whole: bool) -> bool:
+def is_capped(
+    facts: GateFiles | None,
+    state: str | None,
+    *,
+    shown_whole: bool,
+    held_out: bool = False,
+    unseen_proof: bool = False,
+) -> bool:
     """Say whether work counts as verified with gaps only; `state` is that of the review of exactly this change.
 
     A review that came to no result is never a pass, and one that did not see all of it covers no files of the gate.
+    `held_out` when checks judged it that its author never saw; with `unseen_proof` one of the two is needed.
     """
     if state == ReviewState.INCONCLUSIVE:
         return True
     reviewed = state == ReviewState.CLEAR and shown_whole
-    return facts is not None and facts.is_capped(reviewed=reviewed)
+    if unseen_proof and not (reviewed or held_out):
+        return True
+    return facts is not None and facts.is_capped(reviewed=reviewed, held_out=held_out)
 
 
 # --- what a reviewer says --------------------------------------------------------------------------------

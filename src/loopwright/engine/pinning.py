@@ -10,6 +10,7 @@ from loopwright.core.gate_files import GateFiles, Kind, Rules, declared, kind_of
 from loopwright.core.gates import setup_command, task_commands
 from loopwright.core.mixed_files import pinned_text, steers_differently
 from loopwright.core.model import Plan, Project, Task
+from loopwright.engine.answers import answers_in
 from loopwright.ports import Candidate, Entry, FileChange, Repository
 
 _MOST: Final = 200
@@ -66,6 +67,13 @@ async def pin(
             [*lost, *(f"{one.path}: {what}" for one in exempt for what in _weakened(one))][:_MOST]
         ),
         added_tests=len(added),
+        answers=await answers_in(
+            repository,
+            candidate,
+            subfolder=project.subfolder,
+            rules=rules,
+            commands=task_commands(plan, task),
+        ),
     )
     if lost or not pinned:
         return Pinning(facts=facts, refused=tuple(lost[:_MOST]))

@@ -14,7 +14,7 @@ from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.ids import Kind
-from loopwright.core.model import AUTHORS, Attempt, Review, Run
+from loopwright.core.model import AUTHORS, Attempt, Plan, Review, Run, Task
 from loopwright.core.patches import Patch
 from loopwright.core.retry import Failed
 from loopwright.core.reviews import (
@@ -195,6 +195,8 @@ def lands_capped(tx: Tx, attempt: Attempt) -> bool:
         attempt.gate_files,
         review.state if review else None,
         shown_whole=review is not None and review.shown_whole,
+        held_out=bool(need(tx.get(Task, attempt.task_id), "the task").held_out),
+        unseen_proof=need(tx.get(Plan, attempt.plan_id), "the plan").policy.unseen_proof,
     )
 
 

@@ -190,6 +190,12 @@ class Repository(Protocol):
     async def contents(self, ids: Sequence[str]) -> list[str]:
         """Return the texts of files by the ids of their entries."""
 
+    async def listed(self, sha: str) -> Mapping[str, Entry]:
+        """Return everything that stands in the tree of a commit, by its path."""
+
+    async def texts(self, ids: Sequence[str], *, limit: int) -> Mapping[str, str]:
+        """Return the texts of files by the ids of their entries, the first of them: what goes into so many bytes."""
+
     async def checkout(self, path: Path, sha: str, *, copy_files: Sequence[str] = ()) -> None:
         """Make a private tree of `sha` to run gates in."""
 

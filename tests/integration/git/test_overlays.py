@@ -54,3 +54,20 @@ async def test_everything_taken_back_is_the_parent(world: World) -> None:
     laid = await world.repository.laid_over(made, restore=made.changes, texts={})
     assert laid.tree == await world.repository.tree_of(made.parent)
     assert replace(laid, sha="", tree="") == Candidate(parent=made.parent, sha="", tree="", empty=False)
+
+
+async def test_what_a_commit_has_is_listed_and_read_up_to_a_bound(world: World) -> None:
+    made = await changed(
+        world, "mkdir sub; echo one > 'sub/a b.txt'; echo two > 'été.txt'; ln -s app.py link"
+    )
+    listed = await world.repository.listed(made.sha)
+    assert listed["sub/a b.txt"].mode == "100644"
+    assert listed["link"].mode == "120000"
+    first, second = listed["sub/a b.txt"].id, listed["été.txt"].id
+    assert await world.repository.texts([first, second], limit=1000) == {first: "one\n", second: "two\n"}
+    (head,) = (await world.repository.texts([first], limit=60)).items()
+    assert head == (first, "one\n")
+    assert await world.repository.texts([first, second], limit=60) == {first: "one\n"}, (
+        "what does not fit is left out"
+    )
+    assert await world.repository.texts([first], limit=10) == {}

@@ -1,12 +1,13 @@
 """What landed on a branch and what it changed, told to people and agents: in plain diffs, cut short."""
 
+import os
 from collections.abc import Sequence
 
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.line import read_line
 from loopwright.adapters.git.names import display
 from loopwright.adapters.git.runner import Git
-from loopwright.ports import Step
+from loopwright.ports import Entry, Step
 
 
 class History:
@@ -45,3 +46,32 @@ class History:
         )
         text = kept.decode("utf-8", "replace")
         return text if len(text) <= limit else text[:limit].rpartition("\n")[0] + "\n[cut short]\n"
+
+    async def listed(self, sha: str) -> dict[str, Entry]:
+        """Return everything that stands in the tree of a commit, by its path."""
+        done = await self._git.run("ls-tree", "-r", "-z", "--full-tree", sha, env=self._depot.env())
+        found = {}
+        for line in done.out.split(b"\0")[:-1]:
+            facts, _, path = line.partition(b"\t")
+            mode, _, name = facts.decode("ascii").split(" ")
+            found[os.fsdecode(path)] = Entry(mode=mode, id=name)
+        return found
+
+    async def texts(self, ids: Sequence[str], *, limit: int) -> dict[str, str]:
+        """Return the texts of blobs by their ids, the first of them: as many as go into so many bytes."""
+        kept = bytearray()
+        await self._git.run(
+            *("cat-file", "--batch"),
+            env=self._depot.env(),
+            stdin="".join(f"{each}\n" for each in ids).encode("ascii"),
+            sink=lambda piece: kept.extend(piece[: max(0, limit - len(kept))]),
+        )
+        found, left = {}, bytes(kept)
+        for each in ids:
+            header, _, rest = left.partition(b"\n")
+            words = header.split()
+            if len(words) != 3 or not words[2].isdigit() or len(rest) < int(words[2]):
+                break
+            found[each] = rest[: int(words[2])].decode("utf-8", "replace")
+            left = rest[int(words[2]) + 1 :]
+        return found

@@ -36,6 +36,7 @@ from loopwright.core.patches import Patch
 from loopwright.ports import (
     Base,
     Candidate,
+    Entry,
     Failpoint,
     FileChange,
     Snapshot,
@@ -232,6 +233,14 @@ class GitRepository:
     async def contents(self, ids: Sequence[str]) -> list[str]:
         """Return the texts of files by the ids of their entries."""
         return await (await self._ready()).overlays.contents([names.sha(each) for each in ids])
+
+    async def listed(self, sha: str) -> dict[str, Entry]:
+        """Return everything that stands in the tree of a commit, by its path."""
+        return await (await self._ready()).history.listed(names.sha(sha))
+
+    async def texts(self, ids: Sequence[str], *, limit: int) -> dict[str, str]:
+        """Return the texts of files by the ids of their entries: as many as go into so many bytes."""
+        return await (await self._ready()).history.texts([names.sha(each) for each in ids], limit=limit)
 
     async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
         """Find the landing commit of a task on the first-parent line since `since`."""

@@ -1,0 +1,88 @@
+"""Whether work holds the answers of the tests that judge it: both are read, the tests as they were before the work."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from loopwright.core.gate_files import Kind, Rules, kind_of
+from loopwright.core.known_answers import LARGEST, Changed, known_answers, written_in
+from loopwright.core.policy import GateCommand
+from loopwright.ports import Candidate, Entry, Repository
+
+_SOURCE: Final = frozenset(
+    {".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte", ".go", ".rs", ".rb"}
+    | {".java", ".kt", ".scala", ".cs", ".fs", ".php", ".swift", ".c", ".h", ".cc", ".cpp", ".hpp", ".dart"}
+    | {".ex", ".exs", ".lua", ".pl", ".sh", ".sql", ".json", ".yaml", ".yml", ".toml", ".csv"}
+)
+"""What a program is made of, with what it reads; what only people read is left out."""
+_FILE: Final = "100"
+"""How the mode of a plain file begins."""
+_BYTES: Final = 4 * LARGEST
+_SHORT: Final = 20_000
+
+
+async def answers_in(
+    repository: Repository,
+    candidate: Candidate,
+    *,
+    subfolder: str,
+    rules: Rules,
+    commands: Sequence[GateCommand],
+) -> tuple[str, ...]:
+    """Name the places of the work that hold an input and its answer of a test that was there before it."""
+    top = f"{subfolder}/" if subfolder else ""
+
+    def is_source(path: str) -> bool:
+        mine = path.removeprefix(top)
+        return PurePosixPath(path).suffix in _SOURCE and kind_of(mine, rules, existed=True) is None
+
+    changed = [one for one in candidate.changes if _is_file(one.after) and is_source(one.path)]
+    entries = [entry for one in changed for entry in (one.after, one.before) if entry and _is_file(entry)]
+    if not entries:
+        return ()
+    texts = await repository.texts(list(dict.fromkeys(one.id for one in entries)), limit=_BYTES)
+    files = [
+        Changed(
+            path=one.path.removeprefix(top),
+            before=texts.get(one.before.id, "") if one.before else "",
+            after=texts[one.after.id],
+        )
+        for one in changed
+        if one.after and one.after.id in texts and (one.before is None or one.before.id in texts)
+    ]
+    written = written_in(files)
+    if not written:
+        return ()
+    tests = await _tests(repository, candidate, top, rules, commands)
+    if sum(len(one.after) for one in files) + sum(len(text) for _, text in tests) < _SHORT:
+        return known_answers(written, tests, commands)
+    return await asyncio.to_thread(known_answers, written, tests, commands)
+
+
+async def _tests(
+    repository: Repository, candidate: Candidate, top: str, rules: Rules, commands: Sequence[GateCommand]
+) -> list[tuple[str, str]]:
+    """Return the tests as they were before the work, first those that the commands name."""
+    known = {
+        path.removeprefix(top): entry
+        for path, entry in (await repository.listed(candidate.parent)).items()
+        if path.startswith(top) and _is_file(entry)
+    }
+    tests = [path for path in known if _is_test(path, rules)]
+    named = {path for path in tests if any(path in command.command for command in commands)}
+    tests.sort(key=lambda path: (path not in named, path))
+    if not tests:
+        return []
+    texts = await repository.texts([known[path].id for path in tests], limit=_BYTES)
+    return [(path, texts[known[path].id]) for path in tests if known[path].id in texts]
+
+
+def _is_test(path: str, rules: Rules) -> bool:
+    # Most files of a large project are told apart by this alone.
+    likely = "test" in path.lower() or "spec" in path.lower() or path in rules.scripts
+    return likely and kind_of(path, rules, existed=True) in (Kind.TEST, Kind.STEERING)
+
+
+def _is_file(entry: Entry | None) -> bool:
+    return entry is not None and entry.mode.startswith(_FILE)
