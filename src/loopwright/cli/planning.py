@@ -15,7 +15,9 @@ from typing import Any
 
 from rich.markup import escape
 
+from loopwright.adapters.agents.environment import secret_values
 from loopwright.adapters.host import new_id
+from loopwright.adapters.redaction import redacted
 from loopwright.adapters.sources.plan_format import plan_schema
 from loopwright.adapters.statefiles import ProjectStateFiles
 from loopwright.app import Home, open_home, repositories
@@ -67,6 +69,8 @@ def plan_goal(goal: str, *, out: Path | None, flags: dict[str, Any], force: bool
 
 async def _plan(goal: str, *, out: Path | None, flags: dict[str, Any], force: bool, quiet: bool) -> Planned:
     place = needed_place()
+    # It becomes a title, a prompt and the name of a file.
+    goal = redacted(goal, secret_values(os.environ))
     target = out or place.root / FOLDER / f"{name_of(goal)}.yaml"
     if target.exists() and not force:
         raise Refused(
@@ -132,7 +136,9 @@ async def _driven(
     if text is None:
         return Planned(plan_id=plan_id, packet_id=packet_id, path=None, code=int(ExitCode.NOT_VERIFIED))
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, text, hint="choose another place with --out")
+    # An agent wrote it, and what is planned becomes rows.
+    clean = redacted(text, secret_values(os.environ))
+    write_whole(target, clean, hint="choose another place with --out")
     return Planned(plan_id=plan_id, packet_id=packet_id, path=target, code=int(ExitCode.VERIFIED))
 
 
