@@ -80,7 +80,7 @@ trust-table: $(DEV) ## Run the liar's suite and write down what came of each beh
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 tests/trust/test_liars.py --trust-table docs/trust.json
 	@$(BIN)/python scripts/render_docs.py
 
-capabilities: $(DEV) ## Show which capability is proven by which tests
+capabilities: $(DEV) ## Show which capability is proven, and which known trap is watched, by which tests
 	@$(BIN)/pytest --capabilities -p no:randomly $(ARGS)
 
 wheel: $(DEV) ## Build the wheel into dist/

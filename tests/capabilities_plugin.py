@@ -1,52 +1,68 @@
-"""Which rows of `capabilities.toml` are proven by which tests: `make capabilities` prints it.
+"""Which rows of `capabilities.toml` and `traps.toml` are proven by which tests: `make capabilities` prints it.
 
-A test says so itself with `@pytest.mark.capability("C025")`; a row that does not exist fails the collection.
+A test says so itself, with `@pytest.mark.capability("C025")` or `@pytest.mark.trap("quoted success")`; a row that does
+not exist fails the collection.
 """
 
+import ast
 import tomllib
 from collections import defaultdict
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-ROWS_FILE = Path(__file__).with_name("capabilities.toml")
+FILES = {
+    "capability": Path(__file__).with_name("capabilities.toml"),
+    "trap": Path(__file__).with_name("traps.toml"),
+}
+"""The rows that each mark may name."""
+TITLES = {"capability": "capabilities are proven by tests", "trap": "traps are watched by tests"}
 
 
 @cache
-def load_rows() -> dict[str, dict[str, str]]:
-    """Return the groups with their rows, each an id and a short title."""
-    groups: dict[str, dict[str, str]] = tomllib.loads(ROWS_FILE.read_text(encoding="utf-8"))
+def load_rows(mark: str = "capability") -> dict[str, dict[str, str]]:
+    """Return the groups of a mark's file with their rows, each an id and a sentence."""
+    groups: dict[str, dict[str, str]] = tomllib.loads(FILES[mark].read_text(encoding="utf-8"))
     return groups
 
 
+def marked_in(source: str, mark: str) -> Iterator[tuple[str, str]]:
+    """Yield the tests of a file that carry the mark, each with a row that it names, without loading the file."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            for call in node.decorator_list:
+                if isinstance(call, ast.Call) and ast.unparse(call.func) == f"pytest.mark.{mark}":
+                    yield from ((node.name, one.value) for one in call.args if isinstance(one, ast.Constant))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the switch that prints the table."""
+    """Add the switch that prints the tables."""
     parser.addoption(
         "--capabilities",
         action="store_true",
-        help="collect only, and print which capability is proven by which tests",
+        help="collect only, and print which capability is proven and which trap is watched by which tests",
     )
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Printing the table runs no test."""
+    """Printing the tables runs no test."""
     if config.option.capabilities:
         config.option.collectonly = True
         config.option.verbose = min(config.option.verbose, -2)
 
 
-def _wrong_marks(item: pytest.Item) -> set[str]:
-    known = {row for rows in load_rows().values() for row in rows}
+def _wrong_marks(item: pytest.Item, name: str) -> set[str]:
+    known = {row for rows in load_rows(name).values() for row in rows}
     wrong = set()
-    for mark in item.iter_markers("capability"):
+    for mark in item.iter_markers(name):
         if not mark.args:
-            wrong.add(f"{item.nodeid}: the capability mark names no row")
+            wrong.add(f"{item.nodeid}: the {name} mark names no row")
         for row in mark.args:
             if row not in known:
-                wrong.add(f"{item.nodeid}: there is no capability {row!r} in {ROWS_FILE.name}")
+                wrong.add(f"{item.nodeid}: there is no {name} {row!r} in {FILES[name].name}")
     return wrong
 
 
@@ -57,7 +73,7 @@ def pytest_make_collect_report(
     """Fail the collection of a file or class whose tests claim rows that do not exist."""
     report = yield
     items = [node for node in report.result or () if isinstance(node, pytest.Item)]
-    wrong = {text for item in items for text in _wrong_marks(item)}
+    wrong = {text for item in items for name in FILES for text in _wrong_marks(item, name)}
     if wrong:
         report.outcome, report.longrepr, report.result = "failed", "\n".join(sorted(wrong)), []
     return report
@@ -68,9 +84,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Note which test claims which row."""
     proofs: dict[str, set[str]] = defaultdict(set)
     for item in items:
-        for mark in item.iter_markers("capability"):
-            for row in mark.args:
-                proofs[row].add(item.nodeid.split("[")[0])
+        for name in FILES:
+            for mark in item.iter_markers(name):
+                for row in mark.args:
+                    proofs[row].add(item.nodeid.split("[")[0])
     config.stash[_PROOFS] = dict(proofs)
 
 
@@ -78,18 +95,20 @@ _PROOFS = pytest.StashKey[dict[str, set[str]]]()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print the table."""
+    """Print the tables."""
     if not config.option.capabilities:
         return
     proofs = config.stash.get(_PROOFS, {})
-    groups = load_rows()
-    for group, rows in groups.items():
-        terminalreporter.section(group, sep="-")
-        for row, title in rows.items():
-            tests = sorted(proofs.get(row, ()))
-            terminalreporter.line(f"{row}  {'proven ' if tests else 'not yet'}  {title}")
-            for test in tests:
-                terminalreporter.line(f"        {test}")
-    total = sum(len(rows) for rows in groups.values())
-    terminalreporter.line("")
-    terminalreporter.line(f"{len(proofs)} of {total} capabilities are proven by tests")
+    for name, title in TITLES.items():
+        groups = load_rows(name)
+        ids = [row for rows in groups.values() for row in rows]
+        width = max(map(len, ids))
+        for group, rows in groups.items():
+            terminalreporter.section(group, sep="-")
+            for row, sentence in rows.items():
+                tests = sorted(proofs.get(row, ()))
+                terminalreporter.line(f"{row:{width}}  {'proven ' if tests else 'not yet'}  {sentence}")
+                for test in tests:
+                    terminalreporter.line(f"        {test}")
+        terminalreporter.line("")
+        terminalreporter.line(f"{len(proofs.keys() & set(ids))} of {len(ids)} {title}")

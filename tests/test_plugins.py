@@ -6,15 +6,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.capabilities_plugin import load_rows
+from tests.capabilities_plugin import load_rows, marked_in
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+TRAPS = {name: sentence for group in load_rows("trap").values() for name, sentence in group.items()}
 
 
 def run_pytest(folder: Path, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the tests in `source` in a process of their own, with this project's plugins."""
     (folder / "test_sample.py").write_text(source, encoding="utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    capability(*rows): x\n    serial: x\n")
+    (folder / "pytest.ini").write_text(
+        "[pytest]\nmarkers =\n    capability(*rows): x\n    trap(*names): x\n    serial: x\n"
+    )
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     command = [sys.executable, "-m", "pytest", "-p", "tests.capabilities_plugin", "-p", "tests.serial_plugin"]
     return subprocess.run(
@@ -48,6 +53,29 @@ def test_it_runs(n):
     proven = r"^C025  proven   A real agent .*\n        test_sample.py::test_it_runs\nC026  not yet"
     assert re.search(proven, done.stdout, re.MULTILINE)
     assert "2 of 120 capabilities are proven by tests" in done.stdout
+    assert f"0 of {len(TRAPS)} traps are watched by tests" in done.stdout
+
+
+def test_every_trap_is_watched_by_a_test() -> None:
+    marked: set[str] = set()
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        marked.update(row for _, row in marked_in(path.read_text(encoding="utf-8"), "trap"))
+    assert sorted(TRAPS.keys() - marked) == [], "no test would fail if these happened here"
+    assert all(sentence and not sentence.endswith(".") for sentence in TRAPS.values())
+
+
+def test_only_tests_with_a_name_of_a_row_count_as_marked() -> None:
+    source = """
+@pytest.mark.trap("a", "b")
+async def test_one(): ...
+
+@pytest.mark.trap("c")
+def helper(): ...
+
+@pytest.mark.capability("d")
+def test_two(): ...
+"""
+    assert list(marked_in(source, "trap")) == [("test_one", "a"), ("test_one", "b")]
 
 
 def test_a_mark_with_an_unknown_row_fails_the_collection(tmp_path: Path) -> None:

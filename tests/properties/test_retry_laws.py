@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contracts.store import rows
@@ -44,6 +45,7 @@ def carried_on(task: Task, failed: Failed, after: Again | GiveUp) -> Task:
     return replace(task, **counts, failure_mark=failed.mark)
 
 
+@pytest.mark.trap("counted twice")
 @LAW
 @given(
     failures=st.lists(FAILURES, max_size=25),
@@ -86,6 +88,7 @@ def test_a_task_that_always_fails_is_given_up(policy: Policy, max_attempts: int,
     raise AssertionError(f"still trying after {tries} failures")
 
 
+@pytest.mark.trap("same failure for ever")
 @LAW
 @given(
     anyhow=FAILURES,

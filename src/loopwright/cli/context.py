@@ -48,6 +48,14 @@ def settings_for(
     )
 
 
+def called_as() -> str:
+    """Return how this program was called, for a note beside a lock; a goal in it may hold anything."""
+    from loopwright.adapters.agents.environment import secret_values
+    from loopwright.adapters.redaction import redacted
+
+    return redacted(" ".join(sys.argv[:3]), secret_values(os.environ))
+
+
 def project_text(folder: Path) -> str | None:
     """Return the text of the loopwright.toml in the user's checkout, if there is one."""
     path = folder / PROJECT_FILE

@@ -13,6 +13,7 @@ from typing import Any
 from rich.markup import escape
 
 from loopwright.app import Home, make_worker, make_world
+from loopwright.cli.context import called_as
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
 from loopwright.cli.table import exit_code
@@ -181,7 +182,7 @@ class Foreground:
         )
 
     def _note(self) -> Mapping[str, Any]:
-        return {"pid": os.getpid(), "plan": self._plan_id, "command": " ".join(sys.argv[:3])}
+        return {"pid": os.getpid(), "plan": self._plan_id, "command": called_as()}
 
 
 def _ids(kind: str) -> str:

@@ -127,7 +127,7 @@ def _packet(seen: Inspected, directory: Path, project: Project) -> Packet:
             started_at=seen.run.started_at,
             ended_at=seen.run.ended_at,
             result=redacted(bounded(seen.run.summary, 2_000), secrets),
-            error=seen.errors[0] if seen.errors else "",
+            error=redacted(seen.errors[0], secrets) if seen.errors else "",
         ),
         events=seen.events,
         logs=logs,

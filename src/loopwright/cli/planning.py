@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from loopwright.adapters.agents.environment import secret_values
+from loopwright.adapters.redaction import redacted
 from loopwright.adapters.sources.planner_answer import as_written, planner_schema
 from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.adapters.statefiles import ProjectStateFiles
@@ -68,6 +70,8 @@ async def _plan(
     goal: str, *, out: Path | None, flags: dict[str, Any], own: bool, force: bool, quiet: bool
 ) -> Planned:
     place = needed_place()
+    # It becomes a title, a prompt and the name of a file.
+    goal = redacted(goal, secret_values(os.environ))
     target = out or place.root / FOLDER / f"{name_of(goal)}.yaml"
     if target.exists() and not force:
         raise Refused(
@@ -111,7 +115,9 @@ async def _plan(
         await home.store.close()
     if made.text is not None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, made.text, hint="choose another place with --out")
+        # An agent wrote it, and what is planned becomes rows.
+        clean = redacted(made.text, secret_values(os.environ))
+        write_whole(target, clean, hint="choose another place with --out")
     return Planned(
         plan_id=made.answered.plan_id,
         packet_id=packet.packet_id,

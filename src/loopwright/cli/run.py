@@ -17,7 +17,7 @@ from rich.markup import escape
 from loopwright.adapters.host import new_id
 from loopwright.app import Home, catch_up_state_files, make_worker, make_world, open_home
 from loopwright.cli.again import for_finished, idle_flags, refuse_idle
-from loopwright.cli.context import Place, actor, look_settings, settings_for
+from loopwright.cli.context import Place, actor, called_as, look_settings, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.drive import Foreground, log_to
@@ -408,7 +408,7 @@ async def _worker(slots: int | None, *, until_idle: bool, tell: _Told) -> int:
         loop.add_signal_handler(number, stop.set)
     told = False
     try:
-        while not home.membership.acquire({"pid": os.getpid(), "command": " ".join(sys.argv[:3])}):
+        while not home.membership.acquire({"pid": os.getpid(), "command": called_as()}):
             if not told:
                 holder = home.membership.holder() or {}
                 text = (

@@ -353,9 +353,11 @@ def stop_over_budget(
 
 def asked_of(world: World, spec: RunSpec, result: AgentResult | None) -> tuple[Asking, ...]:
     """Return what a run asks a person: in its protocol, by the tool for it, or in its last words."""
+    # Also of a run that was lost: what it noted must not stay as it said it.
+    noted = world.asked(spec.directory, spec.secrets)
     if result is None:
         return ()
-    asked = (*result.asked, *world.asked(spec.directory, spec.secrets), *asked_in(result.summary))
+    asked = (*result.asked, *noted, *asked_in(result.summary))
     # Some adapters read the last words too: what is asked in them is one question.
     return tuple(dict.fromkeys(asked))
 

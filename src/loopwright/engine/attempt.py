@@ -33,6 +33,7 @@ from loopwright.engine.agent_runs import (
     start_run,
 )
 from loopwright.engine.checks import Interrupted, break_off, end_all
+from loopwright.engine.concealing import concealed, concealing
 from loopwright.engine.containing import with_denial
 from loopwright.engine.governor import RoomWatch, until_room
 from loopwright.engine.land import Landing, check_and_land
@@ -309,6 +310,10 @@ class AttemptLeg:
         repository = self._repository(rows)
         before, spec = await watch(world, repository, run, started.spec)
         spending = SpendingWatch(world, run, rows.plan.policy.prices)
+
+        def clean(text: str) -> str:
+            return world.redact(text, spec.secrets)
+
         try:
             ended = await drive_agent(
                 world.keepers,
@@ -317,11 +322,11 @@ class AttemptLeg:
                 request=started.request,
                 before=started.before,
                 interrupt=interrupt,
-                heard=Progress(started.spec.directory),
+                heard=concealing(Progress(spec.directory), clean),
                 spending=spending,
                 excess=RoomWatch(world, attempt, spec),
             )
-            ended = await with_denial(world, started.walls, ended)
+            ended = await with_denial(world, started.walls, concealed(ended, clean))
             await self._close_account(rows, run, ended)
             self._release_slot()
             await world.keepers.sweep(run.id)

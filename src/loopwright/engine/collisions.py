@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from loopwright.core.accounts import account_named
 from loopwright.core.errors import MergeConflict
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.verdicts import evidence, keep_start
 from loopwright.engine.checks import Judging, judge
+from loopwright.engine.concealing import without_secrets
 from loopwright.engine.moves import need
 from loopwright.engine.world import World
-from loopwright.ports import Invocation, Repository, Step, Tx
+from loopwright.ports import Repository, Step, Tx
 
 _COMMITS: Final = 20
 _FILES: Final = 20
@@ -132,8 +132,4 @@ def _named(paths: Sequence[str]) -> str:
 
 def _clean(world: World, plan: Plan, attempt: Attempt, parts: Sequence[str]) -> str:
     """Put the parts together without secrets: a diff may have what an agent wrote into a file."""
-    account = account_named(world.accounts, attempt.agent, attempt.account)
-    given = account.variables if account else {}
-    env = world.environment(plan, Invocation(argv=(), renamed=given), {})
-    secrets = (*world.secrets(env), *(env[name] for name in given if name in env))
-    return world.redact("\n\n".join(part.rstrip() for part in parts), secrets)
+    return without_secrets(world, plan, attempt, "\n\n".join(part.rstrip() for part in parts))

@@ -10,6 +10,7 @@ from loopwright.core.permissions import Access, Permissions
 from loopwright.core.review_prompts import reviewer
 from loopwright.core.reviews import Finding, blocking
 from loopwright.core.states import ReviewState, RunState
+from loopwright.engine.concealing import without_secrets
 from loopwright.engine.moves import need
 from loopwright.engine.world import World
 from loopwright.ports import Agent, Tx
@@ -60,7 +61,7 @@ async def brief_reviewer(
     patch = await repository.patch(review.parent_sha, review.candidate_sha)
     if run.state is RunState.QUEUED:
         await repository.checkout(world.paths.tree(review.id), review.candidate_sha)
-    return reviewer(
+    told = reviewer(
         rows.plan,
         rows.task,
         rows.attempt,
@@ -70,3 +71,5 @@ async def brief_reviewer(
         by_schema="schema" in agent.capabilities,
         goes_on=goes_on,
     )
+    # What the author wrote into a file is in the change, and the prompt is kept.
+    return without_secrets(world, rows.plan, rows.attempt, told)

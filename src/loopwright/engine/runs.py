@@ -105,6 +105,7 @@ def agent_spec(
     home: HomeView | None = None,
 ) -> RunSpec:
     """Return how the process of an agent is to be kept."""
+    grace = [one for one in (invocation.done_grace_s, limits.done_grace_s) if one is not None]
     return RunSpec(
         run_id=run_id,
         directory=request.run_directory,
@@ -113,7 +114,7 @@ def agent_spec(
         env=env,
         stdin=invocation.stdin,
         stdin_data=invocation.stdin_data,
-        limits=limits,
+        limits=replace(limits, done_grace_s=min(grace, default=None)),
         done_pattern=invocation.done_pattern,
         interrupt=invocation.interrupt,
         activity_paths=(request.workspace,),

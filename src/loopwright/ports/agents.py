@@ -74,6 +74,8 @@ class Invocation:
     files: Mapping[str, str] = field(default_factory=dict)
     """Files to write into the run directory first, by name (for example the prompt)."""
     done_pattern: str | None = None
+    done_grace_s: float | None = None
+    """How long it may stay after that, for one that is known not to leave by itself; None: as the settings say."""
     interrupt: str | None = None
     session_ref: str | None = None
 

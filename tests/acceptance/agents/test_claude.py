@@ -28,6 +28,7 @@ def _wrapper(shop: Workshop) -> Path:
 
 
 @pytest.mark.capability("C025", "C034")
+@pytest.mark.trap("everything mocked", "inherited marker")
 def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(shop: Workshop) -> None:
     scenario = scenarios.edit_file("greet.txt", old="hello", new="hello, loop", summary="Greeted.")
     with CLAUDE.model(shop, scenario) as server:

@@ -26,6 +26,7 @@ def program(tmp_path: Path) -> Program:
 
 @pytest.mark.timeout(240)
 @pytest.mark.capability("C010", "C025", "C037", "C071", "C078")
+@pytest.mark.trap("everything mocked")
 def test_the_demonstration_does_the_whole_job_and_proves_it(program: Program, tmp_path: Path) -> None:
     said = program("demo", "--json", "--directory", str(tmp_path / "kept"), cwd=tmp_path, timeout=200)
     seen = said.document

@@ -26,6 +26,7 @@ def _carried_on(shop: Workshop, workspace: str) -> None:
 
 
 @pytest.mark.capability("C030")
+@pytest.mark.trap("pause under way")
 def test_pause_lets_a_running_agent_finish_and_starts_nothing_more(shop: Workshop) -> None:
     agent = shop.gate("agent")
     steps = {"one": [[agent.step, {"write": "one", "text": "1\n"}]]}
@@ -45,6 +46,7 @@ def test_pause_lets_a_running_agent_finish_and_starts_nothing_more(shop: Worksho
 
 
 @pytest.mark.capability("C030", "C053")
+@pytest.mark.trap("lost resume", "pause under way", "stale signal")
 def test_pause_now_interrupts_the_agent_and_resume_goes_on_where_it_was(shop: Workshop) -> None:
     run = shop.start("run", str(shop.half()))
     workspace = shop.until_half()
@@ -81,6 +83,7 @@ def test_pause_and_resume_are_carried_out_by_the_worker_that_is_there(shop: Work
     assert worker.end() == 0, worker.out
 
 
+@pytest.mark.trap("orphaned agents")
 def test_pause_now_ends_the_agents_that_a_killed_worker_left(shop: Workshop) -> None:
     run = shop.start("run", str(shop.half()))
     workspace = shop.until_half()

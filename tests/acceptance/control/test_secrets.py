@@ -12,7 +12,7 @@ from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
 from loopwright import asking
-from loopwright.core.model import Plan, Question
+from loopwright.core.model import Plan, Question, Review, Role, Run
 
 OF_THE_ENVIRONMENT = "correct horse battery staple 77"
 SHAPES = {
@@ -27,53 +27,154 @@ PRIVATE_KEY = f"-----BEGIN PRIVATE KEY-----\n{KEY_LINE}\n-----END PRIVATE KEY---
 ALL = (OF_THE_ENVIRONMENT, *SHAPES.values(), KEY_LINE)
 
 
+EVERYTHING = "\n".join((OF_THE_ENVIRONMENT, *SHAPES.values(), PRIVATE_KEY))
+
+
 def kept(shop: Workshop) -> dict[Path, bytes]:
-    """Return every file that is kept, but for workspaces and the user's own."""
-    places = (shop.home, shop.repository / ".loopwright")
+    """Return every file that is kept, but for workspaces and the user's own files; and every message of a commit."""
+    places = (shop.home, shop.repository / ".loopwright", shop.repository / "plans")
     files = [
         path for place in places for path in place.rglob("*") if path.is_file() and not path.is_symlink()
     ]
-    return {path: path.read_bytes() for path in files if "workspaces" not in path.parts}
+    found = {path: path.read_bytes() for path in files if "workspaces" not in path.parts}
+    return {**found, Path("commits"): shop.git("log", "--all", "--format=%an%n%B").encode()}
+
+
+def leaks(shop: Workshop, *more: Path) -> dict[str, list[str]]:
+    """Return where a planted secret is kept, and which."""
+    files = {**kept(shop), **{path: path.read_bytes() for path in more}}
+    found = {str(path): [one for one in ALL if one.encode() in content] for path, content in files.items()}
+    return {path: secrets for path, secrets in found.items() if secrets}
+
+
+def told(shop: Workshop) -> None:
+    """Give the secret of the environment to agents and gates."""
+    shop.program.env |= {"DEPLOY_TOKEN": OF_THE_ENVIRONMENT, "LOOPWRIGHT_ENVIRONMENT": "DEPLOY_TOKEN"}
+
+
+def fenced(kind: str, **fields: str) -> str:
+    return f"```loopwright-{kind}\n{json.dumps(fields)}\n```"
+
+
+PLAN = """# Secrets
+
+- [ ] Task 1: Say it
+  - Acceptance: `sh check.sh`
+"""
+CHECK = """\
+test -s a && echo $DEPLOY_TOKEN && cat leaked
+test -s b || { echo "it takes $DEPLOY_TOKEN"; exit 1; }
+"""
 
 
 @pytest.mark.capability("C110")
+@pytest.mark.timeout(200)
 def test_no_planted_secret_is_in_anything_that_is_kept(shop: Workshop) -> None:
-    everything = "\n".join((OF_THE_ENVIRONMENT, *SHAPES.values(), PRIVATE_KEY))
-    question = json.dumps({"question": f"May I use {everything}?", "default": SHAPES["github"]})
-    shop.program.env |= {"DEPLOY_TOKEN": OF_THE_ENVIRONMENT, "LOOPWRIGHT_ENVIRONMENT": "DEPLOY_TOKEN"}
-    shop.play(
-        {
-            "a": [
-                [
-                    {
-                        "expect_prompt": "The answer:",
-                        "otherwise": [
-                            {"say": everything},
-                            *({"print": line} for line in everything.split("\n")),
-                            {"run": "echo $DEPLOY_TOKEN; echo $DEPLOY_TOKEN >&2"},
-                            {"claim": f"Used {everything}\n```loopwright-ask\n{question}\n```"},
-                        ],
-                    },
-                    {"write": "a", "text": "a\n"},
-                    {"claim": f"Done with {everything}"},
-                ]
-            ]
-        }
-    )
-    check = f"test -s a && echo $DEPLOY_TOKEN {SHAPES['aws']}"
-    going = shop.start(
-        "run", str(shop.plan("secrets", [task("a", "test -s a")], gates=[{"name": "all", "run": check}]))
-    )
+    """Said, printed, asked, noted as work, claimed, written into files, found by a reviewer and told by a gate."""
+    (shop.repository / "check.sh").write_text(CHECK)
+    shop.git("add", "-A")
+    shop.git("commit", "-q", "-m", "a check")
+    source = shop.place / "plan.md"
+    source.write_text(PLAN)
+    told(shop)
+    says = [
+        {"say": EVERYTHING},
+        *({"print": line} for line in EVERYTHING.split("\n")),
+        {"run": "echo $DEPLOY_TOKEN; echo $DEPLOY_TOKEN >&2"},
+    ]
+    asks = fenced("ask", question=f"May I use {EVERYTHING}?", default=SHAPES["github"])
+    notes = fenced("discovered", title=f"Rotate {SHAPES['aws']}", reason=f"It is {EVERYTHING}")
+    works = [{"write": "a", "text": "a\n"}, {"write": "leaked", "text": f"{EVERYTHING}\n"}]
+    unanswered = [*says, {"claim": f"Used {EVERYTHING}\n{asks}"}]
+    first = [
+        {"expect_prompt": "The answer:", "otherwise": unanswered},
+        *works,
+        {"claim": f"Done with {EVERYTHING}\n{notes}"},
+    ]
+    finds = {"file": "leaked", "line": 1, "severity": "blocking", "text": f"It has {EVERYTHING}"}
+    second = [
+        {"expect_prompt": "It has", "otherwise": [*works, {"write": "b", "text": "b\n"}]},
+        {"write": "leaked", "text": f"less of {EVERYTHING}\n"},
+        {"claim": f"Mended, with {EVERYTHING}"},
+    ]
+    script = {
+        "tasks": {"1": [first, second]},
+        "reviews": {"1": [[{"review": [finds]}], [{"say": EVERYTHING}, {"review": []}]]},
+    }
+    shop.script.write_text(json.dumps(script))
+    shop.program.env |= {"LOOPWRIGHT_REVIEW__MODE": "always", "LOOPWRIGHT_REVIEW__MODEL": "critic"}
+    going = shop.start("run", str(source))
     eventually(lambda: shop.rows(Question), timeout=60)
     assert "[redacted]" in shop.row(Question).text, "the question itself is there"
     assert shop("answer", shop.row(Question).id, "no").code == 0
-    assert going.end(60) == 0, going.out
+    assert going.end(120) == 0, going.out
     assert shop.row(Plan).status == "VERIFIED"
-    # What the user wrote into the plan is theirs: the gate's own command is told as it is.
-    written_by_the_user = SHAPES["aws"]
-    for path, content in kept(shop).items():
-        found = [one for one in ALL if one.encode() in content and one != written_by_the_user]
-        assert found == [], path
+    assert shop("inspect", "1").code == 0
+    assert shop("receipt", "show", "--output", str(shop.place / "receipt.json")).code == 0
+    assert "Rotate [redacted]" in source.read_text(), "work that was noted is told to the source"
+    (blocking, _) = shop.rows(Review)
+    assert "[redacted]" in blocking.findings[0].text
+    looked = shop.rows(Run, role=Role.REVIEWER)
+    assert "+[redacted]" in (shop.home / "runs" / looked[0].id / "prompt.md").read_text()
+    assert leaks(shop, source, shop.place / "receipt.json") == {}
+
+
+IN_PIECES = """
+import json, sys
+def say(**fields):
+    print(json.dumps({"jsonrpc": "2.0", **fields}), flush=True)
+def words(text):
+    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
+    say(method="session/update", params={"sessionId": "s", "update": update})
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        say(id=asked["id"], result={"protocolVersion": 1, "agentCapabilities": {}})
+    elif asked.get("method") == "session/new":
+        say(id=asked["id"], result={"sessionId": "s"})
+    elif asked.get("method") == "session/prompt":
+        open("a", "w").write("a")
+        for secret in SECRETS:
+            words(" I use " + secret[:9])
+            words(secret[9:] + " now.")
+        say(id=asked["id"], result={"stopReason": "end_turn"})
+"""
+
+
+def test_a_secret_that_is_said_in_pieces_is_not_put_together_again(shop: Workshop) -> None:
+    """Agents of the Agent Client Protocol tell their words a few letters at a time."""
+    secrets = (OF_THE_ENVIRONMENT, *SHAPES.values())
+    program = shop.place / "agent.py"
+    program.write_text(f"SECRETS = {secrets!r}\n{IN_PIECES}")
+    told(shop)
+    shop.program.env |= {
+        "LOOPWRIGHT_AGENT": "acp",
+        "LOOPWRIGHT_AGENTS__ACP__COMMAND": f"{sys.executable} -S -I {program}",
+    }
+    said = shop.run(shop.plan("pieces", [task("a", "test -s a")]))
+    assert said.code == 0, said.out + said.err
+    (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert run.summary.count("I use [redacted] now.") == len(secrets)
+    assert leaks(shop) == {}
+
+
+def test_a_plan_that_an_agent_wrote_is_kept_without_secrets(shop: Workshop) -> None:
+    """Neither the goal nor what the planner found and put into a task."""
+    told(shop)
+    text = f"""\
+title: Deploy
+tasks:
+  - id: one
+    title: Deploy it
+    description: Use {OF_THE_ENVIRONMENT} and {SHAPES["github"]}.
+    acceptance: [test -s one]
+"""
+    shop.play({"plan": [[{"say": EVERYTHING}, {"write": "loopwright.plan.yaml", "text": text}]]})
+    said = shop("plan", f"Deploy with {OF_THE_ENVIRONMENT} and {SHAPES['slack']}", timeout=100)
+    assert said.code == 0, said.out + said.err
+    (plan,) = (shop.repository / "plans").iterdir()
+    assert "Use [redacted] and [redacted]." in plan.read_text()
+    assert leaks(shop) == {}
 
 
 def test_what_an_agent_asks_by_its_tool_is_kept_without_secrets(tmp_path: Path) -> None:

@@ -79,6 +79,7 @@ def test_a_source_that_git_tracks_is_told_on_the_plan_branch_by_commits_of_its_o
 
 
 @pytest.mark.capability("C035")
+@pytest.mark.trap("lost edit")
 def test_a_source_beside_git_is_told_in_place_and_follows_a_person_through_a_kill(shop: Workshop) -> None:
     """While `slow` is at work: one is added, one ticked, one removed, one reworded; and everything is killed once."""
     path = written(
@@ -129,6 +130,7 @@ def test_a_source_beside_git_is_told_in_place_and_follows_a_person_through_a_kil
 
 
 @pytest.mark.capability("C041")
+@pytest.mark.trap("blocked head")
 def test_what_its_source_calls_blocked_waits_for_a_person_and_the_rest_goes_on(shop: Workshop) -> None:
     path = written(
         shop.place / "feature_list.json",

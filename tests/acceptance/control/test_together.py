@@ -10,6 +10,7 @@ from tests.acceptance.sandbox import FILES, task
 from loopwright.core.model import Attempt, Loop, Plan
 
 
+@pytest.mark.trap("hijacked loop")
 def test_a_plan_that_is_being_worked_on_names_who_does_and_offers_to_watch(shop: Workshop) -> None:
     agent = shop.gate("agent")
     plan = shop.chain("one", steps={"one": [[agent.step, {"write": "one", "text": "1\n"}]]})
@@ -24,6 +25,25 @@ def test_a_plan_that_is_being_worked_on_names_who_does_and_offers_to_watch(shop:
     assert shop.started() == [("one", 1)]
 
 
+@pytest.mark.trap("late failure", "missed event")
+def test_a_failure_is_seen_at_once_by_all_who_watch_while_others_still_work(shop: Workshop) -> None:
+    agent = shop.gate("agent")
+    shop.play({"bad": [[{"claim": "done"}]], "slow": [[agent.step, {"write": "slow", "text": "1\n"}]]})
+    tasks = [task("bad", "test -s bad"), task("slow", "test -s slow")]
+    run = shop.start("run", str(shop.plan("two", tasks)), "--max-attempts", "1", "--parallel", "2")
+    shop.until_started("bad", "slow")
+    watchers = [shop.start("watch", "--json", "--after", "0") for _ in range(2)]
+    for watcher in watchers:
+        watcher.until('"task_failed"')
+    assert shop.task("slow").status == "RUNNING"
+    agent.let_go()
+    assert run.end() == 1, run.out
+    assert [watcher.end() for watcher in watchers] == [1, 1]
+    first, second = ([json.loads(line)["n"] for line in one.out.splitlines()[:-1]] for one in watchers)
+    assert first == second == sorted(set(first))
+
+
+@pytest.mark.trap("hijacked loop")
 def test_another_plan_is_picked_up_by_the_worker_that_is_there_and_followed(shop: Workshop) -> None:
     agent = shop.gate("agent")
     shop.play(
@@ -44,6 +64,7 @@ def test_another_plan_is_picked_up_by_the_worker_that_is_there_and_followed(shop
     assert first.end() == 0, first.out
 
 
+@pytest.mark.trap("two controllers")
 def test_a_second_worker_stands_by_and_takes_over_from_a_killed_one(shop: Workshop) -> None:
     agent = shop.gate("agent")
     first = shop.start("worker")

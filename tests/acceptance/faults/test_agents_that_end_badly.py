@@ -14,6 +14,7 @@ def test_everything_that_hung_or_crashed_once_is_verified_in_the_end(hung: Recor
 
 
 @pytest.mark.capability("C029")
+@pytest.mark.trap("random crash")
 @pytest.mark.parametrize(
     ("key", "failure", "state", "ended_by", "counted"),
     [

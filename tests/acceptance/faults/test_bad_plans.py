@@ -63,6 +63,7 @@ def test_a_plan_that_is_not_there_is_refused(sandbox: Sandbox) -> None:
     check_nothing_was_made(sandbox)
 
 
+@pytest.mark.trap("no check")
 def test_work_that_nothing_would_check_is_refused_before_any_of_it_is_done(sandbox: Sandbox) -> None:
     said = sandbox("run", str(sandbox.plan("unchecked", [task("a")], gates=[])))
     assert said.code == 2

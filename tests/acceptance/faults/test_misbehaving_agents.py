@@ -47,6 +47,7 @@ def test_nothing_but_the_work_is_committed(misbehaved: Record) -> None:
 
 
 @pytest.mark.capability("C028")
+@pytest.mark.trap("empty diff")
 def test_a_claim_without_a_change_is_caught_and_the_next_attempt_is_told(misbehaved: Record) -> None:
     assert misbehaved.failures("liar") == ["no_change", None]
     told = misbehaved.prompt("liar", 2)
@@ -56,6 +57,7 @@ def test_a_claim_without_a_change_is_caught_and_the_next_attempt_is_told(misbeha
 
 
 @pytest.mark.capability("C028")
+@pytest.mark.trap("error with exit 0")
 def test_a_gate_that_exits_with_0_and_prints_a_failed_check_has_failed(misbehaved: Record) -> None:
     assert misbehaved.failures("fails") == ["gate", None]
     gates = _judged(misbehaved, "fails")
@@ -73,6 +75,7 @@ def test_a_gate_that_takes_too_long_has_failed_and_the_next_attempt_is_told(misb
 
 
 @pytest.mark.capability("C029")
+@pytest.mark.trap("same failure for ever")
 def test_an_agent_that_fails_at_once_in_the_same_way_is_not_tried_for_ever(misbehaved: Record) -> None:
     assert misbehaved.failures("exits") == ["agent_error", "agent_error"]
     task = misbehaved.task("exits")
@@ -91,6 +94,7 @@ def test_a_missing_program_fails_its_task_at_once_and_is_named(misbehaved: Recor
 
 
 @pytest.mark.capability("C041", "C072")
+@pytest.mark.trap("blocked head")
 def test_a_task_whose_agent_does_not_exist_fails_alone_and_the_others_go_on(misbehaved: Record) -> None:
     task = misbehaved.task("nobody")
     assert (task["status"], task["failure"]) == ("ERROR", "cannot_start")

@@ -61,6 +61,7 @@ def test_what_the_verification_printed_can_be_read(hung: Record) -> None:
 
 
 @pytest.mark.capability("C118")
+@pytest.mark.trap("id as a path")
 def test_an_id_of_a_task_never_becomes_a_path_a_branch_or_a_command(hung: Record) -> None:
     assert hung.task(ESCAPE)["status"] == "COMPLETE"
     names = [path.name for path in hung.home.parent.rglob("*")]

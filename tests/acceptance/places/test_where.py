@@ -4,6 +4,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import pytest
 from tests.acceptance.cli.program import git, repository
 from tests.acceptance.control.workshop import Workshop, refused
 from tests.acceptance.sandbox import task
@@ -81,6 +82,7 @@ def test_a_plan_may_start_from_another_commit(shop: Workshop) -> None:
     refused(shop.run(plan, "--base", "nowhere", "--new"), 2, "'nowhere' names no commit")
 
 
+@pytest.mark.trap("gate elsewhere")
 def test_in_a_sub_folder_agent_setup_and_gates_run_there(shop: Workshop) -> None:
     shop.repository = repository(
         shop.place / "many",

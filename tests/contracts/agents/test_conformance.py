@@ -17,6 +17,8 @@ CASES = [
 
 
 @pytest.mark.capability("C028", "C029")
+@pytest.mark.trap("error with exit 0")
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("subject", "behaviour"), CASES)
 async def test_an_adapter_takes_a_behaviour_for_what_it_is(
     subject: Subject, behaviour: str, tmp_path: Path, record_property: Callable[[str, object], None]

@@ -13,6 +13,7 @@ LEAVING = next(subject for subject in SUBJECTS if subject.name == "command")
 
 
 @pytest.mark.capability("C029", "C103")
+@pytest.mark.trap("orphaned grandchildren")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.agents)])
 async def test_what_runs_leave_in_the_background_is_gone_with_them(count: int, tmp_path: Path) -> None:

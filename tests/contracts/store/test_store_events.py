@@ -213,6 +213,7 @@ async def test_failpoints_stand_right_before_and_right_after_the_commit(home: An
     assert seen == [("store.plan.start.before", 0), ("store.plan.start.after", 1)]
 
 
+@pytest.mark.trap("crash at a write")
 async def test_a_crash_before_the_commit_loses_all_of_it_and_after_it_nothing(home: Any) -> None:
     class Crash(BaseException):
         pass

@@ -90,6 +90,7 @@ async def test_moments_are_aware_and_keep_their_microseconds(store: Any) -> None
     assert found.created_at.microsecond == 123456
 
 
+@pytest.mark.trap("naive time")
 async def test_a_moment_without_a_time_zone_is_refused(store: Any) -> None:
     row = project(created_at=AT.replace(tzinfo=None))
     with pytest.raises(TypeError, match="time zone"):

@@ -72,8 +72,10 @@ async def follow(store: Any, until: Callable[[], bool]) -> list[Any]:
             await store.changed(0.5)
 
 
-async def test_a_follower_misses_nothing_of_four_writing_processes(shared_home: Any, start: Start) -> None:
-    store = shared_home.open()
+@pytest.mark.trap("missed event")
+async def test_two_followers_miss_nothing_of_four_writing_processes(shared_home: Any, start: Start) -> None:
+    """Each with a connection of its own, as two who watch have."""
+    store, other = shared_home.open(), shared_home.open()
     writers = [start(shared_home.address, f"w{n}") for n in range(4)]
     for writer in writers:
         await told(writer, "ready")
@@ -88,8 +90,9 @@ async def test_a_follower_misses_nothing_of_four_writing_processes(shared_home: 
     async with anyio.create_task_group() as group:
         for writer in writers:
             group.start_soon(wait_for, writer)
-        seen = await follow(store, lambda: len(done) == 4)
+        seen, also = await asyncio.gather(*(follow(one, lambda: len(done) == 4) for one in (store, other)))
     assert [one.n for one in seen] == list(range(1, len(seen) + 1))
+    assert also == seen
     assert len(seen) == 4 * sum(1 + n % 3 for n in range(25))
     assert verify_chain(seen) is None
     assert (await store.read(lambda tx: tx.get(Cursor, "shared"))).n == 100

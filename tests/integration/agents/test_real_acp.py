@@ -19,6 +19,7 @@ import pytest
 from tests.agent_programs import installed
 from tests.integration.agents import ask_tools
 
+from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.environment import agent_environment
@@ -27,14 +28,16 @@ from loopwright.core.failures import Failure
 from loopwright.core.permissions import OWN_TOOL, Access, Permissions
 from loopwright.core.policy import Limits
 from loopwright.engine.runs import Ended, agent_spec, drive_agent
+from loopwright.keeper import places
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, OutputLine, Spent, ToolServer
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Asked, ModelServer, Reply, Scenario, ToolCall, Trouble
 
-pytestmark = [pytest.mark.agents, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.agents, pytest.mark.timeout(600)]
 
 AGENTS = ("goose", "gemini", "opencode")
-LIMITS = Limits(hard_s=120.0, idle_s=100.0, done_grace_s=5.0, term_grace_s=10.0)
+LIMITS = Limits(hard_s=240.0, idle_s=200.0, done_grace_s=100.0, term_grace_s=100.0)
+"""Far above what any of them takes: some need many seconds to start and to leave where the machine is busy."""
 ASIDE = Reply(text="A title")
 
 
@@ -181,10 +184,13 @@ async def test_it_writes_a_file_with_its_own_tool_and_leaves_when_its_turn_is_ov
     name: str, run: Run, workspace: Path
 ) -> None:
     path = workspace / "made.txt"
-    ran = await run(scenarios.write_file(str(path), text="made\n", summary="I made it.", program=name))
+    quoted = '{"jsonrpc":"2.0","id":6,"result":{"stopReason":"end_turn"}}'
+    ran = await run(scenarios.write_file(str(path), text="made\n", summary=quoted, program=name))
     assert path.read_text() == "made\n"
     assert ran.result.claimed, ran.result
-    assert ran.result.summary.strip() == "I made it."
+    assert ran.result.summary.strip() == quoted
+    (found,) = [line.text for line in ran.lines if re.search(rpc.DONE, line.text)]
+    assert json.loads(found)["result"]["stopReason"] == "end_turn", "not where the end is only quoted"
     assert ran.requests() == 1, "it asked, and policy answered"
     assert "made.txt" in [event.text for event in ran.events if event.kind == "FileChange"]
     assert ran.ended.exit.code == 0
@@ -200,18 +206,6 @@ async def test_it_writes_a_file_with_its_own_tool_and_leaves_when_its_turn_is_ov
     assert [path for path in left if not path.startswith((*kept, *CACHES))] == [], (
         "it keeps more than it declares"
     )
-
-
-async def test_the_done_pattern_finds_the_end_and_nothing_else(run: Run) -> None:
-    text = '{"jsonrpc":"2.0","id":6,"result":{"stopReason":"end_turn"}}'
-    ran = await run(scenarios.answer(text))
-    pattern = AcpAgent(profile=PROFILES["acp"]).invocation(
-        AgentRequest(prompt="", workspace=Path("/w"), run_directory=Path("/r"), options={"command": "x"})
-    )
-    assert pattern.done_pattern is not None
-    (found,) = [line.text for line in ran.lines if re.search(pattern.done_pattern, line.text)]
-    assert json.loads(found)["result"]["stopReason"] == "end_turn"
-    assert ran.result.summary.strip() == text
 
 
 @pytest.mark.capability("C034")
@@ -259,14 +253,6 @@ async def test_who_may_only_read_changes_nothing_and_works_on(name: str, run: Ru
     assert ran.result.summary.strip() == "I only looked."
     assert "permission was denied for made.txt, touch made-by-shell.txt" in ran.result.detail
     assert "it is there" in json.dumps(ran.asked[-1].body), "it was told what it had looked at"
-
-
-async def test_who_may_do_everything_is_not_asked(name: str, run: Run, workspace: Path) -> None:
-    free = Permissions(access=Access.SANDBOXED_ALL)
-    ran = await run(scenarios.run_command("touch made.txt", program=name), permissions=free)
-    assert ran.result.claimed, ran.result
-    assert (workspace / "made.txt").exists()
-    assert ran.requests() == 0
 
 
 async def test_it_is_stopped_in_its_own_words_while_it_works(name: str, run: Run, workspace: Path) -> None:
@@ -345,10 +331,16 @@ async def test_the_tool_to_ask_with_is_used_without_leave(name: str, run: Run, t
     )
     assert ran.result.claimed, ran.result
     assert used.read_text() == "Which one?\n"
+    stays = PROFILES[name].lingers_with_tools
+    assert ran.ended.exit.ended_by == ("done_hang" if stays else "itself"), (
+        "whether it leaves is as its profile says"
+    )
     assert "Error" not in ran.kinds()
 
 
-async def test_what_it_leaves_running_is_ended_with_it(name: str, run: Run, workspace: Path) -> None:
+async def test_who_may_do_everything_is_not_asked_and_what_it_leaves_running_is_ended_with_it(
+    name: str, run: Run, workspace: Path
+) -> None:
     late = "setsid sh -c 'while :; do echo late >> late.txt; sleep 0.02; done' >/dev/null 2>&1 &"
     ran = await run(
         scenarios.run_command(f"{late} while [ ! -e late.txt ]; do sleep 0.02; done", program=name),
@@ -356,6 +348,7 @@ async def test_what_it_leaves_running_is_ended_with_it(name: str, run: Run, work
     )
     assert ran.result.claimed, ran.result
     assert (workspace / "late.txt").read_text().startswith("late")
+    assert ran.requests() == 0
     assert left_in(workspace) == []
 
 
@@ -369,6 +362,17 @@ def left_in(folder: Path) -> list[str]:
         except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
             continue
     return found
+
+
+@pytest.mark.parametrize("name", ["gemini"], indirect=True)
+async def test_what_it_reports_of_an_error_goes_with_the_run(run: Run, tmp_path: Path) -> None:
+    """It writes a file for each into the folder for temporary files, with all that was said in it."""
+    ran = await run(Scenario(turns=(Trouble(kind="context"),)))
+    assert ran.result.failure is Failure.CONTEXT, ran.result
+    said = "\n".join(line.text for line in ran.lines)
+    reports = [Path(one) for one in re.findall(r"\S*gemini-client-error-\S+\.json", said)]
+    assert {path.parent for path in reports} == {tmp_path / "run-1" / places.TMP}
+    assert not (tmp_path / "run-1" / places.TMP).exists()
 
 
 @pytest.mark.parametrize("name", ["opencode"], indirect=True)

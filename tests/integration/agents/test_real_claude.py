@@ -37,6 +37,7 @@ async def test_the_real_program_edits_a_file_with_its_own_tool(run_claude: Any, 
     assert len(asked) == 3
 
 
+@pytest.mark.trap("quoted success")
 async def test_the_done_pattern_matches_the_real_last_line_and_no_other(run_claude: Any) -> None:
     ran, _ = await run_claude(scenarios.answer('{"type":"result","is_error":false,"num_turns":1}'))
     request = AgentRequest(prompt="", workspace=Path("w"), run_directory=Path("r"))

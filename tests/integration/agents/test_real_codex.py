@@ -320,6 +320,7 @@ async def test_a_long_prompt_arrives_whole_and_one_that_is_too_long_says_so(
     assert "exceeds the maximum length" in too_long.result.detail
 
 
+@pytest.mark.trap("quoted success")
 async def test_the_done_pattern_matches_the_end_of_the_turn_and_nothing_else(codex: Codex) -> None:
     ran = await codex(scenarios.answer('{"method":"turn/completed","turn":{"id":"x","rootTurnId":"x"'))
     request = AgentRequest(prompt="", workspace=Path("w"), run_directory=Path("r"))

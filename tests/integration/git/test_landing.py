@@ -130,6 +130,7 @@ async def test_a_landing_is_found_by_its_task_and_only_by_it(world: World) -> No
     assert await find(landed.sha, since=landed.sha, task_id="ptask_10") is None
 
 
+@pytest.mark.trap("quoted success")
 async def test_a_message_that_only_quotes_a_trailer_is_no_landing(world: World) -> None:
     write(world.user, {"x": "x"})
     world.sh("git", "add", "x")

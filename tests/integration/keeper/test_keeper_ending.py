@@ -35,6 +35,7 @@ os.wait()
 
 
 @pytest.mark.capability("C103")
+@pytest.mark.trap("orphaned grandchildren")
 @pytest.mark.parametrize("stubborn", [False, True])
 async def test_what_a_program_leaves_running_is_ended_with_it(
     keepers: ProcessKeepers, make_spec: MakeSpec, stubborn: bool
@@ -49,6 +50,7 @@ async def test_what_a_program_leaves_running_is_ended_with_it(
 
 
 @pytest.mark.capability("C103")
+@pytest.mark.trap("orphaned grandchildren")
 async def test_a_daemon_that_cleared_its_environment_is_found_by_descent(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:

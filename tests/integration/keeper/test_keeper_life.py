@@ -257,6 +257,7 @@ async def test_a_keeper_stays_small_and_holds_on_to_nothing_of_ours(
     assert not [path for path in loaded if "libcrypto" in path]
 
 
+@pytest.mark.trap("dead heartbeat")
 async def test_a_heartbeat_shows_a_living_keeper_and_its_signs(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:
@@ -276,6 +277,7 @@ async def test_a_heartbeat_shows_a_living_keeper_and_its_signs(
 
 
 @pytest.mark.capability("C103")
+@pytest.mark.trap("orphaned agents")
 async def test_a_killed_keeper_takes_the_child_along_and_the_rest_is_found_by_its_marker(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:
@@ -308,6 +310,7 @@ async def test_whoever_follows_or_waits_notices_at_once_that_the_keeper_was_kill
     assert texts == ["up"]
 
 
+@pytest.mark.trap("stale signal")
 async def test_a_lost_run_can_be_started_anew_without_mixing_the_two(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:
@@ -325,6 +328,7 @@ async def test_a_lost_run_can_be_started_anew_without_mixing_the_two(
     assert (spec.directory / "earlier" / "1" / "status.json").exists()
 
 
+@pytest.mark.trap("stale signal")
 async def test_a_stale_lock_and_a_recycled_pid_are_never_taken_for_life(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:

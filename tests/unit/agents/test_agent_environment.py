@@ -50,6 +50,7 @@ def test_what_the_harness_sets_wins() -> None:
     assert (env["A"], env["TMPDIR"], env["HOME"]) == ("harness", "/own", "/view")
 
 
+@pytest.mark.trap("inherited marker")
 @pytest.mark.parametrize("name", ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "LOOPWRIGHT_TOKEN", "GIT_DIR"])
 def test_some_names_never_come_through(name: str) -> None:
     invocation = Invocation(argv=("x",), inherit=(name,))

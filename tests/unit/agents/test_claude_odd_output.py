@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopwright.adapters.agents.claude import ClaudeAgent
-from loopwright.core.failures import Failure
+from loopwright.core.failures import RULES, Failure, Level
 from loopwright.ports import AgentEvent, AgentResult, Exit, OutputLine
 
 AGENT = ClaudeAgent()
@@ -92,6 +92,7 @@ def test_text_that_no_database_takes_is_mended() -> None:
     assert events[0].text == "ab?c"
 
 
+@pytest.mark.trap("error with exit 0")
 @pytest.mark.parametrize(
     "change",
     [
@@ -117,6 +118,15 @@ def test_a_cost_that_is_no_amount_is_unknown(cost: object) -> None:
 
 def test_a_run_that_prints_nothing_and_exits_zero_has_crashed() -> None:
     assert run()[0].failure is Failure.CRASH
+
+
+@pytest.mark.trap("random crash")
+def test_a_program_that_breaks_down_in_the_middle_is_started_again_and_no_work_is_blamed() -> None:
+    words = {"type": "assistant", "message": {"content": [{"type": "text", "text": "I begin."}]}}
+    broken = "Error: No messages returned\n    at process.processTicksAndRejections"
+    result, _ = run(INIT, words, broken, code=1)
+    assert result.failure is Failure.CRASH
+    assert RULES[Failure.CRASH].level is Level.CALL
 
 
 @pytest.mark.capability("C029")

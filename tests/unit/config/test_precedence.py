@@ -51,11 +51,8 @@ SAMPLES: dict[str, list[object]] = {
         for n in range(6)
     ],
     "red_proof": [True, False, True, False, True, False],
-<<<<<<< HEAD
     "qa_mode": ["lite", "full", "lite", "full", "lite", "full"],
-=======
     "unseen_proof": [True, False, True, False, True, False],
->>>>>>> trust2
     "allowed_commands": [["a *"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "answer_within": [60.0, 61.0, 62.0, 63.0, 64.0, 65.0],
     "environment": [["A"], ["B"], ["C"], ["D"], ["E"], ["F"]],
@@ -215,11 +212,8 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         gate_files=("a",),
         test_runners=TEST_RUNNERS.read(SAMPLES["test_runners"][0]),
         red_proof=True,
-<<<<<<< HEAD
         qa_mode="lite",
-=======
         unseen_proof=True,
->>>>>>> trust2
         review=ReviewPolicy(mode="risky", agent="a1", model="m1", max_turns=1, lines=1, paths=("a",)),
         rounds=RoundsPolicy(max=1, sleep_s=1, until="green", unchanged=1, stop_after_s=3600),
         allowed_commands=("a *",),

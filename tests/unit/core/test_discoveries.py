@@ -29,6 +29,7 @@ def test_each_fenced_block_of_the_last_words_is_work_that_was_left_to_others() -
     )
 
 
+@pytest.mark.trap("quoted success")
 @pytest.mark.parametrize(
     "text",
     [

@@ -84,6 +84,7 @@ def test_nobody_draws_from_a_closed_envelope_before_its_time() -> None:
     assert isinstance(admission(closed).choose("codex", None), Choice), "another account is another matter"
 
 
+@pytest.mark.trap("breaker by hand")
 @pytest.mark.parametrize("until", [None, NOW, NOW - timedelta(seconds=1)])
 def test_when_the_time_is_over_one_finds_out_and_the_others_wait_for_it(until: Any) -> None:
     half_open = envelope(until=until)

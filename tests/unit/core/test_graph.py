@@ -15,6 +15,7 @@ from loopwright.core.graph import (
 DIAMOND = {"plan": [], "left": ["plan"], "right": ["plan"], "join": ["left", "right"]}
 
 
+@pytest.mark.trap("unknown dependency")
 def test_a_dependency_that_is_no_task_is_named_with_who_wants_it() -> None:
     assert unknown_dependencies({"a": ["ghost"], "b": ["a", "spirit"]}) == (("a", "ghost"), ("b", "spirit"))
     assert unknown_dependencies(DIAMOND) == ()

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from tests.contracts.store import rows
 
 from loopwright.core.model import Review
@@ -76,6 +77,7 @@ def test_the_form_of_the_answer_is_a_block_or_what_the_schema_says() -> None:
     assert "```" not in told(by_schema=True)
 
 
+@pytest.mark.trap("quoted success")
 def test_a_program_that_only_prints_its_prompt_has_not_answered() -> None:
     assert isinstance(read_answer(None, told(), PATCH), Unreadable)
 

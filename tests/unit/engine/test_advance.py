@@ -522,6 +522,7 @@ async def test_a_plan_whose_policy_says_so_fails_with_its_task() -> None:
 
 
 @pytest.mark.capability("C083")
+@pytest.mark.trap("counted twice")
 async def test_the_attempt_limit_is_kept_with_the_task_and_holds() -> None:
     home = await Home().launch()
     home.submit(planned("a"), planned("own", max_attempts=1), policy=Policy(max_attempts=2))

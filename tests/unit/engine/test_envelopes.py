@@ -65,6 +65,7 @@ async def test_another_plan_draws_from_the_same_account_and_waits_too() -> None:
     assert len(await home.turn()) == 1, "one finds out for both"
 
 
+@pytest.mark.trap("breaker by hand")
 async def test_after_the_reset_one_finds_out_and_then_everyone_goes_on() -> None:
     home, others = await limited("abcdef")
     for leg in others:

@@ -127,6 +127,7 @@ async def test_of_two_claims_one_wins_and_keeps_it() -> None:
     assert [worker.controls for worker in home.all(Worker, order_by=("id",))] == [True, False]
 
 
+@pytest.mark.trap("two controllers")
 async def test_two_claims_that_saw_the_same_state_are_one_win() -> None:
     """The claim reads again in its own transaction, whatever was seen before."""
     home = shared()

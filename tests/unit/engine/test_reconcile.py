@@ -59,6 +59,7 @@ async def test_what_is_in_flight_is_left_alone() -> None:
 
 
 @pytest.mark.capability("C053")
+@pytest.mark.trap("lost resume")
 @pytest.mark.parametrize(
     "state",
     [AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING],

@@ -184,6 +184,7 @@ def test_a_feature_stands_as_it_is_marked(more: dict[str, Any], mark: Mark, reas
 
 
 @pytest.mark.capability("C011")
+@pytest.mark.trap("prefix of an id")
 def test_one_feature_is_not_taken_for_another_whose_id_begins_alike() -> None:
     before = files(feature("f1"), feature("f10"), feature("f100"))
     made = after(SOURCE, before, told({"f10": ItemProgress(mark=Mark.DONE)}))

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -179,6 +180,7 @@ def test_taking_it_all_back_leaves_the_very_bytes(content: bytes, progress: Prog
     assert again.replace(b"abc1234def56", b"abc1234") == content
 
 
+@pytest.mark.trap("lost edit")
 @quick
 @given(plans, progresses, progresses, st.data())
 def test_a_persons_edits_between_two_writes_survive(

@@ -169,6 +169,7 @@ def test_any_field_that_is_wrong_is_refused_at_its_line(path: tuple[str | int, .
         assert any(problem.startswith(f"test-state.json:{line}: ") for problem in problems), problems
 
 
+@pytest.mark.trap("unknown dependency")
 @pytest.mark.parametrize(
     ("tests", "words"),
     [
@@ -244,6 +245,7 @@ def test_what_a_person_noted_is_never_written_over() -> None:
     assert test_again["lastAttemptAt"] == "2026-03-01T10:00:00Z"
 
 
+@pytest.mark.trap("counted twice")
 def test_counters_are_set_and_never_added_to() -> None:
     done = ItemProgress(mark=Mark.DONE, attempts=2, started_at=AT, ended_at=LATER)
     made = after(SOURCE, files(FULL), told({"CP-UFS-001": done}))

@@ -25,6 +25,7 @@ def sets(*names: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
 
 
 @pytest.mark.capability("C009")
+@pytest.mark.trap("date in a name")
 def test_dates_are_no_phase_numbers_and_nothing_is_found_twice() -> None:
     assert sets(
         "2026-02-01-b-01-x.md",
@@ -46,6 +47,7 @@ def test_dates_are_no_phase_numbers_and_nothing_is_found_twice() -> None:
     ]
 
 
+@pytest.mark.trap("prefix of an id")
 def test_a_prefix_is_not_another_ones_beginning() -> None:
     assert sets(
         "f-overview.md", "f-01-a.md", "f-b-overview.md", "f-b-01-c.md", "f1-01-d.md", "f10-01-e.md"

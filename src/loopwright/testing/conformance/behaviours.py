@@ -16,8 +16,9 @@ HOUR: Final = (3400.0, 3700.0)
 ASKED_FOR: Final = "command:make dist"
 """The key of what the behaviour `permission` asks leave for."""
 
-LIMITS: Final = Limits(hard_s=20.0, idle_s=15.0, done_grace_s=10.0, term_grace_s=5.0)
-"""Of a behaviour that should come to its end long before them."""
+LIMITS: Final = Limits(hard_s=75.0, idle_s=60.0, done_grace_s=40.0, term_grace_s=10.0)
+"""Of a behaviour that should come to its end long before them, even on a machine that does much else. Who needs one of
+them to come to its end is known by how it was ended."""
 
 Stop = Literal["never", "when working", "when done", "by a signal from elsewhere"]
 
@@ -43,8 +44,8 @@ class Expected:
     makes_not: tuple[str, ...] = ()
     heard: tuple[AgentEventKind, ...] = ()
     """Kinds of events that must have been told."""
-    at_most_s: float = 10.0
-    """Far above what it takes, so that a busy machine is no failure; a wrong limit is."""
+    at_most_s: float = 60.0
+    """Far above what it takes, so that a busy machine is no failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +99,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         "huge_output": Behaviour(
             says="Twenty megabytes of output do not bury the end.",
             # The one that takes seconds by itself, and many times that on a busy machine.
-            limits=replace(LIMITS, hard_s=150.0, idle_s=60.0, done_grace_s=60.0),
+            limits=replace(LIMITS, hard_s=150.0),
             expected=replace(_DONE, at_most_s=120.0),
         ),
         "overload_then_done": Behaviour(
@@ -110,7 +111,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         ),
         "done_then_hang": Behaviour(
             says="It says done and never leaves: it is ended, and its word counts.",
-            limits=Limits(hard_s=20.0, idle_s=15.0, done_grace_s=0.3, term_grace_s=0.5),
+            limits=replace(LIMITS, done_grace_s=0.3, term_grace_s=0.5),
             expected=Expected(claimed=True, makes=("made.txt",), ended_by=("done_hang",)),
         ),
         "permission": Behaviour(
@@ -150,14 +151,14 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         "ignores_sigint": Behaviour(
             says="It does not listen when it is stopped: it is ended all the same.",
             stop="when working",
-            limits=Limits(hard_s=20.0, idle_s=15.0, done_grace_s=10.0, term_grace_s=0.3),
+            limits=replace(LIMITS, term_grace_s=0.3),
             expected=Expected(failures=(Failure.CANCELLED,), ended_by=("asked",)),
         ),
         "stopped_after_done": Behaviour(
             says="It is stopped when its turn is over already: no word is sent to one that no longer listens.",
             plays="done_then_hang",
             stop="when done",
-            limits=Limits(hard_s=20.0, idle_s=15.0, done_grace_s=10.0, term_grace_s=0.3),
+            limits=replace(LIMITS, term_grace_s=0.3),
             expected=Expected(claimed=None, failures=(Failure.CANCELLED,), ended_by=("asked",)),
         ),
         "zero_on_sigterm": _fails(
@@ -168,13 +169,13 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         "crash_mid_write": _fails(Failure.CRASH, "It dies in the middle of a line."),
         "hang": Behaviour(
             says="It shows no sign of life: it is ended.",
-            limits=Limits(hard_s=20.0, idle_s=0.5, done_grace_s=10.0, term_grace_s=0.3),
+            limits=replace(LIMITS, idle_s=0.5, term_grace_s=0.3),
             expected=Expected(failures=(Failure.HANG,), ended_by=("idle",)),
         ),
         "deadline": Behaviour(
             says="It works for longer than it may: it is ended.",
             plays="interrupt",
-            limits=Limits(hard_s=1.0, idle_s=15.0, done_grace_s=10.0, term_grace_s=0.3),
+            limits=replace(LIMITS, hard_s=1.0, term_grace_s=0.3),
             expected=Expected(failures=(Failure.TIMEOUT,), ended_by=("deadline",)),
         ),
         "missing": Behaviour(

@@ -106,6 +106,12 @@ def test_gemini_finds_defaults_in_the_runs_own_folder() -> None:
     assert found.env["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
 
 
+def test_gemini_is_not_waited_for_where_it_never_leaves() -> None:
+    assert (started("gemini", tools=TOOLS).done_grace_s or 60.0) < 10.0
+    assert started("gemini").done_grace_s is None
+    assert started("goose", tools=TOOLS).done_grace_s is None
+
+
 def test_claude_is_told_that_it_sits_in_a_sandbox_only_where_it_may_do_everything() -> None:
     free = Permissions(access=Access.SANDBOXED_ALL)
     assert started("claude-acp", permissions=free).env["IS_SANDBOX"] == "1"

@@ -76,6 +76,8 @@ class Profile:
     tool_in_options: re.Pattern[str] | None = None
     """Finds a tool's name in the options of a request that does not tell it anywhere else."""
     remarks: tuple[tuple[re.Pattern[str], Meaning], ...] = ()
+    lingers_with_tools: bool = False
+    """With a tool server it does not leave when its stdin is closed, not even when its turn is long over."""
     most_messages_in_a_row: int | None = None
     """More of them without a tool call between, and it goes round in circles."""
 
@@ -122,6 +124,7 @@ GEMINI: Final = Profile(
     free_mode="yolo",
     tokens_in="quota",
     title_is_command=True,
+    lingers_with_tools=True,
 )  # fmt: skip
 
 _OPENCODE_ASKS: Final = (

@@ -18,6 +18,8 @@ from loopwright.ports import AgentRequest, Invocation, ToolServer
 TOOLS_FILE: Final = "tools.json"
 _CREDENTIAL: Final = re.compile(r"_(API_KEY|TOKEN|CREDENTIALS)$")
 """How the names of variables end that say whose account it is."""
+_LEAVES_S: Final = 2.0
+"""For one that would stay for ever: time to write down what it keeps."""
 _OWN_SERVER: Final = OWN_TOOL.split("__")[1]
 
 
@@ -46,6 +48,7 @@ def invocation(profile: Profile, request: AgentRequest) -> Invocation:
         stdin_data=hello(),
         files=files,
         done_pattern=rpc.DONE,
+        done_grace_s=_LEAVES_S if profile.lingers_with_tools and request.tools else None,
         session_ref=request.session_ref if profile.goes_on_by and not request.fork else None,
     )
 
