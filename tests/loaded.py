@@ -1,8 +1,9 @@
 """The program as a process of its own that need not be loaded first.
 
-A server that has imported every command forks once per call, so a call costs some milliseconds instead of half a
-second. All the rest is as in a shell: own process and session, own environment, folder and files, real signals, real
-exit codes. What loading itself does is proven by calls with `fresh=True`, by `test_start_up` and by the tests of chaos.
+A server that has imported every command, and has done what `tests.warmed` does, forks once per call, so a call costs
+some milliseconds instead of half a second. All the rest is as in a shell: own process and session, own environment,
+folder and files, real signals, real exit codes. What loading itself does is proven by calls with `fresh=True`, by
+`test_start_up` and by the tests of chaos.
 """
 
 import importlib
@@ -24,33 +25,16 @@ import loopwright.cli
 
 _ENTRY = Path(loopwright.cli.__file__).with_name("__main__.py")
 _SERVER = multiprocessing.get_context("forkserver")
-_LATE = (
-    "anyio._backends._asyncio",
-    "encodings.utf_8_sig",
-    "loopwright.adapters.agents.acp.agent",
-    "loopwright.adapters.agents.claude",
-    "loopwright.adapters.agents.codex.agent",
-    "loopwright.adapters.agents.command",
-    "loopwright.adapters.dispatch.local",
-    "loopwright.adapters.gates.commands",
-    "loopwright.adapters.marked",
-    "loopwright.adapters.sources.yaml_plan",
-    "loopwright.adapters.store.sqlite",
-    "loopwright.testing.scripted",
-    "psutil",
-    "rich._emoji_codes",
-    "ruamel.yaml",
-    "sqlalchemy.dialects.sqlite",
-    "tests.loaded",
-)
-"""What commands load only when they come to need it."""
+PATH = "LW_TESTS_PATH"
+"""Tells the server where its programs will look for modules: what is installed there is remembered by it."""
 
 
 def preload() -> None:
     """Have the server load every command once, when it starts."""
     modules = (module.name for module in pkgutil.iter_modules(loopwright.cli.__path__))
     commands = (f"loopwright.cli.{name}" for name in modules if name != _ENTRY.stem)
-    _SERVER.set_forkserver_preload([*commands, *_LATE])
+    os.environ[PATH] = json.dumps(sys.path)
+    _SERVER.set_forkserver_preload([*commands, "tests.loaded", "tests.warmed"])
 
 
 class Process:

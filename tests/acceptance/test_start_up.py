@@ -23,9 +23,19 @@ NEVER = frozenset({"alembic", "dbos", "fastapi", "psutil", "psycopg", "pydantic"
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
     """A program whose home has a plan in it, so that there is something to show."""
-    program = Program(tmp_path)
+    return with_a_plan(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """The same for all commands, where it does not matter what the others did to the plan."""
+    return with_a_plan(tmp_path_factory.mktemp("start-up"))
+
+
+def with_a_plan(place: Path) -> Program:
+    program = Program(place)
     program.home.mkdir(mode=0o700)
-    project = repository(tmp_path / "project", {"a.txt": "a"})
+    project = repository(place / "project", {"a.txt": "a"})
     tasks = tuple(PlannedTask(key=f"t{number}", title=f"Task {number}") for number in range(50))
     asked = Submission(
         root=project,
@@ -125,10 +135,10 @@ NAMED = frozenset({"cancel", "logs", "retry", "show"})
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_finds_all_it_needs_when_it_is_started_from_nothing(
-    program: Program, command: str
+    shared: Program, command: str
 ) -> None:
-    project = program.user.parent / "project"
+    project = shared.user.parent / "project"
     words = ENOUGH.get(command, (command, *(["t0"] if command in NAMED else [])))
-    said = program(*words, cwd=project, fresh=True)
+    said = shared(*words, cwd=project, fresh=True)
     assert said.code in set(ExitCode), "it ended in its own words"
     assert said.out + said.err

@@ -13,10 +13,15 @@ from tests.waiting import eventually
 
 from loopwright.core.model import Attempt, Plan, Run, Task
 
-pytestmark = [
-    pytest.mark.skipif(bool(MISSING), reason=MISSING),
-    pytest.mark.parametrize("hours", [3, -3], ids=["forward", "backward"]),
-]
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+
+# The other direction of each is for `make test-long`.
+forward_at_least = pytest.mark.parametrize(
+    "hours", [pytest.param(3, id="forward"), pytest.param(-3, id="backward", marks=pytest.mark.long)]
+)
+backward_at_least = pytest.mark.parametrize(
+    "hours", [pytest.param(-3, id="backward"), pytest.param(3, id="forward", marks=pytest.mark.long)]
+)
 
 LONGEST_S = 600.0
 """No run of these tests lasts longer, so a length above it is the jump."""
@@ -77,6 +82,7 @@ def done_once(shop: Workshop, going: Background, *keys: str) -> None:
     shop.untouched()
 
 
+@forward_at_least
 def test_a_jump_while_agents_work(shop: Workshop, clock: WallClock, hours: int) -> None:
     hold = shop.gate("hold")
     steps = {key: [[hold.step, {"write": key, "text": key}]] for key in ("one", "two")}
@@ -92,6 +98,7 @@ def test_a_jump_while_agents_work(shop: Workshop, clock: WallClock, hours: int) 
     assert sorted(shop.started()) == [("one", 1), ("two", 1)]
 
 
+@backward_at_least
 def test_a_jump_while_a_gate_runs(shop: Workshop, clock: WallClock, hours: int) -> None:
     hold: Gateway = shop.gate("hold")
     shop.play({"one": [[{"write": "one", "text": "1"}]]})
@@ -106,6 +113,7 @@ def test_a_jump_while_a_gate_runs(shop: Workshop, clock: WallClock, hours: int) 
     assert len(shop.rows(Run)) == 3, "the agent, the check of its work, and the verification"
 
 
+@backward_at_least
 @pytest.mark.parametrize("failure", ["overloaded", "crash"])
 def test_a_jump_during_the_pause_before_a_retry(
     shop: Workshop, clock: WallClock, hours: int, failure: str

@@ -86,16 +86,18 @@ def known_sources() -> tuple[str, ...]:
 
 
 def _installed(what: str) -> "Mapping[str, EntryPoint]":
-    group = _GROUPS.get(what)
-    return _offered(group, tuple(sys.path)) if group else {}
+    return _offered(tuple(sys.path))[what] if what in _GROUPS else {}
 
 
 @cache
-def _offered(group: str, path: tuple[str, ...]) -> "Mapping[str, EntryPoint]":  # noqa: ARG001 - what is found depends on it
+def _offered(path: tuple[str, ...]) -> "Mapping[str, Mapping[str, EntryPoint]]":  # noqa: ARG001 - what is found depends on it
     """Read what every installed package offers, which takes longer than most commands do, once only."""
     from importlib.metadata import entry_points
 
-    return {point.name: point for point in entry_points(group=group)}
+    found = entry_points()
+    return {
+        what: {point.name: point for point in found.select(group=group)} for what, group in _GROUPS.items()
+    }
 
 
 def _known(what: str, table: Mapping[str, str]) -> tuple[str, ...]:

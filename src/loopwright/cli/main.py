@@ -75,10 +75,14 @@ class CommandLine(App):
         console: Annotated[Any, Parameter(parse=False)] = None,
     ) -> None:
         """Print the help of a command."""
+        from rich.console import Console
+
         from loopwright.cli.help_pages import HelpPages, optional_arguments
 
         _, apps, _ = self.parse_commands(tokens)
         self.help_formatter = HelpPages(optional_arguments(apps[-1]))
+        # A command keeps the console of the first call that needed one, as wide as the terminal was then.
+        console = Console()
         super().help_print(tokens, console=console)
 
 

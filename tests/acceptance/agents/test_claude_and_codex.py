@@ -141,7 +141,7 @@ def dear_plan(shop: Workshop) -> str:
 
 
 @pytest.mark.capability("C075", "C030")
-@pytest.mark.parametrize("cap", ["max_cost", "max_cost_per_day"])
+@pytest.mark.parametrize("cap", ["max_cost", pytest.param("max_cost_per_day", marks=pytest.mark.agents)])
 def test_it_is_stopped_in_the_middle_at_a_cap_and_a_higher_one_finishes_in_the_same_conversation(
     program: Program, shop: Workshop, cap: str
 ) -> None:

@@ -59,7 +59,7 @@ def test_the_demonstration_does_the_whole_job_and_proves_it(program: Program, tm
 def test_it_needs_nothing_but_the_package_and_tells_its_story_in_plain_words(
     program: Program, tmp_path: Path
 ) -> None:
-    shutil.copytree(PACKAGE, tmp_path / "copy" / "loopwright", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE, tmp_path / "copy" / "loopwright")
     # Settings of the user's own would break a run: they have no say here.
     env = {"PYTHONPATH": str(tmp_path / "copy"), "LOOPWRIGHT_MAX_ATTEMPTS": "1", "LOOPWRIGHT_PARALLEL": "1"}
     said = program("demo", cwd=tmp_path, env=env, timeout=200, fresh=True)

@@ -16,21 +16,28 @@ def test_watch_of_a_resting_plan_shows_it_and_ends_with_its_exit_code(
     assert finished("watch", good_plan).code == 0
 
 
-def test_watch_follows_until_the_plan_rests(live: Live) -> None:
-    watcher = live.start("watch")
-    watcher.until("slow  scripted")
+def test_several_watch_until_the_plan_rests_and_one_leaves_before(live: Live) -> None:
+    table = live.start("watch")
+    table.until("slow  scripted")
+    everything = live.start("watch", "--json", "--after", "0")
+    everything.until('"run_started"')
+    listening = len(list((live.home / "wake").iterdir()))
+    from_now_on = live.start("watch", "--json")
+    # It has begun once it is seen to listen for changes of the home.
+    eventually(lambda: len(list((live.home / "wake").iterdir())) > listening)
+    leaving = live.start("watch")
+    leaving.until("slow  scripted")
+    leaving.interrupt()
+    assert leaving.end() == 130
+    assert live("status", "--json").document["plan"]["loop_state"] == "RUNNING", "it is left alone"
     live.release()
-    assert watcher.end() == 0
-    assert "✔  slow  verified" in watcher.out
-    assert "VERIFIED  1/1 tasks" in watcher.out
 
+    assert table.end() == 0
+    assert "✔  slow  verified" in table.out
+    assert "VERIFIED  1/1 tasks" in table.out
 
-def test_watch_prints_every_event_as_a_line_of_json_and_the_state_last(live: Live) -> None:
-    watcher = live.start("watch", "--json", "--after", "0")
-    watcher.until('"run_started"')
-    live.release()
-    assert watcher.end() == 0
-    *events, last = [json.loads(line) for line in watcher.out.splitlines()]
+    assert everything.end() == 0
+    *events, last = [json.loads(line) for line in everything.out.splitlines()]
     numbers = [event["n"] for event in events]
     assert numbers == sorted(set(numbers))
     types = [event["type"] for event in events]
@@ -40,24 +47,10 @@ def test_watch_prints_every_event_as_a_line_of_json_and_the_state_last(live: Liv
     assert last["plan"]["status"] == "VERIFIED"
     assert last["exit_code"] == 0
 
-
-def test_watch_begins_with_what_comes_unless_told_otherwise(live: Live) -> None:
-    watcher = live.start("watch", "--json")
-    # It has begun once it is seen to listen for changes of the home.
-    eventually(lambda: len(list((live.home / "wake").iterdir())) >= 2)
-    live.release()
-    assert watcher.end() == 0
-    types = [json.loads(line)["type"] for line in watcher.out.splitlines()]
+    assert from_now_on.end() == 0
+    types = [json.loads(line)["type"] for line in from_now_on.out.splitlines()]
     assert "plan_created" not in types
     assert types[-1] == "end"
-
-
-def test_ending_the_watching_leaves_the_plan_alone(live: Live) -> None:
-    watcher = live.start("watch")
-    watcher.until("slow  scripted")
-    watcher.interrupt()
-    assert watcher.end() == 130
-    assert live("status", "--json").document["plan"]["loop_state"] == "RUNNING"
 
 
 def test_a_plan_that_ended_rests_although_its_source_runs_anew(live: Live) -> None:

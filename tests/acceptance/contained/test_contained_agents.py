@@ -45,7 +45,7 @@ def model(shop: Workshop, agent: str, scenario: Scenario) -> Iterator[ModelServe
 
 
 @pytest.mark.skipif(CLAUDE is None, reason="the claude-agent-sdk wheel is not installed")
-@pytest.mark.parametrize("mode", ["auto", "edit"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("edit", marks=pytest.mark.agents)])
 def test_claude_works_in_the_sandbox_and_keeps_its_conversation(mode: str, shop: Workshop) -> None:
     shop.program.env["LOOPWRIGHT_PERMISSION_MODE"] = mode
     scenario = scenarios.edit_file("greet.txt", old="hello", new="hello, loop", summary="Greeted.")
@@ -61,7 +61,7 @@ def test_claude_works_in_the_sandbox_and_keeps_its_conversation(mode: str, shop:
 
 
 @pytest.mark.skipif(CODEX is None, reason="the openai-codex wheel is not installed")
-@pytest.mark.parametrize("mode", ["auto", "edit"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("edit", marks=pytest.mark.agents)])
 def test_codex_works_in_the_sandbox_without_one_of_its_own(mode: str, shop: Workshop) -> None:
     shop.program.env["LOOPWRIGHT_PERMISSION_MODE"] = mode
     scenario = scenarios.write_file("made.txt", text="made\n", summary="Made.", program="codex")

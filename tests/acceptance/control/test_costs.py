@@ -1,6 +1,7 @@
 """What agents may cost: estimated, warned of, stopped at, and gone on with, through the real program."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from tests.waiting import eventually
 
 from loopwright.core.ids import short_id
 from loopwright.core.model import Loop, Plan, Project, Question, Role, Run
+
+long = partial(pytest.param, marks=pytest.mark.long)
 
 
 def spent(dollars: float) -> dict[str, Any]:
@@ -37,11 +40,12 @@ def agents(shop: Workshop) -> list[Run]:
     ("cap", "reason"),
     [
         ("max_cost", "the budget is used up: $1.20 of $1.00"),
-        ("max_cost_per_task", "the budget of a task is used up: $1.20 of $1.00"),
-        ("max_cost_per_loop", "the budget of the loop is used up: $1.20 of $1.00"),
         ("max_cost_per_project", "the budget of the project is used up: $1.20 of $1.00"),
-        ("max_cost_per_day", "the budget of the day is used up: $1.20 of $1.00"),
-        ("max_cost_per_run", "a run has cost what one may: $1.20 of $1.00"),
+        # The others stop runs in tests of their own below.
+        long("max_cost_per_task", "the budget of a task is used up: $1.20 of $1.00"),
+        long("max_cost_per_loop", "the budget of the loop is used up: $1.20 of $1.00"),
+        long("max_cost_per_day", "the budget of the day is used up: $1.20 of $1.00"),
+        long("max_cost_per_run", "a run has cost what one may: $1.20 of $1.00"),
     ],
 )
 def test_an_agent_is_stopped_at_a_cap_its_work_is_kept_and_a_higher_one_finishes_it(

@@ -31,7 +31,13 @@ def behaves(shop: Workshop) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "attempts"), [("overloaded", 1), ("model", 1), ("refusal", 2), ("context", 2)]
+    ("behaviour", "attempts"),
+    [
+        ("overloaded", 1),
+        ("refusal", 2),
+        pytest.param("model", 1, marks=pytest.mark.long),
+        pytest.param("context", 2, marks=pytest.mark.long),
+    ],
 )
 def test_the_next_of_the_chain_does_what_the_first_could_not(
     shop: Workshop, behaves: Path, behaviour: str, attempts: int

@@ -76,7 +76,7 @@ def test_rejected_work_that_comes_back_as_it_was_does_not_land_again(shop: Works
 
 
 @pytest.mark.capability("C070")
-@pytest.mark.parametrize("moment", ["git.ref.before", "git.ref.after"])
+@pytest.mark.parametrize("moment", [pytest.param("git.ref.before", marks=pytest.mark.long), "git.ref.after"])
 def test_a_rollback_that_is_killed_ends_in_one_of_two_whole_states(shop: Workshop, moment: str) -> None:
     assert shop.run(shop.chain("a", "b")).code == 0
     # The person's own checkout is somewhere else by now, and full of changes.

@@ -47,7 +47,11 @@ def _resumed(shop: Workshop) -> None:
 
 
 @pytest.mark.capability("C060")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGINT, signal.SIGHUP, pytest.param(signal.SIGTERM, marks=pytest.mark.long)],
+    ids=lambda one: one.name,
+)
 def test_one_signal_pauses_cleanly_and_says_how_to_go_on(shop: Workshop, number: signal.Signals) -> None:
     run = shop.start("run", str(shop.half()))
     shop.until_half()
@@ -157,7 +161,9 @@ def _ended(run: Background) -> bool:
 
 
 @pytest.mark.capability("C060")
-@pytest.mark.parametrize("moment", ["store.attempt.accepted", "store.gate.start"])
+@pytest.mark.parametrize(
+    "moment", [pytest.param("store.attempt.accepted", marks=pytest.mark.long), "store.gate.start"]
+)
 def test_ctrl_c_at_any_stage_of_an_attempt_leaves_a_state_to_go_on_from(shop: Workshop, moment: str) -> None:
     trace = shop.place / "trace"
     shop.program.env["LOOPWRIGHT_FAILPOINT_TRACE"] = str(trace)

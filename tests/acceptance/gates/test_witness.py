@@ -1,4 +1,4 @@
-"""A test runner that was deceived is not believed, and what failed before is not held against the work."""
+"""What failed before is not held against the work, and what it broke is. Runners that are deceived: `tests/trust`."""
 
 import pytest
 from tests.acceptance.cli.program import git
@@ -6,17 +6,6 @@ from tests.acceptance.gates.calculator import BROKEN, PYTEST, RIGHT, TESTS, WORK
 from tests.acceptance.sandbox import task
 
 from loopwright.core.model import Plan, Role, Run, VerdictRecord
-
-LEAVES = "import atexit, os\n\natexit.register(os._exit, 0)\n\n\n"
-"""Source that ends its process with 0, whatever was found."""
-CASES = """import pytest
-from calc import CASES, add
-
-
-@pytest.mark.parametrize("n", CASES)
-def test_n(n):
-    assert add(n, 0) == n
-"""
 
 
 def commit(calculator: Calculator, **files: str) -> None:
@@ -30,26 +19,6 @@ def bad(calculator: Calculator) -> list[str]:
     """Return what speaks against the work in its last verdict."""
     verdict = calculator.rows(VerdictRecord)[-1].verdict
     return [check.name for check in verdict.checks if check.status in ("failed", "error")]
-
-
-def test_source_that_ends_the_runner_with_0_does_not_land(calculator: Calculator) -> None:
-    said = calculator.carry_out([write("calc.py", LEAVES + BROKEN)], max_attempts=1)
-    assert said.code == 1, said.out + said.err
-    failed = "1 test failed, though the command ended with 0: tests/test_calc.py::test_add"
-    assert bad(calculator) == [f"tests: {failed}"]
-    (attempt,) = calculator.attempts("mul")
-    assert (attempt.state, attempt.failure) == ("REJECTED", "gate")
-
-
-def test_tests_that_source_makes_vanish_are_missed(calculator: Calculator) -> None:
-    commit(
-        calculator,
-        calc_py="CASES = [1, 2]\n\n\ndef add(a, b):\n    return a + b\n",
-        tests__test_cases_py=CASES,
-    )
-    said = calculator.carry_out([write("calc.py", "CASES = [1]\n" + RIGHT)], max_attempts=1)
-    assert said.code == 1, said.out + said.err
-    assert bad(calculator) == ["tests: 1 test that passed before is missing: tests/test_cases.py::test_n[2]"]
 
 
 def test_a_test_that_failed_before_is_no_fault_of_the_work_and_is_named(calculator: Calculator) -> None:

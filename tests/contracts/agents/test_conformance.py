@@ -1,7 +1,8 @@
 """Every adapter against its stand-in, behaviour by behaviour, under real keepers and the engine's own driving."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.contracts.agents.subjects import SUBJECTS
@@ -9,17 +10,26 @@ from tests.tables_plugin import AGENTS
 
 from loopwright.testing.conformance import Subject, check
 
-CASES = [
-    pytest.param(subject, behaviour, id=f"{subject.name}-{behaviour}")
-    for subject in SUBJECTS
-    for behaviour in subject.behaviours()
-]
+OF_A_PROFILE = {"done", "permission", "permission_granted", "resume"}
+"""What is played for every agent of one protocol: that it can be started, asked, answered and gone on with. In all the
+rest they share the code and the stand-in, so it is played for the first of them here, for all by `make test-agents`."""
+
+
+def _cases() -> Iterator[Any]:
+    shown: set[tuple[Path, bool, str]] = set()
+    for subject in SUBJECTS:
+        for behaviour in subject.behaviours():
+            same = (subject.stand_in, "protocol" in subject.options, behaviour)
+            again = same in shown and behaviour not in OF_A_PROFILE
+            shown.add(same)
+            marks = [pytest.mark.agents] if again else []
+            yield pytest.param(subject, behaviour, id=f"{subject.name}-{behaviour}", marks=marks)
 
 
 @pytest.mark.capability("C028", "C029")
 @pytest.mark.trap("error with exit 0")
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize(("subject", "behaviour"), CASES)
+@pytest.mark.parametrize(("subject", "behaviour"), list(_cases()))
 async def test_an_adapter_takes_a_behaviour_for_what_it_is(
     subject: Subject, behaviour: str, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

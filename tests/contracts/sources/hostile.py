@@ -8,7 +8,7 @@ from typing import Final
 
 from loopwright.adapters.sources.plan_file import MAX_BYTES
 
-_BUNDLE: Final = Path(__file__).parents[2] / "data/sources/orchestrator/mixed/before/orchestrator"
+_BUNDLE: Final = Path(__file__).parents[2] / "unit/sources/data/orchestrator/mixed/given"
 _ROADMAP: Final = "orchestrator/roadmaps/2026-03-01-00-limits/rev-001"
 
 

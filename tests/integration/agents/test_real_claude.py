@@ -47,6 +47,7 @@ async def test_the_done_pattern_matches_the_real_last_line_and_no_other(run_clau
 
 
 @pytest.mark.capability("C028")
+@pytest.mark.agents
 async def test_a_wrong_key_is_an_authentication_failure(run_claude: Any) -> None:
     ran, _ = await run_claude(scenarios.bad_key())
     assert ran.result.failure is Failure.AUTH
@@ -63,6 +64,7 @@ async def test_a_used_up_subscription_says_when_it_can_be_used_again(run_claude:
     assert (window.name, window.rejected, window.resets_at) == ("five_hour", True, ran.result.retry_at)
 
 
+@pytest.mark.agents
 async def test_an_overloaded_service_is_no_fault_of_the_work(run_claude: Any) -> None:
     ran, _ = await run_claude(scenarios.overloaded())
     assert ran.result.failure is Failure.OVERLOADED
@@ -100,6 +102,7 @@ async def test_read_only_permission_lets_nothing_be_written(run_claude: Any, hel
 
 
 @pytest.mark.capability("C034")
+@pytest.mark.agents
 async def test_any_command_needs_full_permission(run_claude: Any, workspace: Path) -> None:
     command = scenarios.run_command("python3 -c 'print(1)' > made")
     edit, _ = await run_claude(command, permissions=Permissions())
@@ -110,6 +113,7 @@ async def test_any_command_needs_full_permission(run_claude: Any, workspace: Pat
 
 
 @pytest.mark.capability("C029")
+@pytest.mark.agents
 async def test_a_flag_that_the_program_does_not_know_means_it_cannot_start(run_claude: Any) -> None:
     ran, _ = await run_claude(scenarios.answer(), options={"extra_args": ["--no-such-flag"]})
     assert ran.result.failure is Failure.CANNOT_START
@@ -123,6 +127,7 @@ async def test_a_program_that_is_not_there_means_it_cannot_start(run_agent: Any)
     assert "/nowhere/claude" in ran.result.detail
 
 
+@pytest.mark.agents
 async def test_too_many_turns_are_an_error_of_the_agent(run_claude: Any, hello: Path) -> None:
     ran, _ = await run_claude(
         scenarios.edit_file("hello.txt", old="world", new="loop"), options={"max_turns": 1}

@@ -67,6 +67,7 @@ async def test_what_was_refused_is_not_done_and_the_turn_goes_on(run_claude: Any
     assert len(asked) == 2
 
 
+@pytest.mark.agents
 async def test_a_command_on_the_list_is_run(run_claude: Any, buildable: Path) -> None:
     listed = Permissions(commands=("make *",))
     ran, _ = await run_claude(scenarios.run_command("make dist"), permissions=listed)
@@ -75,7 +76,7 @@ async def test_a_command_on_the_list_is_run(run_claude: Any, buildable: Path) ->
 
 
 @pytest.mark.capability("C034")
-@pytest.mark.parametrize("command", ["rm -f hello.txt", "touch made"])
+@pytest.mark.parametrize("command", [pytest.param("rm -f hello.txt", marks=pytest.mark.agents), "touch made"])
 async def test_a_command_that_changes_files_is_asked_for_like_any_other(
     run_claude: Any, hello: Path, command: str
 ) -> None:
@@ -85,12 +86,14 @@ async def test_a_command_that_changes_files_is_asked_for_like_any_other(
     assert hello.read_text() == "hello world\n"
 
 
+@pytest.mark.agents
 async def test_a_command_that_only_looks_is_not_asked_for(run_claude: Any, hello: Path) -> None:
     ran, _ = await run_claude(scenarios.run_command("ls && cat hello.txt"))
     assert ran.result.claimed
     assert any("hello world" in event.text for event in ran.events if event.kind == "ToolEnd")
 
 
+@pytest.mark.agents
 async def test_an_edit_outside_of_the_workspace_is_asked_for_whichever_way_it_goes(
     run_claude: Any, workspace: Path, tmp_path: Path
 ) -> None:
@@ -106,6 +109,7 @@ async def test_an_edit_outside_of_the_workspace_is_asked_for_whichever_way_it_go
     assert list(outside.iterdir()) == []
 
 
+@pytest.mark.agents
 async def test_a_workspace_that_is_reached_through_a_link_is_the_workspace(
     run_claude: Any, workspace: Path, tmp_path: Path
 ) -> None:
@@ -140,6 +144,7 @@ async def test_what_lies_in_the_workspace_cannot_give_leave_or_start_anything(
     assert "tamarisk" in json.dumps(asked[0].body), "what the project tells its agents is told"
 
 
+@pytest.mark.agents
 async def test_a_prompt_is_no_command_of_the_program(run_claude: Any, hello: Path) -> None:
     """Without care `/cost` is a success that asked no model, and `@hello.txt` a file that is read."""
     ran, asked = await run_claude(scenarios.answer("Fine."), "/cost of @hello.txt")
@@ -192,6 +197,7 @@ async def test_a_budget_ends_it(run_claude: Any, hello: Path) -> None:
     assert again.result.claimed, "a budget is that of one run, not of its conversation"
 
 
+@pytest.mark.agents
 async def test_turns_end_it(run_claude: Any, hello: Path) -> None:
     edit = scenarios.edit_file("hello.txt", old="world", new="loop")
     ran, _ = await run_claude(edit, max_turns=1)
@@ -204,6 +210,7 @@ async def test_a_result_fits_its_schema(run_claude: Any) -> None:
     assert ran.result.structured == {"n": 3}
 
 
+@pytest.mark.agents
 async def test_a_reviewer_that_may_only_read_gives_an_answer_that_is_read(run_claude: Any) -> None:
     finding = {"file": "a.py", "line": 1, "severity": "blocking", "text": "It breaks."}
     answers = Scenario(turns=(calls("StructuredOutput", summary="I looked.", findings=[finding]),))
@@ -217,6 +224,7 @@ async def test_a_reviewer_that_may_only_read_gives_an_answer_that_is_read(run_cl
     assert [one.text for one in answer.blocking] == ["It breaks."]
 
 
+@pytest.mark.agents
 async def test_who_gives_no_result_is_asked_for_it_once_more_in_the_same_process(run_claude: Any) -> None:
     talks = Scenario(
         turns=(Reply(text="I would say three."),), by_prompt={"Your result is missing": (FITTING,)}
@@ -232,12 +240,14 @@ async def test_who_gives_no_result_is_asked_for_it_once_more_in_the_same_process
     assert len(asked) == 4
 
 
+@pytest.mark.agents
 async def test_who_gives_only_wrong_results_has_failed(run_claude: Any) -> None:
     ran, _ = await run_claude(Scenario(turns=(calls("StructuredOutput", n="x"),)), schema=SCHEMA)
     assert ran.result.failure is Failure.AGENT_ERROR
     assert ran.result.structured is None
 
 
+@pytest.mark.agents
 async def test_instructions_are_those_of_the_run_also_when_a_conversation_goes_on(run_claude: Any) -> None:
     first, heard = await run_claude(scenarios.answer(), instructions="The word is tamarisk.")
     assert "tamarisk" in json.dumps(heard[0].body["system"])
@@ -248,6 +258,7 @@ async def test_instructions_are_those_of_the_run_also_when_a_conversation_goes_o
     assert "tamarisk" not in json.dumps(heard[0].body["system"])
 
 
+@pytest.mark.agents
 async def test_a_copy_of_a_conversation_leaves_it_as_it_is(run_claude: Any) -> None:
     first, _ = await run_claude(scenarios.answer("The word is tamarisk."))
     spent = Spent(cost_micros=first.result.cost_micros, usage=first.result.usage)
@@ -263,7 +274,10 @@ async def test_a_copy_of_a_conversation_leaves_it_as_it_is(run_claude: Any) -> N
     assert "A copy." not in json.dumps(heard[0].body["messages"])
 
 
-@pytest.mark.parametrize("access", Access)
+@pytest.mark.parametrize(
+    "access",
+    [one if one is Access.READ_ONLY else pytest.param(one, marks=pytest.mark.agents) for one in Access],
+)
 async def test_it_asks_a_person_with_our_tool_whatever_it_may_do(run_claude: Any, access: Access) -> None:
     asking = calls("mcp__loopwright__ask", question="Which port?", options=["80", "8080"], default="80")
     ran, heard = await run_claude(

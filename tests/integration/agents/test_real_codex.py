@@ -89,6 +89,7 @@ async def test_it_reads_and_edits_a_file_with_its_own_tools(codex: Codex) -> Non
     assert "WATERMELON" in ran.to_the_model()
 
 
+@pytest.mark.agents
 async def test_what_outlives_a_run_is_its_conversation_and_not_its_trust_in_the_workspace(
     codex: Codex,
 ) -> None:
@@ -117,6 +118,7 @@ async def test_a_resumed_conversation_is_charged_with_what_it_adds(codex: Codex)
     assert "ORANGE" in second.to_the_model()
 
 
+@pytest.mark.agents
 async def test_a_copy_of_a_conversation_leaves_it_as_it_is(codex: Codex) -> None:
     first = await codex(scenarios.answer("I remember."), "The word is ORANGE.")
     copy = await codex(scenarios.answer("Still."), "LEMON.", session_ref=first.result.session_ref, fork=True)
@@ -180,6 +182,7 @@ async def test_read_only_lets_everything_be_read_and_nothing_be_written(codex: C
 
 
 @pytest.mark.capability("C034")
+@pytest.mark.agents
 async def test_sandboxed_all_is_never_asked_not_even_for_what_codex_thinks_dangerous(codex: Codex) -> None:
     outside = codex.place / "outside.txt"
     ran = await codex(run("rm -rf hello.txt", f"echo 1 > {outside}"), permissions=ALL)
@@ -200,6 +203,7 @@ async def test_a_file_outside_of_the_workspace_is_asked_for(codex: Codex) -> Non
     assert not (codex.place / "outside.txt").exists()
 
 
+@pytest.mark.agents
 async def test_with_escalations_commands_run_in_codexs_own_sandbox_unasked(codex: Codex) -> None:
     options = {"ask": "escalations"}
     ran = await codex(run("make dist", "git commit --allow-empty -m x"), options=options)
@@ -261,10 +265,10 @@ async def test_a_used_up_subscription_says_when_it_can_be_used_again(codex: Code
     ("trouble", "failure"),
     [
         ("auth", Failure.AUTH),
-        ("forbidden", Failure.AUTH),
-        ("model", Failure.MODEL),
-        ("rate_limit", Failure.RATE_LIMIT),
-        ("billing", Failure.BILLING),
+        pytest.param("forbidden", Failure.AUTH, marks=pytest.mark.agents),
+        pytest.param("model", Failure.MODEL, marks=pytest.mark.agents),
+        pytest.param("rate_limit", Failure.RATE_LIMIT, marks=pytest.mark.agents),
+        pytest.param("billing", Failure.BILLING, marks=pytest.mark.agents),
         ("overloaded", Failure.OVERLOADED),
         ("context", Failure.CONTEXT),
     ],
@@ -282,6 +286,7 @@ async def test_a_refusal_of_which_nothing_is_handed_on_is_no_success(codex: Code
     assert ran.result.failure is Failure.REFUSAL
 
 
+@pytest.mark.agents
 async def test_an_answer_that_was_cut_off_is_no_success(codex: Codex) -> None:
     ran = await codex(Scenario(turns=(Reply(text="Once upon", stop_reason="max_tokens"),)))
     assert ran.result.failure is Failure.CONTEXT
@@ -309,7 +314,7 @@ async def test_another_worker_takes_it_over_and_answers_what_it_asks(codex: Code
     assert len(ran.asked) == 3, "nothing was asked of the model twice"
 
 
-@pytest.mark.parametrize("protocol", ["app-server", "exec"])
+@pytest.mark.parametrize("protocol", ["app-server", pytest.param("exec", marks=pytest.mark.agents)])
 async def test_a_long_prompt_arrives_whole_and_one_that_is_too_long_says_so(
     codex: Codex, protocol: str
 ) -> None:
@@ -331,6 +336,7 @@ async def test_the_done_pattern_matches_the_end_of_the_turn_and_nothing_else(cod
 
 
 @pytest.mark.capability("C029")
+@pytest.mark.agents
 async def test_a_setting_that_codex_does_not_take_means_it_cannot_start(codex: Codex) -> None:
     ran = await codex(scenarios.answer(), options={"config": ["model_providers=5"]})
     assert ran.result.failure is Failure.CANNOT_START
@@ -387,6 +393,7 @@ class TestExec:
         assert not (codex.workspace / "made").exists()
         assert "Read-only file system" in ran.to_the_model()
 
+    @pytest.mark.agents
     async def test_a_result_fits_the_schema_and_a_granted_tool_is_used(self, codex: Codex) -> None:
         schema = {
             "type": "object",
@@ -405,6 +412,7 @@ class TestExec:
         assert ran.result.structured == {"sum": 5}
         assert "the sum is 5" in ran.to_the_model()
 
+    @pytest.mark.agents
     async def test_a_copy_of_a_conversation_has_a_name_of_its_own(self, codex: Codex) -> None:
         first = await codex(scenarios.answer(), "The word is ORANGE.", options=self.OPTIONS)
         copy = await codex(
@@ -418,11 +426,11 @@ class TestExec:
         ("trouble", "failure"),
         [
             ("auth", Failure.AUTH),
-            ("model", Failure.MODEL),
-            ("rate_limit", Failure.RATE_LIMIT),
-            ("billing", Failure.BILLING),
-            ("overloaded", Failure.OVERLOADED),
-            ("context", Failure.CONTEXT),
+            pytest.param("model", Failure.MODEL, marks=pytest.mark.agents),
+            pytest.param("rate_limit", Failure.RATE_LIMIT, marks=pytest.mark.agents),
+            pytest.param("billing", Failure.BILLING, marks=pytest.mark.agents),
+            pytest.param("overloaded", Failure.OVERLOADED, marks=pytest.mark.agents),
+            pytest.param("context", Failure.CONTEXT, marks=pytest.mark.agents),
             ("usage_limit", Failure.USAGE_LIMIT),
         ],
     )
@@ -431,6 +439,7 @@ class TestExec:
         assert ran.result.failure is failure, ran.result.detail
         assert ran.exit.code == 1
 
+    @pytest.mark.agents
     async def test_a_conversation_that_is_gone_fails_so_that_a_fresh_attempt_follows(
         self, codex: Codex
     ) -> None:

@@ -152,6 +152,7 @@ def test_an_overload_that_passes_is_asked_again(run: Run, command: Callable[[str
 @pytest.mark.parametrize(
     "command", [pytest.param(codex, marks=with_codex), pytest.param(claude, marks=with_claude)]
 )
+@pytest.mark.agents
 def test_a_slow_model_is_waited_for(run: Run, command: Callable[[str], list[str]]) -> None:
     began = time.monotonic()
     ran = run(scenarios.slow(delay_s=1.0, text="At last."), command)
@@ -174,6 +175,7 @@ def test_a_slow_model_is_waited_for(run: Run, command: Callable[[str], list[str]
         ("context", "ran out of room in the model's context window"),
     ],
 )
+@pytest.mark.agents
 def test_codex_understands_every_trouble(run: Run, kind: str, words: str) -> None:
     ran = run(Scenario(turns=(Trouble(kind=kind),)), codex)
     assert ran.code == 1
@@ -192,6 +194,7 @@ def test_codex_understands_every_trouble(run: Run, kind: str, words: str) -> Non
         ("context", "prompt_too_long"),
     ],
 )
+@pytest.mark.agents
 def test_claude_understands_the_troubles_that_no_other_test_has(run: Run, kind: str, words: str) -> None:
     ran = run(Scenario(turns=(Trouble(kind=kind),)), claude)
     assert ran.code == 1

@@ -115,6 +115,13 @@ def test_a_line_of_help_breaks_only_where_the_terminal_ends(pages: Pages, comman
     assert not [line for line in rest if re.match(r"│ {6,}[^ │]", line)], "so is what is said of a flag"
 
 
+def test_a_page_is_as_wide_as_the_terminal_is_now(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert call(["receipt", "replay"]) == 2
+    monkeypatch.setenv("COLUMNS", "600")
+    assert {len(line) for line in pages("receipt replay").splitlines() if line.startswith("│")} == {600}
+
+
 def test_a_switch_that_a_setting_may_have_on_can_be_put_off(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["run", "--no-allow-unverified", "nosuch.yaml"]) == 2
     assert "nosuch.yaml" in capsys.readouterr().err

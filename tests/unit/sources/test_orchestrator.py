@@ -1,13 +1,14 @@
 """An orchestrator's roadmap: found, checked in both of its forms, never finished by mistake, closed by status alone."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.sources import goldens, laws
+from tests.unit.sources import golden, laws
 from tests.unit.sources.laws import after, marks, refused, told
 
 from loopwright.adapters import registry
@@ -27,7 +28,7 @@ from loopwright.ports import Files, ItemProgress, Mark
 
 SOURCE = OrchestratorSource()
 DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
-PLACE = goldens.DATA / "orchestrator" / "mixed" / "before" / "orchestrator"
+PLACE = golden.DATA / "orchestrator" / "mixed" / "given"
 FOLDER = "roadmaps/2026-03-01-00-limits/rev-001"
 VIEW, PROSE = f"{FOLDER}/roadmap-view.json", f"{FOLDER}/roadmap.md"
 KEYS = ("milestone-1", "milestone-2", "milestone-10")
@@ -360,8 +361,8 @@ def test_the_pointer_of_one_plan_is_not_taken_for_anothers() -> None:
     done = {"milestone-2": ItemProgress(mark=Mark.DONE, commit="abc")}
     both = BUNDLE
     for plan in ("plan_10", "plan_1"):
-        progress = goldens.read_progress({"plan_id": plan, "at": "2026-03-01T10:00:00+00:00", "items": {}})
-        both = {**both, **SOURCE.written(both, type(progress)(plan_id=plan, at=progress.at, items=done))}
+        progress = golden.progress({"plan_id": plan})
+        both = golden.told(SOURCE, both, replace(progress, items=done))
     lines = both[PROSE].decode().splitlines()
     assert [line for line in lines if "Loopwright" in line] == [
         "- Completed by Loopwright plan_10 at abc",

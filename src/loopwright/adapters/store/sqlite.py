@@ -4,14 +4,15 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from sqlalchemy import Connection, QueuePool, Table, create_engine
+from sqlalchemy import Connection, Dialect, Engine, QueuePool, Table, create_engine, make_url
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 
@@ -22,6 +23,22 @@ _WAL_WRITE_LOCK: Final = 120
 """The byte of the `-shm` file that a writer locks (SQLite's file format, section 4.5)."""
 
 _OLDEST: Final = (3, 35)
+
+_COMPILED: Final[dict[Any, Any]] = {}
+"""Statements that were compiled already, for all files that this process opens: that takes longer than to run them."""
+
+
+@cache
+def _dialect() -> Dialect:
+    """Return the one that all engines share, because statements are compiled for one and no other."""
+    model = create_engine("sqlite://")
+    model.connect().close()  # it finds out then what it can do
+    return model.dialect
+
+
+def _engine(connect: Callable[[], Any]) -> Engine:
+    pool = QueuePool(connect, pool_size=5, max_overflow=5)
+    return Engine(pool, _dialect(), make_url("sqlite://"), execution_options={"compiled_cache": _COMPILED})
 
 
 class SqliteBackend:
@@ -37,9 +54,7 @@ class SqliteBackend:
         self._patience = patience
         self._create = create
         self.wake = SocketWake(path.parent / "wake")
-        self.engine = create_engine(
-            "sqlite://", creator=self._connect, poolclass=QueuePool, pool_size=5, max_overflow=5
-        )
+        self.engine = _engine(self._connect)
 
     def begin_writing(self, connection: Connection) -> None:
         """Take the file's only write lock, waiting for it as long as there is patience."""
