@@ -150,6 +150,7 @@ def test_every_live_attempt_can_still_land_or_be_given_up(state: AttemptState) -
 def test_an_attempt_that_only_goes_forward_ends(data: st.DataObject) -> None:
     """Without fix turns, waits and moved branches there is no way to go round for ever."""
     back = {
+        (AttemptState.WAITING, AttemptState.PREPARING),
         (AttemptState.WAITING, AttemptState.WORKING),
         (AttemptState.CHECKING, AttemptState.WORKING),
         (AttemptState.LANDING, AttemptState.CHECKING),
