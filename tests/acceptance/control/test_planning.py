@@ -80,16 +80,24 @@ def test_a_planner_that_makes_no_usable_plan_fails_the_plan_by_its_check(shop: W
     assert "settings: they are not part of what you plan" in shop.rows(Attempt)[-1].evidence
 
 
-def test_a_goal_is_run_in_one_go_only_with_a_person_s_yes(shop: Workshop) -> None:
-    shop.play({"plan": [answers(PLAN)], "bonjour": [[{"write": "bonjour", "text": "bonjour\n"}]]})
+def test_a_goal_is_run_in_one_go_only_with_a_person_s_yes_and_outlives_two_kills(shop: Workshop) -> None:
+    planning, working = shop.gate("planning"), shop.gate("working")
+    does = [{"run": working.shell}, {"write": "bonjour", "text": "bonjour\n"}]
+    shop.play({"plan": [[{"run": planning.shell}, *answers(PLAN)]], "bonjour": [does]})
     mistyped = shop("run", "my plan.yaml", "--yes")
     assert (mistyped.code, "there is no such file" in mistyped.err) == (2, True)
     refused = shop("run", "Greet in French")
     assert refused.code == 2
     assert "loopwright plan 'Greet in French'" in refused.err
     assert not (shop.home / "loopwright.db").exists(), "nothing was spent"
-    said = shop("run", "Greet in French", "--yes", timeout=100)
+    for gate in (planning, working):
+        run = shop.start("run", "Greet in French", "--yes")
+        gate.until_reached()
+        kill(run)
+        gate.let_go()
+    said = shop("run", "plans/greet-in-french.yaml", timeout=100)
     assert said.code == 0, said.out + said.err
+    assert shop.started() == [("plan", 1), ("bonjour", 1)], "nothing is paid for twice"
     assert [plan.title for plan in shop.rows(Plan)] == ["Plan: Greet in French", "Greet in French"]
     assert "bonjour" in shop.landed()
 

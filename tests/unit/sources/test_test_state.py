@@ -369,6 +369,39 @@ def test_what_was_told_is_read_again_and_nothing_else_changed(
             assert one == {"id": one["id"], **theirs}
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    document=st.dictionaries(st.sampled_from(ids), entry, min_size=1),
+    first=st.dictionaries(st.sampled_from(ids), laws.items),
+    then=st.dictionaries(st.sampled_from(ids), laws.items),
+    kept=st.permutations(ids),
+    dropped=st.integers(0, 2),
+)
+def test_a_persons_edit_between_two_writes_survives(
+    document: dict[str, dict[str, Any]],
+    first: dict[str, ItemProgress],
+    then: dict[str, ItemProgress],
+    kept: list[str],
+    dropped: int,
+) -> None:
+    """Between two writes somebody reorders the tests, drops some, adds one and writes a note."""
+    state = {"loopName": "l", "tests": [{"id": key, **inner} for key, inner in document.items()]}
+    made = after(SOURCE, {"test-state.json": json.dumps(state).encode()}, told(first))
+    now = {one["id"]: one for one in json.loads(made["test-state.json"])["tests"]}
+    mine = {"id": "N-EW-1", "category": "mine", "status": "pending", "notes": "by hand"}
+    wanted = [now[key] for key in kept[dropped:] if key in now]
+    edited = {**json.loads(made["test-state.json"]), "tests": [*wanted, mine]}
+    before = {"test-state.json": json.dumps(edited, indent=1).encode()}
+    was = SOURCE.parse(before, "here")
+    last = after(SOURCE, before, told(then))
+    work = SOURCE.parse(last, "here")
+    assert [task.key for task in work.tasks] == [task.key for task in was.tasks]
+    assert json.loads(last["test-state.json"])["tests"][-1] == mine
+    for task in work.tasks:
+        item = then.get(task.key)
+        assert task.mark is (TOLD.get(item.mark, item.mark) if item else marks(was)[task.key])
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -14,7 +14,7 @@ from loopwright.adapters.sources.reading import read, recognise
 from loopwright.adapters.sources.thoughts import ThoughtsSource
 from loopwright.adapters.sources.thoughts_files import phase_sets
 from loopwright.core.errors import BadPlan
-from loopwright.ports import ItemProgress, Mark
+from loopwright.ports import ItemProgress, Mark, Progress
 
 SOURCE = ThoughtsSource()
 
@@ -178,3 +178,36 @@ def test_what_is_written_is_what_is_read_and_can_be_taken_back(
         assert restored["p-02-b.md"].endswith(b"\nA person's remark.")
     elif not any(task.commit for task in before.tasks):
         assert restored == given_files
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.tuples(contents, contents, contents),
+    st.tuples(standings, standings),
+    st.tuples(standings, standings),
+    st.lists(st.sampled_from(NAMES), max_size=3),
+)
+def test_a_persons_edits_between_two_writes_survive(
+    texts: tuple[bytes, ...],
+    first: tuple[ItemProgress, ...],
+    then: tuple[ItemProgress, ...],
+    edited: list[str],
+) -> None:
+    """Between two writes somebody writes below and above what is there, and adds a phase."""
+
+    def step(items: tuple[ItemProgress, ...]) -> Progress:
+        return replace(progress({}), items=dict(zip(("p-01-a", "p-02-b"), items, strict=True)))
+
+    there = told(SOURCE, dict(zip(NAMES, texts, strict=True)), step(first))
+    for n, name in enumerate(edited):
+        there[name] = f"Above {n}.\n\n".encode() + there[name] + f"\nBelow {n}.".encode()
+    there["p-03-new.md"] = b"A new phase.\n"
+    before = SOURCE.parse(there, "plans")
+    last = told(SOURCE, there, step(then))
+    after = SOURCE.parse(last, "plans")
+    assert [task.description for task in after.tasks] == [task.description for task in before.tasks]
+    assert [task.mark for task in after.tasks] == [*(item.mark for item in then), before.tasks[-1].mark]
+    for n, name in enumerate(edited):
+        assert f"Above {n}.".encode() in last[name]
+        assert f"Below {n}.".encode() in last[name]
+    assert last["p-03-new.md"] == there["p-03-new.md"]
