@@ -146,9 +146,13 @@ OPENCODE: Final = Profile(
     ),
     rules="Read AGENTS.md at the top of the repository first, if there is one, and follow it.",
     home=(
+        # It does not start where it cannot write a `.gitignore` beside its settings.
         HomePath(path=".config/opencode/", writable=True),
         HomePath(path=".local/share/opencode/", writable=True),
+        # The locks by which two of them keep out of each other's way.
         HomePath(path=".local/state/opencode/", writable=True),
+        # Programs and packages that it fetches when it needs them. It does not start where it cannot make a folder there.
+        HomePath(path=".cache/opencode/", writable=True),
         SKILLS,
     ),
     env={
