@@ -14,7 +14,7 @@ from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed, pause_until
 from loopwright.core.scopes import kept, strayed
 from loopwright.core.states import AttemptState, RunState
-from loopwright.engine import envelopes, questions
+from loopwright.engine import doc_sync, envelopes, questions
 from loopwright.engine.agent_runs import (
     PAUSED,
     Rows,
@@ -161,6 +161,8 @@ class Afterwards:
                     happened("scope_left", MACHINE, plan=plan, attempt=moved, paths=named, count=len(outside))
                 )
             end_run(tx, self.run, RunState.COMPLETE, self.ended)
+            said = self.ended.result
+            doc_sync.note(tx, self.rows.plan, moved, (said.last_words or said.summary) if said else "")
 
         await self.world.store.transact("attempt.checking", checking)
         return True

@@ -51,7 +51,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_e6e1f5ea-8aa2-4153-8305-70d0a51bb900','692ae10008bf5c5c59b8ba7db6dff79f3230340b05762af658e6b2e6e8997e7b');
+INSERT INTO "chains" VALUES('plan_8696700f-e584-4b81-bcdb-e01c318484d3','597ef57e9fcbac45da77534c6059c8d5e3156877662e5e46f22bc953bff705f5');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -131,9 +131,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_96ebc6c3-fb77-425f-a488-8ae43cff050f',NULL,NULL,'plan_e6e1f5ea-8aa2-4153-8305-70d0a51bb900',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T16:12:18.372066Z','test','normal','{}','','6a1be3d4a694b6c2701272c535e1cac0c4403cda67c9b8e28e38f5a63d12e36e');
-INSERT INTO "events" VALUES(2,'evt_7dd94693-9c2a-4261-b4ed-13768bad6d18',NULL,NULL,'plan_e6e1f5ea-8aa2-4153-8305-70d0a51bb900',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T16:12:18.372066Z','test','normal','{}','6a1be3d4a694b6c2701272c535e1cac0c4403cda67c9b8e28e38f5a63d12e36e','7fdfac39a0538ca5bdd745190a71fae1a8247bcf5113947152d816d177b13c7c');
-INSERT INTO "events" VALUES(3,'evt_9bf929dc-27cf-41d2-8170-d5ecd7222b78',NULL,NULL,'plan_e6e1f5ea-8aa2-4153-8305-70d0a51bb900',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T16:12:18.372066Z','test','normal','{}','7fdfac39a0538ca5bdd745190a71fae1a8247bcf5113947152d816d177b13c7c','692ae10008bf5c5c59b8ba7db6dff79f3230340b05762af658e6b2e6e8997e7b');
+INSERT INTO "events" VALUES(1,'evt_fb8da5f1-f539-46c9-9e6a-43a9a034dc53',NULL,NULL,'plan_8696700f-e584-4b81-bcdb-e01c318484d3',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T16:40:38.130523Z','test','normal','{}','','9f9d61a8417988cdafd1e0a1d20c54e13a582a40eb670115fca12e0861915d1a');
+INSERT INTO "events" VALUES(2,'evt_08fce22c-fcd9-4c04-bdc1-152fdb944fdd',NULL,NULL,'plan_8696700f-e584-4b81-bcdb-e01c318484d3',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T16:40:38.130523Z','test','normal','{}','9f9d61a8417988cdafd1e0a1d20c54e13a582a40eb670115fca12e0861915d1a','08f766fefceb66734c193d89bd0269946d61530f7f8706cc2a1a893c64aded9e');
+INSERT INTO "events" VALUES(3,'evt_427e334b-ef79-4dfe-a2d5-c53d97682726',NULL,NULL,'plan_8696700f-e584-4b81-bcdb-e01c318484d3',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T16:40:38.130523Z','test','normal','{}','08f766fefceb66734c193d89bd0269946d61530f7f8706cc2a1a893c64aded9e','597ef57e9fcbac45da77534c6059c8d5e3156877662e5e46f22bc953bff705f5');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -178,7 +178,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_74970a70-168e-4731-a53a-0240e2a6235b','proj_d28c1d2c-6fca-4658-8977-ea14699b70e0','plan.md','markdown','5e2f8ddd-0286-4fff-b7a2-80c03121b3f6.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_8ccd7430-019d-4627-96c4-01e33e4b685f','proj_f8e5fc5d-5d7a-47b9-9113-630756c3120f','plan.md','markdown','b98cb1f0-7213-481a-b367-671109b7c8f8.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -194,6 +194,7 @@ CREATE TABLE plans (
 	books TEXT NOT NULL, 
 	marks TEXT NOT NULL, 
 	context TEXT NOT NULL, 
+	doc_sync TEXT NOT NULL, 
 	evaluation TEXT NOT NULL, 
 	open_tasks BIGINT NOT NULL, 
 	failed_tasks BIGINT NOT NULL, 
@@ -220,7 +221,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_e6e1f5ea-8aa2-4153-8305-70d0a51bb900','proj_d28c1d2c-6fca-4658-8977-ea14699b70e0','loop_74970a70-168e-4731-a53a-0240e2a6235b','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"qa_mode":"full","review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','{}','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_8696700f-e584-4b81-bcdb-e01c318484d3','proj_f8e5fc5d-5d7a-47b9-9113-630756c3120f','loop_8ccd7430-019d-4627-96c4-01e33e4b685f','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"qa_mode":"full","review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','{}','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -232,7 +233,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_d28c1d2c-6fca-4658-8977-ea14699b70e0','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_f8e5fc5d-5d7a-47b9-9113-630756c3120f','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -370,7 +371,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_5a6adfea-5993-4e07-9e1c-d9a90a2ba519','plan_e6e1f5ea-8aa2-4153-8305-70d0a51bb900','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_2704be2d-5db9-4761-b60c-58881876c542','plan_8696700f-e584-4b81-bcdb-e01c318484d3','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -399,29 +400,29 @@ CREATE INDEX ix_commands_state ON commands (state);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_run_n ON events (run, n);
-CREATE INDEX ix_loops_state ON loops (state);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
-CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
+CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
-CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
+CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
+CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
+CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_runs_plan_id ON runs (plan_id);
-CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_state ON questions (state);
-CREATE INDEX ix_discoveries_project_id_state ON discoveries (project_id, state);
 CREATE INDEX ix_discoveries_plan_id ON discoveries (plan_id);
+CREATE INDEX ix_discoveries_project_id_state ON discoveries (project_id, state);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
-CREATE INDEX ix_attempts_state ON attempts (state);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
+CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
 CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
