@@ -121,7 +121,7 @@ _TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("loop", "COMPLETED"): ("loop_completed",),
     ("loop", "FAILED"): ("loop_failed",),
     ("plan", "DISPATCHING"): ("plan_dispatching",),
-    ("plan", "RUNNING"): ("plan_dispatched", "plan_reopened", "plan_evaluated"),
+    ("plan", "RUNNING"): ("plan_dispatched", "plan_reopened", "plan_evaluated", "docs_due"),
     ("plan", "VERIFYING"): ("plan_verifying",),
     ("plan", "VERIFIED"): ("plan_verified",),
     ("plan", "FAILED"): ("plan_failed",),
@@ -213,6 +213,8 @@ class OneBranch:
         """What landed, the newest first."""
         self.conflict: MergeConflict | None = None
         self._built: dict[str, Step] = {}
+        self.differs: tuple[str, ...] = ()
+        """What differs between any two commits."""
 
     def land(self, task_id: str) -> str:
         """Note a landing, as a leg does."""
@@ -243,6 +245,9 @@ class OneBranch:
             return False
         self.line.insert(0, self._built[new])
         return True
+
+    async def changed(self, old: str, new: str) -> tuple[str, ...]:
+        return self.differs
 
     async def file_at(self, sha: str, path: str) -> str | None:
         return "one\ntwo\n" if path == "app.py" else None

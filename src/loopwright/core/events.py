@@ -35,6 +35,13 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "plan_evaluated": EventType(
             _NORMAL, "The complete gate failed before the verification, and a task was added to mend it."
         ),
+        "docs_flagged": EventType(
+            _NORMAL, "An agent says that business documents have to follow its change."
+        ),
+        "docs_due": EventType(
+            _NORMAL,
+            "Business documents are not up to date before the verification, and a task was added for it.",
+        ),
         "plan_verifying": EventType(_NORMAL, "The complete gate runs on the integrated branch."),
         "plan_verified": EventType(_HIGH, "The complete gate passed on the final tree."),
         "plan_failed": EventType(_HIGH, "The plan ended without being verified."),

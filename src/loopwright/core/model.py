@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
+from loopwright.core.doc_sync import DocSync
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict
 from loopwright.core.gate_files import GateFiles
@@ -142,6 +143,8 @@ class Plan:
     """How each item of the source was marked when it was last seen, and when it was last told: two marks by key."""
     context: str = ""
     """What every agent of the plan is told besides its task."""
+    doc_sync: tuple[DocSync, ...] = ()
+    """Business documents that have to follow its work (see `engine.doc_sync`)."""
     evaluation: Mapping[str, Any] = field(default_factory=dict)
     open_tasks: int = 0
     """Tasks that are not settled: kept as a count so that no pass has to look at all of them."""
@@ -204,7 +207,7 @@ class Task:
     """high, medium or low (`core.complexity`)."""
     status: TaskState
     origin: str = ""
-    """Where it comes from: empty for the source, `fix` and `qa` (mend what a gate, or a look, found), `discovered`."""
+    """Where it comes from: empty for the source; `fix`, `qa`, `docs` (added by the machine), `discovered`."""
     unmet: int = 0
     """How many dependencies are not COMPLETE yet: kept as a count (see `decide`)."""
     attempts: int = 0

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+from loopwright.core import doc_sync
 from loopwright.core.discoveries import DISCOVERED_FENCE
 from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.policy import Answering, GateCommand
@@ -24,6 +25,13 @@ _ROUNDS = (
 _RED = (
     "Its own checks are also run without your work, with the tests that you add or change laid over the tree as it "
     "was: there they must fail. So write the test first, see it fail, then make it pass, then tidy up while it passes."
+)
+
+
+_FLAGGING = (
+    f"If your change alters {doc_sync.CHANGES}, and documents of this repository for people who sell or plan speak of "
+    "that, name them in your last message in a block like this one; they are brought up to date afterwards:\n\n"
+    f'```{doc_sync.FENCE}\n{{"reason": "...", "documents": ["..."]}}\n```'
 )
 
 
@@ -78,6 +86,7 @@ def implementer(
     if attempt.note:
         parts.append("A note from the person in charge:\n\n" + indented(attempt.note))
     parts.append(_discovering(by_tool=asks_by_tool))
+    parts.append(_FLAGGING)
     parts.append(asking(by_tool=asks_by_tool))
     parts.append(_closing())
     return "\n\n".join(parts) + "\n"

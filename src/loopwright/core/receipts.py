@@ -263,6 +263,7 @@ def _plan(plan: Plan, git: GitFacts) -> Json:
         "diff_sha256": git.diff_sha256,
         "not_ours": [dict(one) for one in git.not_ours],
         "fix_cycles": plan.fix_cycles,
+        "doc_sync": [asdict(one) for one in plan.doc_sync],
         "setup": _command(setup) if (setup := setup_command(policy)) else None,
         "gates": [_command(gate) for gate in plan.gates],
         "policy_sha256": _hash_of(plain(policy)),

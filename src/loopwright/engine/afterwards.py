@@ -14,7 +14,7 @@ from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed, pause_until
 from loopwright.core.scopes import kept, strayed
 from loopwright.core.states import AttemptState, RunState
-from loopwright.engine import envelopes, questions
+from loopwright.engine import doc_sync, envelopes, questions
 from loopwright.engine.agent_runs import (
     PAUSED,
     Rows,
@@ -174,6 +174,7 @@ class Afterwards:
             unusable = result.failure if result is not None and not result.claimed else None
             ended = RunState.ERROR if unusable else RunState.COMPLETE
             end_run(tx, self.run, ended, self.ended, failure=unusable)
+            doc_sync.note(tx, self.rows.plan, moved, (result.last_words or result.summary) if result else "")
 
         await self.world.store.transact("attempt.checking", checking)
         return True

@@ -21,6 +21,7 @@ from loopwright.engine.books import booked, touched_books
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.collisions import told_of_conflict, told_of_red
+from loopwright.engine.doc_sync import left_behind
 from loopwright.engine.landing_line import LandingLines, Line, Outdated, Place
 from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
@@ -125,6 +126,12 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         told = f"It adds a link that leads out of the project: {'; '.join(outside[:5])}"
         way = "Nobody else has what is behind it: put the file itself there. One that is meant belongs into the scope."
         await reject(landing, Failure.GATE, told, evidence=f"{told}\n{way}")
+        return None
+    if behind := await left_behind(
+        landing.repository, landing.project, landing.plan, landing.task, candidate.sha
+    ):
+        told = f"These documents are as they were when the plan began: {', '.join(behind)}"
+        await reject(landing, Failure.GATE, told, evidence=told)
         return None
     sent_back = await landing.world.store.read(lambda tx: rejected(tx, landing.task, attempt))
     if again := await as_rejected(landing.repository, candidate, sent_back):

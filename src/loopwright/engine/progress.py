@@ -11,6 +11,7 @@ from loopwright.core.qa import ORIGIN as QA
 from loopwright.core.qa import TYPE as LOOK
 from loopwright.core.states import AttemptState, DiscoveryState, TaskState
 from loopwright.engine.discoveries import ORIGIN
+from loopwright.engine.doc_sync import sync_progress
 from loopwright.engine.evaluation import FIX
 from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress, Tx
 
@@ -54,6 +55,7 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
         discovered=tuple(
             replace(one, mark=Mark.DONE) if one.task == landing.key else one for one in told.discovered
         ),
+        sync=told.sync,
         branch=plan.branch,
         agent=attempt.agent,
         started_at=plan.executed_at,
@@ -97,6 +99,7 @@ def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
         },
         fixes=_fixes(tx, tasks),
         discovered=_discovered(tx, plan),
+        sync=sync_progress(tx, plan, tasks, MARKS) if plan.doc_sync else None,
         branch=plan.branch,
         agent=agents[0] if agents else "",
         started_at=plan.executed_at,

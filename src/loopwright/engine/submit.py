@@ -217,6 +217,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         books=asked.books,
         marks={task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks},
         context=asked.work.context,
+        doc_sync=(asked.work.doc_sync,) if asked.work.doc_sync is not None else (),
         evaluation=evaluation,
         open_tasks=sum(task.mark is not Mark.BLOCKED for task in wanted),
         failed_tasks=sum(task.mark is Mark.BLOCKED for task in wanted),

@@ -18,7 +18,7 @@ from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Ta
 from loopwright.core.retry import backoff
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.core.verdicts import plan_outcome
-from loopwright.engine import finishes
+from loopwright.engine import doc_sync, finishes
 from loopwright.engine.books import tell_on_branch
 from loopwright.engine.checks import Interrupted, Judging, judge
 from loopwright.engine.evaluation import add_fix, adopt, is_to_be_mended, role_now
@@ -91,6 +91,15 @@ class VerifyLeg:
         self, project: Project, plan: Plan, tasks: list[Task], interrupt: asyncio.Event
     ) -> None:
         repository = self._world.repository(project)
+        if plan.doc_sync:
+            tip, flags = await repository.tip(plan.branch), doc_sync.flags_of
+            flagged = await self._world.store.read(lambda tx: flags(tx, plan))
+            if behind := await doc_sync.due(repository, project, plan, flagged, tasks, tip):
+                await self._world.store.transact(
+                    "verify.docs",
+                    lambda tx: doc_sync.add_sync(tx, self._world.ids, self._mine(tx), behind),
+                )
+                return
         sha = await tell_on_branch(self._world, repository, project, plan)
         # What was cancelled is not in the result, so nothing can ask for it there.
         wanted = [task for task in tasks if task.status is not TaskState.CANCELLED]

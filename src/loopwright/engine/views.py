@@ -67,7 +67,8 @@ class TaskView:
     status: str
     origin: str
     """Empty for a task of the source, `fix` for one that mends what the complete gate found, `qa` what a look at the
-    whole did, `discovered` for work that an agent came upon and a person accepted."""
+    whole did, `docs` for one that brings business documents up to date, `discovered` for work that an agent came upon
+    and a person accepted."""
     stage: str
     """The living attempt's state, or the task's own status."""
     outcome: str | None

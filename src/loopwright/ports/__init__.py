@@ -45,6 +45,7 @@ from loopwright.ports.sources import (
     PlannedWork,
     Progress,
     Source,
+    SyncProgress,
     TellingSource,
     WritingSource,
 )
@@ -104,6 +105,7 @@ __all__ = [
     "StateFiles",
     "Step",
     "Store",
+    "SyncProgress",
     "TellingSource",
     "ToolServer",
     "Trailers",

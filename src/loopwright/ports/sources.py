@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from loopwright.core.doc_sync import DocSync
 from loopwright.core.policy import GateCommand, HeldOut
 
 
@@ -73,6 +74,8 @@ class PlannedWork:
     """What an evaluation of the plan says that stands in the source itself: `passed`, `failed`, or nothing."""
     rounds: bool = False
     """It is one prompt, done again and again until a condition stops that (`core.rounds`)."""
+    doc_sync: DocSync | None = None
+    """Business documents that have to follow, where the source itself says so."""
     held_files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """The contents of held-out files, by their hash."""
 
@@ -132,6 +135,17 @@ class FixTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SyncProgress:
+    """How the business documents stand that have to follow the plan's work."""
+
+    documents: tuple[str, ...]
+    reason: str
+    mark: Mark
+    """How the step stands that brings them up to date; `SKIPPED` when a person said that they need not be."""
+    commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How a plan stands: everything that a source's own format may want to say about it."""
 
@@ -141,6 +155,8 @@ class Progress:
     """By the task's key; what is not named here is left as it is."""
     fixes: tuple[FixTask, ...] = ()
     discovered: tuple[Discovered, ...] = ()
+    sync: SyncProgress | None = None
+    """None when no business document has to follow."""
     branch: str = ""
     agent: str = ""
     started_at: datetime | None = None

@@ -51,7 +51,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_bcc99e87-c0a2-42c6-a652-a86e80fd1138','d9822af7fd4d6dae973b3bd7347c4b59fa66cdd50156368707efc2f830e8508c');
+INSERT INTO "chains" VALUES('plan_085b9847-3052-406f-987a-d1559f2e70c7','2c54c3e0f44e4098cd5421847b7ab768c884afd41f1b58940d8419311d1731c8');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -131,9 +131,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_bd945441-eec6-47a1-8ad7-c62943a5e95c',NULL,NULL,'plan_bcc99e87-c0a2-42c6-a652-a86e80fd1138',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T16:44:26.848679Z','test','normal','{}','','25d503fc2b528e6e636cf1d0cee6280ab3286543881736001fa5cc98849f3753');
-INSERT INTO "events" VALUES(2,'evt_fe55e09a-e577-4263-98d2-d16eb4fcccf0',NULL,NULL,'plan_bcc99e87-c0a2-42c6-a652-a86e80fd1138',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T16:44:26.848679Z','test','normal','{}','25d503fc2b528e6e636cf1d0cee6280ab3286543881736001fa5cc98849f3753','524c32f279ca67ab1b5f617130425bcc65f42d96c27baa4f8f5e6915db00709b');
-INSERT INTO "events" VALUES(3,'evt_9843c220-7513-473c-96f0-2d78d2ad9b60',NULL,NULL,'plan_bcc99e87-c0a2-42c6-a652-a86e80fd1138',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T16:44:26.848679Z','test','normal','{}','524c32f279ca67ab1b5f617130425bcc65f42d96c27baa4f8f5e6915db00709b','d9822af7fd4d6dae973b3bd7347c4b59fa66cdd50156368707efc2f830e8508c');
+INSERT INTO "events" VALUES(1,'evt_ccffc1ed-5146-488e-ba5d-d2e5412bdee7',NULL,NULL,'plan_085b9847-3052-406f-987a-d1559f2e70c7',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T16:57:12.632179Z','test','normal','{}','','80045a1100ac197e1a097e6a0d27816390daa72a7221ffd0c8e213bcec33b9ff');
+INSERT INTO "events" VALUES(2,'evt_c3a148f5-2192-4ae2-9ce4-f787b53bd86d',NULL,NULL,'plan_085b9847-3052-406f-987a-d1559f2e70c7',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T16:57:12.632179Z','test','normal','{}','80045a1100ac197e1a097e6a0d27816390daa72a7221ffd0c8e213bcec33b9ff','8f111728707554879951f3743f1980f73556b1eaa752e6593b54ee156046d220');
+INSERT INTO "events" VALUES(3,'evt_e9e9efa7-4068-4b73-a78b-35a3925f4423',NULL,NULL,'plan_085b9847-3052-406f-987a-d1559f2e70c7',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T16:57:12.632179Z','test','normal','{}','8f111728707554879951f3743f1980f73556b1eaa752e6593b54ee156046d220','2c54c3e0f44e4098cd5421847b7ab768c884afd41f1b58940d8419311d1731c8');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -178,7 +178,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_65fe7a3b-23b0-4c4a-b674-7565d6560756','proj_081448d9-ba85-4e32-8b2d-83e3db7af812','plan.md','markdown','009a43ec-5d67-4d3c-baae-2f853eb75546.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_cb72f76e-0b8c-4482-b8bc-7026d89e5885','proj_ac4ff9b9-5995-488e-a51a-f5b81da7a0b7','plan.md','markdown','ae64b901-1011-4763-b064-cd2dda03d343.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -194,6 +194,7 @@ CREATE TABLE plans (
 	books TEXT NOT NULL, 
 	marks TEXT NOT NULL, 
 	context TEXT NOT NULL, 
+	doc_sync TEXT NOT NULL, 
 	evaluation TEXT NOT NULL, 
 	open_tasks BIGINT NOT NULL, 
 	failed_tasks BIGINT NOT NULL, 
@@ -220,7 +221,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_bcc99e87-c0a2-42c6-a652-a86e80fd1138','proj_081448d9-ba85-4e32-8b2d-83e3db7af812','loop_65fe7a3b-23b0-4c4a-b674-7565d6560756','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":0.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','{}','','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_085b9847-3052-406f-987a-d1559f2e70c7','proj_ac4ff9b9-5995-488e-a51a-f5b81da7a0b7','loop_cb72f76e-0b8c-4482-b8bc-7026d89e5885','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":0.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','{}','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -232,7 +233,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_081448d9-ba85-4e32-8b2d-83e3db7af812','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_ac4ff9b9-5995-488e-a51a-f5b81da7a0b7','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -370,7 +371,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_7093429d-7c2e-4128-a957-8130a0ed641e','plan_bcc99e87-c0a2-42c6-a652-a86e80fd1138','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_caab6568-8b31-4e58-a92d-f83fa563c4fe','plan_085b9847-3052-406f-987a-d1559f2e70c7','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -396,33 +397,33 @@ CREATE TABLE workers (
 	CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_commands_state ON commands (state);
+CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
 CREATE INDEX ix_events_run_n ON events (run, n);
-CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
+CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
-CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
-CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
+CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
-CREATE INDEX ix_questions_state ON questions (state);
 CREATE INDEX ix_discoveries_project_id_state ON discoveries (project_id, state);
 CREATE INDEX ix_discoveries_plan_id ON discoveries (plan_id);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
+CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_state ON attempts (state);
-CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
-CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
+CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 COMMIT;

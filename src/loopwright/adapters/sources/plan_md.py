@@ -16,6 +16,7 @@ from loopwright.adapters.sources.problems import Problems, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.adapters.sources.thoughts_files import phase_set_of
 from loopwright.config.nearest import quoted
+from loopwright.core.doc_sync import DocSync, usable
 from loopwright.ports import Files, Mark, PlannedWork, Progress
 
 PLAN: Final = "plan.md"
@@ -128,6 +129,8 @@ def _metadata(files: Files, name: str) -> Metadata | None:
 
 def _with_metadata(work: PlannedWork, found: Outline, metadata: Metadata | None) -> PlannedWork:
     """Return the work with what the track's metadata adds to it."""
+    sync = _doc_sync(found) or (metadata.doc_sync if metadata is not None else None)
+    work = replace(work, doc_sync=sync)
     if metadata is None:
         return replace(work, evaluated=_verdict(found))
     notes = list(work.notes)
@@ -151,3 +154,26 @@ def _verdict(found: Outline) -> str:
         said = [line for line in lines if "verdict" in line.casefold() or "result" in line.casefold()]
         verdict = next((word for line in (*said, *lines) if (word := verdict_in(line))), verdict)
     return verdict
+
+
+_FLAG: Final = re.compile(
+    r"^[\s>*+-]*\**(?:business doc sync )?(?P<label>required|reason|affected docs)\**\s*:\**\s*(?P<said>.+)$",
+    re.IGNORECASE,
+)
+
+
+def _doc_sync(found: Outline) -> DocSync | None:
+    """Return what a section about business documents asks for: `Required: Yes`, a reason, and the documents."""
+    for section in found.sections:
+        if section.title.casefold() != "business doc sync":
+            continue
+        lines = (line.text for line in found.markdown.lines[section.start + 1 : section.end])
+        said = {
+            match["label"].casefold(): match["said"].strip("* `")
+            for line in lines
+            if (match := _FLAG.match(line)) is not None
+        }
+        documents = usable(re.split(r"[,`\s]+", said.get("affected docs", "")))
+        if said.get("required", "").casefold().startswith("yes") and documents:
+            return DocSync(reason=said.get("reason", ""), documents=documents)
+    return None

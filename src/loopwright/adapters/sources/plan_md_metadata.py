@@ -9,8 +9,9 @@ from loopwright.adapters.sources.json_edits import JsonEdits
 from loopwright.adapters.sources.located import Located, Unreadable
 from loopwright.adapters.sources.plan_md_meaning import commit_of
 from loopwright.adapters.sources.plan_md_outline import Item
-from loopwright.adapters.sources.plan_md_write import is_met, one_line
-from loopwright.ports import Mark, Progress
+from loopwright.adapters.sources.plan_md_write import SHA_LENGTH, is_met, one_line
+from loopwright.core.doc_sync import DocSync, usable
+from loopwright.ports import Mark, Progress, SyncProgress
 
 VERSION: Final = 3
 EXECUTE: Final = "EXECUTE"
@@ -28,6 +29,8 @@ class Metadata:
     versioned: bool
     done: Mapping[str, str]
     """Commits by the name of the task that they were made for."""
+    doc_sync: DocSync | None = None
+    """Business documents that have to follow, where an evaluator has said so."""
 
 
 def read_metadata(content: bytes) -> Metadata | None:
@@ -45,7 +48,18 @@ def read_metadata(content: bytes) -> Metadata | None:
         verdict=verdict_in(f"{evaluated.get('verdict') or ''} {evaluated.get('status') or ''}"),
         versioned="version" in plain,
         done={str(one["task"]): str(one.get("sha") or "") for one in entries if one.get("task")},
+        doc_sync=_flag(checkpoints),
     )
+
+
+def _flag(checkpoints: Mapping[str, Any]) -> DocSync | None:
+    step = _table(checkpoints, "BUSINESS_SYNC")
+    listed = step.get("affected_docs")
+    documents = usable(listed) if isinstance(listed, list) else ()
+    required = _table(checkpoints, "EVALUATE_EXECUTION").get("business_sync_required") is True
+    if not required or not documents or step.get("status") == "PASSED":
+        return None
+    return DocSync(reason=str(step.get("reason") or ""), documents=documents)
 
 
 def verdict_in(words: str) -> str:
@@ -101,6 +115,8 @@ def _wanted(
             steps["PLAN"] = {"status": "PASSED", "tasks_total": len(tasks)}
         if verdict and "EVALUATE_PLAN" not in checkpoints:
             steps["EVALUATE_PLAN"] = {"status": verdict.upper(), "verdict": verdict.upper()[:4]}
+    if progress.sync is not None:
+        steps["BUSINESS_SYNC"] = _sync(progress.sync)
     if plain.get("status") in (None, "", "new"):
         wanted["status"] = "in_progress"
     loop: dict[str, Any] = {"checkpoints": steps}
@@ -111,7 +127,8 @@ def _wanted(
     elif before.get("completed_at") != execute["completed_at"]:
         # Only once: what comes after it is the evaluator's to move.
         loop |= {"current_step": "EVALUATE_EXECUTION", "step_status": "NOT_STARTED"}
-        steps["EVALUATE_EXECUTION"] = {"status": "NOT_STARTED"}
+        needed = {"business_sync_required": True} if progress.sync is not None else {}
+        steps["EVALUATE_EXECUTION"] = {"status": "NOT_STARTED", **needed}
     return {**wanted, "loop_state": loop}
 
 
@@ -139,6 +156,26 @@ def _execute(
         execute["status"] = "FAILED" if progress.failed else ended
         execute["completed_at"] = _time(progress.completed_at)
     return execute
+
+
+_SYNC: Final = {
+    Mark.OPEN: "NOT_STARTED",
+    Mark.RUNNING: "IN_PROGRESS",
+    Mark.DONE: "PASSED",
+    Mark.BLOCKED: "FAILED",
+    Mark.SKIPPED: "SKIPPED",
+}
+
+
+def _sync(sync: SyncProgress) -> dict[str, Any]:
+    """Return the checkpoint of the step that brings business documents up to date."""
+    commit = {"commit_sha": sync.commit[:SHA_LENGTH]} if sync.commit else {}
+    return {
+        "status": _SYNC[sync.mark],
+        "reason": sync.reason,
+        "affected_docs": list(sync.documents),
+        **commit,
+    }
 
 
 def _commits(before: Any, progress: Progress, done: list[Item]) -> list[Any]:

@@ -32,6 +32,9 @@ _LABELS: Final = (
     "**Commits**:",
     "**Discovered Work**:",
     "**Ready for**:",
+    "**Business Doc Sync Required**:",
+    "**Reason**:",
+    "**Affected Docs**:",
 )
 Rows = list[tuple[str, str | None]]
 """The lines of the new file with their endings; None is the file's usual one."""
@@ -282,5 +285,12 @@ def _fields(found: Outline, progress: Progress, track: str) -> list[str]:
         ", ".join(commits) or "none",
         str(len(found.found)),
         _READY if is_met(found.tasks, progress) else _UNREADY,
+        *_sync(progress),
     )
-    return [f"{label} {value}" for label, value in zip(_LABELS, values, strict=True)]
+    return [f"{label} {value}" for label, value in zip(_LABELS, values, strict=False)]
+
+
+def _sync(progress: Progress) -> tuple[str, ...]:
+    if progress.sync is None:
+        return ("No",)
+    return "Yes", one_line(progress.sync.reason) or "none given", one_line(", ".join(progress.sync.documents))

@@ -142,6 +142,7 @@ plans: Final = Table(
     _json("books"),
     _json("marks"),
     _text("context"),
+    _json("doc_sync"),
     _json("evaluation"),
     _integer("open_tasks"),
     _integer("failed_tasks"),

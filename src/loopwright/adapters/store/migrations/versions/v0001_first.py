@@ -155,6 +155,7 @@ def upgrade() -> None:
         sa.Column("books", sa.Text(), nullable=False),
         sa.Column("marks", sa.Text(), nullable=False),
         sa.Column("context", TEXT, nullable=False),
+        sa.Column("doc_sync", sa.Text(), nullable=False),
         sa.Column("evaluation", sa.Text(), nullable=False),
         sa.Column("open_tasks", sa.BigInteger(), nullable=False),
         sa.Column("failed_tasks", sa.BigInteger(), nullable=False),
