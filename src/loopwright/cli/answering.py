@@ -8,8 +8,6 @@ import shlex
 import sys
 from dataclasses import dataclass, replace
 
-from rich.markup import escape
-
 from loopwright.adapters.host import new_id
 from loopwright.app import Home, repositories
 from loopwright.cli.context import Place, actor
@@ -18,7 +16,6 @@ from loopwright.cli.cost_check import check_costs
 from loopwright.cli.drive import Foreground
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
-from loopwright.cli.output import console
 from loopwright.config.resolve import Settings
 from loopwright.core.model import Plan, Project
 from loopwright.core.policy import Answering, GateCommand, Policy, ReviewPolicy
@@ -85,7 +82,7 @@ async def ask(
     submission = Submission(
         root=place.root,
         subfolder=place.subfolder,
-        source_kind=asked.key,
+        source_kind=asked.source.partition(":")[0],
         source_path=asked.source,
         work=_work(asked),
         base=base,
@@ -103,8 +100,6 @@ async def ask(
     elif submitted.plan.status not in ENDED_PLAN and submitted.loop.state is not LoopState.RUNNING:
         await order(home, "resume", submitted.plan.id, {})
     plan_id = submitted.plan.id
-    if not quiet:
-        console().print(f"[dim]{escape(asked.title)}, by {escape(by.agent)}[/]")
     display = Display(footer="Ctrl-C pauses cleanly; the same command goes on.", quiet=quiet)
     code = await Foreground(home, settings, plan_id, actor=submission.actor, display=display).run()
     plan = await home.store.read(lambda tx: tx.get(Plan, plan_id))

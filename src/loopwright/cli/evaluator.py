@@ -21,7 +21,7 @@ from loopwright.core.plan_evaluators import (
     reasons,
 )
 from loopwright.core.policy import Answering
-from loopwright.engine.submit import Submission, is_known
+from loopwright.engine.submit import Submission
 from loopwright.ports import Base, PlannedWork
 
 
@@ -83,7 +83,7 @@ async def evaluated(
     With a person's reason to run it whatever anybody says, nobody is asked.
     """
     why = wanted(settings, asked.work)
-    if not why or await home.store.read(lambda tx: is_known(tx, asked)):
+    if not why:
         return asked
     if asked.despite:
         return replace(asked, wanted=why)

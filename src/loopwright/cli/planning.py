@@ -1,6 +1,7 @@
 """`plan "goal"`: let an agent answer with the plan, and have it judged, before anything of it runs."""
 
 import asyncio
+import math
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -177,8 +178,11 @@ def _asked(goal: str, packet: str, *, gates: bool, new: bool) -> Asked:
     )
 
 
-def estimate(settings: Settings, project: str | None, tasks: int, side_by_side: int) -> str:
-    """Say what a plan will probably take, from what the project's plans took before; empty when there are none."""
+def estimate(settings: Settings, project: str | None, *, tasks: int, longest: int, side_by_side: int) -> str:
+    """Say what a plan will probably take, from what the project's plans took before.
+
+    `longest` is the number of tasks in its longest chain: those wait for each other, however many may work at once.
+    """
 
     async def look() -> list[Any]:
         home = open_home(settings, os.environ)
@@ -191,17 +195,20 @@ def estimate(settings: Settings, project: str | None, tasks: int, side_by_side: 
         asyncio.run(look()) if (settings.home / "loopwright.db").exists() or settings.values.database else []
     )
     whole = together(found)
+    at_once = f"{side_by_side} side by side"
     if not whole.completed:
-        return ""
+        return f"no estimate: no task was done in this project yet; it will work on {at_once}"
     cost = whole.cost_micros * tasks // whole.completed
-    seconds = (whole.agent_seconds + whole.gate_seconds) / whole.completed * tasks / max(1, side_by_side)
+    each = (whole.agent_seconds + whole.gate_seconds) / whole.completed
+    seconds = each * max(longest, math.ceil(tasks / max(1, side_by_side)))
     known = f"about {money(cost)}" if cost and not whole.unknown_costs else "cost unknown"
     return (
         f"estimate from {counted(whole.completed, 'task')} done here before: {known}, "
-        f"about {duration(seconds)} with {side_by_side} side by side"
+        f"about {duration(seconds)} with {at_once}"
     )
 
 
 def _before(tx: Tx, project: str | None) -> list[Any]:
-    plans = [one for one in recent_plans(tx, project_path=project, limit=_COMPARED) if one.executed_at]
-    return [plan_figures(tx, one) for one in plans]
+    """Return what earlier plans took; what was only asked of an agent is no work."""
+    plans = recent_plans(tx, project_path=project, limit=_COMPARED)
+    return [plan_figures(tx, one) for one in plans if one.executed_at and one.policy.answer is None]

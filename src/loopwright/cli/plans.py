@@ -5,13 +5,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from loopwright.app import open_home
 from loopwright.cli.context import Place, here, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
@@ -21,6 +22,7 @@ from loopwright.cli.finishing import check_finish
 from loopwright.cli.glance import glance_at
 from loopwright.cli.lines import columns, counted, listed, one_line
 from loopwright.cli.output import console, print_json
+from loopwright.cli.plan_surroundings import seen_around
 from loopwright.cli.preflight import (
     check_accounts,
     check_fallback,
@@ -35,11 +37,17 @@ from loopwright.cli.rows import Wrapped
 from loopwright.cli.starting import project_settings, read_plan, settings_in_checkout
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
-from loopwright.core.errors import NotARepository
+from loopwright.core.errors import NotARepository, Refused
+from loopwright.core.evaluating import OVERRIDABLE, Finding
 from loopwright.core.finishing import LEAVE
+from loopwright.core.ids import short_id
 from loopwright.core.plan_evaluators import Judgement, in_words
+from loopwright.core.planning import KEY
 from loopwright.engine.submit import SETTLED, evaluate
 from loopwright.ports import PlannedTask, PlannedWork
+
+if TYPE_CHECKING:
+    from loopwright.cli.planning import Planned
 
 app = App(name="plan", help="Have a plan written for a goal, or check one.", help_format="plaintext")
 app.command(
@@ -61,6 +69,8 @@ class _Report:
     width: int
     agents: tuple[FoundAgent, ...]
     notes: tuple[str, ...]
+    against: tuple[str, ...]
+    """Why `run` refuses it unless a person says why it is to run all the same."""
 
 
 @app.default
@@ -104,25 +114,31 @@ def make(
             found["estimate"] = _estimate(report)
             found["evaluator"] = planned.judgement
         print_json({**found, "exit_code": planned.code})
-    elif planned.path is None:
-        console().print("no plan could be made; look at it:  loopwright show plan")
+    elif planned.path is None and planned.code == ExitCode.NOT_VERIFIED:
+        console().print(f"no plan could be made; see why:  {_why(planned)}")
         console().print("the same command tries again")
-    else:
+    elif planned.path is not None:
         _present(planned.path, planned.judgement)
         shown = escape(os.path.relpath(planned.path))
         console().print(f"read it and edit it, then run it:  loopwright run {shown}")
     return planned.code
 
 
-def made(goal: str, *, agent: str | None, model: str | None, costs: CostFlags, quiet: bool) -> Path | None:
-    """Have a plan written for a goal and show it; None when none could be made."""
+def made(goal: str, *, agent: str | None, model: str | None, costs: CostFlags, quiet: bool) -> Path:
+    """Have a plan written for a goal and show it, or raise why there is none."""
     from loopwright.cli.planning import plan_goal
 
     flags = {"agent": agent, "model": model, **costs.given()}
     planned = plan_goal(goal, out=None, flags=flags, own=False, force=False, quiet=quiet)
-    if planned.path is not None and not quiet:
+    if planned.path is None:
+        raise Refused("no plan could be made for it", hint=f"see why:  {_why(planned)}")
+    if not quiet:
         _present(planned.path, planned.judgement)
     return planned.path
+
+
+def _why(planned: "Planned") -> str:
+    return f"loopwright show {short_id(planned.plan_id)}/{KEY}"
 
 
 def _present(path: Path, judgement: Judgement | None) -> None:
@@ -130,8 +146,7 @@ def _present(path: Path, judgement: Judgement | None) -> None:
     _print(path, report, console())
     if judgement is not None:
         _print_judgement(judgement, console())
-    if told := _estimate(report):
-        console().print(told)
+    console().print(_estimate(report))
 
 
 def _print_judgement(judgement: Judgement, out: Console) -> None:
@@ -150,7 +165,13 @@ def _estimate(report: _Report) -> str:
 
     at_once = min(report.width, report.settings.values.parallel)
     place = here()
-    return estimate(report.settings, str(place.root) if place else None, len(report.work.tasks), at_once)
+    return estimate(
+        report.settings,
+        str(place.root) if place else None,
+        tasks=len(report.work.tasks),
+        longest=len(report.critical_path),
+        side_by_side=at_once,
+    )
 
 
 @app.command
@@ -167,7 +188,8 @@ def check(file: Path, /, *, source: str | None = None, json: bool = False) -> in
         Print one JSON document.
     """
     report = _examine(file, source)
-    refused = _unchecked(report) and not report.settings.values.allow_unverified
+    unchecked = _unchecked(report) and not report.settings.values.allow_unverified
+    refused = unchecked or report.against
     code = ExitCode.USER_ERROR if refused else ExitCode.VERIFIED
     if json:
         print_json({"plan": _document(file, report), "exit_code": int(code)})
@@ -186,7 +208,7 @@ def check(file: Path, /, *, source: str | None = None, json: bool = False) -> in
 
 def _examine(path: Path, kind: str | None) -> _Report:
     _, work = read_plan(path, kind)
-    judged = evaluate(work, str(path), despite="it is only looked at")
+    evaluate(work, str(path), despite="it is only looked at")
     place = here()
     text, notes = asyncio.run(_project_text(place, path)) if place else (None, _outside())
     settings = settings_for(plan=work, plan_name=path.name, project_text=text)
@@ -198,6 +220,8 @@ def _examine(path: Path, kind: str | None) -> _Report:
     check_evaluator(settings)
     check_accounts(settings)
     check_costs(settings, work)
+    seen = asyncio.run(_around(settings, place, work)) if place is not None else ()
+    found = evaluate(work, str(path), despite="it is only looked at", seen=seen)["findings"]
     edges = {task.key: task.depends_on for task in work.tasks}
     return _Report(
         work=work,
@@ -209,9 +233,10 @@ def _examine(path: Path, kind: str | None) -> _Report:
             *warnings(settings),
             *notes,
             *work.notes,
-            *(one["text"] for one in judged["findings"]),
+            *(one["text"] for one in found if one["weight"] not in OVERRIDABLE),
             *(f"an agent evaluates it before it runs: {why}" for why in wanted(settings, work)),
         ),
+        against=tuple(one["text"] for one in found if one["weight"] in OVERRIDABLE),
     )
 
 
@@ -225,6 +250,23 @@ async def _project_text(place: Place, plan: Path) -> tuple[str | None, tuple[str
         found = await project_settings(repository, start.sha, place)
     plan_name = relative(plan, place.root)
     return found.text, uncommitted(start, found.file, committed=found.committed, plan=plan_name)
+
+
+async def _around(settings: Settings, place: Place, work: PlannedWork) -> tuple[Finding, ...]:
+    known = (settings.home / "loopwright.db").exists() or settings.values.database
+    home = open_home(settings, os.environ) if known else None
+    try:
+        with glance_at(place.root) as repository:
+            try:
+                start = await repository.base()
+            except NotARepository:
+                return ()  # said before
+            return await seen_around(
+                repository, start.sha, place, settings, work, home.store if home else None
+            )
+    finally:
+        if home is not None:
+            await home.store.close()
 
 
 async def _check_finish(settings: Settings, place: Place) -> None:
@@ -280,6 +322,7 @@ def _document(path: Path, report: _Report) -> Mapping[str, Any]:
         "gates_origin": report.settings.origin("gates"),
         "agents": [{**_agent_facts(one), "usable": one.usable} for one in report.agents],
         "notes": report.notes,
+        "against": report.against,
     }
 
 
@@ -295,7 +338,7 @@ def _agent_facts(agent: FoundAgent) -> Mapping[str, Any]:
 
 def _print(path: Path, report: _Report, out: Console) -> None:
     work, settings = report.work, report.settings
-    out.print(f"[bold]{escape(work.title)}[/]  {escape(str(path))}")
+    out.print(f"[bold]{escape(work.title)}[/]  {escape(os.path.relpath(path))}")
     at_once = min(report.width, settings.values.parallel)
     told = (
         f"{counted(len(work.tasks), 'task')}, critical path {len(report.critical_path)} "
@@ -314,6 +357,10 @@ def _print(path: Path, report: _Report, out: Console) -> None:
             out.print(f"      to do: {escape(agent.hint)}")
     for note in report.notes:
         out.print(Wrapped(Text.assemble(("note", "yellow"), f": {note}"), indent="  "))
+    for objection in report.against:
+        out.print(Wrapped(Text.assemble(("error", "bold red"), f": {objection}"), indent="  "))
+    if report.against:
+        out.print('[bold]to do[/]: mend the plan, or say why it is to run all the same: --despite "..."')
 
 
 def _row(task: PlannedTask) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -28,6 +28,7 @@ from loopwright.cli.follow import Display
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.lines import counted
 from loopwright.cli.output import console, print_json
+from loopwright.cli.plan_surroundings import seen_around
 from loopwright.cli.preflight import (
     check_accounts,
     check_agents,
@@ -49,13 +50,14 @@ from loopwright.config.resolve import Settings
 from loopwright.config.settings import settings
 from loopwright.core import overspent
 from loopwright.core.errors import Held, Refused
+from loopwright.core.evaluating import Weight
 from loopwright.core.ids import short_id
 from loopwright.core.states import ENDED_PLAN, FinishState, LoopState, PlanState
 from loopwright.engine.books import writes
 from loopwright.engine.finishes import is_open
 from loopwright.engine.held_files import keep
 from loopwright.engine.moves import MACHINE
-from loopwright.engine.submit import Submission, Submitted, evaluate, submit
+from loopwright.engine.submit import Submission, Submitted, evaluate, is_known, submit
 from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
 
@@ -168,8 +170,6 @@ def _for_goal(
             hint=f"`loopwright plan {shlex.quote(goal)}` makes it for you to read; --yes runs it unread",
         )
     path = made(goal, agent=agent, model=model, costs=costs, quiet=as_json)
-    if path is None:
-        raise Refused("no plan could be made for it", hint="`loopwright show plan` says why")
     if not yes and input("Run it? [y/N] ").strip().lower() not in ("y", "yes"):
         raise Refused("nothing was run", hint=f"edit it, then: loopwright run {os.path.relpath(path)}")
     return path
@@ -190,7 +190,7 @@ async def _run(
     log_to(home.root)
     keep(HomePaths(root=home.root), asked.submission.work.held_files)
     try:
-        submission = await evaluated(home, asked.settings, asked.place, asked.submission, quiet=as_json)
+        submission = await _judged(home, asked, quiet=as_json)
         submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, submission))
         early = await _already(home, asked, submitted, as_json=as_json)
         if early is not None:
@@ -210,6 +210,23 @@ async def _run(
         return code
     finally:
         await home.store.close()
+
+
+async def _judged(home: Home, asked: _Asked, *, quiet: bool) -> Submission:
+    """Return what is submitted with everything that has to be known of it; a plan that there is was judged before."""
+    submission = asked.submission
+    if await home.store.read(lambda tx: is_known(tx, submission)):
+        return submission
+    with glance_at(asked.place.root) as repository:
+        seen = await seen_around(
+            repository, submission.base.sha, asked.place, asked.settings, submission.work, home.store
+        )
+    if not quiet:
+        _note(*(one.text for one in seen if one.weight is Weight.TOLD))
+    submission = replace(submission, seen=seen)
+    # Before money is spent on somebody who looks at it.
+    evaluate(submission.work, submission.source_path, despite=submission.despite, seen=seen)
+    return await evaluated(home, asked.settings, asked.place, submission, quiet=quiet)
 
 
 async def _prepare(

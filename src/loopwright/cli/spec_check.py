@@ -6,6 +6,7 @@ from typing import Final
 
 from loopwright.adapters.sources.reading import read
 from loopwright.adapters.sources.yaml_plan import YamlSource
+from loopwright.cli.lines import listed
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.engine.submit import evaluate
 from loopwright.ports import PlannedWork
@@ -20,7 +21,7 @@ def main(arguments: list[str]) -> int:
     path = Path(arguments[-1])
     try:
         work = read(YamlSource(), path)
-        problems = [f"{path.as_posix()}: {one}" for one in _not_its_own(work, gates=GATES in arguments)]
+        problems = [f"{path.as_posix()}: {one}" for one in _wrong(work, gates=GATES in arguments)]
         evaluate(work, path.as_posix())
     except BadPlan as bad:
         problems = [*bad.problems, *_no_plan_at_all(path)]
@@ -30,13 +31,17 @@ def main(arguments: list[str]) -> int:
     return 1 if problems else 0
 
 
-def _not_its_own(work: PlannedWork, *, gates: bool) -> list[str]:
-    """Name what a planner does not decide: a person would have to find it between the tasks."""
+def _wrong(work: PlannedWork, *, gates: bool) -> list[str]:
+    """Name what a planner does not decide, and what nobody would check."""
     found = []
     if work.settings:
         found.append("settings: they are not part of what you plan, leave them out")
     if work.gates is not None and not gates:
         found.append("gates: the project has checks of its own, leave them out")
+    if gates and not work.gates and (bare := [task.key for task in work.tasks if not task.acceptance]):
+        found.append(
+            f"no criterion can fail where nothing checks the work of {listed(bare)}: give it acceptance"
+        )
     for task in work.tasks:
         named = {"agent": task.agent, "model": task.model, "max_attempts": task.max_attempts}
         found += [

@@ -37,6 +37,8 @@ def print_steps(out: Console, steps: list[Step]) -> None:
 def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
     """Return what to do about a plan; `worked` says whether somebody works on it now."""
     plan = short_id(view.id)
+    if view.status == "VERIFIED" and view.answers:
+        return []  # nobody merges an answer
     if view.status == "VERIFIED":
         whole = [one for one in view.finishes if not one.tasks]
         if any(one.state == "FINISHED" for one in whole):

@@ -97,7 +97,7 @@ def _can_fail(tasks: Tasks) -> list[Finding]:
         for command in task.acceptance
         if cannot_fail(command.command)
     ]
-    text = f"no criterion can fail where the command always passes ({_some(vain)})"
+    text = f"no criterion can fail where the command always passes ({some(vain)})"
     return [Finding(check="can_fail", weight=Weight.POINTLESS, text=text)] if vain else []
 
 
@@ -110,7 +110,7 @@ def _size(tasks: Tasks) -> list[Finding]:
         )
     large = [task.key for task in tasks if len(task.criteria) > MOST_CRITERIA]
     if large:
-        text = f"more than {MOST_CRITERIA} criteria in one task; smaller ones are done better: {_some(large)}"
+        text = f"more than {MOST_CRITERIA} criteria in one task; smaller ones are done better: {some(large)}"
         found.append(Finding(check="size", weight=Weight.TOLD, text=text))
     return found
 
@@ -129,7 +129,7 @@ def _scopes(tasks: Tasks) -> list[Finding]:
         and other.key not in before[one.key]
         and graph.scopes_overlap(one.scope, other.scope)
     ]
-    text = f"these write to the same places, so they take turns: {_some(pairs)}"
+    text = f"these write to the same places, so they take turns: {some(pairs)}"
     return [Finding(check="scopes", weight=Weight.TOLD, text=text)] if pairs else []
 
 
@@ -142,7 +142,7 @@ def _twins(tasks: Tasks) -> list[Finding]:
         if title in seen:
             twins.append(f"{seen[title]} and {task.key}")
         seen.setdefault(title, task.key)
-    text = f"these have the same title: {_some(twins)}"
+    text = f"these have the same title: {some(twins)}"
     return [Finding(check="twins", weight=Weight.TOLD, text=text)] if twins else []
 
 
@@ -191,6 +191,7 @@ def _impossible(check: str, text: str) -> Finding:
     return Finding(check=check, weight=Weight.IMPOSSIBLE, text=text)
 
 
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """Return the first of several names, and how many more there are."""
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more

@@ -127,6 +127,8 @@ class PlanView:
     """How long something was running for it; waiting, pauses and nights do not count."""
     created_at: datetime
     evaluation: dict[str, Any] = field(default_factory=dict)
+    answers: str = ""
+    """What its agents are for that change nothing (`planner`, `plan-evaluator`); empty where they work."""
     questions: tuple[QuestionView, ...] = ()
     """What waits for a person's answer."""
     limits: tuple[CapView, ...] = ()
@@ -274,6 +276,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         elapsed_s=_worked(runs, now) if plan.executed_at else None,
         created_at=plan.created_at,
         evaluation=dict(plan.evaluation),
+        answers=plan.policy.answer.role if plan.policy.answer else "",
         questions=asked_in_plan(tx, plan, list(attempts.values())),
         limits=cap_views(tx, plan),
         resume_at=loop.resume_at if loop and loop.plan_id == plan.id else None,

@@ -207,3 +207,30 @@ def test_agents_that_may_change_nothing_are_warned_of(program: Program, shop: Pa
     (shop / "plan.yaml").write_text("settings: {permission_mode: read-only}\n" + demo_plan())
     said = program("plan", "check", "plan.yaml", cwd=shop)
     assert "note: permission_mode is read-only (plan plan.yaml:1): agents may change no file" in said.out
+
+
+@pytest.mark.capability("C020")
+def test_checks_that_cannot_run_and_work_that_is_there_already_are_named(
+    program: Program, shop: Path
+) -> None:
+    """A program that is missing, a target that the Makefile does not have, and a file that nobody has to make."""
+    (shop / "Makefile").write_text("test: build\n\ttrue\nbuild:\n\ttrue\n")
+    git(shop, "add", "-A")
+    git(shop, "commit", "-q", "-m", "make")
+    (shop / "other.yaml").write_text(
+        "title: Other\ngates: [make test, make tset, nosuchcheck -q]\n"
+        "tasks:\n  - {id: m, title: Create the file Makefile, acceptance: [test -f Makefile], scope: [Makefile]}\n"
+    )
+    said = program("plan", "check", "other.yaml", "--json", cwd=shop)
+    assert said.code == 2
+    found = said.document["plan"]
+    target, missing = found["against"]
+    assert "the gate make tset cannot run: the Makefile has no target tset" in target
+    assert "the gate nosuchcheck -q cannot run: there is no program nosuchcheck on PATH" in missing
+    assert found["notes"][-2:] == [
+        "these are to make a file that is there already: m: Makefile",
+        "these pass before the work, because the file is there: m: test -f Makefile",
+    ]
+    shown = program("plan", "check", "other.yaml", cwd=shop)
+    assert "--despite" in shown.out
+    assert "ok: the plan is good" not in shown.out

@@ -120,6 +120,7 @@ def test_an_evaluator_that_objects_sends_a_plan_back_once_and_keeps_it_from_runn
     )
     said = shop("plan", GOAL, timeout=100)
     assert said.code == 1, said.out + said.err
+    assert "no estimate: no task was done in this project yet" in said.out
     assert "objection: task bonjour: Nobody says it aloud." in said.out
     assert "opinion: task bonsoir: There is no such task." in said.out, "what is about no task blocks nothing"
     path = shop.repository / "plans" / NAME
@@ -140,3 +141,5 @@ def test_an_evaluator_that_objects_sends_a_plan_back_once_and_keeps_it_from_runn
     assert done.code == 0, done.out + done.err
     evaluation = shop.rows(Plan)[-1].evaluation
     assert (evaluation["passed"], evaluation["evaluator"]["summary"]) == (True, "Looked.")
+    again = shop("plan", "check", str(path))
+    assert "these were done before, by title and checks: bonjour (plan " in " ".join(again.out.split())

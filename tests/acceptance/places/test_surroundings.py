@@ -117,7 +117,12 @@ def test_a_check_whose_program_is_missing_is_left_to_the_person_and_judged_anew_
     shop: Workshop,
 ) -> None:
     shop.play({"one": [[{"write": "one", "text": "x"}]]})
-    said = shop.run(shop.plan("missing", [task("one", "nosuchcheck --all")]))
+    """It is refused before anything is spent, unless a person says that the program will be there."""
+    plan = shop.plan("missing", [task("one", "nosuchcheck --all")])
+    early = shop.run(plan)
+    assert early.code == 2, early.out + early.err
+    assert "there is no program nosuchcheck on PATH" in early.err
+    said = shop.run(plan, "--despite", "it comes later")
     assert said.code == 1, said.out + said.err
     (attempt,) = shop.attempts("one")
     assert attempt.failure == "cannot_check"
