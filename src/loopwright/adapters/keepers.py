@@ -14,6 +14,7 @@ import anyio.to_thread
 from loopwright.adapters import keeping_files
 from loopwright.adapters.keeping_calls import NoAnswer, Watch, call
 from loopwright.adapters.nursery import START_S, Nursery
+from loopwright.adapters.sandbox.leftovers import remove_of_run
 from loopwright.core.errors import CannotRun
 from loopwright.keeper import places
 from loopwright.ports import Exit, Failpoint, OutputLine, RunSpec, Sighting, no_failpoint
@@ -22,9 +23,19 @@ from loopwright.ports import Exit, Failpoint, OutputLine, RunSpec, Sighting, no_
 class ProcessKeepers:
     """Keepers as processes of this machine."""
 
-    def __init__(self, failpoint: Failpoint = no_failpoint, *, loads: Path | None = None) -> None:
-        """Start keepers; runs of the Python program `loads`, with one argument, start without loading it anew."""
+    def __init__(
+        self,
+        failpoint: Failpoint = no_failpoint,
+        *,
+        loads: Path | None = None,
+        containers: Path | None = None,
+    ) -> None:
+        """Start keepers; runs of the Python program `loads`, with one argument, start without loading it anew.
+
+        `containers` is the folder with the names of those that runs may have left.
+        """
         self._failpoint = failpoint
+        self._containers = containers
         self._nursery = Nursery(loads=loads)
 
     def get_ready(self) -> None:
@@ -122,7 +133,11 @@ class ProcessKeepers:
         # psutil is slow to load, and only what was lost needs it.
         from loopwright.adapters.marked import kill_marked
 
-        return await anyio.to_thread.run_sync(kill_marked, run_ids)
+        killed = await anyio.to_thread.run_sync(kill_marked, run_ids)
+        if self._containers is not None and self._containers.is_dir():
+            for run_id in run_ids:
+                await anyio.to_thread.run_sync(remove_of_run, self._containers, run_id)
+        return killed
 
     def close(self) -> None:
         """Let go of what is kept only to start the next keeper sooner; the keepers go on."""

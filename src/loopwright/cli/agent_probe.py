@@ -15,6 +15,7 @@ from loopwright.adapters.agents.environment import agent_environment, secret_val
 from loopwright.adapters.git import workspace_env
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.sandbox.container import NOTES
 from loopwright.app import accounts, chosen_sandbox, home_view
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.lines import one_line
@@ -133,7 +134,7 @@ async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path, a
     )
     shared = Shared(network=settings.values.sandbox.network)
     spec, _ = contain_agent(sandbox, spec, request, invocation, shared)
-    keepers = ProcessKeepers()
+    keepers = ProcessKeepers(containers=settings.home / NOTES)
     try:
         return await drive_agent(
             keepers,

@@ -5,9 +5,11 @@ import platform
 from typing import Final
 
 from loopwright.adapters.sandbox.choosing import INSTALL, Chosen
+from loopwright.adapters.sandbox.proof import Proof
 from loopwright.app import chosen_sandbox
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.config.resolve import Settings
+from loopwright.core.containment import Containment
 
 _OPEN: Final = (
     "agents and gates run as you, in private clones with an allow-listed environment, but in no sandbox"
@@ -22,17 +24,30 @@ _NETWORK: Final = {
 def containment(settings: Settings) -> list[Finding]:
     """Say which sandbox runs have, after trying it."""
     chosen = chosen_sandbox(settings, os.environ)
+    more = [_passed_over(chosen, chosen.passed_over)] if chosen.passed_over is not None else []
     if not chosen.proof.holds:
-        return [_none(chosen)]
-    named = f"{chosen.proof.says or 'bubblewrap'} at {chosen.proof.program}"
+        return [_none(chosen), *more]
+    level = chosen.sandbox.level
+    named = f"{chosen.proof.says or level} at {chosen.proof.program}"
+    named += f", image {chosen.image}" if level is Containment.CONTAINER else ""
     text = (
-        f"bubblewrap ({named}), tried here: agents and gates write only their workspace, their temporary folder and "
+        f"{level} ({named}), tried here: agents and gates write only their workspace, their temporary folder and "
         f"what an agent needs for itself; your HOME and other processes are hidden; {_NETWORK[chosen.network]}"
     )
     if chosen.network != "on" and not chosen.proof.cuts_network:
         fix = "set sandbox.network to on: a network of its own cannot be made on this machine"
-        return [Finding(name="sandbox", status=Status.FAIL, text=text, fix=fix)]
-    return [Finding(name="sandbox", status=Status.OK, text=text)]
+        return [Finding(name="sandbox", status=Status.FAIL, text=text, fix=fix), *more]
+    return [Finding(name="sandbox", status=Status.OK, text=text), *more]
+
+
+def _passed_over(chosen: Chosen, proof: Proof) -> Finding:
+    """Say why runs are in no container although an image is named."""
+    text = f"containers of the image {chosen.image} do not hold here, so runs are in none: {proof.why_not}"
+    fix = (
+        proof.fix
+        or "see to it that podman or docker can start it, or take sandbox.image out of the configuration"
+    )
+    return Finding(name="container", status=Status.WARN, text=text, fix=fix)
 
 
 def _none(chosen: Chosen) -> Finding:
@@ -40,8 +55,10 @@ def _none(chosen: Chosen) -> Finding:
     if chosen.wanted == "none":
         fix = "set sandbox.level to auto, or run what you do not trust in a container or a virtual machine"
         return Finding(name="sandbox", status=Status.WARN, text=f"{_OPEN}: {why}", fix=fix)
-    status = Status.FAIL if chosen.wanted == "bubblewrap" else Status.WARN
-    if platform.system() != "Linux":
+    status = Status.FAIL if chosen.wanted in {"bubblewrap", "container"} else Status.WARN
+    if chosen.wanted == "container":
+        fix = chosen.proof.fix or "see to it that podman or docker can start it, or set sandbox.level to auto"
+    elif platform.system() != "Linux":
         fix = "bubblewrap needs Linux; run what you do not trust in a container or a virtual machine"
     elif not chosen.proof.program:
         fix = INSTALL

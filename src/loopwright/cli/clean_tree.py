@@ -14,6 +14,7 @@ from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.git.files import delete
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.sandbox.container import NOTES
 from loopwright.app import chosen_sandbox, home_view
 from loopwright.config.resolve import Settings
 from loopwright.core.containment import Containment
@@ -65,7 +66,7 @@ class CleanTree:
         env = agent_environment(os.environ, None, settings.values.environment, values)
         self._env, self._view = home_view(settings, os.environ)(env, None, scratch / "user")
         self._runners = settings.values.test_runners
-        self._keepers = ProcessKeepers()
+        self._keepers = ProcessKeepers(containers=settings.home / NOTES)
         self._gate = CommandGate(secrets=secret_values(self._env))
 
     async def judge(self, commands: tuple[GateCommand, ...], *, only: frozenset[str] = frozenset()) -> Trial:

@@ -239,7 +239,7 @@ def check_gates(settings: Settings, work: PlannedWork) -> None:
 def check_sandbox(settings: Settings) -> None:
     """Refuse to start without the sandbox that was asked for by name."""
     wanted = settings.values.sandbox
-    if wanted.level == "bubblewrap" or (wanted.level == "auto" and wanted.network != "on"):
+    if wanted.level in {"bubblewrap", "container"} or (wanted.level == "auto" and wanted.network != "on"):
         chosen_sandbox(settings, os.environ, refuse=True)
 
 

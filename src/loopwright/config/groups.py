@@ -153,16 +153,29 @@ _PLACES: Final = items(
 class SandboxValues:
     """What keeps agents and gates from the rest of the machine."""
 
-    level: Literal["auto", "none", "bubblewrap"] = setting(
-        choice("auto", "none", "bubblewrap"),
+    level: Literal["auto", "none", "bubblewrap", "container"] = setting(
+        choice("auto", "none", "bubblewrap", "container"),
         "auto",
-        "What contains agents and gates; auto is bubblewrap where that was proven to hold, else none.",
+        "What contains agents and gates; auto is the strongest that was proven to hold: a container if sandbox.image "
+        "names an image, else bubblewrap, else none.",
         machine=True,
     )
     program: str = setting(
         text(what="the name or path of a bwrap program"),
         "bwrap",
         "The bubblewrap program; a path where it is not on PATH.",
+        machine=True,
+    )
+    image: str | None = setting(
+        text(what="the name of an image", optional=True),
+        None,
+        "The image that containers are made of, with the project's tools in it; it is never fetched by itself.",
+        machine=True,
+    )
+    engine: str = setting(
+        text(what="the name or path of a podman or docker program, or auto"),
+        "auto",
+        "What makes containers: auto is podman where it works, else docker; or the name or path of one.",
         machine=True,
     )
     write: tuple[str, ...] = setting(

@@ -14,6 +14,8 @@ class Containment(StrEnum):
     """Nothing but what the user's own rights forbid."""
     BUBBLEWRAP = "bubblewrap"
     """Namespaces of its own: it writes only where it was let, and sees no other process."""
+    CONTAINER = "container"
+    """Namespaces of its own around an image of the user's: of the machine it sees only what it was let see."""
 
 
 Refusal = Literal["write", "missing", "network"]

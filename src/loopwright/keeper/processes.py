@@ -61,6 +61,14 @@ def look(pid: int) -> Process | None:
         return None
 
 
+def numbers_of(pid: int) -> str:
+    """Return what names the process numbers that a process sees; nothing where that cannot be known."""
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return ""
+
+
 def everything() -> dict[int, Process]:
     """Return every process that can be seen now."""
     if not SEES_PROCESSES:
@@ -94,6 +102,7 @@ class Tree:
         self.keeper = os.getpid()
         self._spares_child = spares_child
         """The direct child keeps a sandbox: asked to end, it would kill everything in there without a word."""
+        self._numbers = numbers_of(self.keeper) if spares_child else ""
         self.child: int | None = None
         """The pid of the direct child. It is not waited for before all else is dead, so nobody else can get it."""
 
@@ -118,24 +127,34 @@ class Tree:
     def signal(self, processes: list[Process], number: int) -> None:
         """Send a signal to these processes, as far as they are still the same."""
         for process in processes:
-            if self._spares_child and process.pid == self.child and number != signal.SIGKILL:
+            if self._spares_child and number != signal.SIGKILL and self._keeps_sandbox(process):
                 continue
-            now = look(process.pid)
-            if now is not None and now.key == process.key:
-                try:
-                    os.kill(process.pid, number)
-                except (ProcessLookupError, PermissionError):
-                    continue
+            self._send(process, number)
+
+    @staticmethod
+    def _send(process: Process, number: int) -> None:
+        now = look(process.pid)
+        if now is not None and now.key == process.key:
+            try:
+                os.kill(process.pid, number)
+            except (ProcessLookupError, PermissionError):
+                return
 
     def signal_group(self, number: int) -> None:
         """Send a signal to the child's own process group, as a terminal would."""
         if self._spares_child and number != signal.SIGKILL:
-            self.signal([one for one in everything().values() if one.group == self.child], number)
+            for process in everything().values():
+                if process.group == self.child and process.pid != self.child:
+                    self._send(process, number)
         elif self.child is not None:
             try:
                 os.killpg(self.child, number)
             except (ProcessLookupError, PermissionError):
                 return
+
+    def _keeps_sandbox(self, process: Process) -> bool:
+        """Say whether a process is outside of the sandbox that the run is in: the child, or one that helps it."""
+        return process.pid == self.child or numbers_of(process.pid) == self._numbers != ""
 
     def _is_ours(self, process: Process) -> bool:
         return self.child is not None and self.child in {process.session, process.group}

@@ -2,21 +2,25 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from tests.integration.keeper.conftest import MakeSpec, keepers, make_spec
 
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
+from loopwright.adapters.sandbox.container import NOTES, Container
+from loopwright.adapters.sandbox.leftovers import remove_abandoned
 from loopwright.core.homes import HomeView
-from loopwright.ports import Reach, RunSpec
+from loopwright.ports import Reach, RunSpec, Sandbox
 
 __all__ = ["keepers", "make_spec"]
 
 MakeContained = Callable[..., RunSpec]
+MakeWalls = Callable[..., Sandbox]
 PATH = f"{Path(sys.executable).parent}:{os.defpath}"
 
 
@@ -44,18 +48,41 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
+ENGINES = [pytest.param(name, marks=pytest.mark.containers) for name in ("podman", "docker")]
+
+
+@pytest.fixture(params=["bubblewrap", *ENGINES])
+def walls(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeWalls]:
+    """Make sandboxes of a kind: each is held to the same. No container is left afterwards."""
+    own = tmp_path / "own"
+    if request.param == "bubblewrap":
+        program = request.getfixturevalue("bwrap")
+        yield lambda **more: Bubblewrap(program=program, own=(own,), **more)
+        return
+    container: Container = request.getfixturevalue(f"{request.param}_container")
+    yield lambda **more: replace(container, own=(own,), notes=own / NOTES, **more)
+    remove_abandoned(own / NOTES)
+
+
 @pytest.fixture
-def contained(make_spec: MakeSpec, tmp_path: Path, real: Path, workspace: Path, bwrap: str) -> MakeContained:
+def contained(
+    make_spec: MakeSpec, tmp_path: Path, real: Path, workspace: Path, walls: MakeWalls
+) -> MakeContained:
     """Make specs of contained runs: `own` is Loopwright's home, with the runs' directories in it."""
     made = []
 
     def make(
-        *, network: bool = True, write: tuple[Path, ...] = (), read: tuple[Path, ...] = (), **more: Any
+        *argv: str,
+        network: bool = True,
+        write: tuple[Path, ...] = (),
+        read: tuple[Path, ...] = (),
+        env: Mapping[str, str] = MappingProxyType({}),
+        **more: Any,
     ) -> RunSpec:
         own = tmp_path / "own"
         directory = own / "runs" / str(len(made))
         made.append(directory)
-        sandbox = Bubblewrap(program=bwrap, own=(own,), writable=write, readable=read)
+        sandbox = walls(writable=write, readable=read)
         view = sandbox.view(
             HomeView(
                 place=str(own / "users" / "one"),
@@ -64,7 +91,9 @@ def contained(make_spec: MakeSpec, tmp_path: Path, real: Path, workspace: Path, 
                 kept=(".agent.json", ".agent/"),
             )
         )
-        spec = make_spec(directory=directory, cwd=workspace, env={"PATH": PATH}, home=view, **more)
+        spec = make_spec(
+            *argv, directory=directory, cwd=workspace, env={"PATH": PATH, **env}, home=view, **more
+        )
         reach = Reach(
             directory=directory,
             cwd=workspace,

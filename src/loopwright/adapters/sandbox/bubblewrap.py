@@ -36,10 +36,7 @@ class Bubblewrap:
 
     def view(self, home: HomeView | None) -> HomeView | None:
         """Show tool chains only, and what was shown or kept by name."""
-        if home is None:
-            return None
-        tools = [path for path in SHOWN if not _is_below(path, home.hidden)]
-        return replace(home, everything=False, shown=tuple(dict.fromkeys((*home.shown, *tools))))
+        return only_tool_chains(home)
 
     def prefix(self, reach: Reach) -> tuple[str, ...]:
         """Return the words to put before a command's own."""
@@ -77,6 +74,14 @@ class Bubblewrap:
             readable=map(os.fspath, self.readable),
             writable=map(os.fspath, self.writable),
         )
+
+
+def only_tool_chains(home: HomeView | None) -> HomeView | None:
+    """Return as much of a HOME as is to be seen in a sandbox."""
+    if home is None:
+        return None
+    tools = [path for path in SHOWN if not _is_below(path, home.hidden)]
+    return replace(home, everything=False, shown=tuple(dict.fromkeys((*home.shown, *tools))))
 
 
 def _words(at: str, mount: Mount) -> tuple[str, ...]:

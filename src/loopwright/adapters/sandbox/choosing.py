@@ -1,17 +1,24 @@
 """Which sandbox runs have here: what the settings want, as far as it was proven to hold."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
+from loopwright.adapters.sandbox.container import NOTES
+from loopwright.adapters.sandbox.container_proof import container_proof
+from loopwright.adapters.sandbox.leftovers import remove_abandoned
 from loopwright.adapters.sandbox.proof import Proof, proof
 from loopwright.core.errors import UserError
 from loopwright.ports import NoSandbox, Sandbox
 
+Wanted = Literal["auto", "none", "bubblewrap", "container"]
+Network = Literal["on", "agents", "off"]
+
 INSTALL: Final = "install the package bubblewrap, or set sandbox.program to where a bwrap is"
 """What to do where there is no program."""
+NAME_ONE: Final = "set sandbox.image to the image that your project is built and tested in"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,25 +27,31 @@ class Chosen:
 
     sandbox: Sandbox = field(default_factory=NoSandbox)
     proof: Proof
-    wanted: Literal["auto", "none", "bubblewrap"]
-    network: Literal["on", "agents", "off"] = "on"
+    wanted: Wanted
+    network: Network = "on"
+    image: str | None = None
+    passed_over: Proof | None = None
+    """Why there are no containers although an image is named."""
 
     def check(self) -> None:
         """Refuse to go on without the sandbox that was asked for by name."""
-        if self.wanted == "bubblewrap" and not self.proof.holds:
+        if self.wanted in {"bubblewrap", "container"} and not self.proof.holds:
+            advice = self.proof.fix or (
+                INSTALL if self.wanted == "bubblewrap" else "`loopwright doctor` says more"
+            )
             raise UserError(
-                f"sandbox.level is bubblewrap, but that does not hold here: {self.proof.why_not}",
-                hint=f"{INSTALL}; or set sandbox.level to none",
+                f"sandbox.level is {self.wanted}, but that does not hold here: {self.proof.why_not}",
+                hint=f"{advice}; or set sandbox.level to none",
             )
         if self.proof.holds and self.network != "on" and not self.proof.cuts_network:
             raise UserError(
-                f"sandbox.network is {self.network}, but bubblewrap cannot take the network away here",
+                f"sandbox.network is {self.network}, but {self.sandbox.level} cannot take the network away here",
                 hint="set sandbox.network to on, or sandbox.level to none",
             )
 
 
 def choose(
-    wanted: Literal["auto", "none", "bubblewrap"],
+    wanted: Wanted,
     *,
     program: str,
     home: Path,
@@ -46,21 +59,36 @@ def choose(
     user: Path,
     read: Sequence[str] = (),
     write: Sequence[str] = (),
-    network: Literal["on", "agents", "off"] = "on",
+    network: Network = "on",
+    image: str | None = None,
+    engine: str = "auto",
+    env: Mapping[str, str] | None = None,
 ) -> Chosen:
     """Return the strongest sandbox that is wanted and holds; a place may start with ~/, which is `user`."""
     if wanted == "none":
         return Chosen(proof=Proof(holds=False, why_not="sandbox.level is none"), wanted=wanted)
+    readable, writable = (tuple(_place(path, user) for path in paths) for paths in (read, write))
+    remove_abandoned(home / NOTES)
+    passed_over = None
+    if wanted == "container" or (wanted == "auto" and image):
+        found, container = (
+            container_proof(engine, image, home, env or {})
+            if image
+            else (Proof(holds=False, why_not="no image is named", fix=NAME_ONE), None)
+        )
+        if container is not None:
+            sandbox = replace(container, own=tuple(own), readable=readable, writable=writable)
+            return Chosen(sandbox=sandbox, proof=found, wanted=wanted, network=network, image=image)
+        if wanted == "container":
+            return Chosen(proof=found, wanted=wanted, network=network, image=image)
+        passed_over = found
     found = proof(program, home)
-    if not found.holds:
-        return Chosen(proof=found, wanted=wanted, network=network)
-    sandbox = Bubblewrap(
-        program=found.program,
-        own=tuple(own),
-        readable=tuple(_place(path, user) for path in read),
-        writable=tuple(_place(path, user) for path in write),
+    walls: Sandbox = NoSandbox()
+    if found.holds:
+        walls = Bubblewrap(program=found.program, own=tuple(own), readable=readable, writable=writable)
+    return Chosen(
+        sandbox=walls, proof=found, wanted=wanted, network=network, image=image, passed_over=passed_over
     )
-    return Chosen(sandbox=sandbox, proof=found, wanted=wanted, network=network)
 
 
 def _place(path: str, user: Path) -> Path:

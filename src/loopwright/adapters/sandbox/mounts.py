@@ -23,6 +23,8 @@ SOCKETS: Final = ("/run", "/var/run")
 """Through what listens here one would act outside: containers, session and system buses, key agents."""
 _SEEN_OF_SOCKETS: Final = ("/run/current-system", "/run/wrappers")
 _PROGRAM_FOLDERS: Final = frozenset({"bin", "sbin", "shims", "condabin"})
+_SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc")
+"""What every image has itself."""
 _FIRST: Final = 8
 """Words of a command that may be the name of a program."""
 
@@ -43,21 +45,33 @@ def ordered(table: Table) -> Iterator[tuple[str, Mount]]:
     yield from sorted(table.items(), key=lambda entry: entry[0].split("/"))
 
 
-def mounts(reach: Reach, *, own: Iterable[str], readable: Iterable[str], writable: Iterable[str]) -> Table:
+def mounts(
+    reach: Reach,
+    *,
+    own: Iterable[str],
+    readable: Iterable[str],
+    writable: Iterable[str],
+    bare: bool = False,
+) -> Table:
     """Return what a process finds where: the machine to read, with gaps, and its own things in them.
 
-    `own` are folders of Loopwright itself, the others what the user let everyone read or write.
+    `own` are folders of Loopwright itself, the others what the user let everyone read or write. `bare`: it finds not
+    the machine but an image there, into which comes what would be found in a gap, or was named.
     """
     made = _Table()
     made.dig(reach, own)
     made.show(_programs(reach, made.gaps))
-    made.show(_named_files(reach, made.gaps))
-    made.show((*_ourselves(), *_resolver(), *_SEEN_OF_SOCKETS))
+    named = (*_named_files(reach, made.gaps), *_ourselves())
+    made.show((*named, *_resolver(), *_SEEN_OF_SOCKETS))
     if reach.home is not None:
         made.show(join(reach.home.real, path) for path in reach.home.shown)
     elif reach.env.get("HOME", "").startswith("/"):
         made.show((reach.env["HOME"],))  # the user's own, which nothing is to be hidden of
-    made.show((*map(os.fspath, reach.readable), *readable))
+    lent = (*map(os.fspath, reach.readable), *readable)
+    made.show(lent)
+    if bare:
+        made.bring(path for path in named if not is_within(realpath(path), _SYSTEM))
+        made.bring((*lent, *((reach.env["HOME"],) if reach.home is None and "HOME" in reach.env else ())))
     made.put_home(reach)
     private = join(reach.directory, places.TMP)
     for path in (private, *map(os.fspath, reach.writable), *writable):
@@ -108,6 +122,13 @@ class _Table:
                 # It is seen with its folder, and nothing can be mounted on it: what it leads to has to be seen.
                 place = path = self._real(path)
             if place not in self.gaps and is_within(place, self.gaps):
+                self.table.setdefault(place, Mount(kind="read", source=path))
+
+    def bring(self, paths: Iterable[str]) -> None:
+        """Let something be read that lies in no gap, where the machine itself is not to be seen."""
+        for path in paths:
+            place = self._real(path)
+            if place != "/" and not is_within(place, self.gaps):
                 self.table.setdefault(place, Mount(kind="read", source=path))
 
     def put_home(self, reach: Reach) -> None:

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,6 +44,8 @@ class Proof:
     """It can also take the network away."""
     says: str = ""
     """What the program calls itself."""
+    fix: str = ""
+    """What to do where it does not hold, if that is known."""
 
 
 def proof(program: str, home: Path) -> Proof:
@@ -51,28 +53,39 @@ def proof(program: str, home: Path) -> Proof:
     found = shutil.which(os.path.expanduser(program))
     if found is None:
         return Proof(holds=False, why_not=f"the program {program!r} was not found")
-    stamp = _stamp(found)
+    stamp = stamp_of(found)
     path = home / FILE
-    try:
-        kept = json.loads(path.read_text())
-        if kept.pop("stamp") == stamp:
-            return Proof(**kept)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        kept = None  # never tried, or written by another version: it is tried anew
+    kept = known(path, stamp)
+    if kept is not None:
+        return kept
     tried = _try(found, home)
-    if tried.holds and home.is_dir():
-        try:
-            write_atomically(path, json.dumps({**asdict(tried), "stamp": stamp}))
-        except OSError:
-            return tried  # a home that cannot be written is told of elsewhere; here it costs time only
+    remember(path, stamp, tried)
     return tried
 
 
-def _stamp(program: str) -> list[Any]:
+def stamp_of(program: str, *more: str) -> list[Any]:
     """Return what a proof is about: this boot, this program, this user, this version of ours."""
     real = Path(program).resolve()
     about = real.stat()
-    return [boot_id(), str(real), about.st_mtime_ns, about.st_size, os.getuid(), __version__]
+    return [boot_id(), str(real), about.st_mtime_ns, about.st_size, os.getuid(), __version__, *more]
+
+
+def known(path: Path, stamp: list[Any]) -> Proof | None:
+    """Return what was found out before, if it is about the same."""
+    try:
+        kept = json.loads(path.read_text())
+        return Proof(**kept) if kept.pop("stamp") == stamp else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None  # never tried, or written by another version: it is tried anew
+
+
+def remember(path: Path, stamp: list[Any], tried: Proof) -> None:
+    """Keep what was found out, if it holds: what does not is tried again each time."""
+    if tried.holds and path.parent.is_dir():
+        try:
+            write_atomically(path, json.dumps({**asdict(tried), "stamp": stamp}))
+        except OSError:
+            return  # a home that cannot be written is told of elsewhere; here it costs time only
 
 
 def _try(program: str, home: Path) -> Proof:
@@ -111,7 +124,7 @@ def _attempted(program: str, place: Path, *, network: bool) -> tuple[dict[str, s
     reach = Reach(
         directory=directory, cwd=workspace, env=env, writable=(workspace,), home=home, network=network
     )
-    with _outsider() as (pid, port):
+    with outsider() as (pid, port):
         where = {
             "workspace": str(workspace),
             "outside": str(outside),
@@ -132,21 +145,29 @@ def _attempted(program: str, place: Path, *, network: bool) -> tuple[dict[str, s
             last = (ended.stderr.strip().splitlines() or [f"exit code {ended.returncode}"])[-1]
             return {}, f"it does not work here: {last}"
         done: dict[str, str] = json.loads(ended.stdout)
-        wrong = [f"one cannot {what} in it: {done[name]}" for name, what in _MUST.items() if done[name]]
-        wrong += [f"one can {what} from it" for name, what in _MUST_NOT.items() if not done[name]]
-        # Judged by what happened, not by what was said: a write into a copy that vanishes does no harm.
-        if outside.read_text():
-            wrong.append("one can write outside of the workspace from it")
-        if not (workspace / "made").exists():
-            wrong.append("what is written in the workspace does not stay")
-        if not _lives(pid):
-            wrong.append("one can kill processes outside from it")
+        wrong = what_is_wrong(done, outside=outside, made=workspace / "made", pid=pid)
     delete(place)
-    return done, "; ".join(wrong)
+    return done, wrong
+
+
+def what_is_wrong(done: Mapping[str, str], *, outside: Path, made: Path, pid: int) -> str:
+    """Say what is wrong with a sandbox, from what a child in it says of each attempt and from what really happened."""
+    wrong = [f"one cannot {what} in it: {done[name]}" for name, what in _MUST.items() if done[name]]
+    wrong += [f"one can {what} from it" for name, what in _MUST_NOT.items() if not done[name]]
+    # Judged by what happened, not by what was said: a write into a copy that vanishes does no harm.
+    if outside.read_text():
+        wrong.append("one can write outside of the workspace from it")
+    if not made.exists():
+        wrong.append("what is written in the workspace does not stay")
+    elif made.stat().st_uid != os.getuid():
+        wrong.append("what is written in the workspace belongs to somebody else")
+    if not _lives(pid):
+        wrong.append("one can kill processes outside from it")
+    return "; ".join(wrong)
 
 
 @contextmanager
-def _outsider() -> Iterator[tuple[int, int]]:
+def outsider() -> Iterator[tuple[int, int]]:
     """Have a process and a listening port outside, for as long as someone inside tries to reach them."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         process = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
