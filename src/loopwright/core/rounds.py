@@ -12,6 +12,7 @@ from typing import Final
 
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.model import Attempt, Plan, Task
+from loopwright.core.rejections import REJECTED
 from loopwright.core.retry import After, Again, Failed, GiveUp
 from loopwright.core.states import AttemptState
 
@@ -60,10 +61,10 @@ def deadline(plan: Plan) -> datetime | None:
     return plan.executed_at + timedelta(seconds=seconds)
 
 
-def is_late(plan: Plan, at: datetime) -> bool:
-    """Say whether no round may begin at that moment any more."""
+def is_late(plan: Plan, at: datetime, *, asked: datetime | None = None) -> bool:
+    """Say whether no round may begin at that moment any more; one that was asked for after the end was by a person."""
     end = deadline(plan)
-    return end is not None and at >= end
+    return end is not None and at >= end and (asked is None or asked < end)
 
 
 def unchanged(attempts: Sequence[Attempt], last: Attempt) -> int:
@@ -83,14 +84,19 @@ def carried(task: Task, attempts: Sequence[Attempt], current: Attempt) -> str | 
     """Return the work that a round begins with; None when it begins with the branch."""
     earlier = [one for one in attempts if one.n < current.n and one.tip_sha is not None]
     before = max(earlier, key=lambda one: one.n, default=None)
-    if before is None or before.state is AttemptState.LANDED or task.failure in _ANEW:
+    if before is None or before.state is AttemptState.LANDED or _begins_anew(task, current):
         return None
     return before.tip_sha
 
 
 def is_carried_on(plan: Plan, task: Task, attempt: Attempt) -> bool:
     """Say whether an agent finds what the rounds before left."""
-    return loops(plan, task) and attempt.n > 1 and task.failure not in _ANEW
+    return loops(plan, task) and attempt.n > 1 and not _begins_anew(task, attempt)
+
+
+def _begins_anew(task: Task, attempt: Attempt) -> bool:
+    """Say whether what the round before left is in the way: others landed there, or a person does not want it."""
+    return task.failure in _ANEW or attempt.evidence.startswith(REJECTED)
 
 
 def after_red(

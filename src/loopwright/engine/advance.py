@@ -58,6 +58,7 @@ class Advanced:
 
     legs: tuple[Leg, ...]
     dispatched: bool
+    """There are tasks now that were not there before: another pass may start them."""
     look_again_s: float | None
     """In how many seconds something is due: told so, because the clock that decides may not be the worker's own."""
 
@@ -78,7 +79,7 @@ async def advance(world: World) -> Advanced:
         return legs, _seconds_until(decided.look_again_at, tx.now())
 
     legs, look_again_s = await world.store.transact("advance", commit)
-    dispatched = any(isinstance(one, policy.Dispatch) for one in seen.decisions)
+    dispatched = any(isinstance(one, policy.Dispatch | policy.NextRound) for one in seen.decisions)
     return Advanced(legs=tuple(legs), dispatched=dispatched, look_again_s=look_again_s)
 
 

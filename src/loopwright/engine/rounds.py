@@ -35,7 +35,7 @@ async def is_over(world: World, rows: Rows, *, fence: int) -> bool:
     def late(tx: Tx) -> bool:
         plan: Plan = need(tx.get(Plan, rows.plan.id), "the plan")
         # The first try at a task is decided on in the very moment in which it may begin.
-        if rows.attempt.n == 1 or not is_late(plan, tx.now()):
+        if rows.attempt.n == 1 or not is_late(plan, tx.now(), asked=rows.attempt.created_at):
             return False
         cancel_attempt(tx, rows.attempt, fence=fence)
         task = need(tx.get(Task, rows.task.id), "the task")

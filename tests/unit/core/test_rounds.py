@@ -12,6 +12,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.policy import Policy, RoundsPolicy
 from loopwright.core.prompts import implementer
+from loopwright.core.rejections import REJECTED
 from loopwright.core.retry import After, Again, Failed, GiveUp, after_failure
 from loopwright.core.rounds import ROUND, Last, Stop, after_red, carried, following, loops, unchanged, words
 from loopwright.core.states import AttemptState, LoopState, PlanState
@@ -76,6 +77,7 @@ def test_a_round_begins_with_what_the_one_before_left_unless_that_landed_or_lost
     assert carried(task(), every, every[2]) == second.tip_sha
     assert carried(task(), every, first) is None
     assert carried(task(failure=Failure.CONFLICT), every, every[2]) is None
+    assert carried(task(), every, replace(every[2], evidence=f"{REJECTED}\n\nNot so.")) is None
     assert carried(task(), [first, replace(second, tip_sha=None), third], third) == first.tip_sha
     assert carried(task(), [first, replace(second, state=LANDED), third], third) is None
 

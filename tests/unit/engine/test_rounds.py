@@ -1,0 +1,99 @@
+"""A loop over one prompt in its rows: what follows a round, after a sleep, and what is too late."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.doubles import Home, planned
+
+from loopwright.adapters.sources.prompt_md import PromptSource
+from loopwright.core.failures import Failure
+from loopwright.core.model import Leg, Loop, Project
+from loopwright.core.policy import Policy, RoundsPolicy
+from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
+from loopwright.engine import rounds
+from loopwright.engine.agent_runs import Rows
+from loopwright.ports import PlannedWork
+
+
+async def loop(**settings: Any) -> Home:
+    home = await Home().launch()
+    work = PlannedWork(title="A loop", tasks=(planned("prompt"),), sha256="a" * 64, rounds=True)
+    home.submit(work=work, policy=Policy(rounds=RoundsPolicy(**settings)))
+    return home
+
+
+def begun(home: Home, key: str) -> Rows:
+    return Rows(
+        project=home.project(),
+        loop=home.loop(),
+        plan=home.plan(),
+        task=home.task(key),
+        attempt=home.attempt(key),
+    )
+
+
+async def is_over(home: Home, leg: Leg, key: str = "prompt") -> bool:
+    return await rounds.is_over(home.world, begun(home, key), fence=leg.fence)
+
+
+async def test_a_round_that_landed_is_followed_by_another_after_the_sleep_and_no_task_is_left_over() -> None:
+    home = await loop(sleep_s=30, max=2)
+    [leg] = await home.turn()
+    home.hand.land(leg)
+    await home.ended(leg)
+    assert await home.turn() == []
+    assert home.plan().completed_at is None
+    home.clock.advance(30)
+    [leg] = await home.turn()
+    second = home.task("prompt-2")
+    assert (second.origin, second.max_attempts, second.position) == ("round", 1, 1)
+    home.hand.land(leg)
+    await home.ended(leg)
+    [verify] = await home.turn()
+    assert verify.subject == home.plan().id
+    [ended] = home.events("rounds_ended")
+    assert (ended.payload["stopped"], len(home.all(type(second)))) == ("rounds", 2)
+    assert len(home.events("plan_completed")) == 1
+    await home.verify(verify)
+    assert home.plan().status is PlanState.VERIFIED
+
+
+async def test_a_round_that_would_begin_too_late_does_not_and_a_person_can_have_one_more() -> None:
+    home = await loop(sleep_s=30, stop_after_s=60)
+    [leg] = await home.turn()
+    home.hand.fail(leg, Failure.GATE)
+    await home.ended(leg)
+    home.clock.advance(30)
+    [leg] = await home.turn()
+    assert not await is_over(home, leg)
+    home.clock.advance(31)  # it was killed before the agent began, and goes on much later
+    assert await is_over(home, leg)
+    assert home.attempt("prompt").state is AttemptState.CANCELLED
+    assert (home.task("prompt").status, home.plan().open_tasks) == (TaskState.ERROR, 0)
+    assert home.events("task_failed")[-1].payload["stopped"] == "time"
+    await home.ended(leg)
+    await home.turn()
+    assert home.loop().state is LoopState.FAILED
+    await home.command("retry", home.task("prompt").id)
+    [leg] = await home.turn()
+    assert not await is_over(home, leg)
+
+
+async def test_the_prompt_is_read_anew_and_one_that_cannot_be_read_stays_as_it_was(tmp_path: Path) -> None:
+    home = await loop()
+    file = tmp_path / "PROMPT.md"
+    home.store.transact_sync("here", lambda tx: tx.update(Project, home.project().id, path=str(tmp_path)))
+    home.store.transact_sync("file", lambda tx: tx.update(Loop, home.loop().id, source_path=file.name))
+    world = replace(home.world, source=lambda _kind: PromptSource())
+    [leg] = await home.turn()
+    for text in ("---\nacceptance: make test\n---\n# Another\n", "---\nodd: 1\n---\nNo.\n"):
+        file.write_text(text)
+        assert not await rounds.is_over(world, begun(home, "prompt"), fence=leg.fence)
+    task = home.task("prompt")
+    assert (task.title, task.description) == ("Another", "# Another")
+    assert [one.command for one in task.acceptance] == ["make test"]
+    [edited] = home.events("source_edited")
+    assert edited.payload["changes"] == ["prompt: acceptance, description, title"]
+    [unread] = home.events("source_unreadable")
+    assert "odd" in unread.payload["reason"]
