@@ -84,6 +84,14 @@ def test_what_a_stand_in_has_to_play_is_documented(name: str) -> None:
     assert f"`{BEHAVIOURS[name].plays or name}`" in table
 
 
+def test_every_test_that_is_named_as_a_proof_is_there() -> None:
+    text = (ROOT / "docs/writing-an-adapter.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(test_\w+)`", text))
+    assert len(named) > 10
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name in sorted(named) if f"def {name}(" not in sources] == []
+
+
 @pytest.mark.parametrize("step", agent_program.STEPS)
 def test_every_step_of_a_script_is_documented(step: str) -> None:
     section = (ROOT / "docs/agents.md").read_text("utf-8").split("## A script instead of an agent\n")[1]

@@ -151,7 +151,7 @@ OPENCODE: Final = Profile(
         HomePath(path=".local/share/opencode/", writable=True),
         # The locks by which two of them keep out of each other's way.
         HomePath(path=".local/state/opencode/", writable=True),
-        # Programs and packages that it fetches when it needs them; without a folder there it does not start.
+        # Programs and packages that it fetches once. It does not start where it cannot make a folder there.
         HomePath(path=".cache/opencode/", writable=True),
         SKILLS,
     ),
