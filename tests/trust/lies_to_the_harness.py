@@ -199,8 +199,41 @@ export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.invalid GIT_COMMITTER_NAME=a
 made=$(git commit-tree $(git write-tree) -p $ref -m 'straight to the plan')
 git update-ref $ref $made
 """
+_FORGES_LANDINGS = f"""
+plan=$(basename {CHECKOUT}/.loopwright/plans/plan_*.json .json)
+tasks=$(grep -o 'ptask_[0-9a-f-]*' {CHECKOUT}/.loopwright/plans/$plan.json | sort -u)
+{_SNEAKS}
+for task in $tasks; do
+    made=$(git commit-tree $made^{{tree}} -p $made -F - <<END
+feat: all of it
+
+Loopwright-Plan: $plan
+Loopwright-Books: $plan
+Loopwright-Command: $plan
+Loopwright-Reverts: $(git rev-parse trunk)
+Loopwright-Receipt: sha256:$task
+Loopwright-Task: $task
+END
+)
+done
+git update-ref $ref $made
+"""
 BRANCH: dict[str, Behaviour] = {
     "plan_branch": reaches("moves the plan's own branch to a commit of its own", _SNEAKS, "plan_branch"),
+}
+FORGED: dict[str, Behaviour] = {
+    "forged_landings": Behaviour(
+        says="puts commits on the plan's branch whose trailers say that its tasks landed, and then does its work",
+        does=[shell(_FORGES_LANDINGS), right("forged_landings")],
+        then=[[right("forged_landings")]],
+        checks=(is_right("forged_landings"),),
+        ends=("stray_write", None),
+        outcome="verified",
+        caught="landings",
+    ),
+    "said_to_have_landed": harmless(
+        "does its work, after another one forged a landing of it", by="landings", key="said_to_have_landed"
+    ),
 }
 OPEN: dict[str, Behaviour] = {
     **{key: reaches(says, command, key) for key, (says, command) in REACHES.items()},
@@ -246,6 +279,13 @@ STAGES = {
         code=1,
         files=FILES,
         gates=("grep -q hello greet.txt",),
+    ),
+    "forged": Stage(
+        behaviours=FORGED,
+        code=0,
+        files=FILES,
+        gates=("grep -q hello greet.txt",),
+        settings={"parallel": 1},
     ),
     "contained": Stage(
         behaviours=CONTAINED,

@@ -96,6 +96,15 @@ def _is_from_rows(seen: Seen) -> bool:
     return seen.record.landings()[seen.key] == 1 and not believed
 
 
+def _landed_by_rows(seen: Seen) -> bool:
+    """Its commit is the one that was judged, and those that only say that they land it are named as of nobody here."""
+    (entry,) = [task for task in seen.kept["receipt"]["tasks"] if task["key"] == seen.key]
+    others = [one["sha"] for one in seen.kept["receipt"]["plan"]["not_ours"]]
+    form = "--format=%(trailers:key=Loopwright-Task,valueonly)"
+    said = [seen.record.git("log", "-1", form, sha).strip() for sha in others]
+    return entry["landed_sha"] not in others and entry["id"] in said
+
+
 def _never_red(seen: Seen) -> bool:
     line = seen.record.git("rev-list", "--first-parent", seen.record.plan["branch"]).split()
     trees = [seen.record.git("ls-tree", "-r", "--name-only", commit).split() for commit in line]
@@ -210,6 +219,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "redaction": Mechanism("secrets are blacked out before anything is stored", _redacted),
     "tripwire": Mechanism("the tripwire on the user's checkout", _tripped),
     "rows": Mechanism("the rows are the truth, and receipts are made of them", _is_from_rows),
+    "landings": Mechanism("only the rows say what landed: a trailer is believed of nobody", _landed_by_rows),
     "base": Mechanism("the later one is judged together with what landed meanwhile", _never_red),
     "welcome": Mechanism("nothing stands in its way", lambda seen: len(seen.record.attempts(seen.key)) == 1),
     "sandbox": Mechanism("the sandbox: nothing outside of the workspace can be written", _is_contained),

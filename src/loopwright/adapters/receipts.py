@@ -75,7 +75,10 @@ async def gather_facts(
         compared[plan["id"]] = (base, result)
     else:
         unchecked.append("which tasks landed: there is no result yet, or it is not in this repository")
-    steps = await repository.steps(result, since=base) if whole else ()
+    # What others put on the branch is named in the receipt, and lands nothing whatever its trailers say.
+    others = {one["sha"] for one in plan["not_ours"]}
+    line = await repository.steps(result, since=base) if whole else ()
+    steps = [step for step in line if step.sha not in others]
     gone = {sha for step in steps for sha in step.takes_out}
     for task in tasks:
         if whole:

@@ -133,9 +133,12 @@ git rev-list --objects {base}..{result} >"$scratch/objects" 2>/dev/null ||
     same 'the objects of the result' whole damaged
 whole
 
-# Each task that landed did so once, what a person had taken back apart, and nothing else says that it did.
+# Each task that landed did so once, what a person had taken back apart, and nothing else says that it did, except for
+# what others put on the branch: that lands nothing, whatever it says.
+others='{others}'
 git log --first-parent --format='%H %(trailers:key=Loopwright-Task,valueonly,separator=%x2C)' {base}..{result} \\
     2>/dev/null | while read -r sha task; do
+    case "$others" in *"$sha"*) continue ;; esac
     if [ -n "$task" ]; then printf '%s %s\\n' "$task" "$sha"; fi
 done | sort >"$scratch/landings"
 same 'which commits carry a task' "$(cat <<'END'
@@ -143,6 +146,7 @@ same 'which commits carry a task' "$(cat <<'END'
 )" "$(cat "$scratch/landings")"
 git log --first-parent --format='%H %(trailers:key=Loopwright-Reverts,valueonly,separator=%x20)' {base}..{result} \\
     2>/dev/null | while read -r sha gone; do
+    case "$others" in *"$sha"*) continue ;; esac
     for one in $gone; do printf '%s %s\\n' "$sha" "$one"; done
 done | sort >"$scratch/taken"
 same 'which commits take work back' "$(cat <<'END'
@@ -174,6 +178,7 @@ def check_script(receipt: Mapping[str, Any], text: str, *, name: str) -> str:
             _RESULT.format(
                 base=plan["base_sha"],
                 result=plan["result_sha"],
+                others=" ".join(one["sha"] for one in plan["not_ours"]),
                 tree=shlex.quote(plan["result_tree"] or ""),
                 diff=shlex.quote(plan["diff_sha256"] or ""),
                 landings=_sorted(

@@ -1,10 +1,13 @@
 """Where a plan branch stands, with what people did to it by hand taken note of."""
 
+from dataclasses import replace
+
 from loopwright.core.errors import BranchRewritten
 from loopwright.core.events import happened
 from loopwright.core.model import Loop, Plan
 from loopwright.core.states import LoopState
 from loopwright.engine.moves import MACHINE, move_loop, need
+from loopwright.engine.own_commits import foreign, own_commits
 from loopwright.engine.world import World
 from loopwright.ports import Repository, Standing, Tx
 
@@ -21,6 +24,11 @@ async def tip_of(world: World, repository: Repository, plan: Plan) -> str:
         if await world.store.read(lambda tx: _runs(tx, plan)):
             await world.store.transact("branch.rewritten", lambda tx: _pause(tx, plan, reason))
         raise
+    if standing.change == "moved":
+        # A landing or a rollback that was cut short between the two refs is ours.
+        own = await world.store.read(lambda tx: own_commits(tx, plan))
+        others = await foreign(repository, plan, standing.commits, own)
+        standing = replace(standing, change="moved" if others else "", commits=others)
     if standing.change:
         await world.store.transact("branch.changed", lambda tx: _tell(tx, plan, standing))
     return standing.tip

@@ -107,13 +107,19 @@ async def _listed(world: World, landed: Sequence[_Landed]) -> str:
     """Name what landed: whose it is, the commit, and the files."""
     ids = [task_id for one in landed for task_id in one.step.tasks]
 
-    def titles(tx: Tx) -> dict[str, Task]:
-        return {task.id: task for task in tx.find(Task, id=ids)} if ids else {}
+    def landings(tx: Tx) -> dict[str | None, Task]:
+        tasks = {task.id: task for task in tx.find(Task, id=ids)} if ids else {}
+        # A trailer is easily written: that a commit is a task's landing is what the row of its attempt says.
+        return (
+            {one.candidate_sha: tasks[one.task_id] for one in tx.find(Attempt, task_id=list(tasks))}
+            if tasks
+            else {}
+        )
 
-    known = await world.store.read(titles)
+    known = await world.store.read(landings)
     lines = ["Landed since the attempt began:"]
     for one in landed:
-        task = next((known[task_id] for task_id in one.step.tasks if task_id in known), None)
+        task = known.get(one.step.sha)
         whose = f"task {task.key} ({task.title})" if task else "a commit that is not of this plan"
         lines.append(f"- {whose}, commit {one.step.sha[:12]}: {_named(one.paths)}")
     return keep_start("\n".join(lines), _NAMES)

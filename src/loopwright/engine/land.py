@@ -96,7 +96,13 @@ async def _judged_in_line(landing: Landing, place: Place, interrupt: asyncio.Eve
 async def _was_landed(landing: Landing, tip: str) -> bool:
     """Find out whether an earlier leg landed it, on the very snapshot that the compare-and-swap will guard."""
     since = need(landing.task.first_base_sha, "a first base")
-    already = await landing.repository.landed(tip, since=since, task_id=landing.task.id)
+    tries = await landing.world.store.read(lambda tx: tx.find(Attempt, task_id=landing.task.id))
+    # What was never a candidate cannot have landed, whoever wrote its trailer.
+    made = {one.candidate_sha for one in tries if one.candidate_sha is not None}
+    if not made:
+        return False
+    task_id = landing.task.id
+    already = await landing.repository.landed(tip, since=since, task_id=task_id, among=made)
     if already is not None:
         await _record_landed(landing, already)
     return already is not None

@@ -22,6 +22,7 @@ from loopwright.core.receipt_landings import landing_hash
 from loopwright.core.receipt_overrides import OVERRIDES, overrides
 from loopwright.core.receipts import GitFacts, build_receipt, landing_part
 from loopwright.engine.moves import MACHINE, need
+from loopwright.engine.own_commits import OwnCommits, foreign, own_commits
 from loopwright.engine.world import World
 from loopwright.ports import Repository, Step, Tx
 
@@ -63,7 +64,8 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
     plan, project, tasks, attempts, runs, verdicts, reviews, finishes, events = await world.store.read(load)
     git = GitFacts(result_tree=None)
     if Path(project.path).is_dir():
-        git = await _git_facts(world.repository(project), plan, tasks, attempts)
+        own = await world.store.read(lambda tx: own_commits(tx, plan))
+        git = await _git_facts(world.repository(project), plan, tasks, attempts, own)
     return build_receipt(
         project=project,
         plan=plan,
@@ -104,7 +106,7 @@ def landing_trailer(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> str:
 
 
 async def _git_facts(
-    repository: Repository, plan: Plan, tasks: list[Task], attempts: list[Attempt]
+    repository: Repository, plan: Plan, tasks: list[Task], attempts: list[Attempt], own: OwnCommits
 ) -> GitFacts:
     # The repository takes full commit ids only, so what a task landed on is told by the attempt that did.
     parents = {one.candidate_sha: one.candidate_parent or "" for one in attempts if one.candidate_sha}
@@ -121,7 +123,7 @@ async def _git_facts(
             (whole,) = await repository.diff_hashes([(plan.base_sha, plan.result_sha)])
             tree = await repository.tree_of(plan.result_sha)
             steps = await repository.steps(plan.result_sha, since=plan.base_sha)
-        foreign = [step for step in steps if not await _is_ours(repository, plan, step)]
+        others = await foreign(repository, plan, steps, own)
     except (GitFailed, UserError):
         # Someone removed the commits: the receipt then says what it can, and verifying it shows the rest.
         return GitFacts(result_tree=None)
@@ -129,15 +131,5 @@ async def _git_facts(
         result_tree=tree,
         diff_sha256=whole,
         task_diff_sha256=hashes,
-        not_ours=[{"sha": step.sha, "subject": step.subject[:200]} for step in foreign],
+        not_ours=[{"sha": step.sha, "subject": step.subject[:200]} for step in others],
     )
-
-
-async def _is_ours(repository: Repository, plan: Plan, step: Step) -> bool:
-    """Say whether a commit on the branch is accounted for: a landing, a person's command, or bookkeeping.
-
-    A trailer is easily written: bookkeeping is what changes the files of the source and nothing else.
-    """
-    if step.tasks or step.command:
-        return True
-    return step.books and set(await repository.changed(step.parent, step.sha)) <= set(plan.books)

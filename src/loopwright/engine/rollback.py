@@ -33,6 +33,7 @@ from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Judging, judge
 from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.moves import move_run
+from loopwright.engine.own_commits import own_commits
 from loopwright.engine.reopening import Asked, check, chosen, load, reopen
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Step, Tx
@@ -152,7 +153,9 @@ class Decision:
     ) -> None:
         """Judge what stays; a tree that the branch had before needs no second verdict."""
         plan = asked.plan
-        before = {step.tree for step in steps if step.tasks} | {await repository.tree_of(plan.base_sha)}
+        own = await self._world.store.read(lambda tx: own_commits(tx, plan))
+        before = {step.tree for step in steps if step.sha in own.landings}
+        before.add(await repository.tree_of(plan.base_sha))
         if candidate.tree in before:
             return
         stays = [

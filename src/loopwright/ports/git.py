@@ -1,6 +1,6 @@
 """The user's repository."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -94,11 +94,11 @@ class Standing:
 
     tip: str
     change: Literal["", "moved", "restored"] = ""
-    """`moved`: it has commits that we did not make. `restored`: it was deleted or moved back, and is as it was."""
+    """`moved`: it has commits since then. `restored`: it was deleted or moved back, and is as it was."""
     was: str | None = None
     """Where we knew it to be, if it has moved; where it was found, if it was restored; None when it was gone."""
     commits: tuple[Step, ...] = ()
-    """What we did not make, the newest first."""
+    """Those, the newest first: perhaps our own, if we were killed before we took note of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,8 +199,13 @@ class Repository(Protocol):
     async def checkout(self, path: Path, sha: str, *, copy_files: Sequence[str] = ()) -> None:
         """Make a private tree of `sha` to run gates in."""
 
-    async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
-        """Find the landing commit of a task on the first-parent line since `since` that was not taken out again."""
+    async def landed(
+        self, branch_tip: str, *, since: str, task_id: str, among: Collection[str]
+    ) -> str | None:
+        """Find the landing commit of a task on the first-parent line since `since` that was not taken out again.
+
+        It is one of `among`: whatever else carries the task's trailer was written by somebody else.
+        """
 
     async def steps(self, tip: str, *, since: str, most: int | None = None) -> tuple[Step, ...]:
         """Return the commits of the first-parent line after `since`, the newest first, at most so many."""

@@ -3,6 +3,7 @@
 import json
 import os
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -70,17 +71,18 @@ class Record:
         """The files on the plan's branch."""
         return set(self.git("ls-tree", "-r", "--name-only", self.plan["branch"]).split())
 
-    def landings(self) -> Counter[str]:
-        """How often each task landed, by its key."""
+    def landings(self, *, others: Collection[str] = ()) -> Counter[str]:
+        """How often each task landed, by its key; `others` are commits that only say so."""
         plan = self.plan
         keys = {task["id"]: task["key"] for task in plan["tasks"]}
         said = self.git(
             "log",
             "--first-parent",
-            "--format=%(trailers:key=Loopwright-Task,valueonly,separator=%x2C)",
+            "--format=%H %(trailers:key=Loopwright-Task,valueonly,separator=%x2C)",
             f"{plan['base_sha']}..{plan['branch']}",
         )
-        return Counter(keys[line] for line in said.split())
+        told = [line.split() for line in said.splitlines()]
+        return Counter(keys[words[1]] for words in told if len(words) > 1 and words[0] not in others)
 
     def git(self, *arguments: str) -> str:
         """Run git in the project's repository."""

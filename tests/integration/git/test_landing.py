@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.integration.git.world import AT, BRANCH, TASK, World, sh, trailers, write
+from tests.integration.git.world import ANY, AT, BRANCH, TASK, World, sh, trailers, write
 
 from loopwright.adapters.git import DIFF_COMMAND, GitRepository
 from loopwright.core.errors import GitFailed, MergeConflict, NotFound, Refused
@@ -124,10 +124,10 @@ async def test_a_landing_is_found_by_its_task_and_only_by_it(world: World) -> No
         world, world.base_sha, await attempt(world, 1, "echo two > app.py"), task="ptask_10"
     )
     find = world.repository.landed
-    assert await find(landed.sha, since=world.base_sha, task_id="ptask_10") == landed.sha
-    assert await find(landed.sha, since=world.base_sha, task_id="ptask_1") is None
-    assert await find(world.base_sha, since=world.base_sha, task_id="ptask_10") is None
-    assert await find(landed.sha, since=landed.sha, task_id="ptask_10") is None
+    assert await find(landed.sha, since=world.base_sha, task_id="ptask_10", among=ANY) == landed.sha
+    assert await find(landed.sha, since=world.base_sha, task_id="ptask_1", among=ANY) is None
+    assert await find(world.base_sha, since=world.base_sha, task_id="ptask_10", among=ANY) is None
+    assert await find(landed.sha, since=landed.sha, task_id="ptask_10", among=ANY) is None
 
 
 @pytest.mark.trap("quoted success")
@@ -137,16 +137,18 @@ async def test_a_message_that_only_quotes_a_trailer_is_no_landing(world: World) 
     message = "quote\n\nLoopwright-Task: ptask_1\nis what the other commit said\n\nMore text.\n"
     world.sh("git", "commit", "-qm", message)
     tip = world.sh("git", "rev-parse", "HEAD")
-    assert await world.repository.landed(tip, since=world.base_sha, task_id="ptask_1") is None
+    assert await world.repository.landed(tip, since=world.base_sha, task_id="ptask_1", among=ANY) is None
 
 
 async def test_an_attempt_beside_the_first_parent_line_is_no_landing(world: World) -> None:
     """The attempt's own commit carries the same trailer, but only its merge is the landing."""
     made = await attempt(world, 1, "echo two > app.py")
     landed = await candidate(world, world.base_sha, made)
-    assert await world.repository.landed(landed.sha, since=world.base_sha, task_id=TASK) == landed.sha
+    assert (
+        await world.repository.landed(landed.sha, since=world.base_sha, task_id=TASK, among=ANY) == landed.sha
+    )
     by_hand = world.sh("git", "commit-tree", landed.tree, "-p", world.base_sha, "-p", made, "-m", "by hand")
-    assert await world.repository.landed(by_hand, since=world.base_sha, task_id=TASK) is None
+    assert await world.repository.landed(by_hand, since=world.base_sha, task_id=TASK, among=ANY) is None
 
 
 # --- moving the branch -------------------------------------------------------------------------------
@@ -183,7 +185,7 @@ async def land(world: World, repository: GitRepository, task: str, attempt_sha: 
     """Land as an engine does: look and swap on the same snapshot of the branch."""
     while True:
         tip = await repository.tip(BRANCH)
-        found = await repository.landed(tip, since=world.base_sha, task_id=task)
+        found = await repository.landed(tip, since=world.base_sha, task_id=task, among=ANY)
         if found is not None:
             return found
         made = await repository.candidate(
@@ -336,8 +338,8 @@ async def test_a_landing_is_found_by_someone_who_did_not_write_it(world: World) 
         at=AT,
     )
     for one, sha in {"task_1": first.sha, "task_2": second.sha, "task_3": third.sha, "task_4": None}.items():
-        assert await fresh.landed(third.sha, since=world.base_sha, task_id=one) == sha
-        assert await world.repository.landed(third.sha, since=world.base_sha, task_id=one) == sha
+        assert await fresh.landed(third.sha, since=world.base_sha, task_id=one, among=ANY) == sha
+        assert await world.repository.landed(third.sha, since=world.base_sha, task_id=one, among=ANY) == sha
 
 
 async def test_a_commit_of_ours_is_the_one_that_git_would_write(world: World) -> None:
@@ -404,3 +406,15 @@ async def test_what_an_earlier_attempt_did_can_be_looked_at_from_the_next_worksp
     later.workspace = world.home / "workspaces" / "att_2"
     await later.make()
     assert "+mine" in later.agent(f"git diff {world.base_sha} {made}")
+
+
+async def test_a_commit_that_nobody_here_made_is_no_landing_whatever_its_trailer_says(world: World) -> None:
+    first = await candidate(world, world.base_sha, await attempt(world, 1, "echo two > app.py"))
+    forged = world.sh(
+        "git", "commit-tree", first.tree, "-p", first.sha, "-m", f"x\n\nLoopwright-Task: {TASK}"
+    )
+    for repository in (world.repository, GitRepository(world.user, project_id="proj_1", home=world.home)):
+        find = repository.landed
+        assert await find(forged, since=world.base_sha, task_id=TASK, among=ANY) == forged
+        assert await find(forged, since=world.base_sha, task_id=TASK, among={first.sha}) == first.sha
+        assert await find(forged, since=world.base_sha, task_id=TASK, among=()) is None

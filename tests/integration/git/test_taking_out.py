@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.integration.git.world import AT, BRANCH, TASK, World, trailers
+from tests.integration.git.world import ANY, AT, BRANCH, TASK, World, trailers
 
 from loopwright.core.errors import MergeConflict
 from loopwright.ports import Candidate
@@ -60,12 +60,12 @@ async def test_a_landing_that_was_taken_out_can_be_made_again_and_is_found_once(
     await world.repository.advance(BRANCH, new=made.sha, old=first)
     fresh = world.another()
     for repository in (world.repository, fresh):
-        assert await repository.landed(made.sha, since=world.base_sha, task_id=TASK) is None
-        assert await repository.landed(first, since=world.base_sha, task_id=TASK) == first
+        assert await repository.landed(made.sha, since=world.base_sha, task_id=TASK, among=ANY) is None
+        assert await repository.landed(first, since=world.base_sha, task_id=TASK, among=ANY) == first
     again = await land(world, 2, "echo two > app.py")
     assert world.sh("git", "show", f"{BRANCH}:app.py") == "two"
     for repository in (world.repository, fresh):
-        assert await repository.landed(again, since=world.base_sha, task_id=TASK) == again
+        assert await repository.landed(again, since=world.base_sha, task_id=TASK, among=ANY) == again
 
 
 async def test_several_go_in_one_commit_the_newest_first(world: World) -> None:

@@ -49,6 +49,15 @@ def trailers(task: str = TASK, attempt: str = "att_1", run: str = "run_1") -> Tr
     return Trailers(plan=PLAN, task=task, attempt=attempt, run=run)
 
 
+class _Anything(frozenset[str]):
+    def __contains__(self, _value: object) -> bool:
+        return True
+
+
+ANY = _Anything()
+"""Whatever carries a task's trailer."""
+
+
 @dataclass(slots=True)
 class World:
     """A user with a repository, and a home beside it."""

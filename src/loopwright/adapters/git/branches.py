@@ -67,9 +67,7 @@ class Branches:
             if not await self._refs.swap(beside, new=tip, old=pin):
                 return None
             steps = await self._history.steps(tip, since=pin)
-            foreign = tuple(step for step in steps if not step.tasks and not step.command and not step.books)
-            # Nothing foreign: we were killed between the two refs.
-            return Standing(tip=tip, change="moved" if foreign else "", was=pin, commits=foreign)
+            return Standing(tip=tip, change="moved", was=pin, commits=steps)
         where = await self._refs.checked_out(name)
         if not where and await self._merging.is_ancestor(tip, pin):
             return (

@@ -147,7 +147,9 @@ class GitEnds:
             "log", "--first-parent", f"--format={form}", tip, f"^{names.sha(since)}", env=self._depot.env()
         )
         found = (line.partition(" ") for line in done.text.splitlines())
-        return next((commit for commit, _, value in found if value.strip() == key), None)
+        named = next((commit for commit, _, value in found if value.strip() == key), None)
+        # Anybody can write that: only what has the work in it is it.
+        return named if named is not None and await self._merging.proven(sha, named) else None
 
     async def move(self, ref: str, *, new: str, old: str) -> bool:
         """Move a branch of the user's, with the checkout that has it; False when it was not at `old`."""

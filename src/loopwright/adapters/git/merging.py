@@ -3,7 +3,7 @@
 import hashlib
 import tempfile
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, Final, TypeVar
@@ -93,20 +93,22 @@ class Merging:
             raise await self._conflict(tree.decode("ascii"), rest)
         return tree.decode("ascii")
 
-    async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
-        """Find the newest first-parent commit since `since` whose trailer names exactly this task.
+    async def landed(
+        self, branch_tip: str, *, since: str, task_id: str, among: Collection[str]
+    ) -> str | None:
+        """Find the newest first-parent commit since `since` that is one of these and whose trailer names this task.
 
         One that was taken out again does not count: what takes it out comes later, so it is met first.
         """
         while branch_tip != since and branch_tip in self._tasks and branch_tip in self._parents:
             # What was written here need not be asked.
-            if self._tasks[branch_tip] == task_id:
+            if self._tasks[branch_tip] == task_id and branch_tip in among:
                 return branch_tip
             branch_tip = self._parents[branch_tip][0]
         taken_out: set[str] = set()
         for step in await read_line(self._git, self._depot, branch_tip, since=since):
             taken_out.update(step.takes_out)
-            if task_id in step.tasks and step.sha not in taken_out:
+            if task_id in step.tasks and step.sha in among and step.sha not in taken_out:
                 return step.sha
         return None
 

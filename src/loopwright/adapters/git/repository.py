@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -242,10 +242,13 @@ class GitRepository:
         """Return the texts of files by the ids of their entries: as many as go into so many bytes."""
         return await (await self._ready()).history.texts([names.sha(each) for each in ids], limit=limit)
 
-    async def landed(self, branch_tip: str, *, since: str, task_id: str) -> str | None:
-        """Find the landing commit of a task on the first-parent line since `since`."""
+    async def landed(
+        self, branch_tip: str, *, since: str, task_id: str, among: Collection[str]
+    ) -> str | None:
+        """Find the landing commit of a task, one of these, on the first-parent line since `since`."""
         merging = (await self._ready()).merging
-        return await merging.landed(names.sha(branch_tip), since=names.sha(since), task_id=task_id)
+        tip, since = names.sha(branch_tip), names.sha(since)
+        return await merging.landed(tip, since=since, task_id=task_id, among=among)
 
     async def files_at(self, sha: str, paths: Sequence[str]) -> dict[str, bytes]:
         """Return what stands at these paths of a commit; what is no file there is left out."""
