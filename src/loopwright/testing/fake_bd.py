@@ -60,14 +60,8 @@ def _done(arguments: list[str], issues: list[dict[str, Any]], refused: str) -> A
     if command == "list":
         wants_closed = options.get("--status") == "closed"
         return [issue for issue in issues if (issue["status"] == "closed") == wants_closed]
-    if command == "ready":
-        return [issue for issue in issues if issue["status"] == "open" and not _blockers(issue, known)]
-    if command == "dep":
-        issue, other = _found(known, arguments[2]), _found(known, arguments[3])
-        issue.setdefault("dependencies", []).append(
-            {"issue_id": issue["id"], "depends_on_id": other["id"], "type": options["--type"]}
-        )
-        return issue
+    if command == "create":
+        return _created(options, issues, known)
     issue = _found(known, arguments[1])
     status = {"close": "closed", "reopen": "open"}.get(command) or options["--status"]
     if status not in STATUSES or status == refused:
@@ -86,9 +80,18 @@ def _found(known: dict[str, dict[str, Any]], key: str) -> dict[str, Any]:
     return known[key]
 
 
-def _blockers(issue: dict[str, Any], known: dict[str, dict[str, Any]]) -> list[str]:
-    needs = [one["depends_on_id"] for one in issue.get("dependencies", ()) if one["type"] == "blocks"]
-    return [need for need in needs if need in known and known[need]["status"] != "closed"]
+def _created(
+    options: dict[str, str], issues: list[dict[str, Any]], known: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    issue: dict[str, Any] = {"id": f"bd-new{len(issues)}", "status": "open"}
+    issue |= {name: options[f"--{name}"] for name in ("title", "description")}
+    issue |= {"issue_type": options["--type"], "labels": options["--labels"].split(",")}
+    if "--deps" in options:
+        kind, _, other = options["--deps"].partition(":")
+        link = {"issue_id": issue["id"], "depends_on_id": _found(known, other)["id"], "type": kind}
+        issue["dependencies"] = [link]
+    issues.append(issue)
+    return issue
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Issues of a beads tracker: read from its file, written back line by line, or told through its own program."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from loopwright.adapters.sources.beads import BeadsSource
 from loopwright.adapters.sources.reading import recognise
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.policy import GateCommand
-from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress
+from loopwright.ports import Discovered, Files, ItemProgress, Mark, PlannedTask, Progress
 from loopwright.testing import fake_bd
 
 SOURCE = BeadsSource()
@@ -314,16 +315,52 @@ def test_the_trackers_own_program_is_told_when_it_is_there(tracker: Path) -> Non
     assert len(commands(tracker)) == 4  # it knows that already
 
 
-def test_ready_work_claims_and_dependencies_go_through_the_program(tracker: Path) -> None:
-    bd = Bd(tracker.parent)
-    assert [one["id"] for one in bd.ready()] == ["bd-1"]
-    bd.claim("bd-1", "me")
-    assert bd.statuses() == {"bd-1": "in_progress", "bd-2": "open", "bd-3": "closed"}
-    bd.depend("bd-1", "bd-3", "discovered-from")
-    (first, *_) = SOURCE.parse(SOURCE.files(tracker), "x").tasks
-    assert first.description == "Found while working on bd-3."
-    bd.close("bd-1", "done")
-    assert [one["id"] for one in bd.ready()] == ["bd-2"]
+FOUND = Discovered(title="Mend the clock", reason="It is late.", recommendation="new", by="bd-1")
+
+
+def discovered(*found: Discovered) -> Progress:
+    return Progress(plan_id="p", at=AT, items={}, discovered=found)
+
+
+@pytest.mark.capability("C040")
+def test_work_that_was_come_upon_is_an_issue_that_nobody_has_decided_about(tracker: Path) -> None:
+    assert SOURCE.told(tracker, discovered(FOUND, replace(FOUND, title="-x", by="gone")))
+    more = "'--description=It is late.' --type=task --labels=loopwright-discovered"
+    made = [
+        f"create '--title=Mend the clock' {more} --deps=discovered-from:bd-1 --json",
+        f"create --title=-x {more} --json",
+    ]
+    assert commands(tracker) == made
+    assert SOURCE.told(tracker, discovered(FOUND, replace(FOUND, title="-x", by="gone")))
+    assert commands(tracker) == made, "it is told once"
+    assert set(marks(SOURCE.parse(SOURCE.files(tracker), "x"))) == {"bd-1", "bd-2", "bd-3"}, "it is no task"
+    assert SOURCE.told(tracker, discovered(replace(FOUND, mark=Mark.SKIPPED)))
+    assert commands(tracker)[2:] == [
+        "close bd-new3 '--reason=Decided in the plan in which it was found' --json"
+    ]
+
+
+@pytest.mark.capability("C040")
+def test_without_the_program_it_is_a_line_of_the_file() -> None:
+    before = files(issue("bd-1"), issue("bd-2"))
+    made = after(SOURCE, before, discovered(FOUND))
+    work = SOURCE.parse(made, "x")
+    assert (set(marks(work)), work.sha256) == ({"bd-1", "bd-2"}, SOURCE.parse(before, "x").sha256)
+    added = json.loads(made["issues.jsonl"].splitlines()[-1])
+    assert made["issues.jsonl"].startswith(before["issues.jsonl"].rstrip(b"\n")), "all else is as it was"
+    assert (added["title"], added["status"], added["labels"]) == (
+        "Mend the clock",
+        "open",
+        ["loopwright-discovered"],
+    )
+    assert added["dependencies"] == [
+        {"issue_id": added["id"], "depends_on_id": "bd-1", "type": "discovered-from"}
+    ]
+    closed = after(SOURCE, made, discovered(replace(FOUND, mark=Mark.DONE, task="mend-the-clock")))
+    assert json.loads(closed["issues.jsonl"].splitlines()[-1])["status"] == "closed"
+    taken = json.dumps({**added, "labels": []}).encode()
+    mine = {"issues.jsonl": before["issues.jsonl"].rstrip(b"\n") + b"\n" + taken + b"\n"}
+    assert marks(SOURCE.parse(mine, "x"))[added["id"]] is Mark.OPEN, "without the label it is a task"
 
 
 @pytest.mark.parametrize(
@@ -362,7 +399,7 @@ def test_without_the_program_the_file_is_to_be_written(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not SOURCE.told(tmp_path / ".beads", told({}))
     with pytest.raises(Refused, match="cannot be started"):
-        Bd(tmp_path).ready()
+        Bd(tmp_path).issues()
 
 
 def test_the_sample_in_the_documentation_is_read() -> None:

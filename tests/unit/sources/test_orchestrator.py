@@ -12,7 +12,7 @@ from tests.unit.sources import golden, laws
 from tests.unit.sources.laws import after, marks, refused, told
 
 from loopwright.adapters import registry
-from loopwright.adapters.sources.orchestrator import OrchestratorSource, with_controller_error
+from loopwright.adapters.sources.orchestrator import OrchestratorSource
 from loopwright.adapters.sources.reading import read, recognise
 from loopwright.adapters.sources.roadmap_bundle import read_bundle
 from loopwright.adapters.sources.roadmap_closeout import (
@@ -350,11 +350,6 @@ def test_what_somebody_else_wrote_about_a_resume_stays() -> None:
     assert errors == {"controller": "disk full Loopwright: milestone-2 is blocked: why", "round-1": "x"}
     free = after(SOURCE, blocked, told({"milestone-2": ItemProgress(mark=Mark.RUNNING)}))
     assert told_state(free)["resume_errors"] == {"controller": "disk full", "round-1": "x"}
-    error = with_controller_error(BUNDLE, "roadmap-view.json:3: a second time")
-    assert (
-        told_state(error)["resume_errors"]["controller"] == "Loopwright: roadmap-view.json:3: a second time"
-    )
-    assert with_controller_error({**BUNDLE, **error}, "roadmap-view.json:3: a second time") == {}
 
 
 def test_the_pointer_of_one_plan_is_not_taken_for_anothers() -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from loopwright.adapters.sources import beads_found
 from loopwright.adapters.sources.json_edits import storable
 from loopwright.core.errors import Refused
-from loopwright.ports import ItemProgress, Mark, Progress
+from loopwright.ports import Discovered, ItemProgress, Mark, Progress
 
 LIMIT_S: Final = 30.0
 MAX_OUTPUT: Final = 16 * 1024 * 1024
@@ -48,15 +49,23 @@ class Bd:
         self._program = program
         self._limit_s = limit_s
 
-    def ready(self) -> tuple[Mapping[str, Any], ...]:
-        """Return the issues that nothing keeps from being worked on."""
-        return self._issues("ready", limit="0")
-
-    def statuses(self) -> dict[str, str]:
-        """Return the status of every issue."""
+    def issues(self) -> dict[str, Mapping[str, Any]]:
+        """Return every issue by its id."""
         # Newer trackers leave closed issues out unless they are asked for.
         found = (*self._issues("list", limit="0"), *self._issues("list", status="closed", limit="0"))
-        return {str(one["id"]): str(one.get("status", "open")) for one in found if "id" in one}
+        return {str(one["id"]): one for one in found if "id" in one}
+
+    def create(self, found: Discovered, *, linked: bool) -> None:
+        """Make an issue of work that was come upon, and link it with the one in which it was."""
+        link = {"deps": f"discovered-from:{found.by}"} if linked else {}
+        self._run(
+            "create",
+            title=found.title,
+            description=found.reason,
+            type="task",
+            labels=beads_found.LABEL,
+            **link,
+        )
 
     def claim(self, key: str, assignee: str = "") -> None:
         """Say that somebody is at work on an issue."""
@@ -73,10 +82,6 @@ class Bd:
     def reopen(self, key: str) -> None:
         """Open an issue that was closed."""
         self._run("reopen", key)
-
-    def depend(self, key: str, on: str, kind: str = "blocks") -> None:
-        """Make an issue depend on another one."""
-        self._run("dep", "add", key, on, type=kind)
 
     def _issues(self, *arguments: str, **options: str) -> tuple[Mapping[str, Any], ...]:
         found = self._run(*arguments, **options)
@@ -140,11 +145,11 @@ def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float =
     if found is None:
         return False
     tracker = Bd(folder, found, limit_s)
-    present = tracker.statuses()
+    present = tracker.issues()
     for key, item in progress.items.items():
         if key not in present:
             continue  # it was deleted meanwhile
-        status, wanted = present[key], STATUS[item.mark]
+        status, wanted = str(present[key].get("status", "open")), STATUS[item.mark]
         if MARKS.get(status) is MARKS[wanted] or status in NO_WORK:
             continue
         if status == "closed":
@@ -155,6 +160,11 @@ def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float =
             tracker.claim(key, progress.agent)
         elif wanted != "open" or status != "closed":
             tracker.update(key, wanted)
+    for one in beads_found.missing(progress, present.values()):
+        tracker.create(one, linked=one.by in present)
+    for key, issue in present.items():
+        if beads_found.settled(progress, issue):
+            tracker.close(key, "Decided in the plan in which it was found")
     return True
 
 

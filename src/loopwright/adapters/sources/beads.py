@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.adapters.sources import beads_found
 from loopwright.adapters.sources.bd import MARKS, NO_WORK, STATUS, closing, is_there, tell
 from loopwright.adapters.sources.criteria import acceptance, lines_of
 from loopwright.adapters.sources.json_edits import JsonEdits, opened, stamp
@@ -89,7 +90,7 @@ class BeadsSource:
         for number, line in enumerate(lines):
             if line.strip():
                 lines[number] = _told(line, number + 1, name, progress)
-        made = b"\n".join(lines)
+        made = beads_found.written(b"\n".join(lines), progress)
         return {name: made} if made != content else {}
 
     def speaks(self) -> bool:
@@ -151,7 +152,11 @@ def _edges(issues: Mapping[str, Located], problems: Problems) -> dict[str, tuple
     An epic with children is a container: it is done when they are, so whoever waits for it waits for them, and what it
     waits for they wait for, too.
     """
-    work = {key: issue for key, issue in issues.items() if _status(issue) not in NO_WORK}
+    work = {
+        key: issue
+        for key, issue in issues.items()
+        if _status(issue) not in NO_WORK and not beads_found.is_found(issue)
+    }
     children: dict[str, list[str]] = {}
     edges: dict[str, tuple[str, ...]] = {}
     places = {key: (issue.line, "dependencies") for key, issue in work.items()}

@@ -4,7 +4,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from loopwright.adapters.sources.criteria import acceptance
-from loopwright.adapters.sources.json_edits import JsonEdits, opened, storable
+from loopwright.adapters.sources.json_edits import JsonEdits, storable
 from loopwright.adapters.sources.located import Located, Unreadable, inner, line_of, plain, tables, words
 from loopwright.adapters.sources.meaning import fingerprint
 from loopwright.adapters.sources.plan_format import MAX_DESCRIPTION
@@ -84,14 +84,6 @@ class OrchestratorSource:
             bundle, {change.milestone_id: change.target_status for change in changes}, progress
         )
         return {**made, **({STATE_FILE: state} if state != files[STATE_FILE] else {})}
-
-
-def with_controller_error(files: Files, message: str) -> Files:
-    """Return state.json with an error that its controller is to see first, all else left as it is."""
-    edits = opened(STATE_FILE, files[STATE_FILE])
-    _put_error(edits, message)
-    made = edits.bytes()
-    return {STATE_FILE: made} if made != files[STATE_FILE] else {}
 
 
 def _put_error(edits: JsonEdits, message: str | None) -> None:

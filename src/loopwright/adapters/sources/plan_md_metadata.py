@@ -117,6 +117,11 @@ def _wanted(
             steps["EVALUATE_PLAN"] = {"status": verdict.upper(), "verdict": verdict.upper()[:4]}
     if progress.sync is not None:
         steps["BUSINESS_SYNC"] = _sync(progress.sync)
+    if progress.discovered:
+        wanted["discovered_work"] = _discovered(plain.get("discovered_work"), progress, tasks)
+    blockers = _blockers(plain.get("blockers"), progress, tasks, step)
+    if blockers:
+        wanted["blockers"] = blockers
     if plain.get("status") in (None, "", "new"):
         wanted["status"] = "in_progress"
     loop: dict[str, Any] = {"checkpoints": steps}
@@ -190,6 +195,65 @@ def _commits(before: Any, progress: Progress, done: list[Item]) -> list[Any]:
         elif standing is not None:
             place = places[item.name]
             found[place] = {**found[place], "sha": commit_of(item), "message": said}
+    return found
+
+
+_DECIDED: Final = {
+    Mark.OPEN: "open",
+    Mark.RUNNING: "in_progress",
+    Mark.DONE: "done",
+    Mark.SKIPPED: "dismissed",
+}
+
+
+def _discovered(before: Any, progress: Progress, tasks: tuple[Item, ...]) -> list[Any]:
+    """Return the list of discovered work: what others wrote stays, each of ours is there once, by its title."""
+    found = list(before) if isinstance(before, list) else []
+    places = {one.get("title"): at for at, one in enumerate(found) if isinstance(one, dict)}
+    names = {item.key: item.name for item in tasks}
+    for one in progress.discovered:
+        title = one_line(one.title)
+        entry = {
+            "title": title,
+            "reason": one_line(one.reason),
+            "recommendation": one.recommendation,
+            "found_in": names.get(one.by, one.by),
+            "status": _DECIDED.get(one.mark, "open"),
+        }
+        if title not in places:
+            places[title] = len(found)
+            found.append(entry)
+        else:
+            found[places[title]] = {**found[places[title]], **entry}
+    return found
+
+
+def _blockers(before: Any, progress: Progress, tasks: tuple[Item, ...], step: str) -> list[Any]:
+    """Return the list of blockers: a task that waits for a person has an active one, which it resolves itself."""
+    found = list(before) if isinstance(before, list) else []
+    places = {one.get("id"): at for at, one in enumerate(found) if isinstance(one, dict)}
+    for item in tasks:
+        standing, name = progress.items.get(item.key), f"loopwright-{item.key}"
+        if standing is None:
+            continue
+        place = places.get(name)
+        if standing.mark is Mark.BLOCKED:
+            told = {
+                "id": name,
+                "description": f"{item.name}: {one_line(standing.reason) or 'no reason was given'}",
+                "blocked_at": _time(standing.ended_at or progress.started_at or progress.at),
+                "blocked_step": step,
+                "status": "ACTIVE",
+            }
+            if place is None:
+                found.append(told)
+            elif (found[place].get("status"), found[place].get("description")) != (
+                "ACTIVE",
+                told["description"],
+            ):
+                found[place] = {**found[place], **told}
+        elif place is not None:
+            found[place] = {**found[place], "status": "RESOLVED"}
     return found
 
 
