@@ -61,7 +61,7 @@ def warm() -> None:
             with chdir(sandbox.repository), redirect_stdout(StringIO()) as said:
                 for words in (("run", str(plan)), *_COMMANDS):
                     assert call(words) == 0, (words, said.getvalue())
-            eventually(lambda: not living_keepers(sandbox.home), timeout=20)
+            eventually(lambda: not living_keepers(sandbox.home), timeout=100)
         finally:
             os.environ.clear()
             os.environ.update(ours)

@@ -31,7 +31,7 @@ def test_killing_the_orchestrator_at_random_moments_loses_and_doubles_nothing(
                 break
         else:
             pytest.fail(f"it ended after {kills} kills: {process.communicate()}")
-    arena.check(arena.finish())
+    arena.check(arena.finish(timeout=200))
     assert kills == wanted
     eventually(lambda: not arena.processes(), timeout=10)
 

@@ -78,6 +78,7 @@ def test_the_real_program_does_a_plan_from_its_prompt_to_a_verified_branch(shop:
     assert receipt.code == 0, receipt.out + receipt.err
 
 
+@pytest.mark.agents
 def test_a_gate_that_the_real_program_does_not_pass_sends_it_back_with_what_failed(shop: Workshop) -> None:
     """The model gets it right only once the prompt says what went wrong."""
     wrong = scenarios.edit_file("greet.txt", old="hello", new="hello wrold").turns
@@ -102,6 +103,7 @@ def test_a_program_that_is_not_there_is_said_before_anything_starts(shop: Worksh
 
 
 @pytest.mark.capability("C075")
+@pytest.mark.agents
 def test_the_real_program_keeps_to_a_budget_itself_and_a_higher_one_finishes_its_work(shop: Workshop) -> None:
     """It becomes dear after its work is in a file, but before it says so."""
     read, edit, last = scenarios.edit_file("greet.txt", old="hello", new="hello, loop").turns
@@ -133,6 +135,7 @@ def test_the_real_program_keeps_to_a_budget_itself_and_a_higher_one_finishes_its
 
 
 @pytest.mark.capability("C104")
+@pytest.mark.agents
 def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) -> None:
     resets_at = int(time.time()) + 3
     keys = ("one", "two", "three", "four")
@@ -162,6 +165,7 @@ def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) 
 
 
 @pytest.mark.capability("C104")
+@pytest.mark.agents
 def test_a_key_that_is_used_up_for_long_closes_its_account_and_no_task_fails_of_it(shop: Workshop) -> None:
     """As documented for offline trials: to a key, the program tells neither the window nor when it ends."""
     with CLAUDE.model(shop, scenarios.window_used_up(resets_at=1_900_000_000)) as server:
@@ -177,6 +181,7 @@ def test_a_key_that_is_used_up_for_long_closes_its_account_and_no_task_fails_of_
 
 
 @pytest.mark.capability("C104")
+@pytest.mark.agents
 def test_a_key_whose_own_limit_is_reached_waits_until_the_service_gives_access_again(shop: Workshop) -> None:
     said_so = (
         "You have reached your specified API usage limits. You will regain access on 2030-01-01 at 00:00 UTC."

@@ -185,6 +185,7 @@ def test_it_is_stopped_in_the_middle_at_a_cap_and_a_higher_one_finishes_in_the_s
 
 
 @pytest.mark.capability("C075")
+@pytest.mark.agents
 def test_a_cap_that_is_reached_is_a_question_and_its_answer_goes_on(program: Program, shop: Workshop) -> None:
     with dear(program, shop):
         shop.start("worker").until("working in")

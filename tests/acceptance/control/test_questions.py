@@ -25,10 +25,11 @@ def asks(question: dict[str, object], key: str) -> list[object]:
 
 
 @pytest.mark.capability("C090")
-def test_four_of_twenty_ask_while_the_others_finish_and_the_answers_let_the_plan_verify(
-    shop: Workshop,
+@pytest.mark.parametrize("count", [7, pytest.param(20, marks=pytest.mark.long)])
+def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_verify(
+    shop: Workshop, count: int
 ) -> None:
-    keys = [f"t{n}" for n in range(20)]
+    keys = [f"t{n}" for n in range(count)]
     asking = keys[:4]
     ports = {"question": "Which port?", "options": ["80", "8080"], "default": "80"}
     shop.play({key: [asks(ports, key) if key in asking else [{"write": key, "text": "x\n"}]] for key in keys})
@@ -71,7 +72,8 @@ def _asked_at(shop: Workshop) -> object:
 
 
 @pytest.mark.capability("C090", "C108")
-def test_the_same_command_wanted_by_twenty_agents_is_one_question(shop: Workshop) -> None:
+@pytest.mark.parametrize("count", [5, pytest.param(20, marks=pytest.mark.long)])
+def test_the_same_command_wanted_by_many_agents_is_one_question(shop: Workshop, count: int) -> None:
     """Through the stand-in for Claude Code, which asks leave for `make dist` over its own protocol."""
     program = shop.place / "claude"
     stand_in = Path(stand_ins.__file__).parent / "claude.py"
@@ -82,20 +84,22 @@ def test_the_same_command_wanted_by_twenty_agents_is_one_question(shop: Workshop
         "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(program),
         "LOOPWRIGHT_PARALLEL": "4",
     }
-    keys = [f"t{n}" for n in range(20)]
+    keys = [f"t{n}" for n in range(count)]
     going = shop.start("run", str(shop.plan("dist", [task(key, "test -s dist.txt") for key in keys])))
-    eventually(lambda: len(shop.rows(Task, status=TaskState.AWAITING_RESPONSE)) == 20, timeout=90)
+    eventually(lambda: len(shop.rows(Task, status=TaskState.AWAITING_RESPONSE)) == count, timeout=90)
     question = shop.row(Question)
-    assert (question.kind, question.key, len(question.asked_by)) == ("permission", "command:make dist", 20)
+    assert (question.kind, question.key, len(question.asked_by)) == ("permission", "command:make dist", count)
     assert len(shop.events("question_asked")) == 1
     said = shop("answer", question.id, "yes", "--for", "loop")
-    assert said.out == "answered; 20 tasks go on\n"
+    assert said.out == f"answered; {count} tasks go on\n"
     assert going.end(90) == 0, going.out
     assert shop.row(Question).holds_for == "loop"
     runs = shop.rows(Run, role=Role.IMPLEMENTER)
     assert {run.state for run in runs} == {RunState.COMPLETE}
     granted = [run.permissions.granted for run in runs if run.permissions]
-    assert sorted(granted) == [()] * 20 + [("command:make dist",)] * 20, "each run says what it was allowed"
+    assert sorted(granted) == [()] * count + [("command:make dist",)] * count, (
+        "each run says what it was allowed"
+    )
 
 
 def test_a_question_that_nobody_answers_blocks_its_task_and_says_which(shop: Workshop) -> None:
