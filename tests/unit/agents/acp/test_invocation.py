@@ -158,7 +158,12 @@ def test_qwen_lets_our_own_tools_pass_because_it_does_not_name_tools() -> None:
 def test_what_it_keeps_in_home_outlives_the_run(name: str) -> None:
     own = {
         "goose": {".config/goose/", ".local/share/goose/", ".local/state/goose/"},
-        "opencode": {".config/opencode/", ".local/share/opencode/", ".local/state/opencode/"},
+        "opencode": {
+            ".config/opencode/",
+            ".local/share/opencode/",
+            ".local/state/opencode/",
+            ".cache/opencode/",
+        },
         "claude-acp": {".claude/", ".claude.json"},
     }
     home = started(name).home
