@@ -102,6 +102,9 @@ def docker(tmp_path_factory: pytest.TempPathFactory, podman: dict[str, str]) -> 
             yield client
         finally:
             process.terminate()
+            process.wait(timeout=60)
+            # It leaves this mounted, and so nobody could remove the folder.
+            subprocess.run(["umount", place / "exec-root" / "netns" / "default"], capture_output=True)
 
 
 @pytest.fixture(scope="session")

@@ -104,7 +104,7 @@ async def test_one_that_a_crash_of_the_machine_left_is_removed_with_the_next_sta
         process.suspend()  # so that none of them can do anything when the others are gone
     for process in [*keeper.children(recursive=True), keeper]:
         process.kill()
-    eventually(lambda: remove_abandoned(notes) == 1)
+    eventually(lambda: remove_abandoned(notes) == 1, timeout=60)
     assert (containers_of(spec), list(notes.iterdir())) == ([], [])
 
 

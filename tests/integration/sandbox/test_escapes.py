@@ -234,7 +234,7 @@ async def test_a_killed_keeper_takes_everything_in_the_sandbox_with_it(
         break
     assert len(_marked(spec.run_id)) >= 4
     os.kill(keeper_of(spec).pid, signal.SIGKILL)
-    eventually(lambda: not _marked(spec.run_id))
+    eventually(lambda: not _marked(spec.run_id), timeout=60)
     assert (await keepers.end(spec.directory)).ended_by == "lost"
 
 

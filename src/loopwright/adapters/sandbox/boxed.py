@@ -65,11 +65,11 @@ def take_note(path: str, job: dict[str, Any]) -> int:
     return fd
 
 
-def remove(job: dict[str, Any], name: str, *, tries: int = _TRIES) -> bool:
+def remove(job: dict[str, Any], name: str) -> bool:
     """Have no such container any more, whatever it is doing; say whether that is so."""
     program, client = job["engine"]["program"], job["client"]
     now = ["--time", "0"] if job["engine"]["kind"] == "podman" else []
-    for n in range(tries):
+    for _ in range(_TRIES):
         code, told, said = _called([program, "rm", "--force", *now, name], client)
         if code == 0 and not told.strip():
             # Podman says so also of one that it has only begun to remove.
@@ -78,8 +78,7 @@ def remove(job: dict[str, Any], name: str, *, tries: int = _TRIES) -> bool:
             return True
         if code < 0:
             return False  # everything of this run is being ended: it is left to whoever does that
-        if n + 1 < tries:
-            time.sleep(_PAUSE_S)
+        time.sleep(_PAUSE_S)
     return False
 
 
@@ -91,6 +90,7 @@ def _kept(job: dict[str, Any], run: str, name: str, command: list[str]) -> int:
     for value in sorted(inner):
         # Names the client itself needs are never secrets; of all others it is told the name alone.
         create += ["--env", f"{value}={inner[value]}" if value in client else value]
+    _make_places(job["mounts"])
     for kind, source, at in job["mounts"]:
         if kind == "empty":
             create += ["--tmpfs", f"{at}:rw,exec,mode=1777"]
@@ -124,6 +124,22 @@ def _failed(said: str) -> int:
     lines = said.strip().splitlines() or ["for no reason that it told"]
     sys.stderr.write(f"container: {lines[-1]}\n")
     return FAILED
+
+
+def _make_places(mounts: list[tuple[str, str, str]]) -> None:
+    """Make what is mounted upon, where it lies in something of the user's: an engine would make it as somebody else."""
+    known = {at: source if kind == "write" and os.path.isdir(source) else "" for kind, source, at in mounts}
+    for kind, source, at in mounts:
+        above = os.path.dirname(at)
+        while above != "/" and above not in known:
+            above = os.path.dirname(above)
+        place = os.path.join(known.get(above, ""), os.path.relpath(at, above))
+        if not known.get(above) or os.path.lexists(place) or not (kind == "empty" or os.path.exists(source)):
+            continue
+        is_folder = kind == "empty" or os.path.isdir(source)
+        os.makedirs(place if is_folder else os.path.dirname(place), exist_ok=True)
+        if not is_folder:
+            os.close(os.open(place, os.O_CREAT | os.O_WRONLY, 0o600))
 
 
 def path_inside(now: str, given: str, image: str) -> str:
