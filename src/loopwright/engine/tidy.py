@@ -12,7 +12,7 @@ from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.reviewing import remove_tree
 from loopwright.engine.world import World
-from loopwright.ports import Tx
+from loopwright.ports import Repository, Tx
 
 log = logging.getLogger(__name__)
 
@@ -21,10 +21,11 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
     """End what still runs, save what is left, and remove the workspace of an ended attempt."""
     if attempt.cleaned_at is not None:
         return
+    repository = world.repository(project)
     if attempt.workspace is None:
+        await _forget_reviews(world, repository, attempt)
         await _mark(world, plan, attempt, attempt.tip_sha)
         return
-    repository = world.repository(project)
     path = Path(attempt.workspace)
     task, runs = await world.store.read(
         lambda tx: (need(tx.get(Task, attempt.task_id), "the task"), tx.find(Run, attempt_id=attempt.id))
@@ -65,6 +66,15 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
         await _quarantine(world, plan, attempt, str(trouble))
         return
     await _mark(world, plan, attempt, tip)
+
+
+async def _forget_reviews(world: World, repository: Repository, attempt: Attempt) -> None:
+    """Remove the trees in which reviewers looked at what a person did by hand: that had no workspace of ours."""
+    runs = await world.store.read(lambda tx: tx.find(Run, attempt_id=attempt.id, role=Role.REVIEWER))
+    for run in runs:
+        if run.host_id == world.me.host_id:
+            await _end(world, run)
+            await remove_tree(world, repository, run.label)
 
 
 async def _kept(world: World, project: Project, plan: Plan, attempt: Attempt, tip: str | None) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,9 +23,11 @@ from loopwright.engine.checks import Interrupted
 from loopwright.engine.envelopes import account_of
 from loopwright.engine.handover import HUMAN
 from loopwright.engine.land import Landing
+from loopwright.engine.moves import cancel_attempt
 from loopwright.engine.review_brief import mending
 from loopwright.engine.reviewing import Covered, author_of, covered, take_in
 from loopwright.engine.runs import Ended
+from loopwright.engine.tidy import tidy_attempt
 from loopwright.ports import AgentResult, Candidate, Exit, Tx
 
 PATCH = Patch(
@@ -319,3 +322,25 @@ async def test_a_reviewer_does_not_stay_with_the_account_of_the_authors_conversa
         return scene.home.store.read_sync(lambda tx: account_of(tx, accounts, attempt, run))
 
     assert (drawn(author), drawn(scene.run)) == ("two", "one")
+
+
+async def test_the_tree_in_which_work_done_by_hand_was_looked_at_is_tidied_away_with_its_attempt() -> None:
+    scene = await checked()
+    removed: list[str] = []
+
+    async def remove(path: Path) -> None:
+        removed.append(path.name)
+
+    scene.home.repository.remove_workspace = remove  # type: ignore[method-assign]
+    by_hand = {"agent": HUMAN, "model": None, "workspace": None}
+    scene.home.store.transact_sync("by hand", lambda tx: tx.update(Attempt, scene.attempt.id, **by_hand))
+    await scene.look()
+    scene.begin()
+    (review,) = scene.home.all(Review)
+    scene.home.store.transact_sync(
+        "cancelled", lambda tx: cancel_attempt(tx, scene.attempt, fence=scene.leg.fence)
+    )
+    home = scene.home
+    await tidy_attempt(home.world, home.project(), home.plan(), scene.attempt)
+    assert removed == [review.id]
+    assert scene.attempt.cleaned_at is not None
