@@ -6,8 +6,7 @@ import pytest
 from tests.acceptance.control.workshop import Workshop, kill
 from tests.waiting import eventually
 
-from loopwright.core.model import Attempt, Plan, Task
-from loopwright.core.states import AttemptState
+from loopwright.core.model import Plan, Task
 
 SETTINGS = '[[gates]]\nname = "whole"\nrun = "test ! -e half || test -e other"\n'
 PROMPT = "---\nrounds:\n  sleep: 1s\n  unchanged: 1\n---\n# Make both halves\n\nOne after the other.\n"
@@ -24,28 +23,28 @@ def prepared(shop: Workshop, prompt: str, settings: str = SETTINGS) -> None:
 def test_rounds_carry_on_what_is_not_green_land_what_is_and_outlive_two_kills(shop: Workshop) -> None:
     """The first round leaves a red half; the second is killed, reads an edited prompt and lands; one more is quiet."""
     prepared(shop, PROMPT)
-    gate = shop.gate("gate")
+    first, gate = shop.gate("first"), shop.gate("gate")
     finds = {"expect_prompt": "In another way", "otherwise": [{"exit": 3}]}
     shop.play(
         {
             "prompt": [
-                [{"write": "half", "text": "1\n"}],
+                [{"run": first.shell}, {"write": "half", "text": "1\n"}],
                 [finds, {"run": f"{gate.shell}; test -e half && touch other"}],
             ],
             "prompt-2": [[{"say": "nothing is left"}]],
         }
     )
     run = shop.start("run", "PROMPT.md")
-    eventually(lambda: shop.rows(Attempt, state=AttemptState.REJECTED))
+    first.until_reached()
     (shop.repository / "PROMPT.md").write_text(PROMPT.replace("One after the other", "In another way"))
+    first.let_go()
     gate.until_reached()
     tip = shop.git("rev-parse", shop.row(Plan).branch)
     assert tip == shop.git("rev-parse", "HEAD"), "what is red does not land"
     kill(run)
     gate.let_go()
     run = shop.start("run", "PROMPT.md")
-    eventually(lambda: shop.task("prompt").status == "COMPLETE")
-    run.until("sleeping; the next round begins at")
+    eventually(lambda: shop.task("prompt").status == "COMPLETE", timeout=60)
     kill(run)
     said = shop("run", "PROMPT.md", timeout=100)
     assert said.code == 0, said.out + said.err
@@ -54,8 +53,8 @@ def test_rounds_carry_on_what_is_not_green_land_what_is_and_outlive_two_kills(sh
     assert (plan.status, plan.outcome) == ("VERIFIED", "verified")
     assert shop.started() == [("prompt", 1), ("prompt", 2), ("prompt-2", 1)]
     assert shop.landed() == ["prompt"]
-    first, second = shop.attempts("prompt")
-    assert second.base_sha == first.tip_sha
+    red, green = shop.attempts("prompt")
+    assert (red.state, green.base_sha) == ("REJECTED", red.tip_sha)
     assert [event.payload["stopped"] for event in shop.events("rounds_ended")] == ["settled"]
     assert len(shop.events("plan_completed")) == 1
     assert shop("receipt", "verify", plan.id).code == 0

@@ -1,6 +1,7 @@
 """A loop over one prompt in its rows: what follows a round, after a sleep, and what is too late."""
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from loopwright.core.policy import Policy, RoundsPolicy
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine import rounds
 from loopwright.engine.agent_runs import Rows
+from loopwright.engine.round_views import sleeps_until
 from loopwright.ports import PlannedWork
 
 
@@ -44,6 +46,8 @@ async def test_a_round_that_landed_is_followed_by_another_after_the_sleep_and_no
     await home.ended(leg)
     assert await home.turn() == []
     assert home.plan().completed_at is None
+    sleeps = home.store.read_sync(lambda tx: sleeps_until(tx, home.plan()))
+    assert sleeps == home.clock.now() + timedelta(seconds=30)
     home.clock.advance(30)
     [leg] = await home.turn()
     second = home.task("prompt-2")
