@@ -19,7 +19,6 @@ from loopwright.adapters.sources.roadmap_closeout import (
     Pointer,
     StatusChange,
     closed_out,
-    read_closeout,
     refuse_other_meaning,
 )
 from loopwright.core.errors import BadPlan
@@ -278,40 +277,6 @@ def test_a_closeout_that_does_not_fit_is_refused_as_a_whole(asked: list[Any], wo
     pointers = [one for one in asked if isinstance(one, Pointer)]
     with pytest.raises(BadPlan, match=words):
         closed_out(BUNDLE, "x", [change("milestone-10", "pending"), *changes], pointers)
-
-
-STATUS_ONLY = {
-    "mode": "status-only",
-    "status_changes": [
-        {
-            "milestone_id": "milestone-2",
-            "expected_current_status": "in-progress",
-            "target_status": "done",
-            "roadmap_view_anchor": "milestone-2-status",
-        }
-    ],
-    "completion_pointers": [{"anchor_id": "milestone-2-completion", "text": "done"}],
-    "history_entries": [],
-    "semantic_update_required_reason": None,
-}
-
-
-@pytest.mark.capability("C023")
-def test_a_review_record_is_read_and_one_that_means_more_is_refused() -> None:
-    changes, pointers = read_closeout(STATUS_ONLY, "review-record.json")
-    assert (changes, pointers) == ((change(),), (Pointer(anchor_id="milestone-2-completion", text="done"),))
-    for more, words in (
-        (
-            {"mode": "semantic-update-required", "semantic_update_required_reason": "too broad"},
-            "new revision: too broad",
-        ),
-        ({"mode": "free-form"}, "mode: expected status-only"),
-        ({"also": "rename it"}, 'unknown key "also"'),
-        ({"status_changes": [{"milestone_id": "m"}]}, "expected a table of texts"),
-        ({"history_entries": [{"anchor_id": "h", "text": "t"}]}, "history is written by hand"),
-    ):
-        with pytest.raises(BadPlan, match=words):
-            read_closeout({**STATUS_ONLY, **more}, "review-record.json")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
 """Closing milestones of a roadmap: status and pointers through anchors, and nothing that changes what it means."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from loopwright.adapters.sources.json_edits import storable
 from loopwright.adapters.sources.located import Located, inner, words
@@ -12,10 +12,6 @@ from loopwright.adapters.sources.roadmap_text import Roadmap
 from loopwright.config.nearest import quoted
 from loopwright.core.errors import BadPlan
 from loopwright.ports import Files
-
-_RECORD: Final = frozenset(
-    {"mode", "status_changes", "completion_pointers", "history_entries", "semantic_update_required_reason"}
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,37 +32,6 @@ class Pointer:
     text: str
     instead_of: str = ""
     """How an older line begins that this one replaces; without a text, that is taken out."""
-
-
-def read_closeout(
-    record: Mapping[str, Any], name: str
-) -> tuple[tuple[StatusChange, ...], tuple[Pointer, ...]]:
-    """Return what a `roadmap_closeout` asks for, or refuse one that is more than status."""
-    problems = [f"unknown key {quoted(key)}" for key in record if key not in _RECORD]
-    mode = record.get("mode")
-    if mode == "semantic-update-required":
-        reason = record.get("semantic_update_required_reason") or "no reason is given"
-        problems.append(f"it changes what the roadmap means, which needs a new revision: {reason}")
-    elif mode != "status-only":
-        problems.append(f"mode: expected status-only or semantic-update-required, got {quoted(mode)}")
-    if record.get("history_entries"):
-        problems.append("history_entries: the roadmap's history is written by hand")
-    changes = [_made(StatusChange, one, problems) for one in record.get("status_changes") or ()]
-    pointers = [_made(Pointer, one, problems) for one in record.get("completion_pointers") or ()]
-    if problems:
-        raise BadPlan(name, tuple(problems))
-    return tuple(one for one in changes if one), tuple(one for one in pointers if one)
-
-
-def _made(kind: Any, entry: Any, problems: list[str]) -> Any:
-    wanted = {"anchor_id", "text"} if kind is Pointer else set(StatusChange.__dataclass_fields__)
-    is_table = isinstance(entry, Mapping) and entry.keys() == wanted
-    if not is_table or not all(isinstance(one, str) for one in entry.values()):
-        problems.append(
-            f"expected a table of texts with {', '.join(sorted(wanted))}, got {quoted(str(entry))}"
-        )
-        return None
-    return kind(**entry)
 
 
 def closed_out(
