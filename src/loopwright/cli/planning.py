@@ -15,7 +15,7 @@ from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.adapters.statefiles import ProjectStateFiles
 from loopwright.app import open_home
 from loopwright.cli.answering import Answered, Asked, ask, who
-from loopwright.cli.context import settings_for
+from loopwright.cli.context import Place, settings_for
 from loopwright.cli.drive import log_to
 from loopwright.cli.evaluator import check_evaluator, judged, wanted
 from loopwright.cli.exits import ExitCode
@@ -29,7 +29,7 @@ from loopwright.cli.starting import project_settings
 from loopwright.cli.writing import write_whole
 from loopwright.config.resolve import Settings
 from loopwright.core.documents import document
-from loopwright.core.errors import Refused
+from loopwright.core.errors import NotFound, Refused
 from loopwright.core.model import Role
 from loopwright.core.packets import in_markdown
 from loopwright.core.plan_evaluators import Judgement, in_words
@@ -58,17 +58,32 @@ class Planned:
 
 
 def plan_goal(
-    goal: str, *, out: Path | None, flags: dict[str, Any], own: bool, force: bool, quiet: bool
+    goal: str,
+    *,
+    out: Path | None,
+    flags: dict[str, Any],
+    own: bool,
+    packet: str | None = None,
+    force: bool,
+    quiet: bool,
 ) -> Planned:
     """Have a plan made for a goal; it is put where a person can read and edit it.
 
-    `own` says whether agent and model among the flags are meant for the planner, or for who works.
+    `own` says whether agent and model among the flags are meant for the planner, or for who works; `packet` names one
+    that there is and that it is to plan from.
     """
-    return asyncio.run(_plan(goal, out=out, flags=flags, own=own, force=force, quiet=quiet))
+    return asyncio.run(_plan(goal, packet, out=out, flags=flags, own=own, force=force, quiet=quiet))
 
 
 async def _plan(
-    goal: str, *, out: Path | None, flags: dict[str, Any], own: bool, force: bool, quiet: bool
+    goal: str,
+    given: str | None,
+    *,
+    out: Path | None,
+    flags: dict[str, Any],
+    own: bool,
+    force: bool,
+    quiet: bool,
 ) -> Planned:
     place = needed_place()
     # It becomes a title, a prompt and the name of a file.
@@ -79,6 +94,7 @@ async def _plan(
             f"{os.path.relpath(target)} exists already",
             hint="run it as it is, choose another name with --out, or replace it with --force",
         )
+    more = _given(place, given) if given else ""
     packet = await project_packet(goal)
     text = in_markdown(packet)
     files = ProjectStateFiles()
@@ -100,7 +116,7 @@ async def _plan(
     home = open_home(settings, os.environ)
     log_to(home.root)
     try:
-        asked = _asked(goal, text, gates=not settings.gates, new=force)
+        asked = _asked(goal, f"{text}\n{more}", gates=not settings.gates, new=force)
 
         async def plan(asked: Asked) -> Answered:
             return await ask(home, settings, place, base, asked, by, quiet=quiet)
@@ -126,6 +142,18 @@ async def _plan(
         judgement=made.judgement,
         code=int(ExitCode.NOT_VERIFIED) if made.is_objected_to else made.answered.code,
     )
+
+
+def _given(place: Place, name: str) -> str:
+    """Return the text of a packet that there is; the beginning of its id will do."""
+    folder = place.root / ".loopwright" / "packets"
+    found = [path for path in folder.glob("pkt_*.md") if path.stem.startswith(name)]
+    if len(found) != 1:
+        raise NotFound(
+            f"{'several packets begin' if found else 'no packet begins'} with {name!r}",
+            hint="`loopwright inspect` makes one and prints its id",
+        )
+    return found[0].read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

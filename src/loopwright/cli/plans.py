@@ -81,6 +81,7 @@ def make(
     out: Path | None = None,
     agent: str | None = None,
     model: str | None = None,
+    packet: str | None = None,
     force: bool = False,
     costs: CostFlags = NO_COST_FLAGS,
     json: bool = False,
@@ -97,6 +98,8 @@ def make(
         Which agent plans (default: the setting `planner.agent`, else `agent`).
     model
         Which model it uses.
+    packet
+        A packet of `loopwright inspect` to plan from, by its id: of a run that went wrong, for example.
     force
         Plan anew, and replace the file that is there.
     json
@@ -105,7 +108,7 @@ def make(
     from loopwright.cli.planning import plan_goal
 
     flags = {"agent": agent, "model": model, **costs.given()}
-    planned = plan_goal(goal, out=out, flags=flags, own=True, force=force, quiet=json)
+    planned = plan_goal(goal, out=out, flags=flags, own=True, packet=packet, force=force, quiet=json)
     if json:
         found: dict[str, Any] = {"packet_id": planned.packet_id, "planned_by": planned.plan_id}
         if planned.path is not None:

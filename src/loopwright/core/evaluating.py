@@ -5,9 +5,10 @@ is refused unless a person says why they want it all the same; the rest is told.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Final, Protocol
 
 from loopwright.core import graph
@@ -16,8 +17,8 @@ from loopwright.core.policy import GateCommand
 MOST_TASKS: Final = 10_000
 MOST_CRITERIA: Final = 20
 _NAMED: Final = 5
-_COMPARED: Final = 500
-"""So many tasks with a write scope are compared with each other; more would take longer than it is worth."""
+_COMPARED: Final = 20_000
+"""So many pairs of tasks that write to the same places are looked at; more would take longer than it is worth."""
 
 
 class Weight(StrEnum):
@@ -117,17 +118,14 @@ def _size(tasks: Tasks) -> list[Finding]:
 
 def _scopes(tasks: Tasks) -> list[Finding]:
     """Tasks that could run side by side do not write to the same places."""
-    scoped = [task for task in tasks if task.scope]
-    if len(scoped) > _COMPARED or _dependencies(tasks) or _cycles(tasks):
+    if _ids(tasks) or _dependencies(tasks) or _cycles(tasks):
         return []
-    before = _before(_edges(tasks))
+    meeting = sorted(set(islice(_meeting(tasks), _COMPARED)))
+    before = _before(tasks) if meeting else []
     pairs = [
-        f"{one.key} and {other.key}"
-        for n, one in enumerate(scoped)
-        for other in scoped[n + 1 :]
-        if one.key not in before[other.key]
-        and other.key not in before[one.key]
-        and graph.scopes_overlap(one.scope, other.scope)
+        f"{tasks[one].key} and {tasks[other].key}"
+        for one, other in meeting
+        if not (before[one] >> other & 1 or before[other] >> one & 1)
     ]
     text = f"these write to the same places, so they take turns: {some(pairs)}"
     return [Finding(check="scopes", weight=Weight.TOLD, text=text)] if pairs else []
@@ -179,12 +177,29 @@ def _edges(tasks: Tasks) -> dict[str, tuple[str, ...]]:
     return {task.key: task.depends_on for task in tasks}
 
 
-def _before(edges: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
-    """Return what has to be complete before each task, through others too."""
-    known: dict[str, set[str]] = {}
-    for key in graph.topological({key: tuple(needed) for key, needed in edges.items()}):
-        known[key] = {*edges[key], *(far for near in edges[key] for far in known[near])}
-    return known
+def _meeting(tasks: Tasks) -> Iterator[tuple[int, int]]:
+    """Return the tasks, by their numbers, whose write scopes may touch the same path.
+
+    In order of their fixed parts, a place comes right after those that it lies in: no task is compared with all others.
+    """
+    places = sorted((graph.fixed_part(pattern), n) for n, task in enumerate(tasks) for pattern in task.scope)
+    around: list[tuple[tuple[str, ...], int]] = []
+    for place, n in places:
+        while around and place[: len(around[-1][0])] != around[-1][0]:
+            around.pop()
+        yield from ((min(n, other), max(n, other)) for _, other in around if other != n)
+        around.append((place, n))
+
+
+def _before(tasks: Tasks) -> list[int]:
+    """Return what has to be complete before each task, through others too, as bits by their numbers."""
+    edges = _edges(tasks)
+    number = {task.key: n for n, task in enumerate(tasks)}
+    found = [0] * len(tasks)
+    for key in graph.topological(edges):
+        for near in edges[key]:
+            found[number[key]] |= found[number[near]] | 1 << number[near]
+    return found
 
 
 def _impossible(check: str, text: str) -> Finding:

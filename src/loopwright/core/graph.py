@@ -95,12 +95,13 @@ def scopes_overlap(one: Iterable[str], other: Iterable[str]) -> bool:
     The fixed part before the first wildcard decides, so a doubtful pair counts as overlapping. An empty
     scope declares nothing and overlaps with nothing: the candidate's gate is what catches it.
     """
-    mine = [_fixed_part(pattern) for pattern in one]
-    theirs = [_fixed_part(pattern) for pattern in other]
+    mine = [fixed_part(pattern) for pattern in one]
+    theirs = [fixed_part(pattern) for pattern in other]
     return any(_meets(a, b) for a in mine for b in theirs)
 
 
-def _fixed_part(pattern: str) -> tuple[str, ...]:
+def fixed_part(pattern: str) -> tuple[str, ...]:
+    """Return the folders and names of a pattern before its first wildcard."""
     parts: list[str] = []
     for part in pattern.split("/"):
         if any(mark in part for mark in "*?[{"):

@@ -8,7 +8,7 @@ from tests.acceptance.control.greeting import BROKEN, GOAL, MISTAKE, NAME, PLAN,
 from tests.acceptance.control.workshop import Workshop, kill
 from tests.waiting import eventually
 
-from loopwright.core.model import Attempt, Plan, Role, Run
+from loopwright.core.model import Attempt, Plan, Role, Run, Task
 from loopwright.core.permissions import Access
 
 
@@ -64,8 +64,12 @@ def test_a_goal_becomes_a_plan_that_a_person_edits_and_runs(shop: Workshop) -> N
 def test_a_planner_that_makes_no_usable_plan_fails_the_plan_by_its_check(shop: Workshop) -> None:
     """The same command tries again."""
     shop.play({"plan": [answers(VAIN), [{"claim": "I would rather not."}]]})
-    said = shop("plan", "Do something", "--json", timeout=100)
+    nothing = shop("plan", "Do something", "--packet", "pkt_0")
+    assert (nothing.code, "no packet begins with 'pkt_0'" in nothing.err) == (2, True)
+    packet = shop("inspect", "--goal", "the goal of before", "--json").document["packet"]["packet_id"]
+    said = shop("plan", "Do something", "--json", "--packet", packet[:20], timeout=100)
     assert said.code == 1, said.out + said.err
+    assert "the goal of before" in shop.row(Task).description
     assert not (shop.repository / "plans").exists()
     assert shop.row(Plan).status == "FAILED"
     _, second = shop.rows(Attempt)

@@ -66,6 +66,18 @@ def test_tasks_side_by_side_that_write_to_the_same_places_are_named() -> None:
     )
 
 
+def test_a_thousand_tasks_are_compared_without_comparing_each_with_all() -> None:
+    """Chains of three, each in a folder of its own, and one task that writes everywhere at the end of none."""
+    chained = [
+        item(f"t{n}", run="x", scope=(f"src/m{n // 3}/**",), after=(f"t{n - 1}",) if n % 3 else ())
+        for n in range(1000)
+    ]
+    assert found(*chained) == []
+    (told,) = findings([*chained, item("all", run="x", scope=("src",))])
+    assert "t0 and all" in told.text
+    assert "and 995 more" in told.text
+
+
 def test_twins_and_tasks_that_are_too_large_are_named() -> None:
     twin = Item(key="b", title="make  A")
     assert found(item("a", run="x"), twin) == [("twins", Weight.TOLD)]
