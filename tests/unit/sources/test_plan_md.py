@@ -7,7 +7,7 @@ import pytest
 from tests.unit.sources.golden import DATA, files_in, progress
 
 from loopwright.adapters import registry
-from loopwright.adapters.sources.markdown_lines import MAX_LINES
+from loopwright.adapters.sources.plan_file import MAX_LINES
 from loopwright.adapters.sources.plan_md import PlanMdSource
 from loopwright.adapters.sources.plan_md_outline import MAX_LINE, MAX_TASKS
 from loopwright.adapters.sources.reading import read, recognise

@@ -11,9 +11,8 @@ from enum import Enum, auto
 from typing import Final
 
 from loopwright.adapters.sources.located import Unreadable
-from loopwright.adapters.sources.plan_file import decoded
+from loopwright.adapters.sources.plan_file import decoded_lines
 
-MAX_LINES: Final = 50_000
 _TAB: Final = 4
 _BULLET: Final = re.compile(r"([-*+]|[0-9]{1,9}[.)])(?:[ \t]+|$)")
 _BOX: Final = re.compile(r"\[([^\[\]]?)\](?=[ \t]|$)")
@@ -83,11 +82,9 @@ class Markdown:
 
 def read_markdown(content: bytes) -> Markdown:
     """Return the lines of a file, or raise `Unreadable`."""
-    text = decoded(content)
+    text = decoded_lines(content)
     if "\0" in text:
         raise Unreadable(text.count("\n", 0, text.index("\0")) + 1, "the character NUL is not allowed")
-    if text.count("\n") >= MAX_LINES:
-        raise Unreadable(MAX_LINES, f"the file has more than {MAX_LINES} lines")
     parts = text.split("\n")
     texts = [part.removesuffix("\r") for part in parts]
     endings = ["\r\n" if part.endswith("\r") else "\n" for part in parts]

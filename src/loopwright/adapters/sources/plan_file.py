@@ -7,6 +7,7 @@ from loopwright.adapters.sources.located import Located, Unreadable, read_yaml
 from loopwright.adapters.sources.located_json import read_json
 
 MAX_BYTES: Final = 5 * 1024 * 1024
+MAX_LINES: Final = 50_000
 
 
 def document(name: str, content: bytes) -> Located:
@@ -39,3 +40,11 @@ def decoded(content: bytes) -> str:
     except UnicodeDecodeError as broken:
         line = content[: broken.start].count(b"\n") + 1
         raise Unreadable(line, "this is not UTF-8: save the file with that encoding") from broken
+
+
+def decoded_lines(content: bytes) -> str:
+    """Return the text of a file that is read line by line, or raise `Unreadable`."""
+    text = decoded(content)
+    if text.count("\n") >= MAX_LINES:
+        raise Unreadable(MAX_LINES, f"the file has more than {MAX_LINES} lines")
+    return text

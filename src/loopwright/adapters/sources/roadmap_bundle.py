@@ -7,7 +7,7 @@ from typing import Final
 
 from loopwright.adapters.sources.json_edits import JsonEdits, opened
 from loopwright.adapters.sources.located import Located, Unreadable, inner, line_of, plain, tables, words
-from loopwright.adapters.sources.plan_file import decoded
+from loopwright.adapters.sources.plan_file import decoded_lines
 from loopwright.adapters.sources.problems import Problems, check_graph, refuse
 from loopwright.adapters.sources.roadmap_schema import CONTRACT, RETIRED, ROADMAP_VIEW, STATE, STATUSES
 from loopwright.adapters.sources.roadmap_text import (
@@ -147,7 +147,7 @@ def read_bundle(files: Files, name: str) -> Bundle:
 
 def _text(content: bytes, problems: Problems) -> str:
     try:
-        return decoded(content)
+        return decoded_lines(content)
     except Unreadable as broken:
         problems.note(broken.line or 1, "", broken.message)
         return ""
