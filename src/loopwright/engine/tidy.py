@@ -1,6 +1,7 @@
 """Cleaning up after an attempt: a workspace goes only when its work is proven to be kept elsewhere."""
 
 import logging
+from collections.abc import Sequence
 from pathlib import Path
 
 from loopwright.core.errors import CannotRun, GitFailed, UserError
@@ -32,9 +33,7 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
     )
     tip = attempt.tip_sha
     try:
-        if here := [run for run in runs if run.host_id == world.me.host_id]:
-            await end_all(world, here)
-            await world.keepers.sweep(*(run.id for run in here))
+        await _end(world, runs)
         # Once more, also after an earlier snapshot: a leg that woke up may have worked on since. Where no agent
         # ever ran there is nothing of anyone's, and perhaps only half a workspace.
         worked = any(one.role in AUTHORS and one.started_at for one in runs)
@@ -71,10 +70,9 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
 async def _forget_reviews(world: World, repository: Repository, attempt: Attempt) -> None:
     """Remove the trees in which reviewers looked at what a person did by hand: that had no workspace of ours."""
     runs = await world.store.read(lambda tx: tx.find(Run, attempt_id=attempt.id, role=Role.REVIEWER))
-    for run in runs:
-        if run.host_id == world.me.host_id:
-            await _end(world, run)
-            await remove_tree(world, repository, run.label)
+    await _end(world, runs)
+    for label in {run.label for run in runs if run.host_id == world.me.host_id}:
+        await remove_tree(world, repository, label)
 
 
 async def _kept(world: World, project: Project, plan: Plan, attempt: Attempt, tip: str | None) -> bool:
@@ -95,6 +93,13 @@ def cancelled_gates(tx: Tx, world: World) -> list[Run]:
     whole = (Role.VERIFY, Role.EVALUATION, Role.FINISH, Role.GATE)
     host = world.me.host_id
     return tx.find(Run, role=whole, attempt_id=None, state=RunState.CANCELLED, host_id=host)
+
+
+async def _end(world: World, runs: Sequence[Run]) -> None:
+    """End whatever is left of the runs of this machine."""
+    if here := [run for run in runs if run.host_id == world.me.host_id]:
+        await end_all(world, here)
+        await world.keepers.sweep(*(run.id for run in here))
 
 
 async def _mark(world: World, plan: Plan, attempt: Attempt, tip: str | None) -> None:
