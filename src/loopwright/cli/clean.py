@@ -13,6 +13,7 @@ from rich.text import Text
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.leftovers import Leftover
 from loopwright.app import Home
+from loopwright.cli import clean_recordings
 from loopwright.cli.context import actor, look_settings, open_existing
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import counted
@@ -41,6 +42,7 @@ def clean(
     /,
     *,
     unproven: bool = False,
+    recordings: bool = False,
     dry_run: bool = False,
     yes: bool = False,
     json: bool = False,
@@ -55,6 +57,8 @@ def clean(
         Only this plan (default: every ended plan of this repository).
     unproven
         Delete what is in no branch of yours as well; only with a PLAN, and there is no way back.
+    recordings
+        Delete what the agents of these plans said instead; what gates printed stays.
     dry_run
         Show what would be deleted, and change nothing.
     yes
@@ -68,7 +72,33 @@ def clean(
         )
     if json and not (yes or dry_run):
         raise UserError("--json cannot ask", hint="add --yes, or --dry-run to see what would be deleted")
+    if recordings:
+        if unproven:
+            raise UserError("--unproven is about branches, --recordings is not", hint="call it once for each")
+        return asyncio.run(_clean_recordings(plan, dry_run=dry_run, yes=yes, as_json=json))
     return asyncio.run(_clean(plan, unproven=unproven, dry_run=dry_run, yes=yes, as_json=json))
+
+
+async def _clean_recordings(text: str | None, *, dry_run: bool, yes: bool, as_json: bool) -> int:
+    home = open_existing(look_settings())
+    try:
+        plans = [plan for plan, _ in await home.store.read(lambda tx: _plans(tx, text))]
+        found = await clean_recordings.recordings_of(home, plans)
+        if not as_json:
+            clean_recordings.show(found)
+        deleted = 0
+        if not dry_run and found:
+            told = f"the recordings of {counted(sum(len(one.sizes) for one in found), 'agent run')}"
+            if yes or _answered(told, "receipt verify will name them as no longer kept."):
+                deleted = await clean_recordings.remove(home, found)
+        if as_json:
+            entries = [{"plan": one.plan.id, "title": one.plan.title, "runs": one.sizes} for one in found]
+            print_json({"plans": entries, "deleted": deleted})
+        elif deleted:
+            console().print(f"deleted: {counted(deleted, 'recording')}")
+        return ExitCode.VERIFIED
+    finally:
+        await home.store.close()
 
 
 async def _clean(text: str | None, *, unproven: bool, dry_run: bool, yes: bool, as_json: bool) -> int:
@@ -154,14 +184,17 @@ def _why(left: Leftover) -> str:
 
 def _agreed(found: Sequence[_Found]) -> bool:
     """Ask the person at the terminal; without one, nothing is deleted unasked."""
-    count = counted(sum(len(one.go) for one in found), "ref")
+    lost = sum(left.branch is None for one in found for left in one.go)
+    warning = f"{lost} of them {'is' if lost == 1 else 'are'} in no branch of yours." if lost else ""
+    return _answered(counted(sum(len(one.go) for one in found), "ref"), warning)
+
+
+def _answered(what: str, warning: str) -> bool:
     if not (sys.stdin.isatty() and os.isatty(1)):
         raise Refused(
-            f"{count} would be deleted, and nobody is here to ask", hint="--yes deletes without asking"
+            f"{what} would be deleted, and nobody is here to ask", hint="--yes deletes without asking"
         )
-    lost = sum(left.branch is None for one in found for left in one.go)
-    warning = f" {lost} of them {'is' if lost == 1 else 'are'} in no branch of yours." if lost else ""
-    answer = input(f"Delete {count}?{warning} [y/N] ")
+    answer = input(f"Delete {' '.join(filter(None, (f'{what}?', warning)))} [y/N] ")
     return answer.strip().lower() in ("y", "yes")
 
 

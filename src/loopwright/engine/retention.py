@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any, Final
 
 from loopwright.core.events import happened
@@ -52,17 +53,10 @@ class Retention:
         if not chosen:
             return
 
-        def record(tx: Tx) -> None:
-            about: dict[str, Any] = {
-                "runs": [run.id for run in chosen[:_NAMED]],
-                "count": len(chosen),
-                "bytes": found,
-            }
-            tx.append(happened("recordings_removed", MACHINE, **about))
-
         # Written down first: a kill in between leaves a record of what may be gone, never the other way round.
-        await world.store.transact("recordings.removed", record)
-        since = world.clock.now().date().isoformat()
+        since = await world.store.transact(
+            "recordings.removed", lambda tx: record_removed(tx, [run.id for run in chosen], found, MACHINE)
+        )
         for run in chosen:
             await asyncio.to_thread(world.room.disk.forget, world.paths.run(run.id), since)
         log.info("recordings removed", extra={"count": len(chosen), "bytes": found})
@@ -74,3 +68,10 @@ class Retention:
             return []
         mine: dict[str, Any] = {"host_id": self._world.me.host_id, "role": AGENT_ROLES, "state": ENDED_RUN}
         return tx.find(Run, plan_id=plans, order_by=("ended_at",), **mine)
+
+
+def record_removed(tx: Tx, runs: Sequence[str], size: int, actor: str) -> str:
+    """Write down whose recordings go, and return the day since which they are gone."""
+    about: dict[str, Any] = {"runs": list(runs[:_NAMED]), "count": len(runs), "bytes": size}
+    tx.append(happened("recordings_removed", actor, **about))
+    return tx.now().date().isoformat()

@@ -34,3 +34,25 @@ def test_only_merged_work_goes_and_the_rest_only_by_name(sandbox: Sandbox) -> No
     assert sandbox("clean", plan, "--unproven", "--yes").code == 0
     assert _ours(sandbox) == []
     assert sandbox("receipt", "verify", plan).code == 0, "its commits are in the user's branch"
+    _recordings_go_by_a_flag_of_their_own(sandbox, plan)
+
+
+def _recordings_go_by_a_flag_of_their_own(sandbox: Sandbox, plan: str) -> None:
+    """What agents said may go once nobody can go on with the plan; what gates printed stays as evidence."""
+    said = sorted(path.parent.name for path in sandbox.home.glob("runs/*/output"))
+    gates = sorted(sandbox.home.glob("runs/*/gate/*.out"))
+    shown = sandbox("clean", "--recordings", "--dry-run", "--json").document
+    (found,) = shown["plans"]
+    assert (found["plan"], shown["deleted"]) == (plan, 0)
+    assert len(found["runs"]) == 2, "one for each attempt"
+    assert set(found["runs"]) <= set(said)
+    assert sandbox("clean", "--recordings").code == 2, "nobody is here to ask"
+    assert sorted(path.parent.name for path in sandbox.home.glob("runs/*/output")) == said
+    done = sandbox("clean", "--recordings", "--yes")
+    assert (done.code, "deleted: 2 recordings" in done.out) == (0, True), done.out + done.err
+    assert not [run for run in found["runs"] if (sandbox.home / "runs" / run / "output").exists()]
+    assert sorted(sandbox.home.glob("runs/*/gate/*.out")) == gates
+    verified = sandbox("receipt", "verify", plan)
+    assert verified.code == 0, verified.out
+    assert "no longer kept" in verified.out
+    assert "nothing to delete" in sandbox("clean", "--recordings").out
