@@ -45,7 +45,7 @@ test-runners: $(DEV) $(RUNNERS) ## Run the tests with jest, vitest and go, which
 
 test-containers: $(DEV) ## Run the tests with podman, which it installs where it may
 	@sh scripts/setup.sh containers
-	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m containers $(ARGS)
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m containers --timeout 600 $(ARGS)
 
 simulate: $(DEV) ## Play random crashes and faults in simulated time: SEEDS=20000, SEED=7 for one
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
