@@ -106,6 +106,7 @@ def test_a_goal_is_run_in_one_go_only_with_a_person_s_yes_and_outlives_two_kills
     assert "bonjour" in shop.landed()
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.capability("C020")
 def test_an_evaluator_that_objects_sends_a_plan_back_once_and_keeps_it_from_running(shop: Workshop) -> None:
     """It is another model, in a conversation of its own, and its word holds until a person says otherwise."""
@@ -122,7 +123,7 @@ def test_an_evaluator_that_objects_sends_a_plan_back_once_and_keeps_it_from_runn
     shop.play(
         {"plan": [mends], "evaluate": [judges], "bonjour": [[{"write": "bonjour", "text": "bonjour\n"}]]}
     )
-    said = shop("plan", GOAL, timeout=100)
+    said = shop("plan", GOAL, timeout=200)
     assert said.code == 1, said.out + said.err
     assert "no estimate: no task was done in this project yet" in said.out
     assert "objection: task bonjour: Nobody says it aloud." in said.out
@@ -139,11 +140,9 @@ def test_an_evaluator_that_objects_sends_a_plan_back_once_and_keeps_it_from_runn
     assert "task bonjour: Nobody says it aloud." in refused.err
     assert "--despite" in refused.err
     assert len(shop.rows(Run, role=Role.PLAN_EVALUATOR)) == 2, "the same plan is not judged twice"
-    path.write_text(PLAN + "# said by hand\n")
-    shop.play({"evaluate": [says()], "bonjour": [[{"write": "bonjour", "text": "bonjour\n"}]]})
-    done = shop.run(path)
+    done = shop.run(path, "--despite", "it is loud enough")
     assert done.code == 0, done.out + done.err
     evaluation = shop.rows(Plan)[-1].evaluation
-    assert (evaluation["passed"], evaluation["evaluator"]["summary"]) == (True, "Looked.")
+    assert (evaluation["passed"], evaluation["despite"]) == (False, "it is loud enough")
     again = shop("plan", "check", str(path))
-    assert "these were done before, by title and checks: bonjour (plan " in " ".join(again.out.split())
+    assert "these were done before, by title and checks: bonjour (plan_" in " ".join(again.out.split())
