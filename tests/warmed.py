@@ -6,6 +6,7 @@ compiled again, and the like: no thread, no file, nothing of the plan.
 
 import gc
 import json
+import logging
 import os
 import sys
 from contextlib import chdir, redirect_stdout
@@ -65,8 +66,17 @@ def warm() -> None:
         finally:
             os.environ.clear()
             os.environ.update(ours)
+            _forget_the_log()
     gc.collect()
     gc.freeze()
+
+
+def _forget_the_log() -> None:
+    log = logging.getLogger("loopwright")
+    for handler in list(log.handlers):
+        log.removeHandler(handler)
+        handler.close()
+    log.setLevel(logging.NOTSET)
 
 
 warm()

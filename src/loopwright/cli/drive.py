@@ -229,6 +229,13 @@ class _LogFile(logging.FileHandler):
 
     _told = False
 
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write it down; a log that cannot even be opened ends no work."""
+        try:
+            super().emit(record)
+        except OSError:
+            self.handleError(record)
+
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - the name is logging's
         if not self._told:
             self._told = True

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.acceptance.control.greeting import block
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
@@ -169,7 +170,7 @@ tasks:
     description: Use {OF_THE_ENVIRONMENT} and {SHAPES["github"]}.
     acceptance: [test -s one]
 """
-    shop.play({"plan": [[{"say": EVERYTHING}, {"write": "loopwright.plan.yaml", "text": text}]]})
+    shop.play({"plan": [[{"say": EVERYTHING}, {"claim": block(text)}]]})
     said = shop("plan", f"Deploy with {OF_THE_ENVIRONMENT} and {SHAPES['slack']}", timeout=100)
     assert said.code == 0, said.out + said.err
     (plan,) = (shop.repository / "plans").iterdir()
