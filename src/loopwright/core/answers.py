@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,6 +44,34 @@ def object_in(text: str, fence: str) -> dict[str, Any] | None:
 
 def _blocks(text: str, languages: str) -> list[str]:
     return re.findall(rf"^```(?:{languages})[ \t]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def findings_schema(place: Mapping[str, Any], severities: Iterable[str]) -> Mapping[str, Any]:
+    """Return the form of an answer with findings: a summary, and for each where it is, how bad, and what is wrong."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["summary", "findings"],
+        "properties": {
+            "summary": {
+                "type": "string",
+                "description": "What you looked at and came to, in one or two sentences.",
+            },
+            "findings": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": [*place, "severity", "text"],
+                    "properties": {
+                        **place,
+                        "severity": {"type": "string", "enum": list(severities)},
+                        "text": {"type": "string", "description": "What is wrong, and what would be right."},
+                    },
+                },
+            },
+        },
+    }
 
 
 def missing(fence: str) -> Unreadable:

@@ -5,11 +5,11 @@ keeps the plan from running, and a person may run it all the same.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from loopwright.core.answers import clean
+from loopwright.core.answers import clean, findings_schema
 from loopwright.core.complexity import complexity_of
 from loopwright.core.evaluating import Finding, Weight
 from loopwright.core.policy import GateCommand
@@ -29,30 +29,10 @@ _SHOWN: Final = 200_000
 _BRIEF: Final = 500
 _NAMED: Final = 5
 
-SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["summary", "findings"],
-    "properties": {
-        "summary": {
-            "type": "string",
-            "description": "What you looked at and came to, in one or two sentences.",
-        },
-        "findings": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["task", "severity", "text"],
-                "properties": {
-                    "task": {"type": "string", "description": "The id of a task, as the plan has it."},
-                    "severity": {"type": "string", "enum": [one.value for one in Severity]},
-                    "text": {"type": "string", "description": "What is wrong, and what would be right."},
-                },
-            },
-        },
-    },
-}
+SCHEMA: Final = findings_schema(
+    {"task": {"type": "string", "description": "The id of a task, as the plan has it."}},
+    (one.value for one in Severity),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

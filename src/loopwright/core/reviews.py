@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from loopwright.core.answers import Unreadable, clean, missing, object_in
+from loopwright.core.answers import Unreadable, clean, findings_schema, missing, object_in
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.globs import any_covers
 from loopwright.core.patches import ChangedFile, Patch, file_of
@@ -72,34 +72,16 @@ class Answer:
         return blocking(self.findings)
 
 
-SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["summary", "findings"],
-    "properties": {
-        "summary": {
-            "type": "string",
-            "description": "What you looked at and came to, in one or two sentences.",
-        },
-        "findings": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["file", "line", "severity", "text"],
-                "properties": {
-                    "file": {"type": "string", "description": "The path as the diff has it."},
-                    "line": {
-                        "type": "integer",
-                        "description": "A line of the diff, by its number in the file as it is now.",
-                    },
-                    "severity": {"type": "string", "enum": [one.value for one in Severity]},
-                    "text": {"type": "string", "description": "What is wrong, and what would be right."},
-                },
-            },
+SCHEMA: Final = findings_schema(
+    {
+        "file": {"type": "string", "description": "The path as the diff has it."},
+        "line": {
+            "type": "integer",
+            "description": "A line of the diff, by its number in the file as it is now.",
         },
     },
-}
+    (one.value for one in Severity),
+)
 """What an answer looks like, for agents that can be given a schema."""
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.sandbox.mounts import Mount, Table, is_hidden, is_writable, mounts, ordered
+from loopwright.adapters.sandbox.denials import denied
+from loopwright.adapters.sandbox.mounts import Mount, Table, is_hidden, mounts, ordered
 from loopwright.adapters.sandbox.toolchains import SHOWN
-from loopwright.core.containment import Containment, refusals
+from loopwright.core.containment import Containment
 from loopwright.core.homes import HomeView
 from loopwright.ports import Reach
 
@@ -53,19 +54,7 @@ class Bubblewrap:
         for line in output:
             if line.startswith("bwrap: ") and "execvp" not in line:
                 return f"the sandbox could not be set up ({line}): `loopwright doctor` says more"
-        for one in refusals(output):
-            path = one.path
-            match one.kind:
-                case "write" if path is None or not is_writable(table, path):
-                    what = path or "a place outside of its workspace"
-                    return f"the sandbox kept it from writing {what}: to allow it, add the folder to sandbox.write"
-                case "missing" if path is not None and is_hidden(table, path) and os.path.lexists(path):
-                    return f"the sandbox hides {path} from it: to show it, add it to sandbox.read"
-                case "network" if not reach.network:
-                    return "the sandbox kept it from the network: to allow it, set sandbox.network to on"
-                case _:
-                    continue
-        return None
+        return denied(output, table, reach, is_hidden=is_hidden, show="add it to sandbox.read")
 
     def _table(self, reach: Reach) -> Table:
         return mounts(

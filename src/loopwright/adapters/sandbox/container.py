@@ -12,8 +12,9 @@ from typing import Final, Literal
 
 from loopwright.adapters.sandbox import boxed
 from loopwright.adapters.sandbox.bubblewrap import only_tool_chains
-from loopwright.adapters.sandbox.mounts import Mount, Table, covering, is_within, is_writable, mounts, ordered
-from loopwright.core.containment import Containment, refusals
+from loopwright.adapters.sandbox.denials import denied
+from loopwright.adapters.sandbox.mounts import Mount, Table, covering, is_within, mounts, ordered
+from loopwright.core.containment import Containment
 from loopwright.core.homes import HomeView
 from loopwright.keeper import places
 from loopwright.ports import Reach
@@ -123,22 +124,8 @@ class Container:
                     f"{what} is not in the image {self.image}: put it into the image that sandbox.image names, or add "
                     "the folder that it is installed in to sandbox.read"
                 )
-        for one in refusals(output):
-            path = one.path
-            match one.kind:
-                case "write" if path is None or not is_writable(table, path):
-                    what = path or "a place outside of its workspace"
-                    return f"the sandbox kept it from writing {what}: to allow it, add the folder to sandbox.write"
-                case "missing" if path is not None and _is_left_out(table, path) and os.path.lexists(path):
-                    return (
-                        f"the sandbox hides {path} from it: to show it, add it to sandbox.read, "
-                        "or put it into the image that sandbox.image names"
-                    )
-                case "network" if not reach.network:
-                    return "the sandbox kept it from the network: to allow it, set sandbox.network to on"
-                case _:
-                    continue
-        return None
+        show = "add it to sandbox.read, or put it into the image that sandbox.image names"
+        return denied(output, table, reach, is_hidden=_is_left_out, show=show)
 
     def _table(self, reach: Reach) -> Table:
         return mounts(
