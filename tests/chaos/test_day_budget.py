@@ -8,7 +8,8 @@ from tests.acceptance.control.workshop import Workshop, kill
 from tests.chaos.wall_clock import HOUR, MISSING, WallClock
 from tests.waiting import eventually
 
-from loopwright.core.model import Loop, Plan, Question, Role, Run
+from loopwright.core.awaited import Question
+from loopwright.core.model import Loop, Plan, Role, Run
 
 pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.capability("C075")]
 

@@ -10,9 +10,10 @@ from tests.simulation import target as sim_target
 from tests.simulation.trouble import effect
 
 from loopwright.core import budget, decide, envelopes
+from loopwright.core.awaited import Envelope, Question
 from loopwright.core.events import happened
 from loopwright.core.findings import Verdict, VerdictStatus
-from loopwright.core.model import Attempt, Envelope, Plan, Question, Review, Run, Task, VerdictRecord
+from loopwright.core.model import Attempt, Plan, Review, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed
 from loopwright.core.states import (
     AttemptState,

@@ -7,8 +7,9 @@ from typing import Any, Final
 from tests.simulation.invariants import Problems, Watch, at_end, moves, on_commit, on_effect
 from tests.simulation.rows import Change
 
+from loopwright.core.awaited import Question
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Command, CommandState, Loop, Plan, Question, Run, Task
+from loopwright.core.model import Attempt, Command, CommandState, Loop, Plan, Run, Task
 from loopwright.core.permissions import Access, may_run
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, QuestionState, TaskState
 

@@ -9,6 +9,7 @@ from tests.simulation.machines import Kept, Machine, is_good
 from tests.simulation.rows import Change
 from tests.simulation.scenario import Scenario
 
+from loopwright.core.awaited import Question
 from loopwright.core.decide import ahead
 from loopwright.core.failures import RULES, Level
 from loopwright.core.findings import VerdictStatus
@@ -21,7 +22,6 @@ from loopwright.core.model import (
     CommandState,
     Loop,
     Plan,
-    Question,
     Role,
     Run,
     Task,

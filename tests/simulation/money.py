@@ -7,10 +7,11 @@ from typing import Any, Final
 from tests.simulation.invariants import Problems, Watch, at_end, moves, on_commit, on_effect
 from tests.simulation.rows import Change
 
+from loopwright.core.awaited import Envelope
 from loopwright.core.budget import CAPS, WAITS
 from loopwright.core.envelopes import PROVEN_AFTER, envelope_id
 from loopwright.core.failures import RULES, Failure
-from loopwright.core.model import AGENT_ROLES, Attempt, Envelope, Loop, Plan, Run, Task
+from loopwright.core.model import AGENT_ROLES, Attempt, Loop, Plan, Run, Task
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, RunState
 
 _SEES_NOTHING: Final = frozenset({"crash", "freeze", "reboot", "gone", "slow", "store_away", "lost_answer"})

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.simulation.by_hand import Hands
 from tests.simulation.services import AGENT, OTHER
 
+from loopwright.core.awaited import Envelope, Question
 from loopwright.core.budget import CAPS
 from loopwright.core.envelopes import needs_person
 from loopwright.core.errors import Refused
-from loopwright.core.model import Command, CommandState, Envelope, Loop, Plan, Question, Task
+from loopwright.core.model import Command, CommandState, Loop, Plan, Task
 from loopwright.core.states import ENDED_PLAN, EnvelopeState, LoopState, PlanState, QuestionState, TaskState
 from loopwright.engine import commands
 from loopwright.engine.submit import submit

@@ -22,9 +22,10 @@ from tests.simulation.target import SimRepository, Target
 from tests.simulation.trouble import History, Trouble
 
 from loopwright.adapters.membership import LeasedMembership
+from loopwright.core.awaited import Envelope
 from loopwright.core.errors import StoreUnavailable
 from loopwright.core.ids import Kind, make
-from loopwright.core.model import Attempt, Envelope, Finish, Leg, Loop, Plan, Run, Task
+from loopwright.core.model import Attempt, Finish, Leg, Loop, Plan, Run, Task
 from loopwright.core.policy import Limits, Policy
 from loopwright.core.states import ENDED_PLAN, OPEN_FINISH, AttemptState, LoopState, TaskState
 from loopwright.engine.handover import HUMAN

@@ -13,8 +13,8 @@ from loopwright.cli.lines import counted
 from loopwright.cli.looking import glancing
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
+from loopwright.core.awaited import Envelope, QuotaWindow
 from loopwright.core.envelopes import envelope_id, label, standing
-from loopwright.core.model import Envelope, QuotaWindow
 from loopwright.core.states import EnvelopeState
 
 app = App(

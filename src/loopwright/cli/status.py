@@ -18,12 +18,12 @@ from loopwright.cli.rows import Rows
 from loopwright.cli.steps import plan_steps, print_steps
 from loopwright.cli.table import exit_code as code_of
 from loopwright.cli.table import screen, standing
+from loopwright.core.awaited import Envelope
 from loopwright.core.documents import document, plain
 from loopwright.core.envelopes import label
 from loopwright.core.envelopes import standing as standing_of
 from loopwright.core.happenings import RecordedEvent
 from loopwright.core.ids import short_id
-from loopwright.core.model import Envelope
 from loopwright.core.states import EnvelopeState
 from loopwright.engine.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
 from loopwright.engine.views import PlanView, is_busy, plan_view

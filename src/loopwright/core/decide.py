@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from loopwright.core import fallback
+from loopwright.core.awaited import Envelope
 from loopwright.core.budget import WAITS, over_budget
 from loopwright.core.envelopes import Admission, Choice, Held, unwilling
 from loopwright.core.graph import scopes_overlap
-from loopwright.core.model import Attempt, Envelope, Loop, Plan, Run, Task
+from loopwright.core.model import Attempt, Loop, Plan, Run, Task
 from loopwright.core.overspent import Over
 from loopwright.core.retry import LONGEST_PAUSE
 from loopwright.core.rounds import Last, Stop, following, is_late

@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.accounts import ACCOUNT, called
+from loopwright.core.awaited import Envelope, QuotaWindow
 from loopwright.core.failures import RULES
 from loopwright.core.fallback import named
-from loopwright.core.model import Envelope, QuotaWindow
 from loopwright.core.policy import Policy
 from loopwright.core.states import EnvelopeState
 from loopwright.core.waiting import too_long

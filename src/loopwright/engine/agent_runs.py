@@ -8,11 +8,12 @@ from typing import Any
 
 from loopwright.core import budget, prompts, qa
 from loopwright.core.accounts import usual
+from loopwright.core.awaited import Question
 from loopwright.core.budget import over_budget
 from loopwright.core.containment import Containment
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
-from loopwright.core.model import Attempt, Loop, Plan, Project, Question, Review, Role, Run, Task, Usage
+from loopwright.core.model import Attempt, Loop, Plan, Project, Review, Role, Run, Task, Usage
 from loopwright.core.permissions import Permissions
 from loopwright.core.prices import estimate
 from loopwright.core.qa_prompts import look_prompt

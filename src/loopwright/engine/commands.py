@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from loopwright.core import overspent
+from loopwright.core.awaited import Question
 from loopwright.core.budget import CAPS
 from loopwright.core.discoveries import Discovery
 from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserError
@@ -17,7 +18,6 @@ from loopwright.core.model import (
     Loop,
     Outcome,
     Plan,
-    Question,
     Role,
     Run,
     Task,

@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from loopwright.core.accounts import ACCOUNT, Accounts
+from loopwright.core.awaited import Envelope, QuotaWindow
 from loopwright.core.envelopes import SPREAD, Admission, because, envelope_id, label, needs_person, to_do
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
-from loopwright.core.model import AUTHORS, Attempt, Command, Envelope, Plan, QuotaWindow, Run
+from loopwright.core.model import AUTHORS, Attempt, Command, Plan, Run
 from loopwright.core.retry import Failed, pause_until
 from loopwright.core.states import ENVELOPE, AttemptState, EnvelopeState, RunState, step
 from loopwright.engine.moves import MACHINE, cancel_attempt, move_attempt, need

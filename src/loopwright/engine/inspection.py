@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from loopwright.core.awaited import Question
 from loopwright.core.documents import document
-from loopwright.core.model import Attempt, Plan, Question, Run, Task
+from loopwright.core.model import Attempt, Plan, Run, Task
 from loopwright.core.packets import MOST_EVENTS
 from loopwright.ports import Tx
 

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from loopwright.core import fallback, overspent, rounds
+from loopwright.core.awaited import Question
 from loopwright.core.budget import spent_today
 from loopwright.core.errors import FenceLost, IllegalTransition, StaleVersion
 from loopwright.core.events import happened
@@ -15,7 +16,6 @@ from loopwright.core.model import (
     Outcome,
     Plan,
     Project,
-    Question,
     Review,
     Role,
     Run,

@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from loopwright.core import overspent
+from loopwright.core.awaited import Question
 from loopwright.core.budget import CAPS
 from loopwright.core.errors import Refused
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind
-from loopwright.core.model import Attempt, Loop, Plan, Project, Question, Run
+from loopwright.core.model import Attempt, Loop, Plan, Project, Run
 from loopwright.core.overspent import Over
 from loopwright.core.states import (
     ENDED_PLAN,

@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from loopwright.core import overspent
+from loopwright.core.awaited import Question
 from loopwright.core.errors import NotFound
 from loopwright.core.ids import short_id
-from loopwright.core.model import Attempt, Plan, Project, Question, Task
+from loopwright.core.model import Attempt, Plan, Project, Task
 from loopwright.core.states import QuestionState
 from loopwright.ports import Tx
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from loopwright.core.awaited import Question
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
 from loopwright.core.gates import task_commands, with_setup
 from loopwright.core.ids import Kind
-from loopwright.core.model import Attempt, Command, Plan, Question, Run, Task
+from loopwright.core.model import Attempt, Command, Plan, Run, Task
 from loopwright.core.permissions import Permissions, access_of
 from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, QuestionState, TaskState

@@ -6,9 +6,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
+from loopwright.core.awaited import QuotaWindow
 from loopwright.core.failures import Failure
 from loopwright.core.homes import HomePath
-from loopwright.core.model import QuotaWindow, Usage
+from loopwright.core.model import Usage
 from loopwright.core.permissions import Permissions
 from loopwright.core.questions import Asking
 from loopwright.ports.processes import Exit, OutputLine

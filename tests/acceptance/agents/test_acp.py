@@ -15,7 +15,8 @@ from tests.acceptance.sandbox import task
 from tests.agent_programs import installed
 from tests.integration.agents.test_real_acp import SETTINGS
 
-from loopwright.core.model import Envelope, Plan, Role, Run
+from loopwright.core.awaited import Envelope
+from loopwright.core.model import Plan, Role, Run
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import ModelServer, Reply, Scenario
 

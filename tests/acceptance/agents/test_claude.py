@@ -10,7 +10,8 @@ from tests.acceptance.agents.programs import CLAUDE
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Envelope, Plan, Role, Run, Usage
+from loopwright.core.awaited import Envelope
+from loopwright.core.model import Plan, Role, Run, Usage
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Rejection, Reply, Scenario
 

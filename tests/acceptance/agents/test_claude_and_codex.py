@@ -12,8 +12,9 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
+from loopwright.core.awaited import Envelope, Question
 from loopwright.core.ids import short_id
-from loopwright.core.model import Envelope, Loop, Plan, Question, Role, Run, Usage
+from loopwright.core.model import Loop, Plan, Role, Run, Usage
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import ModelServer, Reply, Scenario, ToolCall, Trouble
 

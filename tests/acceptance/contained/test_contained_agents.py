@@ -10,7 +10,8 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Plan, Question, Role, Run
+from loopwright.core.awaited import Question
+from loopwright.core.model import Plan, Role, Run
 from loopwright.testing import scenarios
 from loopwright.testing.claude_binary import bundled_claude
 from loopwright.testing.codex_binary import bundled_codex

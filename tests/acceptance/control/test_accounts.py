@@ -8,7 +8,8 @@ from tests.acceptance.control.workshop import Workshop, kill
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Envelope, Question, Role, Run
+from loopwright.core.awaited import Envelope, Question
+from loopwright.core.model import Role, Run
 from loopwright.testing import stand_ins
 
 PREFIX = "LOOPWRIGHT_AGENTS__CLAUDE__ACCOUNTS__"

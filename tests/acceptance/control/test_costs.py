@@ -10,8 +10,9 @@ from tests.acceptance.control.workshop import Workshop, kill, refused
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
+from loopwright.core.awaited import Question
 from loopwright.core.ids import short_id
-from loopwright.core.model import Loop, Plan, Project, Question, Role, Run
+from loopwright.core.model import Loop, Plan, Project, Role, Run
 
 long = partial(pytest.param, marks=pytest.mark.long)
 

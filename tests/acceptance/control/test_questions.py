@@ -9,7 +9,8 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Plan, Question, Role, Run, Task
+from loopwright.core.awaited import Question
+from loopwright.core.model import Plan, Role, Run, Task
 from loopwright.core.states import QuestionState, RunState, TaskState
 from loopwright.testing import stand_ins
 

@@ -8,7 +8,8 @@ from tests.acceptance.control.workshop import Workshop, kill
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Attempt, Envelope, Plan, Role, Run, Task
+from loopwright.core.awaited import Envelope
+from loopwright.core.model import Attempt, Plan, Role, Run, Task
 from loopwright.testing import stand_ins
 from loopwright.testing.scripted import write_script
 

@@ -13,7 +13,8 @@ from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
 from loopwright import asking
-from loopwright.core.model import Plan, Question, Review, Role, Run
+from loopwright.core.awaited import Question
+from loopwright.core.model import Plan, Review, Role, Run
 
 OF_THE_ENVIRONMENT = "correct horse battery staple 77"
 SHAPES = {

@@ -7,9 +7,9 @@ import pytest
 from tests.contracts.store import rows
 
 from loopwright.core.accounts import Account, account_named, called, usual
+from loopwright.core.awaited import Envelope, QuotaWindow
 from loopwright.core.envelopes import UNKNOWN, Admission, Choice, Held, envelope_id, label, remaining
 from loopwright.core.failures import Failure
-from loopwright.core.model import Envelope, QuotaWindow
 from loopwright.core.states import EnvelopeState
 
 NOW = rows.AT

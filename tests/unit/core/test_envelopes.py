@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.contracts.store import rows
 
+from loopwright.core.awaited import Envelope
 from loopwright.core.decide import (
     Decided,
     Front,
@@ -28,7 +29,7 @@ from loopwright.core.envelopes import (
     unwilling,
 )
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Envelope, Plan, Task
+from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.policy import Policy
 from loopwright.core.states import EnvelopeState, LoopState, PlanState
 

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from tests.contracts.store import rows
 
+from loopwright.core.awaited import Envelope
 from loopwright.core.decide import Front, Frontier, StartAttempt, WakeAttempt, decide
 from loopwright.core.envelopes import Choice, envelope_id
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.fallback import after, chain, entry, handed_on, meant, named, why
-from loopwright.core.model import Envelope, Task
+from loopwright.core.model import Task
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, PlanState
 

@@ -11,11 +11,12 @@ from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.adapters.agents.command import CommandAgent
 from loopwright.adapters.agents.environment import agent_environment
 from loopwright.core.accounts import Account
+from loopwright.core.awaited import Envelope, QuotaWindow
 from loopwright.core.envelopes import SPREAD
 from loopwright.core.errors import BadConfig
 from loopwright.core.failures import Failure
 from loopwright.core.homes import HomePath
-from loopwright.core.model import Attempt, Envelope, Leg, QuotaWindow, Run
+from loopwright.core.model import Attempt, Leg, Run
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, EnvelopeState, RunState
 from loopwright.engine import accounts, envelopes

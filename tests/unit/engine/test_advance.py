@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 from tests.doubles import BROKEN, FAILED, GATE, Home, planned, recount
 
+from loopwright.core.awaited import Question
 from loopwright.core.errors import GitFailed
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Loop, Outcome, Plan, Question, Role, Run, Task, Worker
+from loopwright.core.model import Attempt, Loop, Outcome, Plan, Role, Run, Task, Worker
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from tests.doubles import Home, planned
 
+from loopwright.core.awaited import Envelope, QuotaWindow
 from loopwright.core.envelopes import PROVEN_AFTER, SPREAD
 from loopwright.core.failures import RULES, Failure
-from loopwright.core.model import Attempt, CommandState, Envelope, Leg, QuotaWindow, Run
+from loopwright.core.model import Attempt, CommandState, Leg, Run
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, RunState, TaskState
 from loopwright.engine import envelopes

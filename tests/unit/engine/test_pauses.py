@@ -7,8 +7,9 @@ import pytest
 from tests.doubles import Home, planned
 from tests.unit.engine.test_spending import at_work, end, held_back
 
+from loopwright.core.awaited import Question
 from loopwright.core.ids import short_id
-from loopwright.core.model import Attempt, CommandState, Plan, Question, Run
+from loopwright.core.model import Attempt, CommandState, Plan, Run
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, LoopState, PlanState, QuestionState
 from loopwright.engine.advance import advance

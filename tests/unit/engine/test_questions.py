@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from tests.doubles import Home, planned
 
+from loopwright.core.awaited import Question
 from loopwright.core.failures import Failure
-from loopwright.core.model import CommandState, Leg, Outcome, Question, Run
+from loopwright.core.model import CommandState, Leg, Outcome, Run
 from loopwright.core.permissions import Permissions, Wish
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.questions import Asking

@@ -9,10 +9,11 @@ import pytest
 from tests.doubles import Home, planned
 
 from loopwright.core.accounts import Account
+from loopwright.core.awaited import Envelope
 from loopwright.core.errors import FenceLost
 from loopwright.core.failures import Failure
 from loopwright.core.gate_files import GateFiles
-from loopwright.core.model import Attempt, Envelope, Leg, Review, Role, Run, Task
+from loopwright.core.model import Attempt, Leg, Review, Role, Run, Task
 from loopwright.core.patches import ChangedFile, Patch
 from loopwright.core.permissions import Access
 from loopwright.core.policy import Policy, ReviewPolicy

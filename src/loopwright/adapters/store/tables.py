@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from loopwright.core import discoveries, model
+from loopwright.core import awaited, discoveries, model
 
 REVISIONS: Final = ("0001",)
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
@@ -24,10 +24,10 @@ NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
         model.VerdictRecord: "verdicts",
         model.Review: "reviews",
         model.Command: "commands",
-        model.Question: "questions",
+        awaited.Question: "questions",
         discoveries.Discovery: "discoveries",
         model.Finish: "finishes",
-        model.Envelope: "envelopes",
+        awaited.Envelope: "envelopes",
         model.Worker: "workers",
         model.Cursor: "cursors",
     }

@@ -1,0 +1,76 @@
+"""The rows of what an attempt may have to wait for: a person's answer, and an account's quota."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from loopwright.core.failures import Failure
+from loopwright.core.states import EnvelopeState, QuestionState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Something that runs need a person to answer. The same permission, asked by many, is one question."""
+
+    id: str
+    project_id: str
+    loop_id: str
+    plan_id: str
+    task_id: str
+    run_id: str
+    """The first that asked; `asked_by` has every attempt that waits for the answer."""
+    kind: str
+    key: str
+    """What makes two of them the same; for a permission, the key of the wish."""
+    text: str
+    options: tuple[str, ...] = ()
+    default: str | None = None
+    asked_by: tuple[str, ...] = ()
+    state: QuestionState = QuestionState.OPEN
+    answer: str | None = None
+    holds_for: str = "run"
+    """How far an answer to a permission goes: run, loop or project."""
+    answered_by: str = ""
+    deadline: datetime | None = None
+    created_at: datetime
+    answered_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaWindow:
+    """What is known of one window of a service's quota."""
+
+    name: str
+    """As the service calls it, for example `five_hour`."""
+    used: float | None = None
+    """Between 0 and 1."""
+    resets_at: datetime | None = None
+    rejected: bool = False
+    """A request was refused because of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    """What the runs on one account of an agent draw from together, with its limits."""
+
+    id: str
+    """The agent's name and the account's: `claude/default`."""
+    agent: str
+    account: str = "default"
+    state: EnvelopeState = EnvelopeState.OPEN
+    failure: Failure | None = None
+    """Why it is closed, or was last."""
+    reason: str = ""
+    until: datetime | None = None
+    """From when on one attempt may find out whether it is open again."""
+    closed_at: datetime | None = None
+    closings: int = 0
+    """How often in a row it was found closed."""
+    probe: str | None = None
+    """The attempt that finds out."""
+    probed_at: datetime | None = None
+    """Since when the probe's agent works."""
+    windows: tuple[QuotaWindow, ...] = ()
+    runs: int = 0
+    last_run_id: str | None = None
+    created_at: datetime
+    updated_at: datetime
