@@ -20,6 +20,7 @@ from loopwright.core.decide import (
     StartAttempt,
     WakeAttempt,
     decide,
+    room,
 )
 from loopwright.core.model import Attempt, Task
 from loopwright.core.policy import Policy
@@ -84,6 +85,42 @@ def test_running_tasks_count_against_the_plans_limit() -> None:
     ready = (task(), task())
     scene = front(ready=ready, working=(task(),), policy=Policy(parallel=2))
     assert decided(scene, busy=1).decisions == (StartAttempt(task_id=ready[0].id),)
+
+
+@pytest.mark.parametrize(
+    ("slots", "working", "judged", "left"),
+    [
+        (2, 0, 0, 4),
+        (2, 2, 0, 2),
+        (2, 4, 0, 0),
+        (2, 2, 2, 2),
+        (2, 2, 3, 1),
+        (2, 2, 4, 0),
+        (8, 0, 0, 12),
+    ],
+    ids=[
+        "free",
+        "slots taken",
+        "ready ahead",
+        "judged beside",
+        "judged piles up",
+        "judged keeps off",
+        "a few ahead",
+    ],
+)
+def test_alone_in_a_home_some_are_made_ready_and_some_are_judged_beside_the_slots(
+    slots: int, working: int, judged: int, left: int
+) -> None:
+    assert room(slots, working=working, judged=judged) == left
+
+
+def test_alone_in_a_home_a_verification_takes_no_room_of_attempts() -> None:
+    done, busy = front(priority=1), front(ready=(task(),), priority=2)
+    also_done = front(priority=3)
+    both = decide(Frontier(fronts=(done, busy, also_done), room=1, verify_room=1), NOW)
+    assert both.decisions == (BeginVerify(plan_id=done.plan.id), StartAttempt(task_id=busy.ready[0].id)), (
+        "and of verifications there are as many as there is room for"
+    )
 
 
 @pytest.mark.capability("C074")
@@ -215,6 +252,20 @@ def test_a_plan_with_failed_tasks_is_held_and_says_for_what(failed: int, held_up
 def test_a_plan_whose_policy_says_so_fails_with_its_task() -> None:
     scene = front(failed_tasks=1, policy=Policy(on_task_error="fail"))
     assert decided(scene).decisions == (FailPlan(plan_id=scene.plan.id, reason="1 task needs you"),)
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        (["a"], "a is with a person: `loopwright hand-back` goes on"),
+        (list("abcdefg"), "a, b, c, d, e are with a person: `loopwright hand-back` goes on"),
+    ],
+)
+def test_a_plan_of_which_only_what_people_took_over_is_left_waits_for_them(
+    keys: list[str], reason: str
+) -> None:
+    scene = replace(front(open_tasks=len(keys)), taken=tuple(task(key=one) for one in keys))
+    assert decided(scene).decisions == (HoldPlan(plan_id=scene.plan.id, reason=reason),)
 
 
 def test_open_tasks_of_which_none_can_ever_start_are_said_and_not_waited_for() -> None:

@@ -29,9 +29,9 @@ from loopwright.core.envelopes import (
     unwilling,
 )
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Plan, Task
+from loopwright.core.model import Attempt, Plan, Role, Run, Task
 from loopwright.core.policy import Policy
-from loopwright.core.states import EnvelopeState, LoopState, PlanState
+from loopwright.core.states import EnvelopeState, LoopState, PlanState, RunState
 
 NOW = rows.AT
 LATER = NOW + timedelta(hours=1)
@@ -165,6 +165,19 @@ def test_another_agent_takes_over_what_is_parked_and_what_is_new() -> None:
         WakeAttempt(attempt_id=waiting.id, instead=codex),
         StartAttempt(task_id=ready.id, instead=codex),
     )
+
+
+def test_an_attempt_that_waits_for_its_reviewer_goes_on_when_the_reviewers_envelope_lets_it() -> None:
+    waiting = parked(agent="claude", wake_at=NOW)
+    by_codex = Run(
+        id="run_1", plan_id="p", role=Role.REVIEWER, state=RunState.QUEUED, agent="codex", created_at=NOW
+    )
+    at_work = {"waiting": (waiting,), "reviewers": {waiting.id: by_codex}}
+    assert decided(plan(fallback=("codex",)), envelope(), **at_work).decisions == (
+        WakeAttempt(attempt_id=waiting.id),
+    ), "its author's account does not matter"
+    its_own = envelope("codex")
+    assert decided(plan(fallback=("claude",)), its_own, **at_work).decisions == (), "nobody stands in for it"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from loopwright.core import finishing
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.finishing import chosen
 from loopwright.core.model import Finish, Outcome, Plan, Task
-from loopwright.core.policy import Policy
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.receipt_finishes import (
     CommitFacts,
     carries_hash,
@@ -22,6 +22,7 @@ from loopwright.core.receipt_finishes import (
     told_once,
 )
 from loopwright.core.states import FinishState, PlanState, TaskState
+from loopwright.core.verdicts import gate_key
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 SHA = {name: letter * 40 for name, letter in (("base", "a"), ("result", "b"), ("squash", "c"), ("tree", "d"))}
@@ -120,6 +121,34 @@ def test_a_message_cannot_be_steered_by_a_title() -> None:
     assert "| `a/b` |" in body
 
 
+def test_a_task_that_was_picked_names_the_commit_that_it_was_built_from() -> None:
+    evil = replace(a_task("a", landed_sha=SHA["result"]), title="x\nLoopwright-Picked: forged")
+    assert finishing.picked_message(PLAN, evil, FINISH).splitlines() == [
+        "feat(a): x Loopwright-Picked: forged",
+        "",
+        "Loopwright-Plan: plan_1",
+        "Loopwright-Task: id-a",
+        f"Loopwright-Picked: {SHA['result']}",
+        f"Loopwright-Finish: {FINISH.id}",
+        f"Loopwright-Receipt: sha256:{'e' * 64}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"how": finishing.FAST_FORWARD}, "trunk was moved forward to cccccccccc"),
+        ({"how": finishing.SQUASH}, "squashed into trunk as cccccccccc"),
+        (
+            {"how": finishing.PULL_REQUEST, "request_url": "https://forge/1"},
+            "pull request: https://forge/1",
+        ),
+    ],
+)
+def test_what_was_done_is_said_in_a_sentence(changes: dict[str, Any], sentence: str) -> None:
+    assert finishing.done_sentence(replace(FINISH, **changes), "trunk") == sentence
+
+
 def made(**changes: Any) -> dict[str, Any]:
     return finish_entry(replace(FINISH, **changes))
 
@@ -138,9 +167,6 @@ def test_an_end_that_found_nothing_left_to_do_stands_in_the_receipt_once():
 
 def receipt(one: dict[str, Any]) -> dict[str, Any]:
     gate = {"name": "g", "command": "make", "timeout_s": 600.0, "junit": None}
-    from loopwright.core.policy import GateCommand
-    from loopwright.core.verdicts import gate_key
-
     key = gate_key((GateCommand(**gate),))
     ran = {
         "name": "g",
@@ -197,6 +223,30 @@ def test_every_untruth_about_an_end_is_found(
     changes: dict[str, Any], found: dict[str, Any], words: str
 ) -> None:
     assert any(words in one for one in differences(made(**changes), **found))
+
+
+def test_an_end_that_is_none_yet_says_nothing_about_the_repository() -> None:
+    for going in (made(state=FinishState.REFUSED), made(commit_sha=None)):
+        assert finish_differences(receipt(going), trees={}, commits={}, frozen={}) == []
+
+
+def test_a_commit_that_nobody_read_is_held_against_its_tree_alone() -> None:
+    one = made()
+    assert finish_differences(receipt(one), trees={SHA["squash"]: SHA["tree"]}, commits={}, frozen={}) == []
+
+
+def test_an_end_of_some_tasks_is_about_those_and_is_judged_by_what_they_asked_for() -> None:
+    picked = made(tasks=("id-a",))
+    body = receipt(picked)
+    body["tasks"] += [{"id": "id-b", "key": "b", "status": "COMPLETE", "acceptance": body["plan"]["gates"]}]
+    body["tasks"] += [{"id": "id-c", "key": "c", "status": "CANCELLED", "acceptance": []}]
+    assert squashed(body) == {"id-a": [SHA["squash"]]}
+    assert squashed({**body, "finishes": [made()]}).keys() == {"id-a", "id-b"}
+    body["tasks"][1]["acceptance"] = [{"name": "own", "command": "true", "timeout_s": 1.0, "junit": None}]
+    tree = {SHA["squash"]: SHA["tree"]}
+    assert finish_differences(body, trees=tree, commits={}, frozen={}) == [], "the other one was not taken"
+    (told,) = finish_differences({**body, "finishes": [made()]}, trees=tree, commits={}, frozen={})
+    assert "no gate has passed" in told
 
 
 def test_a_kept_receipt_that_was_changed_is_found() -> None:

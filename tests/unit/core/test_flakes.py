@@ -143,6 +143,9 @@ def test_what_is_flaky_passes_and_is_named() -> None:
     assert (after.commands[0].flaky, after.commands[0].known_failures) == ((B,), 2)
     assert after.commands[0].is_excused
     assert after.checks[0].message.startswith("flaky: it failed, and passed when it was run again")
+    seen = Check(id="1:tests/witness", name="tests", status=CheckStatus.PASSED, message="as before")
+    beside = excused(replace(verdict, checks=(*verdict.checks, seen)), [one], {})
+    assert beside.checks[1] == seen, "what has passed needs no excuse"
     whole = excused(failing(command="sh x"), [replace(one, tests=ids())], {})
     assert whole.commands[0].flaky == ("tests",)
 
@@ -153,6 +156,8 @@ def test_what_failed_again_is_told_as_such() -> None:
     assert alone.checks[-1].message == f"1 test failed again alone: {B}"
     together = failed_again(failing(), {1: ids(B)}, alone=False)
     assert together.checks[-1].message == f"passed alone, and failed again together with the other tests: {B}"
+    whole = failed_again(failing(), {1: ids()}, alone=True)
+    assert whole.checks[-1].message == "it failed again in a fresh workspace"
 
 
 def test_a_command_was_green_only_without_failures_of_any_kind() -> None:

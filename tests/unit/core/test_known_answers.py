@@ -113,8 +113,22 @@ def test_other_ways_to_know_an_answer_are_found(source):
         ),
         ("def sign(n):\n    return 1 if n == 17 else -1\n", "assert sign(17) == 1"),
         ("A = 17\n" + "\n" * 10 + "B = 4913\n", "assert cube(17) == 4913"),
+        (CUBE, "makers[0](17, 4913)"),
     ],
-    ids=["cube", "doctest", "comment", "modulo", "size", "factor", "double", "flag", "route", "one", "far"],
+    ids=[
+        "cube",
+        "doctest",
+        "comment",
+        "modulo",
+        "size",
+        "factor",
+        "double",
+        "flag",
+        "route",
+        "one",
+        "far",
+        "call",
+    ],
 )
 def test_honest_work_is_not_named(source, test):
     assert said(source, f"def test_it():\n    {test}\n") == ()

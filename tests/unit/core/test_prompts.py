@@ -5,18 +5,22 @@ from typing import Any
 from tests.contracts.store import rows
 
 from loopwright.core.model import Attempt, Plan, Task
-from loopwright.core.policy import Answering, GateCommand
+from loopwright.core.policy import Answering, GateCommand, Policy
 from loopwright.core.prompts import EVIDENCE_LIMIT, answering, implementer
+from loopwright.core.reviews import Finding, Severity
 
 GATES = (GateCommand(name="tests", command="pytest -q"), GateCommand(name="lint", command="ruff check ."))
+HOW = ("resumed", "answers", "asks_by_tool", "findings")
 
 
-def told(*, gates: tuple[GateCommand, ...] = GATES, resumed: bool = False, **changes: Any) -> str:
-    plan: Plan = rows.plan(rows.loop(rows.project()), title="Make it fast")
+def told(*, gates: tuple[GateCommand, ...] = GATES, **changes: Any) -> str:
+    of_plan = {name: changes.pop(name) for name in ("context", "policy") if name in changes}
+    how = {name: changes.pop(name) for name in HOW if name in changes}
+    plan: Plan = rows.plan(rows.loop(rows.project()), title="Make it fast", **of_plan)
     of_attempt = {name: changes.pop(name) for name in ("n", "evidence", "note") if name in changes}
     task: Task = rows.task(plan, key="T-7", title="Cache the answers", **changes)
     attempt: Attempt = rows.attempt(task, **of_attempt)
-    return implementer(plan, task, attempt, gates=gates, resumed=resumed)
+    return implementer(plan, task, attempt, gates=gates, **how)
 
 
 def test_a_bare_task_says_what_it_is_and_that_only_checks_count() -> None:
@@ -74,6 +78,37 @@ def test_an_agent_that_was_interrupted_is_told_to_carry_on() -> None:
     assert text.index("You were interrupted.") < text.index("The work.")
 
 
+def test_what_a_person_answered_stands_with_its_question() -> None:
+    assert (
+        "You asked a person, who answered:\n\n    Which one?\n\nThe answer:\n\n    The small one.\n\n"
+        in told(answers=[("Which one?", "The small one.")])
+    )
+
+
+def test_what_the_whole_is_about_is_for_orientation_only() -> None:
+    assert "for your orientation only:\n\n    It is a shop.\n\n" in told(context="It is a shop.")
+
+
+def test_one_whose_own_checks_are_run_without_its_work_is_told_so() -> None:
+    red = {"policy": Policy(red_proof=True), "acceptance": GATES[:1]}
+    assert "there they must fail" in told(**red)
+    assert "there they must fail" not in told(**red, type="docs"), "nobody writes a failing test for words"
+    assert "there they must fail" not in told(**red | {"acceptance": ()})
+
+
+def test_one_that_a_reviewer_sent_back_is_told_what_to_mend() -> None:
+    finding = Finding(file="a.py", line=3, severity=Severity.BLOCKING, text="It breaks.", in_diff=True)
+    text = told(findings=[finding])
+    assert "leave everything else as it is:\n\n    " in text
+    assert "It breaks." in text
+
+
+def test_one_that_has_the_tools_is_told_of_them_and_not_of_blocks() -> None:
+    text = told(asks_by_tool=True)
+    assert "the tool `discovered`" in text
+    assert "```loopwright-discovered" not in text
+
+
 def test_the_same_rows_give_the_same_words() -> None:
     changes = {"description": "d", "criteria": ("c",), "scope": ("s",), "evidence": "e", "note": "n"}
     assert told(**changes) == told(**changes)
@@ -99,3 +134,12 @@ def test_one_who_answers_is_told_how_and_what_was_wrong_with_the_last_answer() -
     assert "That answer was:\n\n    tasks: []" in text
     assert "only a person can make" not in text
     assert "as JSON in a block" in answering(task, second, judges, by_schema=False)
+
+
+def test_one_who_answers_is_told_what_people_said() -> None:
+    task: Task = rows.task(rows.plan(rows.loop(rows.project())), description="Plan it.")
+    noted: Attempt = rows.attempt(task, note="Keep it small.")
+    asks = Answering(role="planner", file="p.yaml", fence="loopwright-plan")
+    text = answering(task, noted, asks, by_schema=False, answers=[("For whom?", "For all.")])
+    assert "who answered:\n\n    For whom?\n\nThe answer:\n\n    For all.\n\nPlan it.\n\n" in text
+    assert "A note from the person in charge:\n\n    Keep it small.\n\n" in text

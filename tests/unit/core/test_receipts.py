@@ -15,6 +15,7 @@ from loopwright.core.findings import Check, CheckStatus, CommandResult, Rerun, V
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task, Usage, VerdictRecord
 from loopwright.core.policy import GateCommand, Policy
+from loopwright.core.receipt_facts import gates_asked
 from loopwright.core.receipt_landings import landing_hash
 from loopwright.core.receipts import (
     EventFacts,
@@ -428,6 +429,15 @@ def test_that_somebody_looked_is_a_fact_and_what_was_said_is_a_claim():
     ]
 
 
+def test_nothing_is_said_of_unreviewed_work_where_all_of_it_was_looked_at():
+    given = reviewed(review())
+    only = {"tasks": rows()["tasks"][:1], "attempts": given["attempts"][:1]}
+    assert any(
+        "no independent reviewer looked at the work of 't2'" in one for one in build(**given)["not_checked"]
+    )
+    assert not any("no independent reviewer" in one for one in build(**given | only)["not_checked"])
+
+
 def test_a_review_covers_files_of_the_gate_that_were_changed_with_leave():
     receipt = build(**reviewed(review(), exempt=("tests/test_a.py",), red_proof=True))
     assert receipt["outcome"] == "verified"
@@ -519,6 +529,28 @@ def test_what_is_flaky_is_a_gap_and_counts_only_with_the_run_that_shows_it():
     assert not shape_problems(json.loads(render(receipt)))
     unproven = replace(found, verdict=replace(found.verdict, commands=flaky))
     assert build(verdicts=[*JUDGED, unproven])["outcome"] == "not_verified"
+
+
+def test_a_task_that_landed_with_a_flaky_check_is_named():
+    first, second = JUDGED
+    shaky = tuple(replace(one, flaky=("test_b", "test_a")) for one in first.verdict.commands)
+    excused = replace(first, verdict=replace(first.verdict, commands=shaky))
+    receipt = build(verdicts=[excused, second, verdict_record(6, TREE2, WHOLE)])
+    told = "task 't1' landed with checks that failed and then passed on its tree: test_a, test_b"
+    assert told in receipt["not_checked"]
+
+
+def test_commits_on_the_branch_that_no_task_made_are_named():
+    given = rows()["git"]
+    receipt = build(git=replace(given, not_ours=({"sha": sha("f0"), "subject": "By hand"},)))
+    told = f"commits on the branch that no task made, seen by gate:all alone: {sha('f0')[:10]} By hand"
+    assert told in receipt["not_checked"]
+
+
+def test_the_tree_that_a_plan_started_from_had_to_pass_setup_and_gates_and_no_task():
+    ready = build(plan=replace(PLAN, policy=replace(PLAN.policy, setup="make setup")))["plan"]
+    assert [one.command for one in gates_asked(ready)] == ["make setup", "make all"]
+    assert gates_asked(build()["plan"]) == GATE
 
 
 @pytest.mark.parametrize("folder", ["../../etc", "again", None])
@@ -703,6 +735,9 @@ def test_a_changed_receipt_no_longer_matches_its_own_hash():
         ),
         ({"landings": {}}, f"task 't2' should have landed once, as {RESULT}; found: nothing"),
         ({"outputs": {f"{uid('run', 5)}/1": "0" * 64}}, "the recorded output of 'all'"),
+        ({"damage": "missing blob"}, "the repository is damaged: missing blob"),
+        ({"script": "true\n", "expected_script": "false\n"}, "the script beside the receipt is not the one"),
+        ({"script": None, "expected_script": "false\n"}, "the script beside the receipt is not the one"),
     ],
 )
 def test_facts_that_say_something_else_are_differences(changes, words):
@@ -753,6 +788,7 @@ def test_a_receipt_without_a_whole_diff_is_not_compared_in_that():
         (("tasks", 0, "status"), "DONE"),
         (("tasks", 0, "criteria"), True),
         (("tasks", 0, "acceptance"), [{"name": "x"}]),
+        (("tasks", 0, "held_out"), [{"check": OTHER}]),
         (("plan", "base_sha"), None),
         (("plan", "gates"), [{"name": "a", "command": "b", "timeout_s": "9", "junit": None}]),
         (("verdicts", 0, "run_id"), "/etc/passwd"),

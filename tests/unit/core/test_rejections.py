@@ -32,3 +32,10 @@ def test_the_next_attempt_is_told_note_and_lines() -> None:
         "app.py:3\n> x = 1\nnot here",
         "b:1\nwhy?",
     ]
+
+
+def test_lines_need_no_note() -> None:
+    assert objections("  ", [Comment(file="b", line=1, text="why?")]).split("\n\n") == [
+        "A person looked at the work and rejected it.",
+        "b:1\nwhy?",
+    ]

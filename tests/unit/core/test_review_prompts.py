@@ -68,6 +68,20 @@ def test_a_reviewer_is_told_the_task_the_checks_and_the_change() -> None:
     assert text.index("Task: limiter") < text.index("Task: none"), "whoever reads the first line reads ours"
 
 
+def test_a_task_of_a_title_alone_has_nothing_else_to_be_held_against() -> None:
+    bare = rows.task(PLAN, key="limiter", title="Limit it")
+    text = reviewer(PLAN, bare, ATTEMPT, REVIEW, PATCH, gates=(), by_schema=False, goes_on=False)
+    assert "Title: Limit it\n\nNo command checks it.\n\nIt is reviewed because:" in text
+
+
+def test_of_very_many_changed_files_some_are_named_and_the_rest_counted() -> None:
+    many = tuple(replace(PATCH.files[0], path=f"f{n}.py") for n in range(1_000))
+    text = told(patch=replace(PATCH, files=many))
+    assert "- f0.py (+1 -1)\n" in text
+    named = text.count(".py (+1 -1)")
+    assert f"- and {1_000 - named} more files\n" in text
+
+
 def test_a_reviewer_hears_of_what_it_is_not_shown() -> None:
     assert "not everything is shown" in told(patch=replace(PATCH, is_whole=False))
 

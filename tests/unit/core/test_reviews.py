@@ -77,6 +77,11 @@ def test_what_was_done_to_the_gate_is_a_reason(facts: dict[str, Any], why: str) 
 
 
 @pytest.mark.capability("C031")
+def test_a_complex_task_is_a_reason() -> None:
+    assert reasons(RISKY, PATCH, GateFiles(), complexity="high") == ("the task is complex",)
+    assert reasons(RISKY, PATCH, GateFiles(), complexity="low") == ()
+
+
 def test_size_and_place_are_reasons() -> None:
     assert reasons(replace(RISKY, lines=5), PATCH, GateFiles()) == ()
     assert reasons(replace(RISKY, lines=4), PATCH, GateFiles()) == ("5 lines changed, more than 4",)
@@ -108,6 +113,8 @@ def test_patterns_of_the_settings_add_places_and_take_them_out_and_the_last_deci
     assert is_risky("src/core/a.py", ("src/core",))
     assert not is_risky("src/core/a.py", ("src/core", "!src/core/a.py"))
     assert not is_risky("src/auth.py", ("!**/auth.py",))
+    assert is_risky("src/auth/a.py", ("docs/**", "lib/**")), "what none of them names is known by its words"
+    assert not is_risky("src/a.py", ("docs/**", "lib/**"))
 
 
 # --- reading answers -------------------------------------------------------------------------------------

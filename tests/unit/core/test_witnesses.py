@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.policy import GateCommand
 from loopwright.core.verdicts import passed
 from loopwright.core.witnesses import (
     NO_END,
@@ -12,6 +13,7 @@ from loopwright.core.witnesses import (
     Witnessed,
     baseline,
     held_against,
+    is_compared,
     is_test_runner,
     without_baseline,
 )
@@ -219,3 +221,23 @@ def test_many_tests_are_counted_and_some_named() -> None:
 )
 def test_a_test_runner_is_known_by_its_command(command: str, named: bool) -> None:
     assert is_test_runner(command) is named
+
+
+@pytest.mark.parametrize(
+    ("gates", "seen_in", "compared"),
+    [
+        (["make test"], [], False),
+        (["make test"], ["make test"], True),
+        (["make lint"], ["make own"], False),
+        (["pytest"], [], True),
+        ([], ["make own"], False),
+    ],
+    ids=["nothing seen", "seen in a gate", "seen in a task's own check", "by its name", "no gate"],
+)
+def test_only_tests_of_the_projects_gates_are_compared_with_how_it_was_before(
+    gates: list[str], seen_in: list[str], compared: bool
+) -> None:
+    asked = [GateCommand(name=one, command=one) for one in gates]
+    ran = [*asked, GateCommand(name="own", command="make own")]
+    found = [Witnessed(passed=frozenset({A})) if one.command in seen_in else None for one in ran]
+    assert is_compared(asked, ran, found) is compared
