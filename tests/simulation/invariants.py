@@ -107,6 +107,7 @@ class Watch:
         """The fence that each leg was given."""
         self.refuted: set[str] = set()
         """Plans whose verification failed, and that no person touched since."""
+        self.caps_at_start: dict[str, Mapping[str, int | None]] = {}
         self.over: dict[str, tuple[float, Mapping[str, int | None]]] = {}
         """Since when runs have cost as much as they may, and the caps that they had then."""
         self.told: dict[str, int] = {}

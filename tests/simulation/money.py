@@ -99,7 +99,7 @@ def what_running_agents_will_cost_is_kept_free(
             continue
         agents = [one for one in watch.all(Run).values() if one.agent is not None and one.id != run.id]
         beside = [one for one in agents if one.state is RunState.RUNNING]
-        caps = _caps(plan)
+        caps = watch.caps_at_start[run.id] = _caps(plan)
         wanted = caps["max_cost_per_run"] or _expected(watch, run)
         for setting, limit in caps.items():
             scope = _SCOPES.get(setting)
@@ -204,7 +204,9 @@ def a_run_is_stopped_at_its_limit(watch: Watch, about: Mapping[str, Any]) -> Pro
     """An agent that is watched and has cost as much as it may does not go on."""
     run, now = watch.all(Run)[about["kept"].spec.run_id], watch.universe.loop.time()
     caps = _caps(_plan_of(watch, run))
-    if run.max_cost_micros is not None and about.get("micros", 0) >= run.max_cost_micros:
+    # What it was given at its start holds while nobody sets other limits.
+    limit = run.max_cost_micros if caps == watch.caps_at_start.get(run.id) else None
+    if limit is not None and about.get("micros", 0) >= limit:
         watch.over.setdefault(run.id, (now, caps))
     if run.id not in watch.over:
         return

@@ -22,6 +22,10 @@ NEARBY = 30
 """How many seeds are tried when a recorded one no longer finds its bug."""
 SECRETS = random.SystemRandom()
 BROKE_ONCE = (
+    8466369,
+    330041707,
+    31000054,
+    31000206,
     1262,
     301645217,
     145295693,

@@ -11,6 +11,7 @@ from loopwright.core.accounts import usual
 from loopwright.core.awaited import Question
 from loopwright.core.budget import over_budget
 from loopwright.core.containment import Containment
+from loopwright.core.errors import FenceLost
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, Loop, Plan, Project, Review, Role, Run, Task, Usage
@@ -199,6 +200,8 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
 
         def started(tx: Tx) -> Run | None:
             current = change_attempt(tx, attempt.id, fence)
+            if need(tx.get(Run, run.id), "the run").state is not RunState.QUEUED:
+                raise FenceLost(f"{run.id} was started by a second run of the same leg")
             if current.interrupt:
                 raise Interrupted  # a person was quicker: what would start now would only be ended
             if _is_held_back(tx, world, current, run):

@@ -124,7 +124,18 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
 
 
 def _given_back(tx: Tx, command: Command, plan: Plan, task: Task) -> str:
-    task = tx.update(Task, task.id, taken_by="", taken_dir="", failure=None, reason="", updated_at=tx.now())
+    # One whose tries were used up is given one more: without it, it could not go on.
+    most = max(task.max_attempts, task.attempts + 1)
+    task = tx.update(
+        Task,
+        task.id,
+        taken_by="",
+        taken_dir="",
+        failure=None,
+        reason="",
+        max_attempts=most,
+        updated_at=tx.now(),
+    )
     told: dict[str, Any] = {"key": task.key, "command": command.id}
     tx.append(happened("task_given_back", command.actor, plan=plan, task=task, **told))
     reopen_plan(tx, plan.id, command.actor)

@@ -158,15 +158,15 @@ def move_attempt(
         raise FenceLost(f"{attempt.id} was taken over (fence {current.fence}, not {fence})")
     step("attempt", ATTEMPT, attempt.id, current.state, target)
     now = tx.now()
-    ended = {} if target in LIVE_ATTEMPT else {"ended_at": now}
+    # What has ended waits for nothing.
+    ended = {} if target in LIVE_ATTEMPT else {"ended_at": now, "wait_reason": ""}
     moved = tx.update(
         Attempt,
         attempt.id,
         expect={"fence": current.fence, "state": current.state},
         state=target,
         updated_at=now,
-        **ended,
-        **changes,
+        **{**ended, **changes},
     )
     if "touched" in changes:
         task = need(tx.get(Task, moved.task_id), "the task")
