@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from loopwright.core import ids
@@ -80,8 +81,14 @@ def _held_out(value: Any) -> bool:
         and _text(value["hint"])
         and isinstance(files, list)
         and all(isinstance(one, dict) and one.keys() == {"path", "sha256"} for one in files)
-        and all(_text(said) for one in files for said in one.values())
+        and all(_inside(one["path"]) and _sha(one["sha256"]) for one in files)
     )
+
+
+def _inside(value: Any) -> bool:
+    """Say whether it is a path that stays below the folder that it is relative to: files are laid there."""
+    path = PurePosixPath(value) if _text(value) else None
+    return path is not None and path.name != "" and not path.is_absolute() and ".." not in path.parts
 
 
 def _texts(value: Any) -> bool:
