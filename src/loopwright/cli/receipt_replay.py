@@ -95,7 +95,7 @@ def _unseen(
     sha: str,
     latest: Mapping[tuple[str, str], Mapping[str, Any]],
 ) -> list[Judged]:
-    """Return what was held out from these tasks, with the verdict on this commit's tree or on what stood for it."""
+    """Return what was held out from these tasks, with the verdict on exactly the tree of this commit."""
     plan, found = receipt["plan"], []
     for task in tasks:
         if not task["held_out"]:

@@ -37,7 +37,7 @@ class Asked(Oracle):
         names = {one.command for one in request.commands}
         if names & self.gone:
             return Verdict(status=VerdictStatus.INCONCLUSIVE, reason="sh was not found", lasting=True)
-        codes = [int(one.command in self.red) for one in request.commands]
+        codes = [int(bool({one.name, one.command} & self.red)) for one in request.commands]
         checks = tuple(
             Check(
                 id=command_id(n, one.name),
@@ -184,6 +184,21 @@ async def test_all_that_fail_are_named_and_what_passed_on_the_very_tree_is_not_a
     await verify(home, leg)
     assert home.plan().status is PlanState.VERIFIED
     assert gate.asked == [(GATE, OWN), (UNSEEN,), (third,)]
+
+
+async def test_a_command_that_passed_with_other_files_does_not_make_this_one_flaky() -> None:
+    marked = [GateCommand(name=f"numbers [{n}]", command=UNSEEN.command) for n in (1, 2)]
+    gate = Asked()
+    home = await Home(gate=gate).launch()
+    tasks = zip("ab", marked, strict=True)
+    home.submit(*(planned(key, acceptance=(OWN,), held_out=(HeldOut(check=one),)) for key, one in tasks))
+    for leg in await home.turn():
+        home.hand.land(leg)
+    [leg] = await home.turn()
+    gate.red = {marked[1].name}
+    await verify(home, leg)
+    assert home.plan().reason == "held-out checks do not pass on the result: numbers [2] of task 'b'"
+    assert gate.asked == [(GATE, OWN), (marked[0],), (marked[1],)], "it is not run again"
 
 
 async def test_what_was_held_out_from_a_cancelled_task_is_not_asked() -> None:
