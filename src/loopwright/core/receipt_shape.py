@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from pathlib import PurePosixPath
 from typing import Any, Final
 
 from loopwright.core import ids
@@ -87,8 +86,9 @@ def _held_out(value: Any) -> bool:
 
 def _inside(value: Any) -> bool:
     """Say whether it is a path that stays below the folder that it is relative to: files are laid there."""
-    path = PurePosixPath(value) if _text(value) else None
-    return path is not None and path.name != "" and not path.is_absolute() and ".." not in path.parts
+    if not _text(value) or not value.strip():
+        return False
+    return not (value.startswith("/") or ".." in value.split("/") or "\0" in value)
 
 
 def _texts(value: Any) -> bool:
