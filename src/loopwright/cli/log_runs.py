@@ -72,7 +72,10 @@ def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
         runs += [run for run in earlier if run.id not in since]
     else:
         complete = (Role.FINISH,) if wish.role == "finish" else (Role.VERIFY, Role.EVALUATION)
-        runs, plan_id = tx.find(Run, plan_id=row.id, role=complete, order_by=("created_at",))[-1:], row.id
+        runs, plan_id = tx.find(Run, plan_id=row.id, role=complete, order_by=("created_at",)), row.id
+        # What was held out ran after the commands that everybody knows.
+        begun = next((n for n, run in enumerate(runs) if run.id == row.verify_run_id), -1)
+        runs = runs[begun if wish.role != "finish" else -1 :]
     wanted = [
         run
         for run in runs

@@ -5,7 +5,8 @@ its, and what may have failed by chance is run again.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,23 @@ from loopwright.config.resolve import Settings
 from loopwright.core.errors import UserError
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gates import Commands
-from loopwright.core.policy import GateCommand
-from loopwright.core.receipt_facts import gate_files_of, gates_asked, plan_asked, setup_of, task_asked
+from loopwright.core.held_out import veiled
+from loopwright.core.policy import GateCommand, HeldFile
+from loopwright.core.receipt_facts import (
+    gate_files_of,
+    gates_asked,
+    held_asked,
+    plan_asked,
+    setup_of,
+    task_asked,
+    unseen_asked,
+)
 from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import Baseline, baseline, held_against, is_compared
 from loopwright.engine.checks import id_prefixes
+from loopwright.engine.held_files import lay, missing
 from loopwright.engine.reruns import Ran, settle
+from loopwright.engine.world import HomePaths
 
 _JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
 
@@ -42,6 +54,10 @@ class Judged:
     setup: GateCommand | None
     exempt: tuple[str, ...] = ()
     rewritten: tuple[str, ...] = ()
+    unseen: bool = False
+    """Whether these are held-out checks."""
+    files: tuple[HeldFile, ...] = ()
+    """Laid over the tree for them."""
 
 
 def judged_trees(receipt: Mapping[str, Any], wanted: Sequence[str] = ()) -> list[Judged]:
@@ -64,18 +80,70 @@ def judged_trees(receipt: Mapping[str, Any], wanted: Sequence[str] = ()) -> list
                 found,
                 before=plan["base_sha"],
                 tasks=receipt["tasks"],
-            )
+            ),
+            *_unseen(receipt, [task for task, _ in unseen_asked(receipt)], plan["result_sha"], latest),
         ]
-    return [_landed(receipt, key, latest) for key in wanted]
+    landed = [(_task(receipt, key), _landed(receipt, key, latest)) for key in wanted]
+    return [
+        each for task, one in landed for each in (one, *_unseen(receipt, [task], task["landed_sha"], latest))
+    ]
+
+
+def _unseen(
+    receipt: Mapping[str, Any],
+    tasks: Sequence[Mapping[str, Any]],
+    sha: str,
+    latest: Mapping[tuple[str, str], Mapping[str, Any]],
+) -> list[Judged]:
+    """Return what was held out from these tasks, with the verdict on exactly the tree of this commit."""
+    plan, found = receipt["plan"], []
+    for task in tasks:
+        if not task["held_out"]:
+            continue
+        commands = held_asked(plan, task)
+        tree = plan["result_tree"] if sha == plan["result_sha"] else task["tree"]
+        recorded = latest.get((tree, gate_key(commands)))
+        if recorded is None:
+            continue  # `not_run` says so
+        found.append(
+            Judged(
+                what=_held(task),
+                sha=sha,
+                commands=commands,
+                recorded=recorded,
+                before=None,
+                gates=gates_asked(plan),
+                setup=setup_of(plan),
+                unseen=True,
+                files=tuple(HeldFile(**file) for one in task["held_out"] for file in one["files"]),
+            )
+        )
+    return found
+
+
+def not_run(
+    receipt: Mapping[str, Any], wanted: Sequence[str], judged: Sequence[Judged], home: Path
+) -> dict[str, str]:
+    """Say which held-out checks cannot be run again, and why: their files stay in the home where the plan ran."""
+    asked = [_task(receipt, key) for key in wanted] or [task for task, _ in unseen_asked(receipt)]
+    known = {one.what: missing(HomePaths(root=home), one.files) for one in judged}
+    told = {}
+    for what in (_held(task) for task in asked if task["held_out"]):
+        if what not in known:
+            told[what] = "the receipt has no verdict of theirs on exactly this commit"
+        elif paths := known[what]:
+            told[what] = f"not in this home as they were submitted: {', '.join(paths[:10])}"
+    return told
+
+
+def _held(task: Mapping[str, Any]) -> str:
+    return f"held out from task {task['key']}"
 
 
 def _landed(
     receipt: Mapping[str, Any], key: str, latest: Mapping[tuple[str, str], Mapping[str, Any]]
 ) -> Judged:
-    task = next((one for one in receipt["tasks"] if one["key"] == key), None)
-    if task is None:
-        known = ", ".join(one["key"] for one in receipt["tasks"])
-        raise UserError(f"the receipt has no task {key!r}", hint=f"it has: {known}")
+    task = _task(receipt, key)
     commands = task_asked(receipt["plan"], task)
     found = latest.get((task["tree"], gate_key(commands)))
     if task["landed_sha"] is None or found is None:
@@ -92,6 +160,14 @@ def _landed(
         before=task["parent_sha"],
         tasks=[task],
     )
+
+
+def _task(receipt: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    task: Mapping[str, Any] | None = next((one for one in receipt["tasks"] if one["key"] == key), None)
+    if task is None:
+        known = ", ".join(one["key"] for one in receipt["tasks"])
+        raise UserError(f"the receipt has no task {key!r}", hint=f"it has: {known}")
+    return task
 
 
 def _judged(
@@ -125,7 +201,8 @@ def replay(
     """Run each tree's commands again, as a gate runs them; the text says what kept them from being run as then."""
     for one in judged:
         place = _Place(repository=repository, subfolder=subfolder, settings=settings)
-        yield one, *asyncio.run(_judge(one, place))
+        verdict, denial = asyncio.run(_judge(one, place))
+        yield one, veiled(verdict) if one.unseen else verdict, denial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,20 +211,24 @@ class _Place:
     subfolder: str
     settings: Settings
 
-    async def ran(self, sha: str, commands: Commands) -> Trial:
+    async def ran(self, sha: str, commands: Commands, files: Sequence[HeldFile] = ()) -> Trial:
         """Run commands on a commit of their own."""
+        async with self.tree(sha, files) as tree:
+            return await tree.judge(commands)
+
+    @asynccontextmanager
+    async def tree(self, sha: str, files: Sequence[HeldFile]) -> AsyncIterator[CleanTree]:
+        """Make a clean clone of a commit, with what was held out laid over it."""
         copied = self.settings.policy().copy_files
         async with clean_tree(
             self.repository, sha, self.settings, subfolder=self.subfolder, copy_files=copied
         ) as tree:
-            return await tree.judge(commands)
+            lay(HomePaths(root=self.settings.home), tree.tree / self.subfolder, files)
+            yield tree
 
 
 async def _judge(one: Judged, place: _Place) -> tuple[Verdict, str | None]:
-    copied = place.settings.policy().copy_files
-    async with clean_tree(
-        place.repository, one.sha, place.settings, subfolder=place.subfolder, copy_files=copied
-    ) as tree:
+    async with place.tree(one.sha, one.files) as tree:
         tried = await tree.judge(one.commands)
         if tried.denial is not None or tried.verdict.status not in _JUDGED:
             return tried.verdict, tried.denial
@@ -160,7 +241,7 @@ async def _judge(one: Judged, place: _Place) -> tuple[Verdict, str | None]:
                 verdict,
                 tried.seen,
                 before,
-                _Again(tree=tree, place=place, sha=one.sha),
+                _Again(tree=tree, place=place, one=one),
                 setup=one.setup,
                 commands=one.commands,
                 green_here=_green_then(one.recorded),
@@ -176,13 +257,13 @@ class _Again:
 
     tree: CleanTree
     place: _Place
-    sha: str
+    one: Judged
 
     async def __call__(
         self, _folder: str, commands: tuple[GateCommand, ...], /, *, only: frozenset[str], fresh: bool
     ) -> Ran:
         if fresh:
-            tried = await self.place.ran(self.sha, commands)
+            tried = await self.place.ran(self.one.sha, commands, self.one.files)
         else:
             tried = await self.tree.judge(commands, only=only)
         return Ran(verdict=tried.verdict, seen=tried.seen, exit=tried.exit)

@@ -28,6 +28,7 @@ from loopwright.core.accounts import called
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import short_id
 from loopwright.core.model import Finish, Plan, Project
+from loopwright.core.receipt_facts import unseen_asked, verdict_on
 from loopwright.core.receipt_overrides import decided
 from loopwright.core.receipts import Facts, render, verify_receipt
 from loopwright.core.states import FinishState
@@ -91,6 +92,7 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
         ("accounts", _accounts(receipt)),
         ("sandbox", _sandboxes(receipt)),
         ("reviews", _reviews(receipt)),
+        *(("held out", told) for told in _held_out(receipt)),
         *(("ended", _ended(one)) for one in receipt["finishes"]),
         ("made by", receipt["made_by"]),
         ("sha256", receipt["sha256"]),
@@ -120,6 +122,14 @@ def _decisions(receipt: Mapping[str, Any]) -> list[str]:
 def _reviews(receipt: Mapping[str, Any]) -> str:
     ended = Counter(review["state"].lower() for review in receipt["reviews"])
     return ", ".join(f"{count} {name}" for name, count in sorted(ended.items())) or "none"
+
+
+def _held_out(receipt: Mapping[str, Any]) -> list[str]:
+    """Say of which tasks the result passed what their agents never saw."""
+    tree = receipt["plan"]["result_tree"]
+    asked = unseen_asked(receipt) if tree is not None else []
+    passed = [task["key"] for task, commands in asked if verdict_on(receipt, tree, commands)]
+    return [f"the result passed what was held out from {', '.join(passed)}"] if passed else []
 
 
 def _ended(one: Mapping[str, Any]) -> str:
@@ -331,18 +341,20 @@ def replay_(
     json
         Print the findings as JSON; needs `--yes`.
     """
-    from loopwright.cli.receipt_replay import differences, judged_trees, replay
+    from loopwright.cli.receipt_replay import differences, judged_trees, not_run, replay
 
     file, project = _located(receipt)
     found = read_receipt(file)
     check_shape(found)
     where = (repository or project or Path.cwd()).absolute()
     judged = judged_trees(found, task or ())
+    settings = look_settings()
+    gone = not_run(found, task or (), judged, settings.home)
+    judged = [one for one in judged if one.what not in gone]
     if not yes:
         _agree(sorted({command.command for one in judged for command in one.commands}), json=json)
     entries, out = [], console()
     subfolder = found["project"]["subfolder"]
-    settings = look_settings()
     for one, verdict, denial in replay(judged, repository=where, subfolder=subfolder, settings=settings):
         differing = [*differences(one.recorded, verdict), *([denial] if denial else [])]
         entries.append(
@@ -366,8 +378,17 @@ def replay_(
     code = ExitCode.NOT_VERIFIED if any(one["differences"] for one in entries) else ExitCode.VERIFIED
     if json:
         print_json(
-            {"plan": found["plan"]["id"], "agrees": code == 0, "replayed": entries, "exit_code": int(code)}
+            {
+                "plan": found["plan"]["id"],
+                "agrees": code == 0,
+                "replayed": entries,
+                "not_replayed": [{"what": what, "why": why} for what, why in gone.items()],
+                "exit_code": int(code),
+            }
         )
+        return code
+    for what, why in gone.items():
+        out.print(f"[dim]· not run[/]  {escape(what)}: {escape(why)}")
     return code
 
 

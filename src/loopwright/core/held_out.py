@@ -2,10 +2,12 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from loopwright.core.findings import Verdict
+from loopwright.core.model import Task
 from loopwright.core.policy import GateCommand, HeldFile, HeldOut
+from loopwright.core.states import TaskState
 from loopwright.core.verdicts import command_id, is_bad, is_of
 
 _ADVICE = (
@@ -20,6 +22,37 @@ def marked(check: GateCommand, files: Sequence[HeldFile]) -> GateCommand:
         return check
     mark = hashlib.sha256("\n".join(f"{file.sha256} {file.path}" for file in files).encode()).hexdigest()
     return replace(check, name=f"{check.name} [{mark[:8]}]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unseen:
+    """What was held out from one task, as a question about the result of its plan."""
+
+    key: str
+    """The task's."""
+    held: tuple[HeldOut, ...]
+
+    @property
+    def files(self) -> tuple[HeldFile, ...]:
+        """What lies in the tree for them."""
+        return held_files(self.held)
+
+
+def unseen_of(tasks: Sequence[Task]) -> tuple[Unseen, ...]:
+    """Return what was held out from tasks, each list once: one that mends another's work has the same as that one.
+
+    What was cancelled is not in the result, so nothing can ask for it there.
+    """
+    found: dict[tuple[HeldOut, ...], Unseen] = {}
+    for task in tasks:
+        if task.held_out and task.status is not TaskState.CANCELLED:
+            found.setdefault(task.held_out, Unseen(key=task.key, held=task.held_out))
+    return tuple(found.values())
+
+
+def held_files(held: Sequence[HeldOut]) -> tuple[HeldFile, ...]:
+    """Return the files that held-out checks need."""
+    return tuple(file for one in held for file in one.files)
 
 
 def held_commands(held: Sequence[HeldOut]) -> tuple[GateCommand, ...]:
@@ -55,6 +88,36 @@ def not_passed(held: Sequence[HeldOut], verdict: Verdict) -> tuple[str, str]:
 
     Neither has more than their names and what the plan's author wants to be told: no output, no names of tests.
     """
+    names, hints = _wrong(held, verdict)
+    told = f"A held-out check did not pass: {names}"
+    return told, "\n".join([told, *hints, _ADVICE])
+
+
+def broken_in(found: Sequence[tuple[Unseen, Verdict]]) -> tuple[str, str]:
+    """Return the same of what passed when its task landed and does not pass on the result: names, and for an agent."""
+    wrong = [(one.key, *_wrong(one.held, verdict)) for one, verdict in found]
+    told = "; ".join(f"{names} of task {key!r}" for key, names, _ in wrong)
+    hints = [hint for _, _, some in wrong for hint in some]
+    return told, "\n".join([f"Held-out checks do not pass on the result: {told}", *hints, _ADVICE])
+
+
+def joined(broken: Sequence[Unseen]) -> tuple[HeldOut, ...]:
+    """Return what is held out from the task that mends all of these.
+
+    Where two tasks have different files at one place, they cannot lie in one tree: then the result alone is asked for
+    what the later one has.
+    """
+    held: tuple[HeldOut, ...] = ()
+    lies: dict[str, str] = {}
+    for one in broken:
+        if all(lies.get(file.path, file.sha256) == file.sha256 for file in one.files):
+            lies |= {file.path: file.sha256 for file in one.files}
+            held += tuple(check for check in one.held if check not in held)
+    return held
+
+
+def _wrong(held: Sequence[HeldOut], verdict: Verdict) -> tuple[str, list[str]]:
+    """Return the names of the checks that did not pass, and what their author wants to be told of it."""
     bad = [check for check in verdict.checks if is_bad(check)]
     failed = {
         result.name
@@ -63,5 +126,4 @@ def not_passed(held: Sequence[HeldOut], verdict: Verdict) -> tuple[str, str]:
     }
     wrong = [one for one in held if one.check.name in failed]
     names = ", ".join(one.check.name for one in wrong) or ", ".join(sorted(failed))
-    told = f"A held-out check did not pass: {names}"
-    return told, "\n".join([told, *(one.hint for one in wrong if one.hint), _ADVICE])
+    return names, [one.hint for one in wrong if one.hint]

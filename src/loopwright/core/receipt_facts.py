@@ -55,11 +55,15 @@ def derive(body: Mapping[str, Any]) -> Json:
     whole = plan_asked(body)
     final = latest.get((plan["result_tree"], gate_key(whole)))
     spent = [run for run in body["runs"] if run["agent"] is not None and run["started_at"] is not None]
+    unseen = [commands for _, commands in unseen_asked(body)]
+    statuses = [_found(latest.get((plan["result_tree"], gate_key(one))), one) for one in (whole, *unseen)]
     outcome = plan_outcome(
         tasks=list(outcomes.values()),
-        final=_found(final, whole),
+        final=next(
+            (status for status in statuses if status is not VerdictStatus.PASSED), VerdictStatus.PASSED
+        ),
         cancelled=plan["status"] == PlanState.CANCELLED.value,
-        capped=_is_excused(latest, [plan["result_tree"]], gate_key(whole)),
+        capped=any(_is_excused(latest, [plan["result_tree"]], gate_key(one)) for one in (whole, *unseen)),
     )
     return {
         "outcome": outcome.value,
@@ -163,6 +167,22 @@ def plan_asked(body: Mapping[str, Any]) -> Commands:
     wanted = [task for task in body["tasks"] if task["status"] != TaskState.CANCELLED.value]
     acceptance = [command for task in wanted for command in task["acceptance"]]
     return after_setup(setup_of(plan), each_once(_read(plan["gates"]), _read(acceptance)))
+
+
+def unseen_asked(
+    body: Mapping[str, Any], chosen: Sequence[str] = ()
+) -> list[tuple[Mapping[str, Any], Commands]]:
+    """Return the tasks from which checks were held out, with what a tree that has all of their work had to pass unseen.
+
+    `chosen` are the ids of those whose work it has; otherwise it has that of all.
+    """
+    return [
+        (task, held_asked(body["plan"], task))
+        for task in body["tasks"]
+        if task["held_out"]
+        and task["status"] != TaskState.CANCELLED.value
+        and (not chosen or task["id"] in chosen)
+    ]
 
 
 def finish_asked(body: Mapping[str, Any], finish: Mapping[str, Any]) -> Commands:
@@ -270,6 +290,20 @@ def _seen_gaps(plan: Mapping[str, Any], task: Mapping[str, Any], *, reviewed: bo
     return [f"{one}; have it reviewed, or give it held-out checks" for one in said]
 
 
+def _unseen_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
+    """Name what was held out from a task and does not speak for the result."""
+    if not task["held_out"] or task["landed_sha"] is None:
+        return []
+    commands, tree = held_asked(body["plan"], task), body["plan"]["result_tree"]
+    latest = {(one["tree"], one["gate_key"]): one for one in body["verdicts"]}
+    found = latest.get((tree, gate_key(commands)))
+    if found is None:
+        return [f"the held-out checks of task {task['key']!r} ran when it landed, not on the result"]
+    if _found(found, commands) is VerdictStatus.PASSED:
+        return []
+    return [f"the held-out checks of task {task['key']!r} have not passed on the result"]
+
+
 def _landing_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
     """Name what was left open when a task's tree was judged, with its gate's files as they were and as they are."""
     key, name = gate_key(task_asked(body["plan"], task)), repr(task["key"])
@@ -364,8 +398,7 @@ def _gaps(
         if outside := strayed_in(task):
             gaps.append(f"task {task['key']!r} changed files outside of its scope: {_listed(outside)}")
         gaps += _landing_gaps(body, task)
-        if task["held_out"] and task["landed_sha"] is not None and task["tree"] != plan["result_tree"]:
-            gaps.append(f"the held-out checks of task {task['key']!r} ran when it landed, not on the result")
+        gaps += _unseen_gaps(body, task)
         if task["criteria"]:
             gaps.append(
                 f"task {task['key']!r} has {task['criteria']} criteria in words: only commands were run"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from loopwright.core.finishing import FINISH_TRAILER, PULL_REQUEST, RECEIPT_TRAILER, receipt_hash
 from loopwright.core.model import Finish
-from loopwright.core.receipt_facts import Json, finish_asked, verdict_on
+from loopwright.core.receipt_facts import Json, finish_asked, unseen_asked, verdict_on
 from loopwright.core.states import FinishState, TaskState
 
 _COPIED: Final = (
@@ -127,4 +127,5 @@ def _commit_differences(one: Mapping[str, Any], name: str, facts: CommitFacts) -
 
 
 def _passed(receipt: Mapping[str, Any], one: Mapping[str, Any]) -> bool:
-    return verdict_on(receipt, one["tree"], finish_asked(receipt, one))
+    unseen = [commands for _, commands in unseen_asked(receipt, one["tasks"])]
+    return all(verdict_on(receipt, one["tree"], asked) for asked in (finish_asked(receipt, one), *unseen))

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from loopwright.core.receipt_facts import gate_outputs, plan_asked, task_asked
+from loopwright.core.receipt_facts import gate_outputs, plan_asked, task_asked, unseen_asked
 from loopwright.core.receipt_finishes import carries_hash, squashed
 from loopwright.core.receipt_landings import landings
 from loopwright.core.receipt_overrides import decided
@@ -236,6 +236,9 @@ def _facts(receipt: Mapping[str, Any]) -> Iterator[str]:
     yield from _ran(
         "on the tree of the result", latest.get((plan["result_tree"], gate_key(plan_asked(receipt))))
     )
+    for task, commands in unseen_asked(receipt):
+        judged = latest.get((plan["result_tree"], gate_key(commands)))
+        yield from _ran(f"on the tree of the result, held out from task {_line(task['key'])}", judged)
     reached = squashed(receipt)
     for task in receipt["tasks"]:
         yield f"task {_line(task['key'])}: {_line(task['outcome'])}"

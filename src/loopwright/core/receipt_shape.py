@@ -80,8 +80,15 @@ def _held_out(value: Any) -> bool:
         and _text(value["hint"])
         and isinstance(files, list)
         and all(isinstance(one, dict) and one.keys() == {"path", "sha256"} for one in files)
-        and all(_text(said) for one in files for said in one.values())
+        and all(_inside(one["path"]) and _sha(one["sha256"]) for one in files)
     )
+
+
+def _inside(value: Any) -> bool:
+    """Say whether it is a path that stays below the folder that it is relative to: files are laid there."""
+    if not _text(value) or not value.strip():
+        return False
+    return not (value.startswith("/") or ".." in value.split("/") or "\0" in value)
 
 
 def _texts(value: Any) -> bool:

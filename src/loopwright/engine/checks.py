@@ -116,7 +116,7 @@ async def _run_gate(
     key: str,
     interrupt: asyncio.Event,
 ) -> tuple[VerdictRecord | None, Verdict]:
-    run = await _gate_run(world, ask)
+    run = await _gate_run(world, ask, key)
     tree_path = world.paths.tree(run.id)
     request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
     if world.keepers.look(request.directory).state == "absent":
@@ -148,7 +148,7 @@ async def _run_gate(
                 _Again(world=world, repository=repository, ask=ask, run=run, interrupt=interrupt),
                 setup=setup_command(ask.plan.policy),
                 commands=commands,
-                green_here=await world.store.read(lambda tx: _green_here(tx, ask)),
+                green_here=await world.store.read(lambda tx: _green_here(tx, ask, key)),
                 rewritten=id_prefixes(ask.rewritten),
             )
             verdict, interrupted = settled.verdict, settled.interrupted
@@ -206,9 +206,12 @@ class _Again:
         )
 
 
-def _green_here(tx: Tx, ask: Judging) -> frozenset[str]:
+def _green_here(tx: Tx, ask: Judging, key: str) -> frozenset[str]:
     """Return the commands that passed on exactly this tree before."""
     known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree)
+    if ask.unseen:
+        # The same command with other files laid over the tree is another question.
+        known = [one for one in known if one.gate_key == key]
     return frozenset(command for record in known for command in green_commands(record.verdict))
 
 
@@ -317,11 +320,13 @@ async def gate_request(
     return contain_gate(sandbox, request, tree, await shared_by(world, project, plan, sandbox))
 
 
-async def _gate_run(world: World, ask: Judging) -> Run:
+async def _gate_run(world: World, ask: Judging, key: str) -> Run:
     """Find the gate run of exactly this tree that a dead worker left, or create it."""
     attempt_id = ask.attempt.id if ask.attempt else None
     label = f"{ask.role.value}_{ask.plan.id}" if ask.role in _COMPLETE else ask.tree
-    about = f"judges {ask.tree}"
+    # The tasks of a plan each have held-out checks of their own, and one tree is asked all of them.
+    about = f"judges {ask.tree} unseen {key[:12]}" if ask.unseen else f"judges {ask.tree}"
+    stands_for_the_plan = ask.role in _COMPLETE and not ask.unseen
     level = world.sandbox().level.value
 
     def create(tx: Tx) -> tuple[Run, list[Run]]:
@@ -334,7 +339,7 @@ async def _gate_run(world: World, ask: Judging) -> Run:
         for run in stale:
             move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the tree to judge changed")
         if same:
-            if ask.role in _COMPLETE:
+            if stands_for_the_plan:
                 # Begun for an earlier verification of the same tree that was broken off: now it is this one's.
                 tx.update(Plan, ask.plan.id, verify_run_id=same[0].id)
             return same[0], stale
@@ -353,7 +358,7 @@ async def _gate_run(world: World, ask: Judging) -> Run:
             created_at=tx.now(),
         )
         tx.insert(run)
-        if ask.role in _COMPLETE:
+        if stands_for_the_plan:
             tx.update(Plan, ask.plan.id, verify_run_id=run.id)
         return move_run(tx, run, RunState.RUNNING), stale
 

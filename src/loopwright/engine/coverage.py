@@ -36,6 +36,7 @@ class _Rows:
         self._plan = plan
         self._records = tx.find(VerdictRecord, plan_id=plan.id, order_by=("created_at",))
         self._runs = {run.id: run for run in tx.find(Run, id=[one.run_id for one in self._records])}
+        self._gated = next((one for one in self._records if one.run_id == plan.verify_run_id), None)
         self._reviews = {one.id: one for one in tx.find(Review, plan_id=plan.id)}
 
     def facts(self, task: Task, attempt: Attempt) -> Facts:
@@ -61,9 +62,15 @@ class _Rows:
         return Facts(ran=tuple(ran), looked=self._looks(task, attempt, commit))
 
     def _verifies(self, record: VerdictRecord) -> bool:
-        """Say whether this is the verdict on all tasks together that the plan ended with."""
-        ended = self._plan.verified_at is not None and record.run_id == self._plan.verify_run_id
-        return ended and self._runs[record.run_id].role is Role.VERIFY
+        """Say whether the plan ended with this verdict on all tasks together, or on what was held out from one."""
+        gated = self._gated
+        if (
+            gated is None
+            or self._plan.verified_at is None
+            or self._runs[record.run_id].role is not Role.VERIFY
+        ):
+            return False
+        return record.tree == gated.tree and record.created_at >= gated.created_at
 
     def _looks(self, task: Task, attempt: Attempt, commit: str | None) -> tuple[Looked, ...]:
         found = []

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.held_out import joined
 from loopwright.core.ids import Kind
 from loopwright.core.model import Plan, Role, Run, Task
 from loopwright.core.policy import GateCommand
@@ -15,6 +16,7 @@ from loopwright.core.states import PlanState, TaskState
 from loopwright.core.verdicts import evidence, refused_commands
 from loopwright.engine.moves import move_plan, move_task
 from loopwright.engine.queued import new_attempt
+from loopwright.engine.unseen import Whole
 from loopwright.ports import Ids, Tx
 
 FIX: Final = "fix"
@@ -31,7 +33,7 @@ def is_to_be_mended(plan: Plan, verdict: Verdict) -> bool:
     return verdict.status is VerdictStatus.FAILED and role_now(plan) is Role.EVALUATION
 
 
-def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], verdict: Verdict) -> Task:
+def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], whole: Whole) -> Task:
     """Give the plan one more task, with what was found as its description, and let it run.
 
     One for all that failed: what fails on the same tree mostly has the same cause, and two agents would collide there.
@@ -40,7 +42,12 @@ def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], verdi
     tasks = tx.find(Task, plan_id=plan.id)
     taken = {task.key for task in tasks}
     key = next(name for name in (f"fix-{cycle}", f"fix-{cycle}-{plan.id}") if name not in taken)
-    bad = {result.command for result in refused_commands(verdict)}
+    verdict = whole.verdict
+    if whole.broken:
+        why, found, bad = verdict.reason, whole.evidence, set[str]()
+    else:
+        why, found = "the complete gate failed before the verification", evidence(verdict)
+        bad = {result.command for result in refused_commands(verdict)}
     now = tx.now()
     task = Task(
         id=ids(Kind.TASK),
@@ -49,9 +56,10 @@ def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], verdi
         title="Mend what the complete gate found",
         description=(
             "Every task of the plan has landed, and each passed its own checks. All checks together do not pass on the "
-            f"result. Find the cause and mend it, without taking back what the tasks did.\n\n{evidence(verdict)}"
+            f"result. Find the cause and mend it, without taking back what the tasks did.\n\n{found}"
         ),
         acceptance=tuple(command for command in commands if command.command in bad) or tuple(commands),
+        held_out=joined(whole.broken),
         position=max((task.position for task in tasks), default=-1) + 1,
         status=TaskState.CREATED,
         origin=FIX,
@@ -60,7 +68,7 @@ def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], verdi
         updated_at=now,
     )
     tx.insert(task)
-    reason = f"the complete gate failed before the verification; {key} is to mend it"
+    reason = f"{why}; {key} is to mend it"
     plan = move_plan(
         tx,
         plan,
@@ -77,8 +85,9 @@ def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], verdi
     return move_task(tx, task, TaskState.QUEUED, "task_queued", attempt_id=attempt.id)
 
 
-def adopt(tx: Tx, plan: Plan) -> None:
-    """Let the evaluation that a plan ends with be its verification."""
-    run = tx.get(Run, plan.verify_run_id) if plan.verify_run_id else None
-    if run is not None and run.role is Role.EVALUATION:
-        tx.update(Run, run.id, role=Role.VERIFY, label=f"verify_{plan.id}")
+def adopt(tx: Tx, plan: Plan, unseen: Sequence[str]) -> None:
+    """Let the evaluation that a plan ends with be its verification, with the runs of what was held out."""
+    for run_id in filter(None, (plan.verify_run_id, *unseen)):
+        run = tx.get(Run, run_id)
+        if run is not None and run.role is Role.EVALUATION:
+            tx.update(Run, run.id, role=Role.VERIFY, label=f"verify_{plan.id}")

@@ -25,12 +25,13 @@ from loopwright.core.policy import GateCommand
 from loopwright.core.receipts import render
 from loopwright.core.retry import backoff
 from loopwright.core.states import OPEN_FINISH, AttemptState, FinishState, PlanState, TaskState
-from loopwright.engine.checks import Interrupted, Judging, judge
+from loopwright.engine.checks import Interrupted, Judging
 from loopwright.engine.finishes import mine, move_finish
 from loopwright.engine.legs import carry_on
 from loopwright.engine.moves import need
 from loopwright.engine.receipt import plan_receipt
 from loopwright.engine.runs import Interrupts
+from loopwright.engine.unseen import judge_whole
 from loopwright.engine.world import World
 from loopwright.ports import Ends, Pick, Repository, Tx, Wanted
 
@@ -258,7 +259,8 @@ class FinishLeg:
             before=before,
             exempt=work.exempt,
         )
-        record, verdict = await judge(self._world, work.repository, ask, interrupt)
+        whole = await judge_whole(self._world, work.repository, ask, work.tasks, interrupt)
+        verdict = whole.verdict
         match verdict.status:
             case VerdictStatus.INCONCLUSIVE if verdict.lasting:
                 raise Refused(
@@ -271,14 +273,14 @@ class FinishLeg:
                 raise Refused("nothing is configured to check it", hint="give the plan gates")
             case VerdictStatus.FAILED:
                 failing = [one.name for one in verdict.checks if one.status.value in ("failed", "error")]
-                what = ", ".join(failing[:5]) or verdict.reason or "the gate"
+                what = whole.told or ", ".join(failing[:5]) or verdict.reason or "the gate"
                 raise Refused(
                     f"together with what {plan.base_ref} has by now, these checks fail: {what}; nothing was moved",
                     hint=f"look at it: git merge --no-commit {plan.branch}"
                     if work.whole
                     else "accept more tasks with it",
                 )
-        return record.id if record else None
+        return whole.record.id if whole.record else None
 
     async def _moved(self, work: _Work, *, new: str, old: str) -> bool:
         await self._world.store.read(self._still_mine)

@@ -2,7 +2,7 @@
 
 import hashlib
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from loopwright.core.errors import CannotRun
@@ -20,10 +20,20 @@ def keep(paths: HomePaths, contents: Mapping[str, bytes]) -> None:
         draft.replace(folder / sha256)
 
 
-def lay(paths: HomePaths, project: Path, files: tuple[HeldFile, ...]) -> None:
+def missing(paths: HomePaths, files: Sequence[HeldFile]) -> list[str]:
+    """Return the paths of those that are not in this home as they were submitted."""
+    return [file.path for file in files if _kept(paths, file) is None]
+
+
+def lay(paths: HomePaths, project: Path, files: Sequence[HeldFile]) -> None:
     """Lay held-out files over a fresh tree; what the work has in their place, links too, makes room for them."""
     for file in files:
         content = _kept(paths, file)
+        if content is None:
+            raise CannotRun(
+                f"the held-out file {file.path} is not in this home as it was submitted: "
+                "cancel the plan and run it again with --new"
+            )
         place = project
         for part in PurePosixPath(file.path).parts[:-1]:
             place /= part
@@ -37,14 +47,9 @@ def lay(paths: HomePaths, project: Path, files: tuple[HeldFile, ...]) -> None:
         place.write_bytes(content)
 
 
-def _kept(paths: HomePaths, file: HeldFile) -> bytes:
+def _kept(paths: HomePaths, file: HeldFile) -> bytes | None:
     try:
         content = (paths.held_out() / file.sha256).read_bytes()
     except FileNotFoundError:
-        content = b""
-    if hashlib.sha256(content).hexdigest() != file.sha256:
-        raise CannotRun(
-            f"the held-out file {file.path} is not in this home as it was submitted: "
-            "cancel the plan and run it again with --new"
-        )
-    return content
+        return None
+    return content if hashlib.sha256(content).hexdigest() == file.sha256 else None

@@ -11,7 +11,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import task_commands
-from loopwright.core.held_out import held_commands, not_passed
+from loopwright.core.held_out import held_commands, held_files, not_passed
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.rounds import loops
@@ -271,7 +271,7 @@ async def _judged_unseen(
         _asked(landing, candidate, facts),
         commands=held_commands(held),
         unseen=True,
-        files=tuple(file for one in held for file in one.files),
+        files=held_files(held),
         before=None,
         exempt=(),
         rewritten=(),

@@ -4,8 +4,9 @@ from typing import Any
 
 from loopwright.core.errors import Refused
 from loopwright.core.failures import Failure
-from loopwright.core.findings import VerdictStatus
-from loopwright.core.model import Attempt, Loop, Plan, Role, Run
+from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.held_out import held_commands, not_passed
+from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task
 from loopwright.core.states import AttemptState, LoopState, PlanState
 from loopwright.core.verdicts import evidence
 from loopwright.engine.moves import move_loop, move_plan, need
@@ -32,8 +33,16 @@ def evidence_of(tx: Tx, last: Attempt | None) -> str:
         found = [one.verdict for one in gates if one.verdict is not None]
         failed = [one for one in found if one.status is VerdictStatus.FAILED]
         if failed or found:
-            return evidence((failed or found)[0])
+            return _told(need(tx.get(Task, last.task_id), "the task"), (failed or found)[0])
     return last.detail
+
+
+def _told(task: Task, verdict: Verdict) -> str:
+    """Say what a gate found, and of one with what was held out from the task only what may be told."""
+    held = {(one.name, one.command) for one in held_commands(task.held_out)}
+    if held and held <= {(one.name, one.command) for one in verdict.commands}:
+        return not_passed(task.held_out, verdict)[1]
+    return evidence(verdict)
 
 
 def reopen_plan(tx: Tx, plan_id: str, actor: str) -> None:

@@ -11,7 +11,7 @@ from loopwright.core.errors import (
     GitFailed,
     UserError,
 )
-from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.findings import VerdictStatus
 from loopwright.core.finishing import LEAVE
 from loopwright.core.gates import plan_commands
 from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Task
@@ -20,11 +20,12 @@ from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.core.verdicts import plan_outcome
 from loopwright.engine import doc_sync, finishes
 from loopwright.engine.books import tell_on_branch
-from loopwright.engine.checks import Interrupted, Judging, judge
+from loopwright.engine.checks import Interrupted, Judging
 from loopwright.engine.evaluation import add_fix, adopt, is_to_be_mended, role_now
 from loopwright.engine.legs import carry_on
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
 from loopwright.engine.runs import Interrupts
+from loopwright.engine.unseen import Whole, judge_whole
 from loopwright.engine.world import World
 from loopwright.ports import Tx
 
@@ -118,14 +119,15 @@ class VerifyLeg:
             exempt=exempt,
             rewritten=rewritten,
         )
-        _, verdict = await judge(self._world, repository, ask, interrupt)
+        whole = await judge_whole(self._world, repository, ask, wanted, interrupt)
+        verdict = whole.verdict
         if verdict.status is VerdictStatus.INCONCLUSIVE:
             await (self._wait_for_a_person if verdict.lasting else self.break_off)(verdict.reason)
             return
         if is_to_be_mended(plan, verdict):
             await self._world.store.transact(
                 "verify.evaluated",
-                lambda tx: add_fix(tx, self._world.ids, self._mine(tx), ask.commands, verdict),
+                lambda tx: add_fix(tx, self._world.ids, self._mine(tx), ask.commands, whole),
             )
             return
         # A failed one stands, whatever became of the branch: only a person asks again.
@@ -136,16 +138,16 @@ class VerifyLeg:
         outcome = plan_outcome(
             tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks],
             final=verdict.status,
-            capped=verdict.is_excused,
+            capped=whole.is_excused,
         )
-        await self._world.store.transact("verify.over", lambda tx: self._over(tx, verdict, sha, outcome))
+        await self._world.store.transact("verify.over", lambda tx: self._over(tx, whole, sha, outcome))
 
-    def _over(self, tx: Tx, verdict: Verdict, sha: str, outcome: Outcome) -> None:
-        plan = self._mine(tx)
+    def _over(self, tx: Tx, whole: Whole, sha: str, outcome: Outcome) -> None:
+        plan, verdict = self._mine(tx), whole.verdict
         passed = verdict.status is VerdictStatus.PASSED
         reason = "" if passed else verdict.reason or "gate:all failed on the integrated branch"
         checks = [{"name": one.name, "status": one.status.value} for one in verdict.checks[:200]]
-        adopt(tx, plan)
+        adopt(tx, plan, whole.unseen)
         move_plan(
             tx,
             plan,

@@ -178,7 +178,7 @@ def receipt(one: dict[str, Any]) -> dict[str, Any]:
     }
     verdict = {"tree": SHA["tree"], "gate_key": key, "status": "passed", "commands": [ran], "reruns": []}
     verdict["checks"] = {"passed": 1, "failed": 0, "skipped": 0, "error": 0}
-    task = {"id": "id-a", "key": "a", "status": "COMPLETE", "acceptance": []}
+    task = {"id": "id-a", "key": "a", "status": "COMPLETE", "acceptance": [], "held_out": []}
     plan = {"setup": None, "gates": [gate]}
     return {"finishes": [one], "plan": plan, "tasks": [task], "verdicts": [verdict]}
 
@@ -205,6 +205,16 @@ def test_an_end_as_it_was_made_has_no_difference() -> None:
     assert squashed(receipt(request)) == {"id-a": ["https://forge/1"]}
     assert not carries_hash(request)
     assert differences(request, facts=replace(COMMIT, trailers={})) == []
+
+
+def test_what_goes_in_has_passed_what_was_held_out_from_its_tasks() -> None:
+    one = made()
+    held = receipt(one)
+    held["tasks"][0]["held_out"] = [{"check": {**held["plan"]["gates"][0], "name": "unseen"}}]
+    facts = {"trees": {SHA["squash"]: SHA["tree"]}, "commits": {SHA["squash"]: COMMIT}, "frozen": {}}
+    assert any("no gate has passed" in said for said in finish_differences(held, **facts))
+    held["tasks"][0]["status"] = "CANCELLED"
+    assert finish_differences(held, **facts) == []
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,20 @@ from tests.unit.core.test_receipts import (
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.gate_files import GateFiles
-from loopwright.core.held_out import held_commands, marked, not_passed, veiled
+from loopwright.core.held_out import (
+    Unseen,
+    broken_in,
+    held_commands,
+    joined,
+    marked,
+    not_passed,
+    unseen_of,
+    veiled,
+)
 from loopwright.core.policy import GateCommand, HeldFile, HeldOut
+from loopwright.core.receipt_facts import unseen_asked
 from loopwright.core.receipts import shape_problems, verify_receipt
+from loopwright.core.states import TaskState
 
 SECRET = "double(17) is 34"
 HELD = tuple(
@@ -90,24 +101,80 @@ def test_files_are_part_of_the_question() -> None:
     assert held_commands(HELD) == tuple(one.check for one in HELD)
 
 
-def test_a_receipt_says_verified_only_with_the_verdict_of_what_was_held_out():
+def test_a_receipt_says_verified_only_with_the_verdicts_of_what_was_held_out():
     unseen = held_commands(HELD)
     tasks = [task(1, landed_sha=LAND1, acceptance=OWN, held_out=HELD), rows()["tasks"][1]]
     seen = rows()["verdicts"]
     without = build(tasks=tasks)
     assert [one["outcome"] for one in without["tasks"]] == ["not_verified", "verified"]
-    receipt = build(tasks=tasks, verdicts=[*seen, verdict_record(7, TREE1, unseen)])
-    assert [one["outcome"] for one in receipt["tasks"]] == ["verified", "verified"]
-    assert "the held-out checks of task 't1' ran when it landed, not on the result" in receipt["not_checked"]
-    assert shape_problems(receipt) == []
-    assert verify_receipt(receipt, FACTS) == []
-    # Where the work changed the gate's files, these checks too are judged with them as they were.
+    landed = [*seen, verdict_record(7, TREE1, unseen)]
+    failed = [*landed, verdict_record(9, TREE2, unseen, status=VerdictStatus.FAILED, exit_code=1)]
+    for judged, gap in (
+        (landed, "the held-out checks of task 't1' ran when it landed, not on the result"),
+        (failed, "the held-out checks of task 't1' have not passed on the result"),
+        ([*landed, verdict_record(9, TREE2, unseen)], None),
+    ):
+        receipt = build(tasks=tasks, verdicts=judged)
+        assert [one["outcome"] for one in receipt["tasks"]] == ["verified", "verified"]
+        assert receipt["outcome"] == ("not_verified" if gap else "verified")
+        named = [one for one in receipt["not_checked"] if one.startswith("the held-out checks of")]
+        assert named == ([gap] if gap else [])
+        assert shape_problems(receipt) == []
+        assert verify_receipt(receipt, FACTS) == []
+    # The claim alone is not believed.
+    forged = build(tasks=tasks, verdicts=landed)
+    forged["outcome"] = "verified"
+    assert verify_receipt(forged, FACTS)
+    cancelled = [replace(tasks[0], status=TaskState.CANCELLED), tasks[1]]
+    asked = [one["key"] for one, _ in unseen_asked(build(tasks=cancelled, verdicts=landed))]
+    assert (asked, [one["key"] for one, _ in unseen_asked(forged)]) == ([], ["t1"])
+
+
+def test_where_the_work_changed_the_gates_files_these_checks_were_judged_with_them_as_they_were():
+    unseen = held_commands(HELD)
+    tasks = [task(1, landed_sha=LAND1, acceptance=OWN, held_out=HELD), rows()["tasks"][1]]
+    seen = rows()["verdicts"]
     facts = GateFiles(pinned=("a",), pinned_tree=TREE2)
     first = attempt(1, candidate_sha=LAND1, candidate_tree=TREE1, gate_files=facts)
     for tree, outcome in ((TREE1, "not_verified"), (TREE2, "verified")):
         judged = [*seen, verdict_record(8, TREE2, FIRST), verdict_record(7, tree, unseen)]
         given = build(tasks=tasks, attempts=[first, rows()["attempts"][1]], verdicts=judged)
         assert given["tasks"][0]["outcome"] == outcome
+
+
+@pytest.mark.parametrize("path", ["../out.sh", "/out.sh", "", "a/../../out.sh"])
+def test_a_receipt_from_outside_names_no_file_that_would_be_laid_elsewhere(path):
+    held = [replace(HELD[0], files=(HeldFile(path=path, sha256="0" * 64),))]
+    receipt = build(tasks=[task(1, landed_sha=LAND1, acceptance=OWN, held_out=held), rows()["tasks"][1]])
+    assert shape_problems(receipt)
+    held = [replace(HELD[0], files=(HeldFile(path="a/in.sh", sha256="0" * 64),))]
+    receipt = build(tasks=[task(1, landed_sha=LAND1, acceptance=OWN, held_out=held), rows()["tasks"][1]])
+    assert not shape_problems(receipt)
+
+
+def test_the_result_is_asked_once_for_the_same_and_not_for_what_was_cancelled():
+    first, same = task(1, held_out=HELD), task(2, held_out=HELD)
+    assert unseen_of([first, same]) == (Unseen(key=first.key, held=HELD),)
+    assert unseen_of([replace(first, status=TaskState.CANCELLED), task(2)]) == ()
+
+
+def test_a_task_that_mends_has_everything_held_out_that_can_lie_in_one_tree():
+    def held(name, *files):
+        check = GateCommand(name=name, command="make it")
+        return Unseen(key=name, held=(HeldOut(check=check, files=files),))
+
+    one, other = HeldFile(path="a", sha256="0"), HeldFile(path="a", sha256="1")
+    first, alike, clash, third = held("1", one), held("2", one), held("3", other), held("4")
+    assert joined([first, alike, first, clash, third]) == (*first.held, *alike.held, *third.held)
+
+
+def test_what_the_result_breaks_is_told_by_check_and_task_with_the_hints():
+    told, evidence = broken_in(
+        [(Unseen(key="a", held=HELD), verdict(1, 1)), (Unseen(key="b", held=HELD), verdict(0, 1))]
+    )
+    assert told == "numbers, words of task 'a'; words of task 'b'"
+    assert evidence.splitlines()[:2] == [f"Held-out checks do not pass on the result: {told}", "All numbers."]
+    assert SECRET not in evidence
 
 
 def test_when_all_work_passed_unseen_checks_that_limit_is_not_named():

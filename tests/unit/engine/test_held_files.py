@@ -7,7 +7,7 @@ import pytest
 
 from loopwright.core.errors import CannotRun
 from loopwright.core.policy import HeldFile
-from loopwright.engine.held_files import keep, lay
+from loopwright.engine.held_files import keep, lay, missing
 from loopwright.engine.world import HomePaths
 
 CONTENT = b"assert True\n"
@@ -36,6 +36,7 @@ def test_a_file_is_laid_whatever_is_there(paths: HomePaths, tmp_path: Path, ther
     lay(paths, tree, (FILE,))
     assert (tree / FILE.path).read_bytes() == CONTENT
     assert not list(elsewhere.iterdir())
+    assert missing(paths, (FILE,)) == []
 
 
 @pytest.mark.parametrize("change", ["gone", "other"])
@@ -46,3 +47,4 @@ def test_a_file_that_is_not_as_it_was_submitted_is_not_used(
     kept.unlink() if change == "gone" else kept.write_bytes(b"assert False\n")
     with pytest.raises(CannotRun, match="is not in this home as it was submitted"):
         lay(paths, tmp_path, (FILE,))
+    assert missing(paths, (FILE,)) == [FILE.path]
