@@ -200,6 +200,7 @@ made=$(git commit-tree $(git write-tree) -p $ref -m 'straight to the plan')
 git update-ref $ref $made
 """
 _FORGES_LANDINGS = f"""
+until [ -e {CHECKOUT}/.loopwright/plans/plan_*.json ]; do sleep 0.05; done
 plan=$(basename {CHECKOUT}/.loopwright/plans/plan_*.json .json)
 tasks=$(grep -o 'ptask_[0-9a-f-]*' {CHECKOUT}/.loopwright/plans/$plan.json | sort -u)
 {_SNEAKS}
