@@ -26,6 +26,7 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.finishing import check_finish, print_finish
 from loopwright.cli.follow import Display
 from loopwright.cli.glance import glance_at, needed_place
+from loopwright.cli.last_plan import refuse_left_behind
 from loopwright.cli.lines import counted
 from loopwright.cli.output import console, print_json
 from loopwright.cli.plan_surroundings import seen_around
@@ -218,6 +219,7 @@ async def _judged(home: Home, asked: _Asked, *, quiet: bool) -> Submission:
     if await home.store.read(lambda tx: is_known(tx, submission)):
         return submission
     with glance_at(asked.place.root) as repository:
+        await refuse_left_behind(home.store, repository, submission)
         seen = await seen_around(
             repository, submission.base.sha, asked.place, asked.settings, submission.work, home.store
         )

@@ -152,10 +152,15 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
 
 def is_known(tx: Tx, asked: Submission) -> bool:
     """Say whether a submission only goes on with a plan that there is: that one was judged when it was taken in."""
+    current = last_plan(tx, asked)
+    return current is not None and not asked.new and _goes_on(current, asked)
+
+
+def last_plan(tx: Tx, asked: Submission) -> Plan | None:
+    """Return the plan that was last made of a source; None if there is none."""
     found = tx.find(Project, path=str(asked.root), subfolder=asked.subfolder, limit=1)
     loops = tx.find(Loop, project_id=[one.id for one in found], source_path=asked.source_path, limit=1)
-    current = tx.get(Plan, loops[0].plan_id) if loops and loops[0].plan_id else None
-    return current is not None and not asked.new and _goes_on(current, asked)
+    return tx.get(Plan, loops[0].plan_id) if loops and loops[0].plan_id else None
 
 
 def _goes_on(current: Plan, asked: Submission) -> bool:
