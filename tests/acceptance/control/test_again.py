@@ -3,6 +3,7 @@
 import pytest
 from tests.acceptance.control.test_sources import SETTINGS, feature, makes, passes, written
 from tests.acceptance.control.workshop import Workshop
+from tests.acceptance.sandbox import task
 
 from loopwright.core.model import Plan
 
@@ -45,3 +46,14 @@ def test_a_new_plan_does_not_start_without_what_the_last_one_landed(shop: Worksh
     assert said.code == 0, said.out + said.err
     assert shop.started_keys() == ["one", "two"], "what is done is not done again"
     assert shop.landed() == ["two"]
+
+
+def test_a_plan_that_is_cancelled_after_a_failure_is_cancelled_and_no_longer_failed(shop: Workshop) -> None:
+    shop.play({"one": [[{"write": "other", "text": "x\n"}]]})
+    path = shop.plan("mended", [task("one", "test -s one")], settings={"max_attempts": 1})
+    assert shop.run(path).code == 1
+    plan = shop.row(Plan)
+    assert shop("cancel", plan.id).code == 0
+    again = shop.run(path)
+    assert (again.code, again.out.splitlines()[0]) == (3, "This plan was cancelled; --new starts it over.")
+    assert shop("status", "--exit-code").code == 3
