@@ -46,6 +46,13 @@ def test_a_new_plan_does_not_start_without_what_the_last_one_landed(shop: Worksh
     assert said.code == 0, said.out + said.err
     assert shop.started_keys() == ["one", "two"], "what is done is not done again"
     assert shop.landed() == ["two"]
+    if not tracked:
+        said = shop.run(path, "--new", "--json")
+        assert said.document == {"plan": None, "nothing_to_do": True, "done": 2, "skipped": 0, "exit_code": 0}
+        written(path, feature("two", passes=True))
+        said = shop.run(path)
+        assert (said.code, len(shop.rows(Plan))) == (0, 2)
+        assert "Nothing is left to do in ../feature_list.json: 1 item done." in plain(said.out)
 
 
 def test_a_plan_that_is_cancelled_after_a_failure_is_cancelled_and_no_longer_failed(shop: Workshop) -> None:
