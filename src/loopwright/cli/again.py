@@ -5,14 +5,19 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
+from rich.markup import escape
+
+from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import counted, listed
-from loopwright.cli.output import money
+from loopwright.cli.output import console, money, print_json
 from loopwright.config.settings import ROUND_FLAGS
 from loopwright.core.budget import CAPS
 from loopwright.core.errors import Refused
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan
 from loopwright.core.policy import Policy
+from loopwright.engine.submit import Submission
+from loopwright.ports import Mark
 
 _STORED: Final[Mapping[str, str]] = {
     **CAPS,
@@ -93,3 +98,17 @@ def for_finished(flags: Mapping[str, Any], *, base: str | None, cancelled: bool 
     if flags.get("finish") and not cancelled:
         told += f" `loopwright accept --finish {flags['finish']}` takes its work over."
     return told
+
+
+def print_nothing_left(asked: Submission, *, as_json: bool) -> None:
+    """Say that every item of a source is settled, so that no plan is made of it."""
+    marks = [task.mark for task in asked.work.tasks]
+    done, skipped = marks.count(Mark.DONE), marks.count(Mark.SKIPPED)
+    if as_json:
+        found = {"nothing_to_do": True, "done": done, "skipped": skipped}
+        print_json({"plan": None, **found, "exit_code": int(ExitCode.VERIFIED)})
+        return
+    told = f"{counted(done, 'item')} done" + (f", {skipped} skipped" if skipped else "")
+    console().print(
+        f"Nothing is left to do in {escape(asked.source_path)}: {told}. What you set open again there is done again."
+    )

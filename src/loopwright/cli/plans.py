@@ -43,7 +43,7 @@ from loopwright.core.finishing import LEAVE
 from loopwright.core.ids import short_id
 from loopwright.core.plan_evaluators import Judgement, in_words
 from loopwright.core.planning import KEY
-from loopwright.engine.submit import SETTLED, evaluate
+from loopwright.engine.submit import edges_of, evaluate, to_do
 from loopwright.ports import PlannedTask, PlannedWork
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _estimate(report: _Report) -> str:
     return estimate(
         report.settings,
         str(place.root) if place else None,
-        tasks=len(report.work.tasks),
+        tasks=len(to_do(report.work)),
         longest=len(report.critical_path),
         side_by_side=at_once,
     )
@@ -225,7 +225,7 @@ def _examine(path: Path, kind: str | None) -> _Report:
     check_costs(settings, work)
     seen = asyncio.run(_around(settings, place, work)) if place is not None else ()
     found = evaluate(work, str(path), despite="it is only looked at", seen=seen)["findings"]
-    edges = {task.key: task.depends_on for task in work.tasks}
+    edges = edges_of(to_do(work))
     return _Report(
         work=work,
         settings=settings,
@@ -305,7 +305,7 @@ def _unchecked(report: _Report) -> list[str]:
 
 def _bare(work: PlannedWork) -> list[str]:
     """Return what is to be done and has no acceptance of its own."""
-    return [task.key for task in work.tasks if not task.acceptance and task.mark not in SETTLED]
+    return [task.key for task in to_do(work) if not task.acceptance]
 
 
 def _document(path: Path, report: _Report) -> Mapping[str, Any]:
@@ -343,8 +343,11 @@ def _print(path: Path, report: _Report, out: Console) -> None:
     work, settings = report.work, report.settings
     out.print(f"[bold]{escape(work.title)}[/]  {escape(os.path.relpath(path))}")
     at_once = min(report.width, settings.values.parallel)
+    wanted = len(to_do(work))
+    settled = len(work.tasks) - wanted
     told = (
-        f"{counted(len(work.tasks), 'task')}, critical path {len(report.critical_path)} "
+        f"{counted(wanted, 'task')}{f' to do ({settled} done or skipped)' if settled else ''}, "
+        f"critical path {len(report.critical_path)} "
         f"({one_line(' → '.join(report.critical_path), 200)}), "
         f"up to {report.width} side by side, {at_once} with the setting parallel"
     )

@@ -16,7 +16,7 @@ from rich.markup import escape
 
 from loopwright.adapters.host import new_id
 from loopwright.app import Home, catch_up_state_files, make_worker, make_world, open_home
-from loopwright.cli.again import for_finished, idle_flags, refuse_idle
+from loopwright.cli.again import for_finished, idle_flags, print_nothing_left, refuse_idle
 from loopwright.cli.context import Place, actor, called_as, look_settings, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
@@ -26,6 +26,7 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.finishing import check_finish, print_finish
 from loopwright.cli.follow import Display
 from loopwright.cli.glance import glance_at, needed_place
+from loopwright.cli.last_plan import refuse_left_behind
 from loopwright.cli.lines import counted
 from loopwright.cli.output import console, print_json
 from loopwright.cli.plan_surroundings import seen_around
@@ -57,7 +58,7 @@ from loopwright.engine.books import writes
 from loopwright.engine.finishes import is_open
 from loopwright.engine.held_files import keep
 from loopwright.engine.moves import MACHINE
-from loopwright.engine.submit import Submission, Submitted, evaluate, is_known, submit
+from loopwright.engine.submit import Submission, Submitted, evaluate, is_known, last_plan, submit, to_do
 from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
 
@@ -188,9 +189,16 @@ async def _run(
     asked = await _prepare(path, flags, kind=kind, base=base, despite=despite, new=new, quiet=as_json)
     home = open_home(asked.settings, os.environ)
     log_to(home.root)
-    keep(HomePaths(root=home.root), asked.submission.work.held_files)
     try:
-        submission = await _judged(home, asked, quiet=as_json)
+        last, known = await home.store.read(
+            lambda tx: (last_plan(tx, asked.submission), is_known(tx, asked.submission))
+        )
+        over = last is None or last.status in ENDED_PLAN
+        if over and not known and not to_do(asked.submission.work):
+            print_nothing_left(asked.submission, as_json=as_json)
+            return ExitCode.VERIFIED
+        keep(HomePaths(root=home.root), asked.submission.work.held_files)
+        submission = asked.submission if known else await _judged(home, asked, quiet=as_json)
         submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, submission))
         early = await _already(home, asked, submitted, as_json=as_json)
         if early is not None:
@@ -213,11 +221,10 @@ async def _run(
 
 
 async def _judged(home: Home, asked: _Asked, *, quiet: bool) -> Submission:
-    """Return what is submitted with everything that has to be known of it; a plan that there is was judged before."""
+    """Return what is submitted with everything that has to be known of a new plan."""
     submission = asked.submission
-    if await home.store.read(lambda tx: is_known(tx, submission)):
-        return submission
     with glance_at(asked.place.root) as repository:
+        await refuse_left_behind(home.store, repository, submission)
         seen = await seen_around(
             repository, submission.base.sha, asked.place, asked.settings, submission.work, home.store
         )

@@ -188,6 +188,8 @@ def exit_code(view: PlanView) -> ExitCode:
         return ExitCode.UNFINISHED
     if view.status == "VERIFIED":
         return ExitCode.VERIFIED if view.outcome == "verified" else ExitCode.UNVERIFIED
+    if view.status == "CANCELLED":
+        return ExitCode.UNFINISHED  # as a whole, whatever had failed before
     if view.outcome == "unverified":
         return ExitCode.UNVERIFIED if view.done == view.total else ExitCode.NOT_VERIFIED
     if view.status == "FAILED" or view.loop_state == "FAILED":

@@ -25,6 +25,17 @@ SETTLED = (Mark.DONE, Mark.SKIPPED)
 """Items that are not made into tasks: nobody has to do them."""
 
 
+def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
+    """Return the items of a source that somebody has to do."""
+    return tuple(task for task in work.tasks if task.mark not in SETTLED)
+
+
+def edges_of(tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
+    """Return what each of these tasks waits for; what the source says was done before is not waited for."""
+    known = {task.key for task in tasks}
+    return {task.key: tuple(dict.fromkeys(key for key in task.depends_on if key in known)) for task in tasks}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
     """A plan that someone wants to have done."""
@@ -92,11 +103,11 @@ def evaluate(
         raise Refused(
             f"{source}: {told}", hint='mend the plan, or say why it is to run all the same: --despite "..."'
         )
-    path = graph.critical_path({task.key: task.depends_on for task in work.tasks})
+    tasks = to_do(work)
     return {
-        "tasks": len(work.tasks),
-        "critical_path": len(path),
-        "without_acceptance": sum(not task.acceptance for task in work.tasks),
+        "tasks": len(tasks),
+        "critical_path": len(graph.critical_path(edges_of(tasks))),
+        "without_acceptance": sum(not task.acceptance for task in tasks),
         "findings": [{"check": one.check, "weight": one.weight.value, "text": one.text} for one in found],
         "evaluator": document(judgement) if judgement is not None else None,
         "despite": despite if against else "",
@@ -152,10 +163,15 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
 
 def is_known(tx: Tx, asked: Submission) -> bool:
     """Say whether a submission only goes on with a plan that there is: that one was judged when it was taken in."""
+    current = last_plan(tx, asked)
+    return current is not None and not asked.new and _goes_on(current, asked)
+
+
+def last_plan(tx: Tx, asked: Submission) -> Plan | None:
+    """Return the plan that was last made of a source; None if there is none."""
     found = tx.find(Project, path=str(asked.root), subfolder=asked.subfolder, limit=1)
     loops = tx.find(Loop, project_id=[one.id for one in found], source_path=asked.source_path, limit=1)
-    current = tx.get(Plan, loops[0].plan_id) if loops and loops[0].plan_id else None
-    return current is not None and not asked.new and _goes_on(current, asked)
+    return tx.get(Plan, loops[0].plan_id) if loops and loops[0].plan_id else None
 
 
 def _goes_on(current: Plan, asked: Submission) -> bool:
@@ -196,7 +212,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         wanted=asked.wanted,
         judgement=asked.judgement,
     )
-    wanted = tuple(task for task in asked.work.tasks if task.mark not in SETTLED)
+    wanted = to_do(asked.work)
     policy = asked.policy
     if asked.work.rounds:
         # Its rounds are attempts: so many of them.
@@ -235,10 +251,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
 def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> None:
     now = tx.now()
     id_of = {task.key: ids(Kind.TASK) for task in planned}
-    # What the source says was done before is not waited for.
-    edges = {
-        task.key: tuple(dict.fromkeys(key for key in task.depends_on if key in id_of)) for task in planned
-    }
+    edges = edges_of(planned)
     followers = graph.dependents(edges)
     for position, task in enumerate(planned):
         waits_for = tuple(id_of[key] for key in edges[task.key])

@@ -18,7 +18,7 @@ from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.naming import attempt_ref, commit_subject, plan_branch, trailers
 from loopwright.engine.submit import is_known, submit
 from loopwright.engine.surroundings import CACHES, attempt_values, free_port_base
-from loopwright.ports import PlannedTask, Trailers
+from loopwright.ports import Mark, PlannedTask, Trailers
 
 
 def create(home: Home, *tasks: PlannedTask, **changes: Any) -> bool:
@@ -55,6 +55,13 @@ def test_a_plan_is_evaluated_before_anything_of_it_is_kept() -> None:
     assert plan.evaluation == {**facts, "findings": [], "evaluator": None, "despite": ""}
     [told] = home.events("plan_created")
     assert told.payload == {"title": "A plan", **plan.evaluation}
+
+
+def test_what_is_done_already_is_not_counted() -> None:
+    done = planned("a", mark=Mark.DONE)
+    plan = Home().submit(done, planned("b", "a"), planned("c", "b"))
+    assert (plan.evaluation["tasks"], plan.evaluation["critical_path"]) == (2, 2)
+    assert (plan.open_tasks, plan.evaluation["without_acceptance"]) == (2, 2)
 
 
 @pytest.mark.parametrize(

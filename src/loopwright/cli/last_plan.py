@@ -1,0 +1,67 @@
+"""What the last plan of a source left behind, where `run` is about to make a new one of it."""
+
+from pathlib import Path
+
+from loopwright.adapters.git import GitRepository
+from loopwright.adapters.git.environment import user_env
+from loopwright.cli.lines import counted
+from loopwright.core.errors import Refused
+from loopwright.core.finishing import PULL_REQUEST
+from loopwright.core.ids import short_id
+from loopwright.core.model import Finish, Plan, Task
+from loopwright.core.states import ENDED_PLAN, FinishState, PlanState, TaskState
+from loopwright.engine.submit import Submission, last_plan
+from loopwright.ports import Store, Tx
+
+
+async def refuse_left_behind(store: Store, repository: GitRepository, asked: Submission) -> None:
+    """Refuse a new plan that would start without what the last one landed; `--new` says that this is meant."""
+    if asked.new:
+        return
+    plan, landed = await store.read(lambda tx: _landed(tx, asked))
+    if plan is None or not landed or not await is_ahead(repository, asked.root, plan.branch, asked.base.sha):
+        return
+    ways = [f"`git merge {plan.branch}` brings it in"]
+    if plan.status is PlanState.VERIFIED:
+        accept = f"loopwright accept {short_id(plan.id)} --finish fast-forward"
+        ways[0] = f"`git merge {plan.branch}` or `{accept}` brings it in"
+    if not asked.books:
+        # What is done stands in the file itself, not on the branch.
+        ways.append(f"--base {plan.branch} starts from it")
+    ways.append(
+        "--new starts without it (say so as well if you took it over in another way, such as a squash)"
+    )
+    raise Refused(
+        f"the last plan of {asked.source_path} landed {counted(landed, 'task')} on {plan.branch}, which is not merged "
+        f"into {asked.base.ref} ({asked.base.sha[:7]}): a new plan would start without that work",
+        hint="; or ".join(ways),
+    )
+
+
+async def is_ahead(repository: GitRepository, root: Path, branch: str, sha: str) -> bool:
+    """Say whether a branch has something that a commit has not; one that is gone has nothing."""
+    said = await repository.git.run(
+        "for-each-ref",
+        f"--no-merged={sha}",
+        "--format=%(refname)",
+        f"refs/heads/{branch}",
+        env=user_env(),
+        cwd=root,
+    )
+    return bool(said.text)
+
+
+def _landed(tx: Tx, asked: Submission) -> tuple[Plan | None, int]:
+    """Return the last plan of a source, and how many tasks it landed that nobody took over as a squash or otherwise."""
+    plan = last_plan(tx, asked)
+    if plan is None or plan.status not in ENDED_PLAN:
+        return None, 0  # one that is under way is refused as such
+    tasks = tx.find(Task, plan_id=plan.id, status=TaskState.COMPLETE)
+    # A pull request is no merge yet.
+    ends = [
+        one for one in tx.find(Finish, plan_id=plan.id, state=FinishState.FINISHED) if one.how != PULL_REQUEST
+    ]
+    if any(not one.tasks for one in ends):
+        return plan, 0
+    taken = {task_id for one in ends for task_id in one.tasks}
+    return plan, sum(task.landed_sha is not None and task.id not in taken for task in tasks)

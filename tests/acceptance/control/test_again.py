@@ -1,0 +1,66 @@
+"""A source that is run again: what was done before it is there, or it is said that it is not."""
+
+import pytest
+from tests.acceptance.control.test_sources import SETTINGS, feature, makes, passes, written
+from tests.acceptance.control.workshop import Workshop
+from tests.acceptance.sandbox import task
+
+from loopwright.core.model import Plan
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.capability("C011")
+@pytest.mark.parametrize("tracked", [False, True], ids=["in place", "tracked"])
+def test_a_new_plan_does_not_start_without_what_the_last_one_landed(shop: Workshop, *, tracked: bool) -> None:
+    """`two` builds on `one`, which is done and on a branch that nobody merged."""
+    (shop.repository / "loopwright.toml").write_text(SETTINGS)
+    path = (shop.repository if tracked else shop.place) / "feature_list.json"
+    written(path, feature("one"))
+    shop.git("add", "-A")
+    shop.git("commit", "-qm", "the work")
+    shop.play(makes("one", "two"))
+    assert shop.run(path).code == 0
+    first = shop.row(Plan)
+    done = not tracked
+    written(path, feature("one", passes=done), feature("two", "one", check="test -s one && test -s two"))
+    said = shop.run(path)
+    assert said.code == 2, said.out
+    assert f"landed 1 task on {first.branch}, which is not merged into trunk" in plain(said.err)
+    assert f"git merge {first.branch}" in plain(said.err)
+    assert (f"--base {first.branch}" in plain(said.err)) is done, (
+        "ticks that are on the branch come by merging"
+    )
+    assert len(shop.rows(Plan)) == 1
+    if tracked:
+        shop.git("stash", "-q")
+        shop.git("merge", "-q", "--ff-only", first.branch)
+        shop.git("stash", "drop", "-q")
+        assert passes(path.read_text()) == {"one": True}
+        written(path, feature("one", passes=True), feature("two", "one", check="test -s one && test -s two"))
+        said = shop.run(path)
+    else:
+        said = shop.run(path, "--base", first.branch)
+    assert said.code == 0, said.out + said.err
+    assert shop.started_keys() == ["one", "two"], "what is done is not done again"
+    assert shop.landed() == ["two"]
+    if not tracked:
+        said = shop.run(path, "--new", "--json")
+        assert said.document == {"plan": None, "nothing_to_do": True, "done": 2, "skipped": 0, "exit_code": 0}
+        written(path, feature("two", passes=True))
+        said = shop.run(path)
+        assert (said.code, len(shop.rows(Plan))) == (0, 2)
+        assert "Nothing is left to do in ../feature_list.json: 1 item done." in plain(said.out)
+
+
+def test_a_plan_that_is_cancelled_after_a_failure_is_cancelled_and_no_longer_failed(shop: Workshop) -> None:
+    shop.play({"one": [[{"write": "other", "text": "x\n"}]]})
+    path = shop.plan("mended", [task("one", "test -s one")], settings={"max_attempts": 1})
+    assert shop.run(path).code == 1
+    plan = shop.row(Plan)
+    assert shop("cancel", plan.id).code == 0
+    again = shop.run(path)
+    assert (again.code, again.out.splitlines()[0]) == (3, "This plan was cancelled; --new starts it over.")
+    assert shop("status", "--exit-code").code == 3
