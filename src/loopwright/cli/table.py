@@ -223,6 +223,9 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Gro
         parts += [picture(one) for one in view.questions[:_ASKED]]
         if len(view.questions) > _ASKED:
             parts.append(Text(f"and {len(view.questions) - _ASKED} more: loopwright questions", style="dim"))
+    if view.discovered:
+        found = counted(view.discovered, "piece of other work was", "pieces of other work were")
+        parts.append(Text(f"{found} found: loopwright discovered {short_id(view.id)}", style="cyan"))
     if view.sleeps_until:
         parts.append(Text(sleeping(view), style="dim"))
     if view.awaits_look:
