@@ -55,6 +55,8 @@ class Planned:
     judgement: Judgement | None = None
     """What an evaluator said of it; None when nobody was asked, or came to nothing."""
     code: int
+    problems: tuple[str, ...] = ()
+    """What is wrong with the last answer, when no plan could be made of any."""
 
 
 def plan_goal(
@@ -137,6 +139,7 @@ async def _plan(
         packet_id=packet.packet_id,
         path=target if made.text is not None else None,
         judgement=made.judgement,
+        problems=made.answered.problems,
         code=int(ExitCode.NOT_VERIFIED) if made.is_objected_to else made.answered.code,
     )
 

@@ -36,6 +36,7 @@ from loopwright.cli.preflight import (
 from loopwright.cli.probes import FoundAgent
 from loopwright.cli.rows import Wrapped
 from loopwright.cli.starting import project_settings, read_plan, settings_in_checkout
+from loopwright.cli.unusable import print_wrong
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
 from loopwright.core.errors import NotARepository, Refused
@@ -113,6 +114,7 @@ def make(
     planned = plan_goal(goal, out=out, flags=flags, own=True, packet=packet, force=force, quiet=json)
     if json:
         found: dict[str, Any] = {"packet_id": planned.packet_id, "planned_by": planned.plan_id}
+        found["problems"] = planned.problems
         if planned.path is not None:
             report = _examine(planned.path, None)
             found |= {"path": str(planned.path), "plan": _document(planned.path, report)}
@@ -120,6 +122,7 @@ def make(
             found["evaluator"] = planned.judgement
         print_json({**found, "exit_code": planned.code})
     elif planned.path is None and planned.code == ExitCode.NOT_VERIFIED:
+        print_wrong(console(), planned.problems)
         console().print(f"no plan could be made; see why:  {_why(planned)}")
         console().print("the same command tries again")
     elif planned.path is not None:
@@ -136,6 +139,8 @@ def made(goal: str, *, agent: str | None, model: str | None, costs: CostFlags, q
     flags = {"agent": agent, "model": model, **costs.given()}
     planned = plan_goal(goal, out=None, flags=flags, own=False, force=False, quiet=quiet)
     if planned.path is None:
+        if not quiet:
+            print_wrong(console(), planned.problems)
         raise Refused("no plan could be made for it", hint=f"see why:  {_why(planned)}")
     if not quiet:
         _present(planned.path, planned.judgement)
