@@ -16,6 +16,7 @@ from loopwright.cli.cost_check import check_costs
 from loopwright.cli.drive import Foreground
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
+from loopwright.cli.unusable import found_wrong
 from loopwright.config.resolve import Settings
 from loopwright.core.model import Plan, Project
 from loopwright.core.policy import Answering, GateCommand, Policy, ReviewPolicy
@@ -66,6 +67,8 @@ class Answered:
     text: str | None
     """The answer; None when there is none that could be used."""
     code: int
+    problems: tuple[str, ...] = ()
+    """What the check found in the last answer, where there is none that could be used."""
 
 
 def who(settings: Settings, agent: str | None, model: str | None, *, fallback: bool) -> Who:
@@ -104,7 +107,9 @@ async def ask(
     code = await Foreground(home, settings, plan_id, actor=submission.actor, display=display).run()
     plan = await home.store.read(lambda tx: tx.get(Plan, plan_id))
     if plan is None or plan.status is not PlanState.VERIFIED or plan.result_sha is None:
-        return Answered(plan_id=plan_id, text=None, code=int(code) or int(ExitCode.NOT_VERIFIED))
+        wrong = await home.store.read(lambda tx: found_wrong(tx, plan_id))
+        ended = int(code) or int(ExitCode.NOT_VERIFIED)
+        return Answered(plan_id=plan_id, text=None, code=ended, problems=wrong)
     project = await home.store.read(lambda tx: tx.get(Project, plan.project_id))
     assert project is not None, "a plan has a project"
     file = f"{place.subfolder}/{asked.answering.file}".lstrip("/")

@@ -107,8 +107,11 @@ def _joined(tasks: Iterable[PlannedTask], known: Mapping[str, tuple[str, Facts]]
     return found
 
 
-def _coverage(task: PlannedTask | Task, plan_id: str | None, facts: Facts) -> TaskCoverage:
-    wanted = [
+def wanted_of(task: PlannedTask | Task) -> list[Wanted]:
+    """Return all that a task has to meet, each once: words that only say that a command passes are that command."""
+    run = {one.command for one in task.acceptance}
+    words = [Wanted(kind=Kind.WORDS, text=text, commands=commands_in(text)) for text in task.criteria]
+    return [
         *(
             Wanted(kind=Kind.ACCEPTANCE, name=one.name, text=one.command, commands=(one.command,))
             for one in task.acceptance
@@ -119,13 +122,16 @@ def _coverage(task: PlannedTask | Task, plan_id: str | None, facts: Facts) -> Ta
             )
             for one in task.held_out
         ),
-        *(Wanted(kind=Kind.WORDS, text=text, commands=commands_in(text)) for text in task.criteria),
+        *(one for one in words if not one.commands or not run.issuperset(one.commands)),
     ]
+
+
+def _coverage(task: PlannedTask | Task, plan_id: str | None, facts: Facts) -> TaskCoverage:
     return TaskCoverage(
         key=task.key,
         title=task.title,
         plan_id=plan_id,
-        criteria=tuple(covered(one, facts) for one in wanted),
+        criteria=tuple(covered(one, facts) for one in wanted_of(task)),
     )
 
 

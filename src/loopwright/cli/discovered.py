@@ -11,11 +11,13 @@ from rich.markup import escape
 from rich.text import Text
 
 from loopwright.cli.exits import ExitCode
+from loopwright.cli.lines import listed
 from loopwright.cli.looking import find_plan, glancing, project_here
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
 from loopwright.core.discoveries import key_for
 from loopwright.core.ids import short_id
+from loopwright.core.planning import FOLDER
 from loopwright.core.states import DiscoveryState
 from loopwright.engine.discoveries import (
     NEW,
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from loopwright.core.model import Command
     from loopwright.ports import Tx
 
-FOLDER = "plans"
 _ADVICE = {"current": "it should be done in this plan", "new": "it should get a plan of its own"}
 
 app = App(
@@ -194,7 +195,7 @@ def plan_text(found: DiscoveryView) -> str:
 def picture(view: DiscoveryView) -> Group:
     """Return it as lines: what it is, who found it, why, and what to type."""
     name = short_id(view.id)
-    where = f"{view.task or 'a task'} of {short_id(view.plan_id)}"
+    where = f"{listed([one or 'a task' for one in view.tasks])} of {short_id(view.plan_id)}"
     head = Text("+ ", style="cyan").append(name, style="bold").append(f"  {view.title}")
     parts = [Wrapped(head, indent="  "), Wrapped(Text(f"  found in {where}", style="dim"), indent="  ")]
     if view.reason:
@@ -204,6 +205,9 @@ def picture(view: DiscoveryView) -> Group:
         said = f"  {view.state.lower()} by {view.decided_by}{became}"
         return Group(*parts, Wrapped(Text(said, style="dim"), indent="  "))
     advice = _ADVICE.get(view.recommendation, "")
-    parts.append(Wrapped(Text(f"  the agent thinks that {advice}", style="dim"), indent="  "))
-    parts.append(Wrapped(Text(f"  loopwright discovered accept {name}   or   dismiss {name}"), indent="  "))
+    over = "" if view.fits or view.recommendation == NEW else ", but that is over"
+    parts.append(Wrapped(Text(f"  the agent thinks that {advice}{over}", style="dim"), indent="  "))
+    way = f" --as {NEW}" if over else ""
+    typed = f"  loopwright discovered accept {name}{way}   or   loopwright discovered dismiss {name}"
+    parts.append(Wrapped(Text(typed), indent="  "))
     return Group(*parts)

@@ -8,8 +8,9 @@ from rich.text import Text
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import columns, counted, one_line
 from loopwright.cli.looking import find_target, glancing, project_here
-from loopwright.cli.output import console, duration, money, print_json
+from loopwright.cli.output import console, duration, print_json
 from loopwright.cli.rows import Wrapped
+from loopwright.cli.table import cost_in_words, standing
 from loopwright.core.documents import document
 from loopwright.core.errors import NotFound
 from loopwright.core.ids import short_id
@@ -78,23 +79,24 @@ def _row(one: PlanFigures) -> tuple[str, ...]:
     return (
         short_id(one.plan_id),
         f"{figures.completed}/{figures.tasks}",
-        str(figures.attempts),
+        str(figures.begun),
         _rate(figures),
         duration(figures.agent_seconds),
         _cost(figures),
-        one_line(f"{one.status}  {one.title}", 60),
+        one_line(f"{standing(one)[0]}  {one.title}", 60),
     )
 
 
 def _told(plans: list[PlanFigures], whole: Figures) -> list[str]:
+    broken = f" ({whole.broken_off} broken off)" if whole.broken_off else ""
     tries = (
         f"{counted(len(plans), 'plan')}: {counted(whole.completed, 'task')} of {whole.tasks} done, "
-        f"{counted(whole.attempts, 'attempt')} with {counted(whole.retries, 'retry', 'retries')}, "
+        f"{counted(whole.begun, 'attempt')}{broken} with {counted(whole.retries, 'retry', 'retries')}, "
         f"{_rate(whole)} of what ended landed at the first attempt"
     )
     took = (
         f"{counted(whole.agent_runs, 'agent run')} took {duration(whole.agent_seconds)}, "
-        f"{counted(whole.gate_runs, 'gate run')} {duration(whole.gate_seconds)}; cost {_cost(whole)}"
+        f"{counted(whole.gate_runs, 'gate run')} {duration(whole.gate_seconds)}; {_cost(whole)}"
     )
     told = [tries, took]
     if whole.flaky:
@@ -108,5 +110,5 @@ def _rate(figures: Figures) -> str:
 
 
 def _cost(figures: Figures) -> str:
-    known = money(figures.cost_micros)
-    return f"{known} and {counted(figures.unknown_costs, 'run')} unknown" if figures.unknown_costs else known
+    known = figures.cost_micros if figures.cost_micros or not figures.unknown_costs else None
+    return cost_in_words(known, complete=not figures.unknown_costs, estimated=figures.cost_estimated)

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import os
+import shlex
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,13 +34,12 @@ from loopwright.core.errors import NotFound, Refused
 from loopwright.core.model import Role
 from loopwright.core.packets import in_markdown
 from loopwright.core.plan_evaluators import Judgement, in_words
-from loopwright.core.planning import CHECK, FENCE, FILE, KEY, instructions, name_of, objected
+from loopwright.core.planning import CHECK, FENCE, FILE, FOLDER, KEY, TITLED, instructions, name_of, objected
 from loopwright.core.policy import Answering
 from loopwright.engine.metrics import plan_figures, together
 from loopwright.engine.views import recent_plans
 from loopwright.ports import Tx
 
-FOLDER = "plans"
 _COMPARED = 50
 """How many earlier plans an estimate looks at."""
 
@@ -55,6 +55,8 @@ class Planned:
     judgement: Judgement | None = None
     """What an evaluator said of it; None when nobody was asked, or came to nothing."""
     code: int
+    problems: tuple[str, ...] = ()
+    """What is wrong with the last answer, when no plan could be made of any."""
 
 
 def plan_goal(
@@ -90,10 +92,7 @@ async def _plan(
     goal = redacted(goal, secret_values(os.environ))
     target = out or place.root / FOLDER / f"{name_of(goal)}.yaml"
     if target.exists() and not force:
-        raise Refused(
-            f"{os.path.relpath(target)} exists already",
-            hint="run it as it is, choose another name with --out, or replace it with --force",
-        )
+        raise Refused(f"{os.path.relpath(target)} exists already", hint=_for_existing(goal, target, own=own))
     more = _given(place, given) if given else ""
     packet = await project_packet(goal)
     text = in_markdown(packet)
@@ -140,8 +139,17 @@ async def _plan(
         packet_id=packet.packet_id,
         path=target if made.text is not None else None,
         judgement=made.judgement,
+        problems=made.answered.problems,
         code=int(ExitCode.NOT_VERIFIED) if made.is_objected_to else made.answered.code,
     )
+
+
+def _for_existing(goal: str, target: Path, *, own: bool) -> str:
+    """Say what to do about a plan that is there already, to whom may name another file and to whom may not."""
+    run = f"`loopwright run {shlex.quote(os.path.relpath(target))}` runs it as it is"
+    if own:
+        return f"{run}; choose another name with --out, or replace it with --force"
+    return f"{run}; `loopwright plan {shlex.quote(goal)} --force` makes it anew"
 
 
 def _given(place: Place, name: str) -> str:
@@ -194,7 +202,7 @@ async def _made(
 def _asked(goal: str, packet: str, *, gates: bool, new: bool) -> Asked:
     return Asked(
         key=KEY,
-        title=f"Plan: {' '.join(goal.split())}",
+        title=TITLED + " ".join(goal.split()),
         text=instructions(goal, packet, gates=gates),
         answering=Answering(
             role=Role.PLANNER.value, file=FILE, fence=FENCE, schema=planner_schema(gates=gates)

@@ -20,6 +20,7 @@ from loopwright.cli.evaluator import check_evaluator, wanted
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.finishing import check_finish
 from loopwright.cli.glance import glance_at
+from loopwright.cli.goals import check_goal
 from loopwright.cli.lines import columns, counted, listed, one_line
 from loopwright.cli.output import console, print_json
 from loopwright.cli.plan_surroundings import seen_around
@@ -35,6 +36,7 @@ from loopwright.cli.preflight import (
 from loopwright.cli.probes import FoundAgent
 from loopwright.cli.rows import Wrapped
 from loopwright.cli.starting import project_settings, read_plan, settings_in_checkout
+from loopwright.cli.unusable import print_wrong
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
 from loopwright.core.errors import NotARepository, Refused
@@ -107,10 +109,12 @@ def make(
     """
     from loopwright.cli.planning import plan_goal
 
+    check_goal(goal)
     flags = {"agent": agent, "model": model, **costs.given()}
     planned = plan_goal(goal, out=out, flags=flags, own=True, packet=packet, force=force, quiet=json)
     if json:
         found: dict[str, Any] = {"packet_id": planned.packet_id, "planned_by": planned.plan_id}
+        found["problems"] = planned.problems
         if planned.path is not None:
             report = _examine(planned.path, None)
             found |= {"path": str(planned.path), "plan": _document(planned.path, report)}
@@ -118,6 +122,7 @@ def make(
             found["evaluator"] = planned.judgement
         print_json({**found, "exit_code": planned.code})
     elif planned.path is None and planned.code == ExitCode.NOT_VERIFIED:
+        print_wrong(console(), planned.problems)
         console().print(f"no plan could be made; see why:  {_why(planned)}")
         console().print("the same command tries again")
     elif planned.path is not None:
@@ -134,6 +139,8 @@ def made(goal: str, *, agent: str | None, model: str | None, costs: CostFlags, q
     flags = {"agent": agent, "model": model, **costs.given()}
     planned = plan_goal(goal, out=None, flags=flags, own=False, force=False, quiet=quiet)
     if planned.path is None:
+        if not quiet:
+            print_wrong(console(), planned.problems)
         raise Refused("no plan could be made for it", hint=f"see why:  {_why(planned)}")
     if not quiet:
         _present(planned.path, planned.judgement)

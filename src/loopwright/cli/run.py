@@ -26,6 +26,7 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.finishing import check_finish, print_finish
 from loopwright.cli.follow import Display
 from loopwright.cli.glance import glance_at, needed_place
+from loopwright.cli.goals import is_goal
 from loopwright.cli.last_plan import refuse_left_behind
 from loopwright.cli.lines import counted
 from loopwright.cli.output import console, print_json
@@ -46,6 +47,7 @@ from loopwright.cli.preflight import (
 )
 from loopwright.cli.round_flags import NO_ROUND_FLAGS, RoundFlags, check_rounds
 from loopwright.cli.starting import project_settings, read_plan, tracked_files
+from loopwright.cli.steps import print_steps, written_by
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
 from loopwright.config.settings import settings
@@ -63,7 +65,6 @@ from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
 from loopwright.engine.world import HomePaths
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
-_FILES: Final = frozenset({".yaml", ".yml", ".json", ".jsonl", ".md"})
 _RECEIPT_S: Final = 5.0
 """How long to wait for a receipt that somebody else writes."""
 
@@ -136,7 +137,7 @@ def run(
     json
         Print the result as JSON, and nothing else.
     """
-    if _is_goal(plan):
+    if is_goal(str(plan)):
         plan = _for_goal(str(plan), agent=agent, model=model, costs=costs, yes=yes, as_json=json)
     flags: dict[str, Any] = {
         "agent": agent,
@@ -152,11 +153,6 @@ def run(
         **rounds.given(),
     }
     return asyncio.run(_run(plan, flags, kind=source, base=base, despite=despite, new=new, as_json=json))
-
-
-def _is_goal(plan: Path) -> bool:
-    """Say whether these are words and no path; one that is mistyped must not cost a planner's run."""
-    return " " in str(plan).strip() and plan.suffix.lower() not in _FILES and not plan.exists()
 
 
 def _for_goal(
@@ -374,6 +370,9 @@ def closing(view: PlanView, *, as_json: bool) -> None:
         print_finish(end)
     # What a person asked for and was refused leaves the result where it was.
     if any(one.actor == MACHINE or one.state != FinishState.REFUSED.value for one in view.finishes):
+        return
+    if view.status == "VERIFIED" and view.answers:
+        print_steps(out, written_by(view))
         return
     if view.status == "VERIFIED":
         out.print(f"merge it:  git merge --ff-only {view.branch}")

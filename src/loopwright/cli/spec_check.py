@@ -8,6 +8,7 @@ from loopwright.adapters.sources.reading import read
 from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.cli.lines import listed
 from loopwright.core.errors import BadPlan, Refused
+from loopwright.core.planning import FENCE
 from loopwright.engine.submit import evaluate
 from loopwright.ports import PlannedWork
 
@@ -19,14 +20,15 @@ _SHOWN: Final = 300
 def main(arguments: list[str]) -> int:
     """Say what is wrong with a plan, each problem on a line with its place; 0 when nothing is."""
     path = Path(arguments[-1])
+    problems: list[str] = []
     try:
         work = read(YamlSource(), path)
-        problems = [f"{path.as_posix()}: {one}" for one in _wrong(work, gates=GATES in arguments)]
+        problems += [f"{path.as_posix()}: {one}" for one in _wrong(work, gates=GATES in arguments)]
         evaluate(work, path.as_posix())
     except BadPlan as bad:
-        problems = [*bad.problems, *_no_plan_at_all(path)]
+        problems = _no_plan_at_all(path) or [*problems, *bad.problems]
     except Refused as pointless:
-        problems = [str(pointless)]
+        problems.append(str(pointless))
     sys.stdout.write("".join(f"{problem}\n" for problem in problems))
     return 1 if problems else 0
 
@@ -51,9 +53,12 @@ def _wrong(work: PlannedWork, *, gates: bool) -> list[str]:
 
 
 def _no_plan_at_all(path: Path) -> list[str]:
-    """Show what was said instead of a plan."""
+    """Show what was said instead of a plan: where it breaks the rules of one is of no use then."""
     text = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
-    return [] if "tasks" in text else [f"what stands there instead of a plan: {text[:_SHOWN] or 'nothing'}"]
+    if "tasks" in text:
+        return []
+    said = " ".join(text.split())[:_SHOWN] or "nothing"
+    return [f"there is no block ```{FENCE} with tasks; what stands there instead of a plan: {said}"]
 
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from loopwright.core import overspent
 from loopwright.core.ids import short_id
+from loopwright.core.model import Role
+from loopwright.core.planning import FOLDER, TITLED, name_of
 from loopwright.engine.views import PlanView
 
 _ALIGNED = 50
@@ -34,11 +37,22 @@ def print_steps(out: Console, steps: list[Step]) -> None:
         out.print(line)
 
 
+def written_by(view: PlanView) -> list[Step]:
+    """Return how the plan that a planner answered with becomes a file, where it did not yet."""
+    if view.answers != Role.PLANNER.value:
+        return []
+    goal = view.title.removeprefix(TITLED)
+    file = Path(FOLDER) / f"{name_of(goal)}.yaml"
+    if (Path(view.path) / file).exists():
+        return []
+    return [Step(command=f"loopwright plan {shlex.quote(goal)}", why=f"write the plan to {file}, at no cost")]
+
+
 def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
     """Return what to do about a plan; `worked` says whether somebody works on it now."""
     plan = short_id(view.id)
     if view.status == "VERIFIED" and view.answers:
-        return []  # nobody merges an answer
+        return written_by(view)  # nobody merges an answer
     if view.status == "VERIFIED":
         whole = [one for one in view.finishes if not one.tasks]
         if any(one.state == "FINISHED" for one in whole):

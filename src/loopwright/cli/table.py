@@ -12,6 +12,7 @@ from loopwright.core.failures import RULES, Failure
 from loopwright.core.ids import short_id
 from loopwright.core.overspent import dollars
 from loopwright.core.states import OPEN_FINISH, FinishState
+from loopwright.engine.metrics import PlanFigures
 from loopwright.engine.moves import MACHINE
 from loopwright.engine.overview import PlanSummary
 from loopwright.engine.views import ANSWERED, PlanView, TaskView
@@ -132,20 +133,19 @@ def summary(view: PlanView) -> str:
     """Return what is below the table: how it stands, in one line, and where the result is."""
     state, style = standing(view)
     gate = f"gate:all {view.gate_passed}/{view.gate_total}  " if view.gate_total else ""
-    cost = (
-        money(view.cost_micros, estimated=view.cost_estimated)
-        if view.cost_micros is not None
-        # Nothing has ended yet whose cost could be unknown.
-        else money(0)
-        if view.cost_complete
-        else "cost unknown"
-    )
-    if view.cost_micros is not None and not view.cost_complete:
-        cost = f"at least {cost}"
+    cost = cost_in_words(view.cost_micros, complete=view.cost_complete, estimated=view.cost_estimated)
     return (
         f"[bold {style}]{state}[/]  {view.done}/{view.total} tasks  {gate}{duration(view.elapsed_s)}  {cost}\n"
         f"[dim]branch {view.branch}[/]" + limits(view)
     )
+
+
+def cost_in_words(micros: int | None, *, complete: bool, estimated: bool) -> str:
+    """Return what something has cost, as far as that is known."""
+    if micros is None:
+        # Nothing has ended yet whose cost could be unknown.
+        return money(0) if complete else "cost unknown"
+    return f"{'' if complete else 'at least '}{money(micros, estimated=estimated)}"
 
 
 def sleeping(view: PlanView) -> str:
@@ -169,7 +169,7 @@ def limits(view: PlanView) -> str:
     return f"\n[dim]limits: {', '.join(parts)}[/]" if parts else ""
 
 
-def standing(view: PlanView | PlanSummary) -> tuple[str, str]:
+def standing(view: PlanView | PlanSummary | PlanFigures) -> tuple[str, str]:
     """Return the word for a plan's state, with its colour."""
     if view.status == "VERIFIED":
         return ("VERIFIED", "green") if view.outcome == "verified" else ("VERIFIED WITH GAPS", "yellow")
@@ -225,6 +225,9 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Gro
         parts += [picture(one) for one in view.questions[:_ASKED]]
         if len(view.questions) > _ASKED:
             parts.append(Text(f"and {len(view.questions) - _ASKED} more: loopwright questions", style="dim"))
+    if view.discovered:
+        found = counted(view.discovered, "piece of other work was", "pieces of other work were")
+        parts.append(Text(f"{found} found: loopwright discovered {short_id(view.id)}", style="cyan"))
     if view.sleeps_until:
         parts.append(Text(sleeping(view), style="dim"))
     if view.awaits_look:

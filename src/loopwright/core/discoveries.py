@@ -56,7 +56,12 @@ class Discovery:
 
 def discovery_id(task_id: str, title: str) -> str:
     """Return the id of what a task came upon: the same title is the same work, however often it is said."""
-    return make(Kind.DISCOVERY, uuid5(NAMESPACE_OID, f"{task_id} {' '.join(title.casefold().split())}"))
+    return make(Kind.DISCOVERY, uuid5(NAMESPACE_OID, f"{task_id} {same_work(title)}"))
+
+
+def same_work(title: str) -> str:
+    """Return what the titles of the same work have in common, however they are spelt."""
+    return " ".join(title.casefold().split())
 
 
 def discovered_in(text: str) -> tuple[Noticed, ...]:

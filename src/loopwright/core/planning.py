@@ -11,6 +11,10 @@ CHECK: Final = "plan_generation"
 FILE: Final = "loopwright.plan.yaml"
 """Where its answer is judged."""
 FENCE: Final = "loopwright-plan"
+FOLDER: Final = "plans"
+"""Where the plan is put for a person to read and edit."""
+TITLED: Final = "Plan: "
+"""What goes in front of the goal in the title of a plan that makes plans."""
 _WORDS: Final = 6
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from loopwright.core.discoveries import Discovery, Noticed, discovered_in, discovery_id, key_for
+from loopwright.core.discoveries import Discovery, Noticed, discovered_in, discovery_id, key_for, same_work
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind, short_id
@@ -40,9 +40,13 @@ class DiscoveryView:
     """Where the project's repository is."""
     plan_id: str
     task: str
-    """The name of the task in which it was found."""
+    """The name of the task in which it was found first."""
     found_at: datetime
     decided_at: datetime | None
+    tasks: tuple[str, ...] = ()
+    """The names of all tasks of the plan in which it was found."""
+    fits: bool = True
+    """Whether its plan could still take it in."""
 
 
 def with_discovered(world: World, spec: RunSpec, ended: Ended) -> Ended:
@@ -89,19 +93,19 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
         raise Refused(f"work cannot be accepted as {way!r}", hint=f"as {CURRENT} or as {NEW}")
     if way == CURRENT:
         task = _into_plan(tx, ids, found, command.actor)
-        _decided(tx, found, DiscoveryState.ACCEPTED, command.actor, task=task, became=task.key)
+        _all_decided(tx, found, DiscoveryState.ACCEPTED, command.actor, task=task, became=task.key)
         return f"the task {task.key} was added to the plan"
     file = str(command.arguments.get("file") or "")
     if not file:
         raise Refused("for a plan of its own the file has to be named that it was written to")
-    _decided(tx, found, DiscoveryState.ACCEPTED, command.actor, became=file)
+    _all_decided(tx, found, DiscoveryState.ACCEPTED, command.actor, became=file)
     return f"a plan for it is in {file}"
 
 
 def dismiss(tx: Tx, _ids: Ids, command: Command) -> str:
     """Take down that nobody wants it done."""
     found = _decidable(tx, command.target, DiscoveryState.DISMISSED)
-    _decided(tx, found, DiscoveryState.DISMISSED, command.actor)
+    _all_decided(tx, found, DiscoveryState.DISMISSED, command.actor)
     return "dismissed"
 
 
@@ -148,7 +152,7 @@ def told_of(found: Discovery, by: str) -> str:
     return "\n\n".join(filter(None, (found.reason, where)))
 
 
-def _decided(
+def _all_decided(
     tx: Tx,
     found: Discovery,
     target: DiscoveryState,
@@ -156,6 +160,21 @@ def _decided(
     *,
     task: Task | None = None,
     became: str = "",
+) -> None:
+    """Take down a decision for all that is the same work: what several tasks of a plan found is decided once."""
+    for one in tx.find(Discovery, plan_id=found.plan_id, state=found.state, order_by=("created_at", "id")):
+        if same_work(one.title) == same_work(found.title):
+            _decided(tx, one, target, actor, task=task, became=became)
+
+
+def _decided(
+    tx: Tx,
+    found: Discovery,
+    target: DiscoveryState,
+    actor: str,
+    *,
+    task: Task | None,
+    became: str,
 ) -> None:
     step("discovery", DISCOVERY, found.id, found.state, target)
     now = tx.now()
@@ -181,7 +200,8 @@ def _key(tx: Tx, found: Discovery) -> str:
 
 def discovery_view(tx: Tx, found: Discovery) -> DiscoveryView:
     """Return one of them."""
-    project = tx.get(Project, found.project_id)
+    project, plan = tx.get(Project, found.project_id), tx.get(Plan, found.plan_id)
+    loop = tx.get(Loop, plan.loop_id) if plan else None
     return DiscoveryView(
         id=found.id,
         title=found.title,
@@ -196,6 +216,11 @@ def discovery_view(tx: Tx, found: Discovery) -> DiscoveryView:
         task=_key(tx, found),
         found_at=found.created_at,
         decided_at=found.decided_at,
+        tasks=(_key(tx, found),),
+        fits=plan is not None
+        and plan.status not in (PlanState.VERIFIED, PlanState.CANCELLED)
+        and loop is not None
+        and loop.plan_id == plan.id,
     )
 
 
@@ -208,7 +233,14 @@ def list_discovered(
         where["plan_id"] = plan_id
     elif project_path is not None:
         where["project_id"] = [one.id for one in tx.find(Project, path=project_path)]
-    return [discovery_view(tx, one) for one in tx.find(Discovery, order_by=("created_at", "id"), **where)]
+    found: dict[tuple[str, ...], DiscoveryView] = {}
+    for row in tx.find(Discovery, order_by=("created_at", "id"), **where):
+        view = discovery_view(tx, row)
+        first = found.setdefault((row.plan_id, same_work(row.title), row.state.value), view)
+        if first is not view:
+            tasks = (*first.tasks, *view.tasks)
+            found[row.plan_id, same_work(row.title), row.state.value] = replace(first, tasks=tasks)
+    return list(found.values())
 
 
 def find_discovered(tx: Tx, text: str) -> Discovery:

@@ -34,6 +34,8 @@ class Figures:
     """Those that were judged: what the machine broke off is nobody's try."""
     retries: int = 0
     """Attempts beyond the first of each task."""
+    begun: int = 0
+    """All of them, as `show` numbers them: with those that were broken off, and those that go on."""
     broken_off: int = 0
     first_pass: int = 0
     """Tasks whose first attempt landed."""
@@ -46,6 +48,8 @@ class Figures:
     cost_micros: int = 0
     unknown_costs: int = 0
     """Runs whose cost nobody knows: they are not in the sum."""
+    cost_estimated: bool = False
+    """Some of it is by the table of prices."""
     flaky: tuple[FlakyTask, ...] = ()
 
 
@@ -59,6 +63,8 @@ class PlanFigures:
     title: str
     status: str
     outcome: str | None
+    loop_state: str
+    """Empty when its loop drives another plan by now."""
     started_at: datetime | None
     ended_at: datetime | None
     wall_seconds: float | None
@@ -78,6 +84,7 @@ def plan_figures(tx: Tx, plan: Plan) -> PlanFigures:
         title=plan.title,
         status=plan.status.value,
         outcome=plan.outcome.value if plan.outcome is not None else None,
+        loop_state=loop.state.value if loop is not None and loop.plan_id == plan.id else "",
         started_at=started,
         ended_at=ended,
         wall_seconds=(ended - started).total_seconds() if started and ended else None,
@@ -103,6 +110,7 @@ def together(plans: Sequence[PlanFigures]) -> Figures:
         failed=total("failed"),
         attempts=total("attempts"),
         retries=total("retries"),
+        begun=total("begun"),
         broken_off=total("broken_off"),
         first_pass=total("first_pass"),
         first_pass_rate=total("first_pass") / settled if settled else None,
@@ -112,6 +120,7 @@ def together(plans: Sequence[PlanFigures]) -> Figures:
         gate_seconds=sum(one.gate_seconds for one in each),
         cost_micros=total("cost_micros"),
         unknown_costs=total("unknown_costs"),
+        cost_estimated=any(one.cost_estimated for one in each),
         flaky=_most(task for one in each for task in one.flaky),
     )
 
@@ -134,6 +143,7 @@ def _figures(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[
         failed=failed,
         attempts=sum(len(tries) for tries in judged.values()),
         retries=sum(max(0, len(tries) - 1) for tries in judged.values()),
+        begun=len(attempts),
         broken_off=sum(one.state is AttemptState.BROKEN for one in attempts),
         first_pass=at_once,
         first_pass_rate=at_once / settled if settled else None,
@@ -143,6 +153,7 @@ def _figures(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[
         gate_seconds=_seconds(gates),
         cost_micros=sum(run.cost_micros or 0 for run in agents),
         unknown_costs=sum(run.cost_micros is None and run.ended_at is not None for run in agents),
+        cost_estimated=any(run.cost_estimated for run in agents),
         flaky=_most(
             FlakyTask(plan_id=task.plan_id, key=task.key, attempts=len(judged[task.id]))
             for task in tasks

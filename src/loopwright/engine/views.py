@@ -45,6 +45,7 @@ from loopwright.core.states import (
 )
 from loopwright.engine.cap_views import CapView, cap_views
 from loopwright.engine.decision_views import DecisionView, decisions_about
+from loopwright.engine.discovery_views import count_open
 from loopwright.engine.finishes import FinishView, finish_views
 from loopwright.engine.naming import attempt_ref
 from loopwright.engine.question_views import QuestionView, asked_in_plan
@@ -143,6 +144,8 @@ class PlanView:
     """When the next round begins, if it is a loop over a prompt that sleeps."""
     stopped: str = ""
     """What stopped it, if it is a loop over a prompt that came to its end."""
+    discovered: int = 0
+    """How many pieces of other work its agents came upon that nobody has decided about."""
     prefix: str = ""
     """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
@@ -284,6 +287,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         awaits_look=full and any(task.status is TaskState.QUEUED and not task.unmet for task in tasks),
         sleeps_until=sleeps_until(tx, plan),
         stopped=how_it_stopped(tx, plan),
+        discovered=count_open(tx, plan.id),
         prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )
 

@@ -17,6 +17,7 @@ def test_attempts_retries_cost_and_tasks_that_needed_many_are_told(sandbox: Sand
     figures = found["together"]
     assert (figures["tasks"], figures["completed"], figures["failed"]) == (2, 2, 0)
     assert (figures["attempts"], figures["retries"], figures["first_pass"]) == (4, 2, 1)
+    assert (figures["begun"], figures["broken_off"]) == (4, 0)
     assert figures["first_pass_rate"] == 0.5
     assert (figures["cost_micros"], figures["unknown_costs"], figures["agent_runs"]) == (36000, 0, 4)
     assert [(one["key"], one["attempts"]) for one in figures["flaky"]] == [("two", 3)]
@@ -26,5 +27,7 @@ def test_attempts_retries_cost_and_tasks_that_needed_many_are_told(sandbox: Sand
     (line,) = sandbox("metrics", one["plan_id"], "--jsonl").out.splitlines()
     assert json.loads(line) == one
     said = sandbox("metrics").out
+    assert "VERIFIED " in said
+    assert "; $0.04" in said
     assert "1 plan: 2 tasks of 2 done, 4 attempts with 2 retries, 50% of what ended landed" in said
     assert "more than two attempts: two (3)" in said

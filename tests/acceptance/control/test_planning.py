@@ -67,8 +67,10 @@ def test_a_planner_that_makes_no_usable_plan_fails_the_plan_by_its_check(shop: W
     nothing = shop("plan", "Do something", "--packet", "pkt_0")
     assert (nothing.code, "no packet begins with 'pkt_0'" in nothing.err) == (2, True)
     packet = shop("inspect", "--goal", "the goal of before", "--json").document["packet"]["packet_id"]
-    said = shop("plan", "Do something", "--json", "--packet", packet[:20], timeout=100)
+    said = shop("plan", "Do something", "--packet", packet[:20], timeout=100)
     assert said.code == 1, said.out + said.err
+    assert "what stands there instead of a plan: I would rather not." in said.out
+    assert "spec_check" not in said.out + shop("show", "plan").out
     assert "the goal of before" in shop.row(Task).description
     assert not (shop.repository / "plans").exists()
     assert shop.row(Plan).status == "FAILED"

@@ -45,6 +45,22 @@ def test_what_is_wrong_with_a_plan_is_said_in_words(
     assert said or not out
 
 
+def test_all_that_is_wrong_is_named_and_no_plan_is_told_in_its_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("p.yaml").write_text("title: t\n" + TASK.replace("make a", "':'") + "settings: {parallel: 9}\n")
+    assert main(["p.yaml"]) == 1
+    said = capsys.readouterr().out
+    assert "settings: they are not part" in said
+    assert "no criterion can fail" in said
+    Path("p.yaml").write_text("I would\nrather not.\n")
+    assert main(["p.yaml"]) == 1
+    [only] = capsys.readouterr().out.splitlines()
+    assert only.startswith("there is no block ```loopwright-plan")
+    assert only.endswith("instead of a plan: I would rather not.")
+
+
 def test_an_answer_that_says_nothing_of_a_plan_is_none(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

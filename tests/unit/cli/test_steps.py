@@ -1,6 +1,7 @@
 """What a person is told to type next, and which runs `logs` prints: over rows that the engine wrote."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from tests.doubles import FAILED, Home, planned
 
@@ -235,3 +236,17 @@ async def test_the_log_of_a_tree_that_was_judged_before_has_the_earlier_gate() -
 
     assert chosen(None) == ([gate.id], {gate.id: "attempt 1 at a"})
     assert chosen(1) == ([gate.id], {})
+
+
+async def test_an_answer_is_never_merged_but_a_plan_that_has_no_file_yet_is_written(tmp_path: Path) -> None:
+    home = await Home().launch()
+    home.submit(planned("a"))
+    view = home.store.read_sync(lambda tx: plan_view(tx, home.plan().id, home.world.paths))
+    made = replace(
+        view, status="VERIFIED", answers="planner", title="Plan: Greet all of us", path=str(tmp_path)
+    )
+    assert [one.command for one in plan_steps(made, worked=False)] == ["loopwright plan 'Greet all of us'"]
+    assert plan_steps(replace(made, answers="plan-evaluator"), worked=False) == []
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "greet-all-of-us.yaml").touch()
+    assert plan_steps(made, worked=False) == []

@@ -10,6 +10,7 @@ from loopwright.core.errors import NotFound
 from loopwright.core.model import CommandState, Plan, Run
 from loopwright.core.states import DiscoveryState, LoopState, PlanState, TaskState
 from loopwright.engine import discoveries
+from loopwright.engine.discovery_views import count_open
 from loopwright.engine.progress import progress_of
 from loopwright.ports import Discovered, Mark
 
@@ -137,3 +138,33 @@ async def test_it_is_found_by_the_beginning_of_its_id() -> None:
         assert seen.id == one.id
     with pytest.raises(NotFound, match="no discovered work 'nothing'"):
         home.store.read_sync(lambda tx: discoveries.find_discovered(tx, "nothing"))
+
+
+async def test_what_several_tasks_of_a_plan_found_is_listed_counted_and_decided_once() -> None:
+    home = await at_work(CLOCK)
+    run = home.get(Run, home.attempt("b").run_id)
+    again = replace(CLOCK, title="mend  the CLOCK")
+    home.store.transact_sync("end", lambda tx: discoveries.note(tx, home.plan(), run, (again, NOISE)))
+    listed = home.store.read_sync(discoveries.list_discovered)
+    assert [(one.title, set(one.tasks)) for one in listed] == [
+        (CLOCK.title, {"a", "b"}),
+        (NOISE.title, {"b"}),
+    ]
+    assert home.store.read_sync(lambda tx: count_open(tx, home.plan().id)) == 2
+    answer = await home.command("accept_discovered", found(home, again.title).id)
+    assert answer.result == "the task mend-the-clock was added to the plan"
+    assert {(one.state, one.became) for one in home.all(Discovery) if one.title != NOISE.title} == {
+        (DiscoveryState.ACCEPTED, "mend-the-clock")
+    }
+    assert home.store.read_sync(lambda tx: count_open(tx, home.plan().id)) == 1
+
+
+async def test_only_a_plan_that_goes_on_is_said_to_take_it_in() -> None:
+    home = await at_work(CLOCK)
+
+    def fits() -> list[bool]:
+        return [one.fits for one in home.store.read_sync(discoveries.list_discovered)]
+
+    assert fits() == [True]
+    await home.command("cancel", home.plan().id)
+    assert fits() == [False]

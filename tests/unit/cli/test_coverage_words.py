@@ -1,0 +1,17 @@
+"""What a task has to meet is counted once."""
+
+from loopwright.cli.coverage import wanted_of
+from loopwright.core.coverage import Kind
+from loopwright.core.policy import GateCommand
+from loopwright.ports import PlannedTask
+
+
+def test_words_that_only_say_that_a_command_of_the_task_passes_are_not_counted_again() -> None:
+    run = GateCommand(name="test", command="make test", timeout_s=1)
+    words = ("`make test` passes", "`make test` and `make lint` pass", "it reads well")
+    wanted = wanted_of(PlannedTask(key="a", title="A", acceptance=(run,), criteria=words))
+    assert [(one.kind, one.text) for one in wanted] == [
+        (Kind.ACCEPTANCE, "make test"),
+        (Kind.WORDS, words[1]),
+        (Kind.WORDS, words[2]),
+    ]
