@@ -43,6 +43,7 @@ from loopwright.engine import (
     slots,
     spending,
     tidy,
+    unseen,
     verify,
     worker,
 )
@@ -201,7 +202,7 @@ def verdict_of_another_tree() -> Patches:
         known = await world.store.read(look)
         return (known[0], known[0].verdict) if known else await right(world, repository, ask, interrupt)
 
-    return ((land, "judge", judge), (verify, "judge", judge))
+    return ((land, "judge", judge), (unseen, "judge", judge))
 
 
 @bug("the gated commit is landed although the branch moved meanwhile")
@@ -286,7 +287,7 @@ def verified_by_a_task() -> Patches:
         known = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree))
         return known[0], known[0].verdict
 
-    return ((verify, "judge", judge),)
+    return ((unseen, "judge", judge),)
 
 
 @bug("the runs of an attempt that ends are left open")
