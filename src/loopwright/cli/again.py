@@ -33,6 +33,9 @@ _HARMLESS: Final = frozenset({"parallel"})
 """Flags that change neither what is spent nor what the result is worth."""
 
 
+_SETTLED: Final = "every item is done or skipped: what you set open again in the source is done again"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idle:
     """A flag that would change nothing: the plan keeps the value that it began with."""
@@ -87,14 +90,22 @@ def refuse_idle(idle: Sequence[Idle], plan: Plan) -> tuple[str, ...]:
     return tuple(f"{one.flag} changes nothing now: the plan began with {one.kept}" for one in idle)
 
 
-def for_finished(flags: Mapping[str, Any], *, base: str | None, cancelled: bool = False) -> str:
-    """Say of a plan that is over how to run it once more, with the flags that were given."""
+def for_finished(
+    flags: Mapping[str, Any], *, base: str | None, cancelled: bool = False, left: int | None = None
+) -> str:
+    """Say of a plan that is over how to run it once more, with the flags that were given.
+
+    `left` is how many items the source has open where others are done or skipped: those are not done again.
+    """
     given = [flag_of(key) for key, value in {**flags, "base": base}.items() if value is not None]
     was = "was cancelled" if cancelled else "was already run"
+    over = "--new starts it over"
+    if left is not None:
+        over = f"--new starts over with the {counted(left, 'item')} still open" if left else _SETTLED
     if not given:
-        return f"This plan {was}; --new starts it over."
+        return f"This plan {was}; {over}."
     verb = "changes" if len(given) == 1 else "change"
-    told = f"This plan {was}, so {listed(given)} {verb} nothing; --new starts it over with that."
+    told = f"This plan {was}, so {listed(given)} {verb} nothing; {over}{'' if left == 0 else ' with that'}."
     if flags.get("finish") and not cancelled:
         told += f" `loopwright accept --finish {flags['finish']}` takes its work over."
     return told

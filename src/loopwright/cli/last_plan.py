@@ -5,13 +5,14 @@ from pathlib import Path
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.environment import user_env
 from loopwright.cli.lines import counted
-from loopwright.core.errors import Refused
+from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.finishing import PULL_REQUEST
 from loopwright.core.ids import short_id
-from loopwright.core.model import Finish, Plan, Task
+from loopwright.core.model import Finish, Loop, Plan, Task
 from loopwright.core.states import ENDED_PLAN, FinishState, PlanState, TaskState
-from loopwright.engine.submit import Submission, last_plan
-from loopwright.ports import Store, Tx
+from loopwright.engine.books import folder_of, inside
+from loopwright.engine.submit import Submission, last_plan, to_do
+from loopwright.ports import Mark, Source, Store, Tx
 
 
 async def refuse_left_behind(store: Store, repository: GitRepository, asked: Submission) -> None:
@@ -36,6 +37,37 @@ async def refuse_left_behind(store: Store, repository: GitRepository, asked: Sub
         f"into {asked.base.ref} ({asked.base.sha[:7]}): a new plan would start without that work",
         hint="; or ".join(ways),
     )
+
+
+async def opened_again(
+    store: Store, repository: GitRepository, source: Source, asked: Submission
+) -> tuple[str, ...]:
+    """Return what the last plan told the source is done, and a person has set open since."""
+    plan, loop = await store.read(lambda tx: _over(tx, asked))
+    if plan is None or loop is None or plan.source_sha256 != asked.work.sha256:
+        return ()
+    if not plan.books:
+        done = {key for key, (_, told) in plan.marks.items() if told == Mark.DONE.value}
+        return tuple(task.key for task in to_do(asked.work) if task.key in done)
+    if plan.result_sha is None or not to_do(asked.work):
+        return ()
+    _, landed = await store.read(lambda tx: _landed(tx, asked))
+    if landed and await is_ahead(repository, asked.root, plan.branch, asked.base.sha):
+        return ()  # it is told on the branch, which the checkout has not got
+    files = await repository.files_at(plan.result_sha, plan.books)
+    try:
+        told = source.parse(inside(files, folder_of(plan, loop)), asked.source_path)
+    except BadPlan:
+        return ()  # its commits are gone
+    done = {task.key for task in told.tasks if task.mark is Mark.DONE}
+    return tuple(task.key for task in to_do(asked.work) if task.key in done)
+
+
+def _over(tx: Tx, asked: Submission) -> tuple[Plan | None, Loop | None]:
+    plan = last_plan(tx, asked)
+    if plan is None or plan.status not in ENDED_PLAN:
+        return None, None
+    return plan, tx.get(Loop, plan.loop_id)
 
 
 async def is_ahead(repository: GitRepository, root: Path, branch: str, sha: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 from cyclopts import Parameter
 from rich.markup import escape
 
+from loopwright.adapters import registry
 from loopwright.adapters.host import new_id
 from loopwright.app import Home, catch_up_state_files, make_worker, make_world, open_home
 from loopwright.cli.again import for_finished, idle_flags, print_nothing_left, refuse_idle
@@ -27,7 +28,7 @@ from loopwright.cli.finishing import check_finish, print_finish
 from loopwright.cli.follow import Display
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.goals import is_goal
-from loopwright.cli.last_plan import refuse_left_behind
+from loopwright.cli.last_plan import is_ahead, opened_again, refuse_left_behind
 from loopwright.cli.lines import counted
 from loopwright.cli.output import console, print_json
 from loopwright.cli.plan_surroundings import seen_around
@@ -186,6 +187,10 @@ async def _run(
     home = open_home(asked.settings, os.environ)
     log_to(home.root)
     try:
+        with glance_at(asked.place.root) as repository:
+            source = registry.source(asked.submission.source_kind)
+            opened = await opened_again(home.store, repository, source, asked.submission)
+        asked = replace(asked, submission=replace(asked.submission, opened=opened))
         last, known = await home.store.read(
             lambda tx: (last_plan(tx, asked.submission), is_known(tx, asked.submission))
         )
@@ -304,8 +309,12 @@ async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: 
         view = await _view(home, plan.id)
         if not as_json:
             cancelled = plan.status is PlanState.CANCELLED
-            console().print(for_finished(asked.flags, base=asked.base, cancelled=cancelled))
-        closing(view, as_json=as_json)
+            settled = len(asked.submission.work.tasks) - len(to_do(asked.submission.work))
+            left = len(to_do(asked.submission.work)) if settled else None
+            console().print(for_finished(asked.flags, base=asked.base, cancelled=cancelled, left=left))
+        with glance_at(asked.place.root) as repository:
+            ahead = await is_ahead(repository, asked.place.root, plan.branch, asked.submission.base.sha)
+        closing(view, as_json=as_json, merged=not ahead)
         return exit_code(view)
     holder = home.membership.holder()
     workers = [] if home.membership.exclusive else await home.store.read(live_workers)
@@ -351,8 +360,8 @@ async def _written(view: PlanView) -> None:
                 await asyncio.sleep(0.05)
 
 
-def closing(view: PlanView, *, as_json: bool) -> None:
-    """Print how a plan ended, and what to do with the result."""
+def closing(view: PlanView, *, as_json: bool, merged: bool = False) -> None:
+    """Print how a plan ended, and what to do with the result; there is nothing to do where it is `merged`."""
     if as_json:
         print_json({"plan": view, "exit_code": int(exit_code(view))})
         return
@@ -373,6 +382,8 @@ def closing(view: PlanView, *, as_json: bool) -> None:
         return
     if view.status == "VERIFIED" and view.answers:
         print_steps(out, written_by(view))
+        return
+    if view.status == "VERIFIED" and merged:
         return
     if view.status == "VERIFIED":
         out.print(f"merge it:  git merge --ff-only {view.branch}")

@@ -191,7 +191,7 @@ async def _told_on(
     if source is None or not writes(source):
         return sha, {}
     folder = folder_of(plan, loop)
-    found = _inside(await repository.files_at(sha, plan.books), folder)
+    found = inside(await repository.files_at(sha, plan.books), folder)
     try:
         current = {**found, **await _with_edits(repository, source, tracked, found)}
         told = {**current, **cast("WritingSource", source).written(current, progress)}
@@ -219,7 +219,7 @@ async def _with_edits(
     except (BadPlan, OSError):
         return {}
     start = await repository.files_at(tracked.plan.base_sha, tracked.plan.books)
-    base = _inside(start, folder_of(tracked.plan, tracked.loop))
+    base = inside(start, folder_of(tracked.plan, tracked.loop))
     merged = {}
     for name, content in theirs.items():
         if name in base and name in found and content not in (base[name], found[name]):
@@ -237,6 +237,7 @@ def _is_readable(source: Source, files: Files) -> bool:
     return True
 
 
-def _inside(files: Mapping[str, bytes], folder: str) -> Files:
+def inside(files: Mapping[str, bytes], folder: str) -> Files:
+    """Return files by the names that a source in that folder knows them by."""
     start = f"{folder}/" if folder else ""
     return {path.removeprefix(start): content for path, content in files.items()}

@@ -64,6 +64,8 @@ class Submission:
     """What that came to."""
     new: bool = False
     """Start over even if the same plan was already done."""
+    opened: tuple[str, ...] = ()
+    """Items that are open again although the last plan told the source that they are done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +177,9 @@ def last_plan(tx: Tx, asked: Submission) -> Plan | None:
 
 
 def _goes_on(current: Plan, asked: Submission) -> bool:
-    under_way = asked.follows and current.status not in ENDED_PLAN
-    return current.source_sha256 == asked.work.sha256 or under_way
+    if current.status in ENDED_PLAN:
+        return current.source_sha256 == asked.work.sha256 and not asked.opened
+    return current.source_sha256 == asked.work.sha256 or asked.follows
 
 
 def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:

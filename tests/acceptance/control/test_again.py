@@ -1,5 +1,7 @@
 """A source that is run again: what was done before it is there, or it is said that it is not."""
 
+import json
+
 import pytest
 from tests.acceptance.control.test_sources import SETTINGS, feature, makes, passes, written
 from tests.acceptance.control.workshop import Workshop
@@ -53,6 +55,24 @@ def test_a_new_plan_does_not_start_without_what_the_last_one_landed(shop: Worksh
         said = shop.run(path)
         assert (said.code, len(shop.rows(Plan))) == (0, 2)
         assert "Nothing is left to do in ../feature_list.json: 1 item done." in plain(said.out)
+        return
+    unmerged = shop.run(path)
+    assert "--new starts over with the 1 item still open" in plain(unmerged.out)
+    assert "merge it:" in unmerged.out
+    second = shop.rows(Plan)[-1]
+    shop.git("checkout", "-q", "--", path.name)
+    shop.git("merge", "-q", "--ff-only", second.branch)
+    merged = shop.run(path)
+    assert (merged.code, len(shop.rows(Plan))) == (0, 2)
+    assert "every item is done or skipped" in plain(merged.out)
+    assert "merge it:" not in merged.out
+    unticked = json.loads(path.read_text())
+    unticked["features"][0]["passes"] = False
+    path.write_text(json.dumps(unticked))
+    shop.play({"one": [[{"write": "one", "text": "better\n"}]]})
+    said = shop.run(path)
+    assert said.code == 0, said.out + said.err
+    assert shop.landed() == ["one"], "what was set open again, and nothing else"
 
 
 def test_a_plan_that_is_cancelled_after_a_failure_is_cancelled_and_no_longer_failed(shop: Workshop) -> None:
