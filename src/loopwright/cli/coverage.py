@@ -19,7 +19,7 @@ from loopwright.cli.lines import counted, one_line
 from loopwright.cli.looking import DATABASE, find_plan, glancing, whereabouts
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
-from loopwright.cli.starting import read_plan
+from loopwright.cli.starting import meant_path, read_plan
 from loopwright.core.coverage import BARE, Covered, Evidence, Facts, Kind, Standing, Wanted, covered
 from loopwright.core.ids import short_id
 from loopwright.core.model import Loop, Plan, Project, Task
@@ -77,6 +77,7 @@ def _of_plan(name: str) -> list[TaskCoverage]:
 
 def _of_source(path: Path, kind: str | None) -> list[TaskCoverage]:
     place = needed_place()
+    path = meant_path(path, kind)
     _, work = read_plan(path, kind)
     name = os.path.relpath(path.resolve(), place.root)
     root, database = whereabouts(os.environ, sys.platform)

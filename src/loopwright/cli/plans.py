@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ from loopwright.cli.preflight import (
 )
 from loopwright.cli.probes import FoundAgent
 from loopwright.cli.rows import Wrapped
-from loopwright.cli.starting import project_settings, read_plan, settings_in_checkout
+from loopwright.cli.starting import meant_path, project_settings, read_plan, settings_in_checkout
 from loopwright.cli.unusable import print_wrong
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
@@ -132,8 +132,13 @@ def make(
     return planned.code
 
 
-def made(goal: str, *, agent: str | None, model: str | None, costs: CostFlags, quiet: bool) -> Path:
-    """Have a plan written for a goal and show it, or raise why there is none."""
+def made(
+    goal: str, *, agent: str | None, model: str | None, costs: CostFlags, quiet: bool, notes: bool
+) -> Path:
+    """Have a plan written for a goal and show it, or raise why there is none.
+
+    `notes` says whether what is odd about it is told here; else whoever runs it tells that.
+    """
     from loopwright.cli.planning import plan_goal
 
     flags = {"agent": agent, "model": model, **costs.given()}
@@ -143,7 +148,7 @@ def made(goal: str, *, agent: str | None, model: str | None, costs: CostFlags, q
             print_wrong(console(), planned.problems)
         raise Refused("no plan could be made for it", hint=f"see why:  {_why(planned)}")
     if not quiet:
-        _present(planned.path, planned.judgement)
+        _present(planned.path, planned.judgement, notes=notes)
     return planned.path
 
 
@@ -151,8 +156,9 @@ def _why(planned: "Planned") -> str:
     return f"loopwright show {short_id(planned.plan_id)}/{KEY}"
 
 
-def _present(path: Path, judgement: Judgement | None) -> None:
+def _present(path: Path, judgement: Judgement | None, *, notes: bool = True) -> None:
     report = _examine(path, None)
+    report = report if notes else replace(report, notes=())
     _print(path, report, console())
     if judgement is not None:
         _print_judgement(judgement, console())
@@ -197,6 +203,7 @@ def check(file: Path, /, *, source: str | None = None, json: bool = False) -> in
     json
         Print one JSON document.
     """
+    file = meant_path(file, source)
     report = _examine(file, source)
     unchecked = _unchecked(report) and not report.settings.values.allow_unverified
     refused = unchecked or report.against

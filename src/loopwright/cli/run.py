@@ -47,7 +47,7 @@ from loopwright.cli.preflight import (
     warnings,
 )
 from loopwright.cli.round_flags import NO_ROUND_FLAGS, RoundFlags, check_rounds
-from loopwright.cli.starting import project_settings, read_plan, tracked_files
+from loopwright.cli.starting import meant_path, project_settings, read_plan, tracked_files
 from loopwright.cli.steps import print_steps, written_by
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
@@ -167,7 +167,7 @@ def _for_goal(
             "a plan made for a goal is read by a person before it runs",
             hint=f"`loopwright plan {shlex.quote(goal)}` makes it for you to read; --yes runs it unread",
         )
-    path = made(goal, agent=agent, model=model, costs=costs, quiet=as_json)
+    path = made(goal, agent=agent, model=model, costs=costs, quiet=as_json, notes=not yes)
     if not yes and input("Run it? [y/N] ").strip().lower() not in ("y", "yes"):
         raise Refused("nothing was run", hint=f"edit it, then: loopwright run {os.path.relpath(path)}")
     return path
@@ -247,6 +247,7 @@ async def _prepare(
     new: bool,
     quiet: bool,
 ) -> _Asked:
+    path = meant_path(path, kind)
     source, work = read_plan(path, kind)
     check_rounds(flags, work, source.kind)
     judged = evaluate(work, str(path), despite=despite)
@@ -388,6 +389,8 @@ def closing(view: PlanView, *, as_json: bool, merged: bool = False) -> None:
     if view.status == "VERIFIED":
         out.print(f"merge it:  git merge --ff-only {view.branch}")
         out.print("[dim](without --ff-only if your branch has moved on since)[/]")
+        if view.status_on_branch:
+            out.print("the status of its source is on that branch too: your checkout has it once you merge")
         return
     if view.status == "CANCELLED":
         return

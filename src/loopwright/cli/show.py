@@ -235,6 +235,8 @@ def _show_plan(look: Look[Any], row: Plan, *, diff: bool, as_json: bool) -> int:
     _print_gates(row)
     if view.reason and view.status != "VERIFIED":
         out.print(f"why: {escape(view.reason)}")
+    if view.stopped:
+        out.print(f"stopped: {escape(view.stopped)}")
     steps = plan_steps(view, worked=worked)
     steps.append(Step(command=f"loopwright receipt show {short_id(row.id)}", why="the record of it"))
     print_steps(out, steps)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
-from loopwright.adapters.sources.reading import folder_of, read, recognise
+from loopwright.adapters.sources.folders import meant
+from loopwright.adapters.sources.reading import check_there, folder_of, read, recognise
 from loopwright.cli.context import Place, project_text
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.core.errors import BadPlan
@@ -14,8 +15,14 @@ from loopwright.engine.books import writes
 from loopwright.ports import PlannedWork, Source, TellingSource
 
 
+def meant_path(path: Path, kind: str | None = None) -> Path:
+    """Return where the work is that a path means: a folder means the one source in it."""
+    return meant(path, registry.sources(), kind)
+
+
 def read_plan(path: Path, kind: str | None = None) -> tuple[Source, PlannedWork]:
     """Return what reads a source, and what the source asks for, or raise `BadPlan`."""
+    check_there(path)
     source = registry.source(kind) if kind else recognise(path, registry.sources())
     try:
         return source, read(source, path)

@@ -103,6 +103,8 @@ def status(
         _print_plans(out, plans, total, everywhere=all or project_here() is None)
     if seen is not None:
         out.print()
+        if plan is None and project_here() not in (None, seen.view.path):
+            out.print(f"[yellow]note[/]: this plan is of another repository: {escape(seen.view.path)}")
         _print_plan(out, seen)
     return code
 
@@ -172,6 +174,8 @@ def _print_plan(out: Console, seen: _Seen) -> None:
     out.print(screen(view))
     if view.reason and view.status != "VERIFIED":
         out.print(f"why: {escape(view.reason)}")
+    if view.stopped:
+        out.print(f"stopped: {escape(view.stopped)}")
     if seen.alive and not seen.workers:
         out.print(
             f"[yellow]note[/]: {counted(seen.alive, 'run')} still going "

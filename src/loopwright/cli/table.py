@@ -63,6 +63,8 @@ def word(task: TaskView) -> str:
 
 def tries(task: TaskView) -> str:
     """Say which attempt it is, and how many may fail: those that a machine or a person ended are numbered too."""
+    if task.rounds:
+        return f"round {task.round} of {task.rounds}"
     if task.attempt == task.attempts_used + 1:
         return f"attempt {task.attempt} of {task.max_attempts}"
     failed = f", {task.attempts_used} of {task.max_attempts} failed" if task.attempts_used else ""
@@ -74,6 +76,7 @@ def remark(task: TaskView) -> str:
     if task.status == "COMPLETE":
         checks = f"{task.checks_passed}/{task.checks_total} checks" if task.checks_total else ""
         again = f"attempt {task.attempt}" if task.attempt > 1 else ""
+        again = tries(task) if task.rounds else again
         review = _REVIEWED.get(task.review or "", "")
         return "  ".join(part for part in (checks, review, (task.commit or "")[:7], again) if part)
     if task.status == "ERROR":
@@ -82,7 +85,7 @@ def remark(task: TaskView) -> str:
         kind = (task.failure or "").replace("_", " ")
         said = (task.reason.removeprefix(advice).strip().splitlines() or [""])[0]
         return one_line(": ".join(filter(None, (kind, said))), 200)
-    again = tries(task) if task.attempt > 1 and not task.taken_by else ""
+    again = tries(task) if (task.attempt > 1 or task.round > 1) and not task.taken_by else ""
     return one_line(": ".join(filter(None, (again, task.doing))), 100)
 
 

@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from rich.console import Console
@@ -80,7 +81,7 @@ def task_screen(
     height: int,
 ) -> tuple[Lines, list[Step]]:
     """Return the screen as lines, each of which fits one line of a terminal, and the commands to type."""
-    steps = task_steps(detail, names)
+    steps = task_steps(detail, names, changes)
     if detail.task.status == "COMPLETE":
         return [*_head(detail, names), *_decided(detail), *_landed(detail, changes)], steps
     head, room = [*_head(detail, names), *_decided(detail)], 0
@@ -158,8 +159,11 @@ def _ways_on(names: Names) -> str:
 
 
 def _tries(detail: TaskDetail) -> str:
+    task = detail.task
+    if task.rounds:
+        return f"{task.rounds - task.max_attempts + task.attempts_used} of {task.rounds} rounds"
     # What a machine, a service or a person ended uses none up.
-    return f"{detail.task.attempts_used} of {detail.task.max_attempts} attempts"
+    return f"{task.attempts_used} of {task.max_attempts} attempts"
 
 
 def _advice(detail: TaskDetail) -> str:
@@ -229,7 +233,8 @@ def _failing(detail: TaskDetail, room: int) -> Lines:
     text = latest.detail or detail.task.reason
     if not latest.failure or not text.strip():
         return []
-    said = [Text(f"  it said: {_flat(latest.summary)}", style="dim")] if latest.summary else []
+    words = _flat(re.sub(r"^\s*```.*$", "", latest.summary, flags=re.MULTILINE))
+    said = [Text(f"  it said: {words}", style="dim")] if words else []
     return [
         Text(),
         _title(f"failed: {latest.failure.replace('_', ' ')}"),
@@ -278,7 +283,8 @@ def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: in
             change = changes.get(one.n)
             told = change.in_words() if change else "its commits are not in this repository"
             lines[-1].append(f"  {told}")
-            lines.append(Text(f"     {diff_command(one.base_sha, one.tip_sha)}", style="dim"))
+            if change is None or change.files:
+                lines.append(Text(f"     {diff_command(one.base_sha, one.tip_sha)}", style="dim"))
         lines += _outside(one)
         lines += _who_worked(one)
         lines += _who_looked(one)
@@ -376,7 +382,9 @@ def _landed(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
     return [*lines, Text(), *_attempts(detail, changes, _LEVELS[0].attempts)]
 
 
-def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
+def task_steps(
+    detail: TaskDetail, names: Names, changes: Mapping[int, Change | None] = MappingProxyType({})
+) -> list[Step]:
     """Return what to type next about a task."""
     task, name = detail.task, shlex.quote(names.handle)
     seen = [
@@ -422,7 +430,8 @@ def task_steps(detail: TaskDetail, names: Names) -> list[Step]:
                 ]
                 again = [*again[:1], *([without] if names.may_leave_out else waiting), end]
             steps = [*again, *([logs] if seen else [])]
-            if seen and seen[-1].tip_sha:
+            change = changes.get(seen[-1].n) if seen else None
+            if seen and seen[-1].tip_sha and (change is None or change.files):
                 diff = diff_command(seen[-1].base_sha, seen[-1].tip_sha)
                 steps.append(Step(command=diff, why=f"what attempt {seen[-1].n} changed"))
             if task.failure in ("auth", "cannot_start", "billing"):

@@ -18,6 +18,7 @@ from loopwright.core.policy import GateCommand
 
 MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
 """Where `make` looks, in its order."""
+_UNCOMMITTED: Final = "is in your checkout, but not committed"
 _BUILT_IN: Final = frozenset(
     {
         ".",
@@ -90,6 +91,8 @@ class Surroundings:
     """Paths of the commit that it starts from, relative to the project."""
     makefile: str | None = None
     """What `make` would read there."""
+    lies_about: Callable[[str], bool] = lambda _: False
+    """Whether the checkout has a file, be it committed or not."""
     has_program: Callable[[str], bool] = lambda _: True
     brings: bool = False
     """Whether a setup command, or files that are copied into workspaces, may bring what is missing."""
@@ -143,7 +146,7 @@ def _gates(tasks: Sequence[Work], gates: Sequence[GateCommand], around: Surround
             for path in made
         ]
         found += [
-            _cannot_run("gate", gate.name, f"{path} is not in the commit that the plan starts from", around)
+            _cannot_run("gate", gate.name, f"{path} {_absence(path, around)}", around)
             for path in absent
             if path not in made
         ]
@@ -199,6 +202,8 @@ def _no_target(command: str, around: Surroundings) -> str:
         if words[0] != "make" or any(word.startswith("-") for word in words[1:]):
             continue
         if around.makefile is None:
+            if lying := next(filter(around.lies_about, MAKEFILES), None):
+                return f"{lying} {_UNCOMMITTED}"
             return f"there is no {MAKEFILES[-1]} for `{' '.join(words)}`"
         targets = {name for line in _TARGET.findall(around.makefile) for name in line.split()}
         wanted = [word for word in words[1:] if "=" not in word]
@@ -208,8 +213,16 @@ def _no_target(command: str, around: Surroundings) -> str:
     return ""
 
 
+def _absence(path: str, around: Surroundings) -> str:
+    return _UNCOMMITTED if around.lies_about(path) else "is not in the commit that the plan starts from"
+
+
 def _cannot_run(kind: str, name: str, what: str, around: Surroundings) -> Finding:
-    way = "mend the command, or bring what it needs with the setting `setup`"
+    way = (
+        "commit it first"
+        if what.endswith(_UNCOMMITTED)
+        else "mend the command, or bring what it needs with the setting `setup`"
+    )
     return Finding(
         check="gates",
         weight=Weight.TOLD if around.elsewhere else Weight.POINTLESS,

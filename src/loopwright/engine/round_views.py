@@ -4,7 +4,7 @@ from datetime import datetime
 
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.model import Attempt, Plan, Task, VerdictRecord
-from loopwright.core.rounds import ROUND, Last, following
+from loopwright.core.rounds import ROUND, Last, following, loops
 from loopwright.core.states import PlanState, TaskState
 from loopwright.ports import Tx
 
@@ -45,9 +45,17 @@ def sleeps_until(tx: Tx, plan: Plan) -> datetime | None:
     return then if isinstance(then, datetime) and then > tx.now() else None
 
 
+def which_round(plan: Plan, task: Task) -> tuple[int, int]:
+    """Return which round of a loop a task is in, and of how many; what a machine broke off was none."""
+    if not loops(plan, task):
+        return 0, 0
+    most = max(plan.policy.rounds.max, task.max_attempts)
+    return min(most - task.max_attempts + task.attempts + 1, most), most
+
+
 def how_it_stopped(tx: Tx, plan: Plan) -> str:
-    """Return what stopped a loop, in words; nothing for any other plan, or while it goes on."""
+    """Return what stopped a loop, its name and in words; nothing for any other plan, or while it goes on."""
     if not plan.policy.rounds.on or plan.completed_at is None:
         return ""
     told = tx.events(plan=plan.id, types=("rounds_ended",))
-    return str(told[-1].payload["reason"]) if told else ""
+    return f"{told[-1].payload['stopped']}: {told[-1].payload['reason']}" if told else ""

@@ -50,7 +50,7 @@ from loopwright.engine.finishes import FinishView, finish_views
 from loopwright.engine.naming import attempt_ref
 from loopwright.engine.question_views import QuestionView, asked_in_plan
 from loopwright.engine.review_views import ReviewView, newest_reviews, reviewer_at_work, reviews_of
-from loopwright.engine.round_views import how_it_stopped, sleeps_until
+from loopwright.engine.round_views import how_it_stopped, sleeps_until, which_round
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
 
@@ -95,6 +95,10 @@ class TaskView:
     """The person who does it by hand."""
     reviewed_by: str = ""
     """The person who has looked at what landed."""
+    round: int = 0
+    """Which round of its loop it is in, or landed in; 0 where it is no round of a loop over a prompt."""
+    rounds: int = 0
+    """How many there may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +148,8 @@ class PlanView:
     """When the next round begins, if it is a loop over a prompt that sleeps."""
     stopped: str = ""
     """What stopped it, if it is a loop over a prompt that came to its end."""
+    status_on_branch: bool = False
+    """Whether its source is in git, and so its status in the commits on the plan's branch."""
     discovered: int = 0
     """How many pieces of other work its agents came upon that nobody has decided about."""
     prefix: str = ""
@@ -248,7 +254,8 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         seen = _task_view(
             task, attempt, by_task.get(task.id, []), verdict, waiting_for, resting, now, paths, keys
         )
-        return replace(seen, review=reviews.get(task.attempt_id or ""))
+        n, of = which_round(plan, task)
+        return replace(seen, review=reviews.get(task.attempt_id or ""), round=n, rounds=of)
 
     views = tuple(view(task) for task in tasks)
     gate = plan.verdict.checks if plan.verdict else ()
@@ -287,6 +294,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         awaits_look=full and any(task.status is TaskState.QUEUED and not task.unmet for task in tasks),
         sleeps_until=sleeps_until(tx, plan),
         stopped=how_it_stopped(tx, plan),
+        status_on_branch=bool(plan.books),
         discovered=count_open(tx, plan.id),
         prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )

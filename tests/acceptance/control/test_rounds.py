@@ -48,7 +48,9 @@ def test_rounds_carry_on_what_is_not_green_land_what_is_and_outlive_two_kills(sh
     kill(run)
     said = shop("run", "PROMPT.md", timeout=100)
     assert said.code == 0, said.out + said.err
-    assert "stopped: The gate is green, and there was nothing more to change." in said.out
+    assert "stopped: settled: The gate is green, and there was nothing more to change." in said.out
+    assert "stopped: settled: " in shop("status").out
+    assert "round 2 of " in said.out
     plan = shop.row(Plan)
     assert (plan.status, plan.outcome) == ("VERIFIED", "verified")
     assert shop.started() == [("prompt", 1), ("prompt", 2), ("prompt-2", 1)]
@@ -68,7 +70,7 @@ def test_a_goal_that_the_prompt_names_ends_the_loop_and_every_other_end_is_named
     shop.play({"prompt": [[{"write": "half", "text": "1\n"}], [{"write": "other", "text": "2\n"}]]})
     said = shop("run", "PROMPT.md", "--json", timeout=100)
     assert said.code == 0, said.err
-    assert said.document["plan"]["stopped"] == "The gate is green."
+    assert said.document["plan"]["stopped"] == "green: The gate is green."
     assert shop.started() == [("prompt", 1), ("prompt", 2)]
 
     shop.play({"prompt": [[{"write": "half", "text": "1\n"}], [{"write": "half", "text": "2\n"}]]})

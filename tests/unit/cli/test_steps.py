@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.doubles import FAILED, Home, planned
 
+from loopwright.cli.changes import Change
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.log_runs import Wish, choose
 from loopwright.cli.steps import plan_steps
@@ -250,3 +251,27 @@ async def test_an_answer_is_never_merged_but_a_plan_that_has_no_file_yet_is_writ
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / "greet-all-of-us.yaml").touch()
     assert plan_steps(made, worked=False) == []
+
+
+async def test_the_diff_of_an_attempt_that_changed_nothing_is_not_offered() -> None:
+    home = await Home().launch()
+    home.submit(planned("b"))
+    [leg] = await home.turn()
+    home.hand.park(leg, None)
+    await home.command("cancel", home.task("b").id)
+    await home.turn()
+    detail = home.store.read_sync(lambda tx: task_detail(tx, home.task("b").id, home.world.paths))
+    [attempt] = detail.attempts
+    run = replace(attempt, tip_sha="b" * 40, base_sha="a" * 40, run_ids=("run_1",))
+    seen = replace(detail, attempts=(run,))
+
+    def offered(*files: str) -> bool:
+        changes = {1: Change(files=files, insertions=0, deletions=0)}
+        names = Names(handle="b")
+        lines, steps = task_screen(seen, changes, names=names, height=40)
+        told = "git diff" in "\n".join(line.plain for line in lines)
+        assert told == any("git diff" in one.command for one in steps)
+        return told
+
+    assert offered("x.py")
+    assert not offered()

@@ -66,6 +66,12 @@ def test_a_gate_that_may_well_run_is_left_alone(command: str) -> None:
     assert cannot(command, around("check.sh", "src/x.o", makefile=MAKEFILE)) == []
 
 
+@pytest.mark.parametrize(("command", "file"), [("make test", "Makefile"), ("sh check.sh", "check.sh")])
+def test_what_lies_in_the_checkout_uncommitted_is_to_be_committed(command: str, file: str) -> None:
+    (found,) = cannot(command, around(lies_about={file}.__contains__))
+    assert f"{file} is in your checkout, but not committed; commit it first" in found.text
+
+
 def test_what_a_task_brings_is_only_told() -> None:
     (made,) = cannot("sh check.sh", around(), task("a", scope=("check.sh",)))
     assert made.weight is Weight.TOLD

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from loopwright.adapters.sources.located import Unreadable
 from loopwright.adapters.sources.plan_file import content
+from loopwright.config.nearest import did_you_mean
 from loopwright.core.errors import BadPlan, UserError
 from loopwright.ports import PlannedWork, Source
 
@@ -27,11 +28,21 @@ def called(place: Path) -> str:
     return place.name if place.is_absolute() else place.as_posix()
 
 
+def check_there(place: Path) -> None:
+    """Refuse a path that leads nowhere, with what was probably meant."""
+    if place.exists():
+        return
+    try:
+        beside = [one.name for one in place.parent.iterdir()]
+    except OSError:
+        beside = []
+    raise BadPlan(called(place), (f"there is no such file{did_you_mean(place.name, beside)}",))
+
+
 def recognise(place: Path, sources: Iterable[Source]) -> Source:
     """Return the one source that knows this file or folder, or raise with what to do."""
     name = called(place)
-    if not place.exists():
-        raise BadPlan(name, ("there is no such file",))
+    check_there(place)
     found = [one for one in sources if one.recognises(place)]
     found = [one for one in found if one.kind != CATCH_ALL] or found
     if not found:

@@ -1,0 +1,51 @@
+"""Which source is meant by a folder: the one that is in it; of several, none is taken by chance."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters.sources.reading import CATCH_ALL, called
+from loopwright.core.errors import UserError
+from loopwright.ports import Source
+
+_USUAL: Final = frozenset(
+    {
+        ".beads", "orchestrator", "feature_list.json", "issues.json", "prompt.md", "plan.yaml", "plan.yml",
+        "tasks.md", "todo.md",
+    }
+)  # fmt: skip
+"""What the sources are usually called that are not known by their folder alone."""
+
+
+def meant(place: Path, sources: Sequence[Source], kind: str | None = None) -> Path:
+    """Return where the source of a folder lies, or raise with all that it could be; a file means itself."""
+    if not place.is_dir():
+        return place
+    found = [
+        (one, path)
+        for path in (place, *_usual(place))
+        for one in _kinds(path, sources)
+        if kind in (None, one)
+    ]
+    if len({path for _, path in found}) < 2:
+        return found[0][1] if found else place
+    several = ", ".join(
+        f"{'the folder itself' if path == place else path.name} ({one})" for one, path in found
+    )
+    first = next(path for _, path in found if path != place)
+    raise UserError(
+        f"{called(place)} has several sources: {several}",
+        hint=f"name the one that you mean, such as {first}, or its kind with --source KIND",
+    )
+
+
+def _usual(folder: Path) -> list[Path]:
+    try:
+        return sorted(one for one in folder.iterdir() if one.name.casefold() in _USUAL)
+    except OSError:
+        return []
+
+
+def _kinds(path: Path, sources: Sequence[Source]) -> list[str]:
+    known = [one.kind for one in sources if one.recognises(path)]
+    return [one for one in known if one != CATCH_ALL] or known

@@ -1,0 +1,58 @@
+"""What a folder means, and what was meant by a path that leads nowhere."""
+
+from pathlib import Path
+
+import pytest
+
+from loopwright.adapters import registry
+from loopwright.adapters.sources.folders import meant
+from loopwright.adapters.sources.reading import check_there
+from loopwright.core.errors import BadPlan, UserError
+
+FILES = {
+    "plan.md": "- [ ] one\n",
+    "plan.yaml": "tasks: []\n",
+    "PROMPT.md": "go\n",
+    "feature_list.json": "[]\n",
+    "README.md": "- [ ] not work\n",
+}
+
+
+def filled(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).write_text(FILES[name])
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "found"),
+    [
+        (("plan.md", "README.md"), None, "."),
+        (("plan.yaml",), None, "plan.yaml"),
+        (("PROMPT.md", "README.md"), None, "PROMPT.md"),
+        (("plan.md", "PROMPT.md"), "prompt_md", "PROMPT.md"),
+        (("plan.md", "plan.yaml", "feature_list.json"), "feature_list", "feature_list.json"),
+        (("plan.md", "plan.yaml"), "plan_md", "."),
+        (("README.md",), None, "."),
+    ],
+)
+def test_a_folder_means_the_one_source_in_it_or_the_one_of_the_kind(
+    names: tuple[str, ...], kind: str | None, found: str, tmp_path: Path
+) -> None:
+    assert meant(filled(tmp_path, *names), registry.sources(), kind) == tmp_path / found
+
+
+def test_several_sources_in_a_folder_are_named_and_none_is_taken(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as several:
+        meant(filled(tmp_path, "plan.md", "plan.yaml", "PROMPT.md"), registry.sources())
+    assert "the folder itself (plan_md), PROMPT.md (prompt_md), plan.yaml (yaml)" in str(several.value)
+    assert "--source KIND" in (several.value.hint or "")
+
+
+def test_a_misspelt_path_gets_the_name_that_was_probably_meant(tmp_path: Path) -> None:
+    filled(tmp_path, "plan.yaml", "README.md")
+    with pytest.raises(BadPlan, match=r'there is no such file \(did you mean "plan.yaml"\?\)'):
+        check_there(tmp_path / "paln.yaml")
+    with pytest.raises(BadPlan, match=r"there is no such file$"):
+        check_there(tmp_path / "nowhere" / "paln.yaml")
+    check_there(tmp_path / "plan.yaml")
