@@ -198,6 +198,10 @@ async def control(
     log_to(home.root)
     try:
         row = await home.store.read(lambda tx: find_target(tx, target, verb))
+        if verb == "retry" and isinstance(row, Task):
+            from loopwright.cli.followed import refuse_older_checks
+
+            await refuse_older_checks(home.store, row)
         limits = {name: arguments[name] for name in CAPS.values() if name in arguments}
         if limits and isinstance(row, Plan):
             plan = row

@@ -26,6 +26,7 @@ from loopwright.cli.evaluator import check_evaluator, evaluated
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.finishing import check_finish, print_finish
 from loopwright.cli.follow import Display
+from loopwright.cli.followed import told_of_change
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.goals import is_goal
 from loopwright.cli.last_plan import is_ahead, opened_again, refuse_left_behind
@@ -332,7 +333,7 @@ async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: 
     sha = asked.submission.base.sha if asked.base is not None else None
     told = refuse_idle(idle_flags(asked.flags, asked.submission.policy, plan, base_sha=sha), plan)
     if not as_json:
-        _note(*told)
+        _note(*told, *await home.store.read(lambda tx: told_of_change(tx, asked.submission, plan)))
         begun = f"begun from {escape(plan.base_ref)} ({plan.base_sha[:7]}) with the settings of that time"
         console().print(f"carrying on plan {short_id(plan.id)}, {begun}")
     if loop.state is not LoopState.RUNNING:

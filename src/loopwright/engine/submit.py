@@ -1,5 +1,6 @@
 """Taking work in: a repository becomes a project, a source becomes a loop, its content becomes a plan."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,7 +13,7 @@ from loopwright.core.documents import document
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.evaluating import OVERRIDABLE, Finding, Weight, findings
 from loopwright.core.events import happened
-from loopwright.core.ids import Kind
+from loopwright.core.ids import Kind, short_id
 from loopwright.core.model import Loop, Plan, Project, Task
 from loopwright.core.plan_evaluators import Judgement, as_findings
 from loopwright.core.policy import GateCommand, Policy
@@ -149,7 +150,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
         if current.status not in ENDED_PLAN:
             raise Refused(
                 f"{asked.source_path} changed while its plan {current.id} is unfinished",
-                hint=f"finish it, or `loopwright cancel {current.id}` and run it again",
+                hint=f"{taken_in_by(current, asked.source_path)}; or put the file back to finish what was begun",
             )
     if current is not None and current.status not in ENDED_PLAN:
         raise Refused(
@@ -161,6 +162,12 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
     if loop.state is not LoopState.RUNNING:
         loop = move_loop(tx, loop, LoopState.RUNNING, "loop_started", asked.actor)
     return Submitted(loop=loop, plan=plan, created=True)
+
+
+def taken_in_by(plan: Plan, source_path: str) -> str:
+    """Say how a change gets into an unfinished plan that does not follow its source."""
+    run = f"loopwright run {shlex.quote(source_path)} --new"
+    return f"`loopwright cancel {short_id(plan.id)}`, then `{run}` takes the change in"
 
 
 def is_known(tx: Tx, asked: Submission) -> bool:

@@ -7,6 +7,7 @@ from tests.acceptance.control.test_sources import SETTINGS, feature, makes, pass
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 
+from loopwright.core.ids import short_id
 from loopwright.core.model import Plan
 
 
@@ -75,12 +76,35 @@ def test_a_new_plan_does_not_start_without_what_the_last_one_landed(shop: Worksh
     assert shop.landed() == ["one"], "what was set open again, and nothing else"
 
 
-def test_a_plan_that_is_cancelled_after_a_failure_is_cancelled_and_no_longer_failed(shop: Workshop) -> None:
+def test_checks_that_are_mended_after_a_failure_are_taken_in_by_cancelling_first(shop: Workshop) -> None:
     shop.play({"one": [[{"write": "other", "text": "x\n"}]]})
     path = shop.plan("mended", [task("one", "test -s one")], settings={"max_attempts": 1})
     assert shop.run(path).code == 1
     plan = shop.row(Plan)
+    begun = path.read_text()
+    path.write_text(begun.replace("test -s one", "test -s other"))
+    way = f"`loopwright cancel {short_id(plan.id)}`, then `loopwright run ../mended.yaml --new` takes the change in"
+    for said in (shop.run(path), shop("retry", "one")):
+        assert said.code == 2, said.out
+        assert way in plain(said.err)
+    path.write_text(begun)
     assert shop("cancel", plan.id).code == 0
     again = shop.run(path)
     assert (again.code, again.out.splitlines()[0]) == (3, "This plan was cancelled; --new starts it over.")
     assert shop("status", "--exit-code").code == 3
+
+
+def test_checks_that_are_mended_in_a_source_that_is_followed_are_those_of_the_next_try(
+    shop: Workshop,
+) -> None:
+    path = written(shop.place / "feature_list.json", feature("one", check="test -s other"))
+    shop.play({"one": [[{"write": "one", "text": "x\n"}]] * 2})
+    flags = ("--allow-unverified", "--max-attempts", "1")
+    assert shop.run(path, *flags).code == 1
+    path.write_text(path.read_text().replace("test -s other", "test -s one"))
+    said = shop.run(path)
+    assert said.code == 1, said.out + said.err
+    assert "`loopwright retry one` tries it by what stands there now" in plain(said.out)
+    said = shop("retry", "one", timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert shop.started() == [("one", 1), ("one", 2)]

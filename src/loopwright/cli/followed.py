@@ -1,0 +1,53 @@
+"""What a person changed in a source while its plan is unfinished: which command takes that in."""
+
+import shlex
+from pathlib import Path
+
+from loopwright.adapters import registry
+from loopwright.adapters.sources.reading import read
+from loopwright.core.errors import BadPlan, Refused
+from loopwright.core.model import Loop, Plan, Project, Task
+from loopwright.core.states import TaskState
+from loopwright.engine.books import writes
+from loopwright.engine.moves import need
+from loopwright.engine.submit import Submission, taken_in_by
+from loopwright.ports import Store, Tx
+
+
+async def refuse_older_checks(store: Store, task: Task) -> None:
+    """Refuse to try a task again by checks that its source has changed, where its plan does not follow the source."""
+    plan, loop, project = await store.read(lambda tx: _around(tx, task))
+    source = registry.source(loop.source_kind)
+    if writes(source) or plan.policy.rounds.on:
+        return  # what changed there is taken in before anything starts
+    try:
+        work = read(source, Path(project.path) / loop.source_path)
+    except BadPlan:
+        return  # gone, or in the middle of an edit: nothing there says otherwise
+    for now in work.tasks:
+        if now.key == task.key and (now.acceptance, now.held_out) != (task.acceptance, task.held_out):
+            raise Refused(
+                f"{loop.source_path} has other checks for {task.key} now, and its plan keeps those that it began with",
+                hint=f"{taken_in_by(plan, loop.source_path)}; or put them back in the file to try it by the old ones",
+            )
+
+
+def told_of_change(tx: Tx, asked: Submission, plan: Plan) -> tuple[str, ...]:
+    """Say of a source that changed which tasks have failed and take the change in only when they are tried again."""
+    if plan.source_sha256 == asked.work.sha256:
+        return ()
+    failed = tx.find(Task, plan_id=plan.id, status=TaskState.ERROR, order_by=("position",))
+    return tuple(
+        f"{asked.source_path} changed; {task.key} has failed, and `loopwright retry {shlex.quote(task.key)}` tries it "
+        "by what stands there now"
+        for task in failed
+    )
+
+
+def _around(tx: Tx, task: Task) -> tuple[Plan, Loop, Project]:
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    return (
+        plan,
+        need(tx.get(Loop, plan.loop_id), "the loop"),
+        need(tx.get(Project, plan.project_id), "the project"),
+    )
