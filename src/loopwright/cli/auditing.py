@@ -1,6 +1,7 @@
 """`audit`: for every item that a source says is finished, whether that is so."""
 
 import asyncio
+import os
 from collections import Counter
 from pathlib import Path
 from typing import Final
@@ -15,8 +16,9 @@ from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.lines import columns, counted, one_line
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
-from loopwright.cli.starting import project_settings, read_plan
+from loopwright.cli.starting import meant_path, project_settings, read_plan
 from loopwright.cli.trial import ran_in
+from loopwright.cli.unmerged import unmerged
 from loopwright.config.resolve import Settings
 from loopwright.core.auditing import BAD, COMMIT, Audited, Checked, Named, Proof, proof_of
 from loopwright.core.policy import GateCommand
@@ -45,7 +47,8 @@ def audit(path: Path, /, *, source: str | None = None, run: bool = True, json: b
     json
         Print one JSON document.
     """
-    found = asyncio.run(_audit(path, source, run=run))
+    path = meant_path(path, source)
+    found, branch = asyncio.run(_audit(path, source, run=run))
     wrong = any(one.proof in BAD for one in found)
     code = ExitCode.NOT_VERIFIED if wrong else ExitCode.VERIFIED
     if json:
@@ -53,10 +56,13 @@ def audit(path: Path, /, *, source: str | None = None, run: bool = True, json: b
         print_json({"items": found, "counts": dict(counts), "exit_code": int(code)})
         return code
     _print(found)
+    if branch is not None:
+        console().print(f"the newest status is on a branch that is not merged yet:  git merge {branch}")
     return code
 
 
-async def _audit(path: Path, kind: str | None, *, run: bool) -> list[Audited]:
+async def _audit(path: Path, kind: str | None, *, run: bool) -> tuple[list[Audited], str | None]:
+    """Return what there is to each finished item, and the branch that has a newer status."""
     place = needed_place()
     _, work = read_plan(path, kind)
     done = [task for task in work.tasks if task.mark is Mark.DONE]
@@ -70,9 +76,11 @@ async def _audit(path: Path, kind: str | None, *, run: bool) -> list[Audited]:
             inside = sha is not None and await repository.is_ancestor(sha, base.sha)
             named[task.key] = Named(text=task.commit, sha=sha, contained=inside)
         project = await project_settings(repository, base.sha, place)
+        name = os.path.relpath(path.resolve(), place.root)
+        branch = await unmerged(repository, base.sha, str(place.root), name)
     settings = settings_for(plan=work, plan_name=path.name, project_text=project.text)
     checked = await _checked(place, base.sha, settings, done) if run else {}
-    return [_audited(task, named.get(task.key), checked.get(task.key)) for task in done]
+    return [_audited(task, named.get(task.key), checked.get(task.key)) for task in done], branch
 
 
 def _audited(task: PlannedTask, named: Named | None, checked: Checked | None) -> Audited:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from rich.text import Text
 from loopwright.adapters import registry
 from loopwright.adapters.detect import Detected, ProposedGate, detect, is_project, render_toml
 from loopwright.adapters.git.environment import user_env
+from loopwright.adapters.sources.folders import sources_in
+from loopwright.adapters.sources.plan_md import PLAN
 from loopwright.cli.context import Place, settings_for
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.lines import columns, listed, one_line
@@ -273,6 +276,21 @@ def _print(report: _Report, out: Console) -> None:
             out.print(f"[yellow]note[/]: {escape(note)}")
 
 
+def work_steps(folder: Path) -> list[str]:
+    """Say what to do about the work: which is there already, or has to be written."""
+    found = [
+        # The file says more than its folder.
+        (kind, path / PLAN if (path / PLAN).is_file() else path)
+        for kind, path in sources_in(folder, registry.sources())
+    ]
+    there = [f"{os.path.relpath(path)} ({kind})" for kind, path in found]
+    first = "write a plan.yaml; its format: loopwright config schema plan"
+    if there:
+        first = f"there is work already, any of it can be checked and run as it is: {listed(there)}"
+    name = shlex.quote(os.path.relpath(found[0][1])) if found else "plan.yaml"
+    return [first, f"check it: loopwright plan check {name}", f"run it: loopwright run {name}"]
+
+
 def _print_next(report: _Report, out: Console) -> None:
     out.print(f"\nwrote {escape(str(report.file))}. Next:")
     file = os.path.relpath(report.file)
@@ -282,10 +300,6 @@ def _print_next(report: _Report, out: Console) -> None:
         steps.insert(0, f"take the # away from a gate: mend {name} first, or let the plan make it pass")
     if not report.agent.usable:
         steps.append(f"agent {report.agent.name}: {report.agent.problem}; {report.agent.hint}")
-    steps += [
-        "write a plan.yaml; its format: loopwright config schema plan",
-        "check it: loopwright plan check plan.yaml",
-        "run it: loopwright run plan.yaml",
-    ]
+    steps += work_steps(report.file.parent)
     for number, step in enumerate(steps, 1):
         out.print(f"  {number}. {escape(step)}")

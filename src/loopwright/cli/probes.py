@@ -28,7 +28,10 @@ _INSTALL: Final[Mapping[str, str]] = {
     "acp": 'set agents.acp.command, such as "my-agent --acp"',
     "claude": "install Claude Code (https://code.claude.com/docs), or set agents.claude.binary to where it is",
     "codex": "install Codex (https://developers.openai.com/codex/cli), or set agents.codex.binary to where it is",
-    "command": 'set agents.command.command, such as "my-agent --prompt {prompt_file}"',
+    "command": (
+        'set it in loopwright.toml, in the table [agents.command]: command = "my-agent --prompt {prompt_file}" '
+        'and how it is told what to do: prompt = "file"'
+    ),
 }
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)+")

@@ -179,17 +179,17 @@ def read_report(structured: Mapping[str, Any] | None, text: str, mode: str) -> Q
 
 
 def _checked(value: object, mode: str) -> Checked | None:
-    if (
-        not isinstance(value, dict)
-        or value.get("area") not in AREAS[mode]
-        or value.get("result") not in RESULTS
-    ):
+    if not isinstance(value, dict):
+        return None
+    # "happy path" is what people call it.
+    area, result = (str(value.get(key)).strip().replace(" ", "_") for key in ("area", "result"))
+    if area not in AREAS[mode] or result not in RESULTS:
         return None
     how = clean(value.get("how"), _LONGEST)
     # The example in a prompt that a program repeats has dots for words.
     if not how.strip(". …"):
         return None
-    return Checked(area=str(value["area"]), result=str(value["result"]), how=how)
+    return Checked(area=area, result=result, how=how)
 
 
 def _issue(value: object) -> QaIssue | str:

@@ -82,6 +82,16 @@ def test_a_report_that_leaves_something_open_is_none(value: Any, problem: str) -
     assert problem in found.problem
 
 
+def test_a_space_stands_for_the_underscore_of_a_name() -> None:
+    value = said()
+    value["checked"] = [{**one, "area": one["area"].replace("_", " ")} for one in value["checked"]]
+    value["checked"][0]["result"] = "does not apply"
+    report = read_report(value, "", "lite")
+    assert isinstance(report, QaReport)
+    assert [one.area for one in report.checked] == list(AREAS["lite"])
+    assert report.checked[0].result == "does_not_apply"
+
+
 def test_of_too_many_issues_the_worst_are_kept() -> None:
     many = [issue(str(n)) for n in range(MOST_ISSUES + 5)]
     found = read_report(said(issues=[*many, issue("bad", severity="critical"), many[0]]), "", "lite")

@@ -378,3 +378,9 @@ def test_the_sample_in_the_documentation_is_read() -> None:
         ("checkout", Mark.OPEN),
         ("qa-1", Mark.BLOCKED),
     ]
+
+
+def test_a_key_that_is_nearly_one_of_ours_is_told() -> None:
+    work = parse(feature(dependancies=["x"], owner="me", test=["a"], tests=["b"]))
+    [note] = work.notes
+    assert "dependancies: unknown key, it is ignored: did you mean dependencies?" in note

@@ -21,12 +21,13 @@ from loopwright.adapters.sources.qa_fixes import (
 )
 from loopwright.adapters.sources.reading import read_file
 from loopwright.adapters.sources.schema_check import check_schema
-from loopwright.config.nearest import quoted
+from loopwright.config.nearest import nearest, quoted
 from loopwright.core.graph import topological
 from loopwright.core.qa import TYPE
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
 
 FILE: Final = "feature_list.json"
+_KEYS: Final = frozenset(FEATURE_LIST["properties"]["features"]["items"]["properties"])
 DEFAULT_PRIORITY: Final = 99
 _BAND: Final = 100
 _LAST_BAND: Final = 9
@@ -149,6 +150,7 @@ def _task(feature: Located, place: str, problems: Problems) -> PlannedTask:
         problems.warn(line_of(feature, "complexity"), f"{place}.complexity", message)
         complexity = None
     tests = tuple(entry.strip() for entry in plain(feature, "tests", []) if entry.strip())
+    _warn_of_misspelt(feature, place, problems)
     mark, reason = _standing(feature)
     return PlannedTask(
         key=key,
@@ -162,6 +164,15 @@ def _task(feature: Located, place: str, problems: Problems) -> PlannedTask:
         reason=reason,
         line=line_of(feature, "id"),
     )
+
+
+def _warn_of_misspelt(feature: Located, place: str, problems: Problems) -> None:
+    """Say what is nearly one of our keys: all others are somebody's, and none of our business."""
+    given = feature.value if isinstance(feature.value, dict) else {}
+    for key, value in given.items():
+        guess = nearest(key, _KEYS, cutoff=0.8) if key not in _KEYS else None
+        if guess is not None and guess not in given:
+            problems.warn(value.line, f"{place}.{key}", f"unknown key, it is ignored: did you mean {guess}?")
 
 
 def _standing(feature: Located) -> tuple[Mark, str]:

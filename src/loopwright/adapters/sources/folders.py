@@ -21,12 +21,7 @@ def meant(place: Path, sources: Sequence[Source], kind: str | None = None) -> Pa
     """Return where the source of a folder lies, or raise with all that it could be; a file means itself."""
     if not place.is_dir():
         return place
-    found = [
-        (one, path)
-        for path in (place, *_usual(place))
-        for one in _kinds(path, sources)
-        if kind in (None, one)
-    ]
+    found = [(one, path) for one, path in sources_in(place, sources) if kind in (None, one)]
     if len({path for _, path in found}) < 2:
         return found[0][1] if found else place
     several = ", ".join(
@@ -37,6 +32,11 @@ def meant(place: Path, sources: Sequence[Source], kind: str | None = None) -> Pa
         f"{called(place)} has several sources: {several}",
         hint=f"name the one that you mean, such as {first}, or its kind with --source KIND",
     )
+
+
+def sources_in(folder: Path, sources: Sequence[Source]) -> list[tuple[str, Path]]:
+    """Return the kind and the place of everything in a folder that is usually work, the folder itself first."""
+    return [(one, path) for path in (folder, *_usual(folder)) for one in _kinds(path, sources)]
 
 
 def _usual(folder: Path) -> list[Path]:
