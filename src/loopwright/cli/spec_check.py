@@ -1,5 +1,6 @@
 """The check that a plan which an agent made has to pass: `python -m loopwright.cli.spec_check [--gates] FILE`."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,8 @@ from loopwright.ports import PlannedWork
 GATES: Final = "--gates"
 """The project has no checks of its own, so the plan may name some."""
 _SHOWN: Final = 300
+_KEY: Final = re.compile(r"""^\s*\{|^["']?\w+["']?:""", re.MULTILINE)
+"""How what is meant to be a plan begins, or goes on."""
 
 
 def main(arguments: list[str]) -> int:
@@ -26,7 +29,10 @@ def main(arguments: list[str]) -> int:
         problems += [f"{path.as_posix()}: {one}" for one in _wrong(work, gates=GATES in arguments)]
         evaluate(work, path.as_posix())
     except BadPlan as bad:
-        problems = _no_plan_at_all(path) or [*problems, *bad.problems]
+        said = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+        # Where mere words break the rules of a plan is of no use to anybody.
+        located = (*problems, *bad.problems) if _KEY.search(said) else ()
+        problems = [*located, *_no_plan_at_all(said)]
     except Refused as pointless:
         problems.append(str(pointless))
     sys.stdout.write("".join(f"{problem}\n" for problem in problems))
@@ -52,9 +58,8 @@ def _wrong(work: PlannedWork, *, gates: bool) -> list[str]:
     return found
 
 
-def _no_plan_at_all(path: Path) -> list[str]:
-    """Show what was said instead of a plan: where it breaks the rules of one is of no use then."""
-    text = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
+def _no_plan_at_all(text: str) -> list[str]:
+    """Show what was said instead of a plan."""
     if "tasks" in text:
         return []
     said = " ".join(text.split())[:_SHOWN] or "nothing"

@@ -185,9 +185,10 @@ def test_the_gates_are_those_of_the_commit_that_a_run_would_start_from(
     assert note.startswith("loopwright.toml has uncommitted changes that do not count: the one of ")
 
 
-@pytest.mark.parametrize("name", ["nothing.yaml", "plan.txt", "."])
+@pytest.mark.parametrize("name", ["nothing.yaml", "plan.txt", "empty"])
 def test_a_file_that_is_no_plan_is_a_plain_error(program: Program, shop: Path, name: str) -> None:
     (shop / "plan.txt").write_text("do something")
+    (shop / "empty").mkdir()
     said = program("plan", "check", name, cwd=shop)
     assert said.code == 2
     assert "error: " in said.err
