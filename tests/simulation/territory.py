@@ -13,6 +13,8 @@ from loopwright.core.states import LIVE_ATTEMPT, AttemptState, TaskState
 def nobody_starts_where_another_one_works(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """No attempt begins while another one of its plan is under way, or parked, on paths that it claims."""
     for change in moves(changes, Attempt, AttemptState.PREPARING):
+        if change.after.leg > 1:
+            continue  # it had begun, and kept its place while it waited for the budget
         mine = watch.all(Task)[change.after.task_id]
         under_way = [
             watch.all(Task)[one.task_id]

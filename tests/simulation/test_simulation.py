@@ -22,6 +22,7 @@ NEARBY = 30
 """How many seeds are tried when a recorded one no longer finds its bug."""
 SECRETS = random.SystemRandom()
 BROKE_ONCE = (
+    869503783,
     8466369,
     330041707,
     31000054,

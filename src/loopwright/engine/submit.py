@@ -166,7 +166,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
 
 def taken_in_by(plan: Plan, source_path: str) -> str:
     """Say how a change gets into an unfinished plan that does not follow its source."""
-    run = f"loopwright run {shlex.quote(source_path)} --new"
+    run = f"loopwright run {shlex.quote(source_path)}"
     return f"`loopwright cancel {short_id(plan.id)}`, then `{run}` takes the change in"
 
 

@@ -83,7 +83,7 @@ def test_checks_that_are_mended_after_a_failure_are_taken_in_by_cancelling_first
     plan = shop.row(Plan)
     begun = path.read_text()
     path.write_text(begun.replace("test -s one", "test -s other"))
-    way = f"`loopwright cancel {short_id(plan.id)}`, then `loopwright run ../mended.yaml --new` takes the change in"
+    way = f"`loopwright cancel {short_id(plan.id)}`, then `loopwright run ../mended.yaml` takes the change in"
     for said in (shop.run(path), shop("retry", "one")):
         assert said.code == 2, said.out
         assert way in plain(said.err)

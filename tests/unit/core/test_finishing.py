@@ -248,8 +248,10 @@ def test_a_commit_that_nobody_read_is_held_against_its_tree_alone() -> None:
 def test_an_end_of_some_tasks_is_about_those_and_is_judged_by_what_they_asked_for() -> None:
     picked = made(tasks=("id-a",))
     body = receipt(picked)
-    body["tasks"] += [{"id": "id-b", "key": "b", "status": "COMPLETE", "acceptance": body["plan"]["gates"]}]
-    body["tasks"] += [{"id": "id-c", "key": "c", "status": "CANCELLED", "acceptance": []}]
+    body["tasks"] += [
+        {"id": "id-b", "key": "b", "status": "COMPLETE", "acceptance": body["plan"]["gates"], "held_out": []}
+    ]
+    body["tasks"] += [{"id": "id-c", "key": "c", "status": "CANCELLED", "acceptance": [], "held_out": []}]
     assert squashed(body) == {"id-a": [SHA["squash"]]}
     assert squashed({**body, "finishes": [made()]}).keys() == {"id-a", "id-b"}
     body["tasks"][1]["acceptance"] = [{"name": "own", "command": "true", "timeout_s": 1.0, "junit": None}]

@@ -10,6 +10,7 @@ from tests.doubles import FAILED, Home, planned
 
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.failures import Failure
+from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Loop, Plan, Project, Run, Task
 from loopwright.core.plan_evaluators import Judgement, Remark
 from loopwright.core.policy import GateCommand, Policy
@@ -117,7 +118,7 @@ async def test_a_changed_source_gives_a_new_plan_once_the_old_one_has_ended() ->
     for new in (False, True):
         with pytest.raises(Refused) as refused:
             create(home, planned("b"), sha256="b" * 64, new=new)
-        assert f"loopwright cancel {first.id}" in (refused.value.hint or "")
+        assert f"loopwright cancel {short_id(first.id)}" in (refused.value.hint or "")
         assert "--new" not in (refused.value.hint or "")
     await home.command("cancel", first.id)
     assert create(home, planned("b"), sha256="b" * 64)

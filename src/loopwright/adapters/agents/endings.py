@@ -1,5 +1,6 @@
 """What the way in which a process ended says by itself, for every kind of agent."""
 
+import errno
 from typing import Final
 
 from loopwright.core.failures import Failure
@@ -12,6 +13,9 @@ _NOT_FOUND: Final = frozenset({126, 127})
 def ended_by_us(exit: Exit) -> tuple[Failure, str] | None:
     """Return why the run was ended from outside, or None when the process ended on its own terms."""
     match exit.ended_by:
+        case "not_started" if f"[Errno {errno.ENOSPC}]" in exit.error:
+            # The disk, not the program: once there is room again it starts.
+            return Failure.ENVIRONMENT, exit.error
         case "not_started":
             return Failure.CANNOT_START, exit.error or "the program could not be started"
         case "asked":
