@@ -120,11 +120,13 @@ class GateFiles:
     def is_capped(self, *, reviewed: bool, held_out: bool = False) -> bool:
         """Whether the work counts as verified with gaps only: unless a reviewer looked at exactly this change.
 
-        Checks that its author never saw are as good where the work may only know the answers of those that it saw.
+        Checks that its author never saw are as good where it changed, with leave, those that it saw, or may only know
+        their answers.
         Acceptance that passed before the work proves nothing, whoever looks at it.
         """
-        changed = bool(self.exempt or self.uncompared) and not reviewed
-        return changed or (bool(self.answers) and not (reviewed or held_out)) or self.red_proof is False
+        unjudged = bool(self.exempt or self.answers) and not (reviewed or held_out)
+        uncompared = bool(self.uncompared) and not reviewed
+        return unjudged or uncompared or self.red_proof is False
 
 
 def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:

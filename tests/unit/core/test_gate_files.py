@@ -138,6 +138,8 @@ def test_only_what_nobody_compared_needs_another_look() -> None:
     for facts in (GateFiles(exempt=("a",)), GateFiles(uncompared=("a",))):
         assert facts.is_capped(reviewed=False)
         assert not facts.is_capped(reviewed=True)
+    assert not GateFiles(exempt=("a",)).is_capped(reviewed=False, held_out=True), "these it could not change"
+    assert GateFiles(uncompared=("a",)).is_capped(reviewed=False, held_out=True), "only eyes can compare it"
     assert GateFiles(red_proof=False).is_capped(reviewed=True), (
         "nobody's eyes make such acceptance prove anything"
     )
