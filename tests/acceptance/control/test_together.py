@@ -39,8 +39,14 @@ def test_a_failure_is_seen_at_once_by_all_who_watch_while_others_still_work(shop
     agent.let_go()
     assert run.end() == 1, run.out
     assert [watcher.end() for watcher in watchers] == [1, 1]
-    first, second = ([json.loads(line)["n"] for line in one.out.splitlines()[:-1]] for one in watchers)
+    first, second = (_until(one.out, "loop_failed") for one in watchers)
     assert first == second == sorted(set(first))
+
+
+def _until(said: str, last: str) -> list[int]:
+    """The numbers of the events that were told up to this one; whoever looks once more also sees the tidying up."""
+    events = [json.loads(line) for line in said.splitlines()[:-1]]
+    return [event["n"] for event in events[: [event["type"] for event in events].index(last) + 1]]
 
 
 @pytest.mark.trap("hijacked loop")
