@@ -85,7 +85,7 @@ async def _task(yard: Yard, n: int) -> float:
         at=at,
     )
     tip = await repository.tip(BRANCH)
-    await repository.landed(tip, since=base, task_id=who.task, among=(saved.sha,))
+    await repository.landed(tip, since=base, task_id=who.task, among=(saved.sha,), reverts=())
     candidate = await repository.candidate(
         tip=tip, attempt_sha=saved.sha, subject="work", trailers=who, at=at
     )

@@ -112,7 +112,9 @@ def any_review_will_do() -> Patches:
 
 @bug("an attempt lands although it was not looked for on the branch first")
 def no_search_before_landing() -> Patches:
-    async def landed(self: Any, branch_tip: str, *, since: str, task_id: str, among: Any) -> None:
+    async def landed(
+        self: Any, branch_tip: str, *, since: str, task_id: str, among: Any, reverts: Any
+    ) -> None:
         await self._do("landed")
 
     return ((sim_target.SimRepository, "landed", landed),)
@@ -504,7 +506,9 @@ def opened_by_anybody() -> Patches:
 
 @bug("a landing that was taken back still counts as landed")
 def taken_back_counts_as_landed() -> Patches:
-    async def landed(self: Any, branch_tip: str, *, since: str, task_id: str, among: Any) -> str | None:
+    async def landed(
+        self: Any, branch_tip: str, *, since: str, task_id: str, among: Any, reverts: Any
+    ) -> str | None:
         await self._do("landed")
         for commit in self._target.line(branch_tip, since):
             if commit.trailers is not None and commit.trailers.task == task_id:

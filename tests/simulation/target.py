@@ -238,11 +238,13 @@ class SimRepository:
         self._target.checkouts[self._host, path] = self._target.commits[sha].tree
         await self._done("checkout")
 
-    async def landed(self, branch_tip: str, *, since: str, task_id: str, among: Any) -> str | None:
+    async def landed(
+        self, branch_tip: str, *, since: str, task_id: str, among: Any, reverts: Any
+    ) -> str | None:
         await self._do("landed")
         gone: set[str] = set()
         for commit in self._target.line(branch_tip, since):
-            gone.update(commit.takes_out)
+            gone.update(commit.takes_out if commit.sha in reverts else ())
             mine = commit.trailers is not None and commit.trailers.task == task_id
             if mine and commit.sha in among and commit.sha not in gone:
                 return commit.sha

@@ -9,7 +9,6 @@ from loopwright.adapters.sandbox.proof import Proof
 from loopwright.app import chosen_sandbox
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.config.resolve import Settings
-from loopwright.core.containment import Containment
 
 _OPEN: Final = (
     "agents and gates run as you, in private clones with an allow-listed environment, but in no sandbox"
@@ -29,7 +28,8 @@ def containment(settings: Settings) -> list[Finding]:
         return [_none(chosen), *more]
     level = chosen.sandbox.level
     named = f"{chosen.proof.says or level} at {chosen.proof.program}"
-    named += f", image {chosen.image}" if level is Containment.CONTAINER else ""
+    made = chosen.sandbox.made_with
+    named += f", image {made.image} {made.image_id}" if made is not None and made.image else ""
     text = (
         f"{level} ({named}), tried here: agents and gates write only their workspace, their temporary folder and "
         f"what an agent needs for itself; your HOME and other processes are hidden; {_NETWORK[chosen.network]}"

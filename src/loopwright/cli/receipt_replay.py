@@ -27,6 +27,7 @@ from loopwright.core.receipt_facts import (
     task_asked,
     unseen_asked,
 )
+from loopwright.core.receipt_verdicts import latest as verdicts_of
 from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import Baseline, baseline, held_against, is_compared
 from loopwright.engine.checks import id_prefixes
@@ -63,7 +64,7 @@ class Judged:
 def judged_trees(receipt: Mapping[str, Any], wanted: Sequence[str] = ()) -> list[Judged]:
     """Return the tree of the result, or those on which the named tasks landed; each with its recorded verdict."""
     plan = receipt["plan"]
-    latest = {(one["tree"], one["gate_key"]): one for one in receipt["verdicts"]}
+    latest = verdicts_of(receipt)
     if not wanted:
         found = latest.get((plan["result_tree"], gate_key(plan_asked(receipt))))
         if plan["result_sha"] is None or found is None:

@@ -30,6 +30,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Finish, Plan, Project
 from loopwright.core.receipt_facts import unseen_asked, verdict_on
 from loopwright.core.receipt_overrides import decided
+from loopwright.core.receipt_sandboxes import sandboxes
 from loopwright.core.receipts import Facts, render, verify_receipt
 from loopwright.core.states import FinishState
 from loopwright.ports import Tx
@@ -138,7 +139,7 @@ def _ended(one: Mapping[str, Any]) -> str:
 
 
 def _sandboxes(receipt: Mapping[str, Any]) -> str:
-    begun = Counter(run["sandbox"] or "not known" for run in receipt["runs"] if run["started_at"])
+    begun = sandboxes(receipt)
     return ", ".join(f"{name} ({counted(count, 'run')})" for name, count in sorted(begun.items()))
 
 

@@ -210,18 +210,21 @@ def count(low: int, high: int) -> Kind:
     )
 
 
-def choice(*values: str) -> Kind:
-    """Describe one of a few words."""
+def choice(*values: str, switch: tuple[str, str] | None = None) -> Kind:
+    """Describe one of a few words; with a `switch` true and false are two of them."""
     expected = "one of " + ", ".join(f'"{value}"' for value in values)
 
     def read(value: object) -> str:
         if isinstance(value, str) and value in values:
             return value
+        if switch is not None and (isinstance(value, bool) or str(value).strip().lower() in _TRUE | _FALSE):
+            return switch[0] if _read_switch(value) else switch[1]
         guess = did_you_mean(value, values) if isinstance(value, str) else ""
         raise WrongValue(expected + guess, value)
 
     name = ", ".join(f"`{value}`" for value in values)
-    return Kind(name=name, expected=expected, read=read, show=str, schema={"enum": list(values)})
+    allowed = [*values, *((True, False) if switch is not None else ())]
+    return Kind(name=name, expected=expected, read=read, show=str, schema={"enum": allowed})
 
 
 def _read_switch(value: object) -> bool:

@@ -205,10 +205,10 @@ class Values:
         (),
         "Test runners that are not known: how their tests are named, and how they are tried.",
     )
-    red_proof: bool = setting(
-        SWITCH,
-        default=False,
-        description="Runs the acceptance of logic tasks without their work too, with their new tests: it has to fail.",
+    red_proof: Literal["fixes", "logic", "off"] = setting(
+        choice("fixes", "logic", "off", switch=("logic", "off")),
+        "fixes",
+        "Whose checks also run without the work, with its tests, and must fail: of fixes, of all logic, of none.",
     )
     qa_mode: Literal["full", "lite"] = setting(
         choice("full", "lite"),

@@ -18,6 +18,21 @@ class Containment(StrEnum):
     """Namespaces of its own around an image of the user's: of the machine it sees only what it was let see."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeWith:
+    """What a sandbox was made with: a stranger who doubts it has to know."""
+
+    program: str
+    """As it names itself, with its version."""
+    image: str = ""
+    """As the user calls it; empty where none is needed."""
+    image_id: str = ""
+    """What that name stood for: the hash by which podman and docker know it."""
+
+    def __str__(self) -> str:
+        return f"{self.program}, image {self.image} {self.image_id}" if self.image else self.program
+
+
 Refusal = Literal["write", "missing", "network"]
 """A write that was refused, a file that is not to be seen, a connection that cannot be made."""
 

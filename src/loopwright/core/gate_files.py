@@ -107,7 +107,7 @@ class GateFiles:
     """Checks that are gone or ask for less, in plain words."""
     added_tests: int = 0
     red_proof: bool | None = None
-    """Whether the task's acceptance failed before the work, as it should; None when it was not tried there."""
+    """Whether what checks the task failed before the work, as it should; None when it was not tried there."""
     red_tree: str | None = None
     """Where it was tried: the tree before the work, with the tests that the work brought along."""
     red_tests: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class GateFiles:
 
         Checks that its author never saw are as good where it changed, with leave, those that it saw, or may only know
         their answers.
-        Acceptance that passed before the work proves nothing, whoever looks at it.
+        Checks that passed before the work prove nothing, whoever looks at them.
         """
         unjudged = bool(self.exempt or self.answers) and not (reviewed or held_out)
         uncompared = bool(self.uncompared) and not reviewed

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from loopwright.core.awaited import Envelope, Question
+from loopwright.core.containment import MadeWith
 from loopwright.core.doc_sync import DocSync
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict
@@ -326,6 +327,8 @@ class Run:
     """What it could do without asking, as it was when it began."""
     sandbox: str | None = None
     """What contained it (`core.containment`); None before it began."""
+    sandbox_made_with: MadeWith | None = None
+    """With which program and of which image, as it was when it began; None where nothing contained it."""
     argv: tuple[str, ...] = ()
     prompt_sha256: str | None = None
     host_id: str | None = None
@@ -448,6 +451,8 @@ class Command:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     state: CommandState = CommandState.PENDING
     result: str = ""
+    commit_sha: str | None = None
+    """The commit with which it takes landed work out, written down before the branch has it."""
     created_at: datetime
     applied_at: datetime | None = None
 

@@ -143,8 +143,8 @@ class Policy:
     gate_files: tuple[str, ...] = ()
     """More files that steer the gate; a pattern that begins with `!` takes files out."""
     test_runners: tuple[ConfiguredRunner, ...] = ()
-    red_proof: bool = False
-    """Acceptance is also run before the work counts: what passes there already proves nothing."""
+    red_proof: str = "fixes"
+    """Of which tasks the checks are also run without the work, where they have to fail: one of `core.tdd.RedProof`."""
     qa_mode: str = "full"
     """What a look at the whole goes through: one of `core.qa.AREAS`."""
     unseen_proof: bool = False

@@ -10,7 +10,7 @@ from loopwright.core.policy import Answering, GateCommand
 from loopwright.core.questions import FENCE
 from loopwright.core.reviews import Finding, in_words
 from loopwright.core.rounds import is_carried_on, loops
-from loopwright.core.tdd import why_skipped
+from loopwright.core.tdd import is_asked, why_skipped
 
 EVIDENCE_LIMIT = 20_000
 """Enough for both sides of a conflict, which are what the next attempt has to bring together."""
@@ -22,9 +22,14 @@ _ROUNDS = (
 )
 
 
+_TEST_FIRST = "So write the test first, see it fail, then make it pass, then tidy up while it passes."
 _RED = (
     "Its own checks are also run without your work, with the tests that you add or change laid over the tree as it "
-    "was: there they must fail. So write the test first, see it fail, then make it pass, then tidy up while it passes."
+    f"was: there they must fail. {_TEST_FIRST}"
+)
+_RED_TESTS = (
+    "Show by a test what was wrong. The tests that you add or change are also run on the tree as it was: there they "
+    f"must fail. {_TEST_FIRST}"
 )
 
 
@@ -69,8 +74,8 @@ def implementer(
     if loops(plan, task):
         parts.append(_ROUNDS)
     parts.append(_checks(gates))
-    if plan.policy.red_proof and task.acceptance and not why_skipped(task.type, task.title):
-        parts.append(_RED)
+    if is_asked(plan, task) and not why_skipped(task) and gates:
+        parts.append(_RED if task.acceptance else _RED_TESTS)
     if findings:
         parts.append(
             "An independent reviewer looked at what you did in this workspace. What it found must be mended before the "

@@ -15,6 +15,8 @@ from loopwright.core.policy import GateCommand
 from loopwright.core.qa import TYPE
 from loopwright.core.receipt_checkout import checkout_gaps
 from loopwright.core.receipt_looks import is_passed_by_word, look_gaps
+from loopwright.core.receipt_verdicts import Verdicts, speaking
+from loopwright.core.receipt_verdicts import latest as verdicts_of
 from loopwright.core.reviews import is_capped
 from loopwright.core.scopes import strayed
 from loopwright.core.states import AttemptState, FinishState, PlanState, ReviewState, TaskState
@@ -29,7 +31,7 @@ _QUOTA: Final = frozenset({Failure.USAGE_LIMIT.value, Failure.RATE_LIMIT.value})
 def derive(body: Mapping[str, Any]) -> Json:
     """Compute outcomes, sums and gaps from the entries alone."""
     plan = body["plan"]
-    latest = {(v["tree"], v["gate_key"]): v for v in body["verdicts"]}
+    latest = verdicts_of(body)
     outcomes = {}
     for task in body["tasks"]:
         commands = task_asked(plan, task)
@@ -97,7 +99,7 @@ def _found(entry: Mapping[str, Any] | None, commands: Sequence[GateCommand]) -> 
     return VerdictStatus.FAILED if status is VerdictStatus.PASSED and not agrees else status
 
 
-def _is_excused(latest: Mapping[tuple[str, str], Json], trees: Sequence[str | None], key: str) -> bool:
+def _is_excused(latest: Verdicts, trees: Sequence[str | None], key: str) -> bool:
     """Say whether these trees passed with something open: old failures, flaky checks, a baseline nobody has."""
     found = [latest[tree, key] for tree in trees if tree is not None and (tree, key) in latest]
     return any(
@@ -198,8 +200,7 @@ def finish_asked(body: Mapping[str, Any], finish: Mapping[str, Any]) -> Commands
 
 def verdict_on(body: Mapping[str, Any], tree: str, commands: Commands) -> bool:
     """Say whether a tree has passed these commands, or there were none to pass."""
-    latest = {(v["tree"], v["gate_key"]): v for v in body["verdicts"]}
-    found = _found(latest.get((tree, gate_key(commands))), commands)
+    found = _found(verdicts_of(body).get((tree, gate_key(commands))), commands)
     return found in (VerdictStatus.PASSED, VerdictStatus.UNVERIFIED)
 
 
@@ -266,7 +267,8 @@ def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
         if facts[key]:
             gaps.append(f"task {name} {words}: {_listed(facts[key])}")
     if facts["red_proof"] is False:
-        gaps.append(f"the acceptance of task {name} passed before its work too: it proves nothing")
+        what = "the acceptance" if task["acceptance"] else "what checks the tests"
+        gaps.append(f"{what} of task {name} passed before its work too: it proves nothing")
     elif facts["red_proof"] is None and task["acceptance"] and task["landed_sha"] is not None:
         why = f", because {facts['red_skipped']}" if facts["red_skipped"] else ""
         gaps.append(
@@ -295,8 +297,7 @@ def _unseen_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
     if not task["held_out"] or task["landed_sha"] is None:
         return []
     commands, tree = held_asked(body["plan"], task), body["plan"]["result_tree"]
-    latest = {(one["tree"], one["gate_key"]): one for one in body["verdicts"]}
-    found = latest.get((tree, gate_key(commands)))
+    found = verdicts_of(body).get((tree, gate_key(commands)))
     if found is None:
         return [f"the held-out checks of task {task['key']!r} ran when it landed, not on the result"]
     if _found(found, commands) is VerdictStatus.PASSED:
@@ -308,7 +309,7 @@ def _landing_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]
     """Name what was left open when a task's tree was judged, with its gate's files as they were and as they are."""
     key, name = gate_key(task_asked(body["plan"], task)), repr(task["key"])
     trees = (task["tree"], gate_files_of(task)["pinned_tree"])
-    found = [one for one in body["verdicts"] if one["gate_key"] == key and one["tree"] in trees]
+    found = [one for one in speaking(body) if one["gate_key"] == key and one["tree"] in trees]
     flaky = sorted({check for one in found for command in one["commands"] for check in command["flaky"]})
     gaps = []
     if flaky:
@@ -404,7 +405,7 @@ def _gaps(
                 f"task {task['key']!r} has {task['criteria']} criteria in words: only commands were run"
             )
     said: dict[tuple[str, str], set[str]] = {}
-    for verdict in body["verdicts"]:
+    for verdict in speaking(body):
         said.setdefault((verdict["tree"], verdict["gate_key"]), set()).add(verdict["status"])
     both = sum(len(statuses) > 1 for statuses in said.values())
     if both:

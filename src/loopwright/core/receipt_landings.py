@@ -22,6 +22,7 @@ _RUN: Final = (
     "model",
     "permission_mode",
     "sandbox",
+    "sandbox_made_with",
     "prompt_sha256",
     "output_sha256",
     "output_bytes",

@@ -1,10 +1,10 @@
-"""Red before green in a receipt: who says that acceptance failed without the work has a verdict that says so."""
+"""Red before green in a receipt: who says that checks failed without the work has a verdict that says so."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from loopwright.core.findings import VerdictStatus
-from loopwright.core.receipt_facts import acceptance_of
+from loopwright.core.receipt_facts import acceptance_of, gates_asked
 from loopwright.core.verdicts import gate_key
 
 
@@ -13,7 +13,7 @@ def red_differences(receipt: Mapping[str, Any]) -> list[str]:
     said = {(one["tree"], one["gate_key"], one["status"]) for one in receipt["verdicts"]}
     found = []
     for task in receipt["tasks"]:
-        key = gate_key(acceptance_of(receipt["plan"], task))
+        key = gate_key(acceptance_of(receipt["plan"], task) or gates_asked(receipt["plan"]))
         for attempt in task["attempts"]:
             facts = attempt["gate_files"]
             if facts is None or facts["red_proof"] is None:
@@ -22,6 +22,6 @@ def red_differences(receipt: Mapping[str, Any]) -> list[str]:
             if (facts["red_tree"], key, status.value) not in said:
                 how = "failed" if facts["red_proof"] else "passed"
                 found.append(
-                    f"no verdict says that the acceptance of task {task['key']!r} {how} without its work"
+                    f"no verdict says that the checks of task {task['key']!r} {how} without its work"
                 )
     return found

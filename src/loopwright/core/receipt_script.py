@@ -9,6 +9,7 @@ from loopwright.core.receipt_facts import gate_outputs, plan_asked, task_asked, 
 from loopwright.core.receipt_finishes import carries_hash, squashed
 from loopwright.core.receipt_landings import landings
 from loopwright.core.receipt_overrides import decided
+from loopwright.core.receipt_verdicts import latest as verdicts_of
 from loopwright.core.states import FinishState
 from loopwright.core.verdicts import gate_key
 
@@ -232,7 +233,7 @@ def _facts(receipt: Mapping[str, Any]) -> Iterator[str]:
     """Tell in lines of text what a person should know before believing it; no line can end the document it is in."""
     plan = receipt["plan"]
     yield from ("", f"The receipt says: {_line(receipt['outcome'])}", f"  {_line(plan.get('title', ''))}")
-    latest = {(one["tree"], one["gate_key"]): one for one in receipt["verdicts"]}
+    latest = verdicts_of(receipt)
     yield from _ran(
         "on the tree of the result", latest.get((plan["result_tree"], gate_key(plan_asked(receipt))))
     )

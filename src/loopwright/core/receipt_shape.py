@@ -13,8 +13,10 @@ from loopwright.core.receipt_checkout import WHOSE
 from loopwright.core.receipt_facts import USAGE
 from loopwright.core.receipt_looks import is_checked, is_issue
 from loopwright.core.receipt_overrides import OVERRIDES
+from loopwright.core.receipt_sandboxes import is_made_with
 from loopwright.core.reviews import Severity
 from loopwright.core.states import FinishState, PlanState, ReviewState, TaskState
+from loopwright.core.tdd import RedProof
 
 SCHEMA: Final = "loopwright.receipt/1"
 
@@ -157,7 +159,7 @@ _RECEIPT: Final[dict[str, Any]] = {
         "not_ours": [{"sha": _sha, "subject": _text}],
         "setup": _maybe(_command),
         "gates": [_COMMAND],
-        "policy": {"unseen_proof": _flag},
+        "policy": {"unseen_proof": _flag, "red_proof": _one_of([*RedProof])},
     },
     "tasks": [
         {
@@ -291,6 +293,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "agent_version": _maybe(_text),
             "permission_mode": _maybe(_text),
             "sandbox": _maybe(_text),
+            "sandbox_made_with": _maybe(is_made_with),
             "started_at": _maybe(_text),
             "cost_micros": _maybe(_count),
             "cost_estimated": _flag,

@@ -23,6 +23,7 @@ from loopwright.core.receipt_landings import landing_hash_differences, landing_t
 from loopwright.core.receipt_looks import look_differences, looks, reports
 from loopwright.core.receipt_overrides import override_differences
 from loopwright.core.receipt_red import red_differences
+from loopwright.core.receipt_sandboxes import sandbox_differences
 from loopwright.core.receipt_shape import SCHEMA, shape_problems
 from loopwright.core.reviews import Finding, Severity, blocking, said_hash
 from loopwright.core.verdicts import is_bad
@@ -199,6 +200,7 @@ def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
     found += _review_differences(receipt, facts)
     found += look_differences(receipt)
     found += red_differences(receipt)
+    found += sandbox_differences(receipt)
     found += override_differences(receipt, facts.taken_out)
     found += landing_hash_differences(receipt, facts.carried, facts.events.hashes if facts.events else None)
     found += finish_differences(receipt, trees=facts.trees, commits=facts.commits, frozen=facts.frozen)
@@ -274,6 +276,7 @@ def _plan(plan: Plan, git: GitFacts) -> Json:
             "max_attempts": policy.max_attempts,
             "allow_unverified": policy.allow_unverified,
             "unseen_proof": policy.unseen_proof,
+            "red_proof": policy.red_proof,
         },
         **_moments(plan, "created_at", "executed_at", "completed_at", "verified_at"),
     }
@@ -394,6 +397,7 @@ def _run(run: Run, ended_event: str | None) -> Json:
     )
     return {
         **{name: getattr(run, name) for name in copied.split()},
+        "sandbox_made_with": plain(run.sandbox_made_with),
         "ended_event": ended_event,
         "role": run.role.value,
         "state": run.state.value,

@@ -238,6 +238,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 permission_mode=permissions.access.value,
                 permissions=permissions,
                 sandbox=sandbox.level.value,
+                sandbox_made_with=sandbox.made_with,
                 max_cost_micros=most if now is not None else None,
             )
 

@@ -95,17 +95,27 @@ async def judge(
     if not commands:
         return None, Verdict(status=VerdictStatus.UNVERIFIED, reason="nothing is configured to check this")
     key = gate_key(commands)
-    known = await world.store.read(
-        lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
-    )
-    # A verification asks anew, but only once: what its own run found before a crash still counts. A baseline is
-    # asked for when the files of those that there are were gone.
-    own = {**dict.fromkeys(_COMPLETE, ask.plan.verify_run_id), Role.BASELINE: None}
-    mine = [one for one in known if ask.role not in own or one.run_id == own[ask.role]]
-    if mine:
-        return mine[0], mine[0].verdict
+    known = await world.store.read(lambda tx: _spoken(tx, ask, key))
+    if known is not None:
+        return known, known.verdict
     with world.underway.judging(ask.plan.id, ask.tree):
         return await _run_gate(world, repository, ask, commands, key, interrupt)
+
+
+def _spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
+    """Return what was said of exactly this before; where it was asked more than once the latest, as in receipts."""
+    if ask.role is Role.BASELINE:
+        return None  # it is asked for when the files of those that there are were gone
+    known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
+    if ask.role in _COMPLETE:
+        # It asks anew, but only once: what its own run found before a crash still counts.
+        known = [one for one in known if one.run_id == ask.plan.verify_run_id]
+    elif known:
+        # How a tree was before some work was held against nothing, so it is no word on a tree that is to be taken.
+        runs = tx.find(Run, id=[one.run_id for one in known], role=Role.BASELINE)
+        before = {run.id for run in runs}
+        known = [one for one in known if one.run_id not in before]
+    return max(known, key=lambda one: (one.created_at, one.id), default=None)
 
 
 async def _run_gate(
@@ -327,7 +337,7 @@ async def _gate_run(world: World, ask: Judging, key: str) -> Run:
     # The tasks of a plan each have held-out checks of their own, and one tree is asked all of them.
     about = f"judges {ask.tree} unseen {key[:12]}" if ask.unseen else f"judges {ask.tree}"
     stands_for_the_plan = ask.role in _COMPLETE and not ask.unseen
-    level = world.sandbox().level.value
+    sandbox = world.sandbox()
 
     def create(tx: Tx) -> tuple[Run, list[Run]]:
         ask.still_mine(tx)
@@ -354,7 +364,8 @@ async def _gate_run(world: World, ask: Judging, key: str) -> Run:
             summary=about,
             host_id=world.me.host_id,
             boot_id=world.me.boot_id,
-            sandbox=level,
+            sandbox=sandbox.level.value,
+            sandbox_made_with=sandbox.made_with,
             created_at=tx.now(),
         )
         tx.insert(run)

@@ -42,12 +42,15 @@ def sandbox_of(world: World, run: Run, directory: Path | None = None) -> Sandbox
     """
     now = world.sandbox()
     begun = run.sandbox if run.state is not RunState.QUEUED else None
-    if begun is None or begun == now.level.value:
+    if begun is None or (begun == now.level.value and run.sandbox_made_with == now.made_with):
         return now
     if begun == Containment.NONE.value:
         return NoSandbox()
     if world.keepers.look(directory or world.paths.run(run.id)).state == "absent":
-        raise CannotRun(f"the run was to start in the sandbox {begun}, which is not in force here any more")
+        made = f" ({run.sandbox_made_with})" if run.sandbox_made_with else ""
+        raise CannotRun(
+            f"the run was to start in the sandbox {begun}{made}, which is not in force here any more"
+        )
     # It runs in there, or has ended: nothing is started.
     return NoSandbox()
 

@@ -46,7 +46,9 @@ class _Rows:
         ran = []
         for one in self._records:
             whole = self._verifies(one)
-            if not whole and one.tree not in trees:
+            # How a tree was before the next task's work says nothing of who landed it.
+            before = self._runs[one.run_id].role is Role.BASELINE
+            if before or (not whole and one.tree not in trees):
                 continue
             ran.append(
                 Ran(

@@ -5,7 +5,6 @@ same tree are not run twice. A verification that failed is never repeated by the
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.held_out import joined
@@ -13,14 +12,12 @@ from loopwright.core.ids import Kind
 from loopwright.core.model import Plan, Role, Run, Task
 from loopwright.core.policy import GateCommand
 from loopwright.core.states import PlanState, TaskState
+from loopwright.core.tdd import FIX_ORIGIN
 from loopwright.core.verdicts import evidence, refused_commands
 from loopwright.engine.moves import move_plan, move_task
 from loopwright.engine.queued import new_attempt
 from loopwright.engine.unseen import Whole
 from loopwright.ports import Ids, Tx
-
-FIX: Final = "fix"
-"""The origin of a task that the machine added."""
 
 
 def role_now(plan: Plan) -> Role:
@@ -62,7 +59,7 @@ def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], whole
         held_out=joined(whole.broken),
         position=max((task.position for task in tasks), default=-1) + 1,
         status=TaskState.CREATED,
-        origin=FIX,
+        origin=FIX_ORIGIN,
         max_attempts=plan.policy.max_attempts,
         created_at=now,
         updated_at=now,

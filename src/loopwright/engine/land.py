@@ -26,6 +26,7 @@ from loopwright.engine.landing_line import LandingLines, Line, Outdated, Place
 from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, trailers
+from loopwright.engine.own_commits import reverts
 from loopwright.engine.pinning import pin
 from loopwright.engine.receipt import landing_trailer
 from loopwright.engine.red import with_red_proof
@@ -96,13 +97,15 @@ async def _judged_in_line(landing: Landing, place: Place, interrupt: asyncio.Eve
 async def _was_landed(landing: Landing, tip: str) -> bool:
     """Find out whether an earlier leg landed it, on the very snapshot that the compare-and-swap will guard."""
     since = need(landing.task.first_base_sha, "a first base")
-    tries = await landing.world.store.read(lambda tx: tx.find(Attempt, task_id=landing.task.id))
+    tries, taken = await landing.world.store.read(
+        lambda tx: (tx.find(Attempt, task_id=landing.task.id), reverts(tx))
+    )
     # What was never a candidate cannot have landed, whoever wrote its trailer.
     made = {one.candidate_sha for one in tries if one.candidate_sha is not None}
     if not made:
         return False
     task_id = landing.task.id
-    already = await landing.repository.landed(tip, since=since, task_id=task_id, among=made)
+    already = await landing.repository.landed(tip, since=since, task_id=task_id, among=made, reverts=taken)
     if already is not None:
         await _record_landed(landing, already)
     return already is not None

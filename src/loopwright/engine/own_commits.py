@@ -1,12 +1,14 @@
 """Which commits on a plan branch are ours: those that the rows know, whatever the messages of others say.
 
-Anybody can write a trailer. It says where to look; that a commit is a landing, is what the row of its attempt says.
+Anybody can write a trailer. It says where to look; that a commit is a landing, is what the row of its attempt says, and
+that it takes work back, is what the row of the command says.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loopwright.core.model import Attempt, Command, Plan
+from loopwright.engine.commands import BY_GIT
 from loopwright.ports import Repository, Step, Tx
 
 
@@ -16,8 +18,8 @@ class OwnCommits:
 
     landings: frozenset[str]
     """The candidates of its attempts, and the bookkeeping that landed with them."""
-    commands: frozenset[str]
-    """What people asked for."""
+    reverts: frozenset[str]
+    """The commits that carry out what people asked for."""
 
 
 def own_commits(tx: Tx, plan: Plan) -> OwnCommits:
@@ -26,8 +28,14 @@ def own_commits(tx: Tx, plan: Plan) -> OwnCommits:
     made = (sha for one in attempts for sha in (one.candidate_sha, one.books_sha) if sha is not None)
     return OwnCommits(
         landings=frozenset(made),
-        commands=frozenset(one.id for one in tx.find(Command, verb=("rollback", "reject"))),
+        reverts=reverts(tx),
     )
+
+
+def reverts(tx: Tx) -> frozenset[str]:
+    """Return the commits with which commands take landed work out, or are about to."""
+    commands = tx.find(Command, verb=tuple(BY_GIT))
+    return frozenset(one.commit_sha for one in commands if one.commit_sha is not None)
 
 
 async def foreign(
@@ -38,7 +46,7 @@ async def foreign(
 
 
 async def _is_ours(repository: Repository, plan: Plan, step: Step, own: OwnCommits) -> bool:
-    if step.sha in own.landings or step.command in own.commands:
+    if step.sha in own.landings or step.sha in own.reverts:
         return True
     # Bookkeeping says nothing of landings, and changes the files of the source and nothing else.
     if not step.books or step.tasks or step.takes_out:

@@ -10,9 +10,9 @@ from loopwright.core.model import Attempt, Plan, Task, VerdictRecord
 from loopwright.core.qa import ORIGIN as QA
 from loopwright.core.qa import TYPE as LOOK
 from loopwright.core.states import AttemptState, DiscoveryState, TaskState
+from loopwright.core.tdd import FIX_ORIGIN
 from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.doc_sync import sync_progress
-from loopwright.engine.evaluation import FIX
 from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress, Tx
 
 MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
@@ -124,7 +124,7 @@ def _discovered(tx: Tx, plan: Plan) -> tuple[Discovered, ...]:
 
 
 def _fixes(tx: Tx, tasks: Iterable[Task]) -> tuple[FixTask, ...]:
-    found = [one for one in tasks if one.origin in (FIX, QA)]
+    found = [one for one in tasks if one.origin in (FIX_ORIGIN, QA)]
     if not found:
         return ()
     looks = {one.id: one.key for one in tx.find(Task, plan_id=found[0].plan_id, type=LOOK)}

@@ -1,4 +1,4 @@
-"""Red before green: a task's acceptance, with the tests that its work brought along, has to fail without the work."""
+"""Red before green: a task's checks, with the tests that its work brought along, have to fail without the work."""
 
 import asyncio
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gate_files import GateFiles, Kind, Rules, kind_of, scripts_in
 from loopwright.core.model import Role
-from loopwright.core.tdd import why_skipped
+from loopwright.core.tdd import is_asked, red_commands, why_skipped
 from loopwright.engine.checks import Judging, judge
 from loopwright.engine.pinning import inside
 from loopwright.ports import Candidate, FileChange
@@ -22,13 +22,16 @@ _MOST: Final = 200
 async def with_red_proof(
     landing: "Landing", candidate: Candidate, facts: GateFiles, interrupt: asyncio.Event
 ) -> GateFiles:
-    """Return the facts with what running the acceptance without the work showed, or why that was not done."""
+    """Return the facts with what running the checks without the work showed, or why that was not done."""
     plan, task = landing.plan, landing.task
-    if not plan.policy.red_proof or not task.acceptance:
+    if not is_asked(plan, task):
         return facts
-    if why := why_skipped(task.type, task.title):
-        return replace(facts, red_skipped=why)
     new = _new_tests(landing, candidate)
+    commands = red_commands(plan, task, brings_tests=bool(new))
+    if not commands:
+        return facts
+    if why := why_skipped(task):
+        return replace(facts, red_skipped=why)
     sha, tree = candidate.parent, await landing.repository.tree_of(candidate.parent)
     if new:
         kept = {change.path for change in new}
@@ -42,7 +45,7 @@ async def with_red_proof(
         role=Role.BASELINE,
         sha=sha,
         tree=tree,
-        commands=task.acceptance,
+        commands=commands,
         still_mine=landing.still_mine,
     )
     _, verdict = await judge(landing.world, landing.repository, ask, interrupt)

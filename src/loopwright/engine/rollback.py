@@ -1,7 +1,8 @@
 """Carrying out what a person decided about landed work: `rollback` and `reject`, all or nothing.
 
-The command stays PENDING until its rows are written, and the commit that takes work out names the command. So whoever
-comes after a kill finds either no such commit, and begins again, or finds it and only writes the rows.
+The command stays PENDING until its rows are written, and its row names the commit that takes work out before the branch
+has it. So whoever comes after a kill finds either no such commit, and begins again, or finds it and only writes the
+rows. What a commit of somebody else says of the command counts for nothing.
 """
 
 import asyncio
@@ -84,10 +85,10 @@ class Decision:
             troubles = 0
             while True:
                 # What fails before this is known is not answered: the branch may have seen it already.
-                asked = await self._world.store.read(self._mine)
+                asked, made = await self._world.store.read(self._mine)
                 steps, tip = await self._look(repository, asked)
                 place.stand_on(tip, is_tip=True)
-                done = next((step for step in steps if step.command == self._command.id), None)
+                done = next((step for step in steps if step.sha == made), None)
                 if done is not None:
                     return await self._over(told, commit=done.sha, taken_out=done.takes_out)
                 await self._world.store.read(lambda tx: check(tx, self._command, load(tx, self._command)))
@@ -103,14 +104,23 @@ class Decision:
                     pause = backoff(troubles, first_s=0.1, limit_s=5.0, chance=self._world.chance())
                     await self._world.clock.sleep(pause.total_seconds())
 
-    def _mine(self, tx: Tx) -> Asked:
-        self._still_pending(tx)
-        return load(tx, self._command)
+    def _mine(self, tx: Tx) -> tuple[Asked, str | None]:
+        """Return what it is about, and the commit that an earlier try was about to put on the branch."""
+        made = self._pending(tx).commit_sha
+        return load(tx, self._command), made
 
-    def _still_pending(self, tx: Tx) -> None:
+    def _pending(self, tx: Tx) -> Command:
         current = tx.get(Command, self._command.id)
         if current is None or current.state is not CommandState.PENDING:
             raise FenceLost(f"{self._command.id} was answered by someone else")
+        return current
+
+    def _still_pending(self, tx: Tx) -> None:
+        self._pending(tx)
+
+    def _intend(self, tx: Tx, sha: str) -> None:
+        if self._pending(tx).commit_sha != sha:
+            tx.update(Command, self._command.id, commit_sha=sha)
 
     async def _look(self, repository: Repository, asked: Asked) -> tuple[Sequence[Step], str]:
         if asked.plan.executed_at is None:
@@ -138,7 +148,7 @@ class Decision:
                 hint=f"take that back as well: `loopwright rollback {plan.id} --to TASK`",
             ) from conflict
         await self._gate(repository, asked, steps, candidate, landings)
-        await self._world.store.read(self._still_pending)
+        await self._world.store.transact("command.takes_out", lambda tx: self._intend(tx, candidate.sha))
         if not self._world.may_act():
             raise LeaseLost("the lease lapsed before the rollback")
         await repository.advance(plan.branch, new=candidate.sha, old=tip)

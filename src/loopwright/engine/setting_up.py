@@ -60,7 +60,7 @@ async def _run(world: World, rows: Rows, *, fence: int, again: bool) -> Run:
     """Return the run that sets the workspace up: the last one, if it is under way or has done it."""
     me, attempt = world.me, rows.attempt
     label = f"setup_{attempt.base_sha}"
-    level = world.sandbox().level.value
+    sandbox = world.sandbox()
 
     def create(tx: Tx) -> Run:
         change_attempt(tx, attempt.id, fence)
@@ -80,7 +80,8 @@ async def _run(world: World, rows: Rows, *, fence: int, again: bool) -> Run:
             label=label,
             host_id=me.host_id,
             boot_id=me.boot_id,
-            sandbox=level,
+            sandbox=sandbox.level.value,
+            sandbox_made_with=sandbox.made_with,
             created_at=tx.now(),
         )
         tx.insert(run)

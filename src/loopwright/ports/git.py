@@ -200,11 +200,12 @@ class Repository(Protocol):
         """Make a private tree of `sha` to run gates in."""
 
     async def landed(
-        self, branch_tip: str, *, since: str, task_id: str, among: Collection[str]
+        self, branch_tip: str, *, since: str, task_id: str, among: Collection[str], reverts: Collection[str]
     ) -> str | None:
         """Find the landing commit of a task on the first-parent line since `since` that was not taken out again.
 
-        It is one of `among`: whatever else carries the task's trailer was written by somebody else.
+        It is one of `among`, and only `reverts` take out: whatever else carries such trailers was written by somebody
+        else.
         """
 
     async def steps(self, tip: str, *, since: str, most: int | None = None) -> tuple[Step, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from loopwright.core.containment import Containment
+from loopwright.core.containment import Containment, MadeWith
 from loopwright.core.homes import HomeView
 
 
@@ -34,6 +34,10 @@ class Sandbox(Protocol):
     def level(self) -> Containment:
         """How strong it is."""
 
+    @property
+    def made_with(self) -> MadeWith | None:
+        """What it is made with; None where there is none."""
+
     def view(self, home: HomeView | None) -> HomeView | None:
         """Return as much of a HOME as is to be seen in here."""
 
@@ -48,6 +52,7 @@ class NoSandbox:
     """Contains nothing."""
 
     level = Containment.NONE
+    made_with: MadeWith | None = None
 
     def view(self, home: HomeView | None) -> HomeView | None:
         """Return it as it is."""

@@ -40,7 +40,11 @@ def test_agent_setup_and_gate_are_contained_and_the_rows_the_receipt_and_show_sa
     shown = shop("show", agent.id).out
     assert "bubblewrap" in shown
     assert "sandboxed-all" in shown
-    assert "bubblewrap (4 runs)" in shop("receipt", "show", shop.newest_plan()).out
+    (made,) = {run.sandbox_made_with for run in shop.rows(Run)}
+    assert made is not None
+    assert made.program.startswith("bubblewrap ")
+    assert f"{made.program} (4 runs)" in shop("receipt", "show", shop.newest_plan()).out
+    assert shop("receipt", "verify").code == 0
     assert "no sandbox" not in shop("receipt", "show", shop.newest_plan()).out
 
 

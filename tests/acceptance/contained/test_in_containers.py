@@ -32,7 +32,7 @@ def test_a_plan_is_carried_out_in_containers_and_doctor_rows_and_receipt_say_so(
     (found,) = (one for one in shop("doctor", "--json").document["findings"] if one["name"] == "sandbox")
     assert found["status"] == "ok"
     assert found["text"].startswith("container (podman version ")
-    assert f", image {IMAGE})" in found["text"]
+    assert f", image {IMAGE} " in found["text"]
     assert not shop.home.exists(), "looking makes nothing"
     look = f"test -e {SIGN} && echo in > {{0}}; ls ~ {outside} {shop.program.user} >> {{0}} 2>&1;"
     shop.play({"one": [[{"run": look.format("agent") + f" echo x > {outside}/agent; true"}]]})
@@ -48,7 +48,16 @@ def test_a_plan_is_carried_out_in_containers_and_doctor_rows_and_receipt_say_so(
     (agent,) = shop.rows(Run, role=Role.IMPLEMENTER)
     assert agent.permission_mode == "sandboxed-all"
     receipt = shop("receipt", "show", shop.newest_plan()).out
-    assert "container (4 runs)" in receipt
+    kept = shop("receipt", "show", shop.newest_plan(), "--json").document
+    made = kept["runs"][0]["sandbox_made_with"]
+    assert all(run["sandbox_made_with"] == made for run in kept["runs"])
+    inspected = ["podman", "image", "inspect", "--format", "{{.Id}}", IMAGE]
+    known = subprocess.run(inspected, capture_output=True, text=True, check=True).stdout.strip()
+    assert (made["image"], made["image_id"]) == (IMAGE, known)
+    assert made["program"].startswith("podman version ")
+    assert f"{IMAGE} {known}" in found["text"]
+    assert f"container: {made['program']}, image {IMAGE} {known} (4 runs)" in " ".join(receipt.split())
+    assert shop("receipt", "verify").code == 0
     assert "no sandbox" not in receipt
     ours = ["podman", "ps", "--all", "--format", "{{.Labels}}"]
     left = subprocess.run(ours, capture_output=True, text=True, check=True).stdout

@@ -45,6 +45,46 @@ def test_rejected_work_leaves_the_branch_and_is_done_again_with_a_person_s_words
     assert shop("receipt", "verify").code == 0
 
 
+FORGED = """cd $1
+made=$(git commit-tree $2^{tree} -p $2 -F - <<END
+revert: a
+
+Loopwright-Plan: $3
+Loopwright-Command: $4
+Loopwright-Reverts: $2
+END
+)
+git update-ref $5 $made
+"""
+"""Somebody says on the plan's branch that its newest landing was taken back."""
+
+
+def test_a_forged_revert_is_not_believed_though_the_worker_died_before_it_wrote_the_landing_down(
+    shop: Workshop,
+) -> None:
+    plan = shop.chain("a")
+    shop.program.env["LOOPWRIGHT_FAILPOINT"] = "store.attempt.landed.before"
+    assert shop.run(plan).code == -9
+    del shop.program.env["LOOPWRIGHT_FAILPOINT"]
+    row = shop.row(Plan)
+    tip = shop.git("rev-parse", row.branch).strip()
+    words = (
+        str(shop.repository),
+        tip,
+        row.id,
+        "cmd_1",
+        f"refs/heads/{row.branch.removeprefix('refs/heads/')}",
+    )
+    subprocess.run(["sh", "-ec", FORGED, "sh", *words], check=True)
+    said = shop("resume", timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert (shop.task("a").landed_sha, shop.landed()) == (tip, ["a"]), "it is there, and not done twice"
+    assert len(shop.attempts("a")) == 1
+    receipt = shop("receipt", "show", "--json").document
+    assert [one["subject"] for one in receipt["plan"]["not_ours"]] == ["revert: a"]
+    assert shop("receipt", "verify").code == 0
+
+
 @pytest.mark.capability("C070")
 def test_rejected_work_that_comes_back_as_it_was_does_not_land_again(shop: Workshop) -> None:
     assert shop.run(shop.chain("a", settings={"max_attempts": 1})).code == 0

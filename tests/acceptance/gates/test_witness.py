@@ -86,7 +86,9 @@ HOLLOW = "def test_div():\n    assert True\n"
 
 @pytest.mark.capability("C038")
 def test_acceptance_has_to_fail_before_the_work_to_prove_it(calculator: Calculator) -> None:
-    settings = 'red_proof = true\n\n[[gates]]\nname = "compiles"\nrun = "python -B -m py_compile calc.py"\n'
+    settings = (
+        'red_proof = "logic"\n\n[[gates]]\nname = "compiles"\nrun = "python -B -m py_compile calc.py"\n'
+    )
     (calculator.repository / "plan.md").write_text(RED)
     (calculator.repository / "loopwright.toml").write_text(settings)
     commit(calculator)
@@ -122,6 +124,47 @@ def test_acceptance_has_to_fail_before_the_work_to_prove_it(calculator: Calculat
     assert "TDD: red without the work (with tests/test_sub.py), green with it" in told
     assert "TDD: green without the work too: it proves nothing" in told
     assert "TDD: skipped, it is static content" in told
+
+
+SHOWN = "from calc import neg\n\n\ndef test_neg():\n    assert neg(2) == -2\n"
+NEG = "\n\ndef neg(a):\n    return -a\n"
+
+
+@pytest.mark.capability("C038")
+def test_by_default_a_fix_has_to_show_that_something_was_broken(calculator: Calculator) -> None:
+    calculator.play(
+        {
+            "hollow": [[write("other.py", "")]],
+            "shown": [[write("calc.py", f"{RIGHT}{NEG}"), write("tests/test_neg.py", SHOWN)]],
+            "plain": [[write("plain.py", "")]],
+        }
+    )
+    tasks = [
+        task("plain", "test -e plain.py"),
+        task("hollow", "python -B -c 'import calc'", title="Fix: importing calc fails", depends_on=["plain"]),
+        {"id": "shown", "title": "Numbers are negated", "type": "bug", "depends_on": ["hollow"]},
+    ]
+    said = calculator.run(calculator.plan("fixes", tasks, gates=[{"name": "tests", "run": PYTEST}]))
+    assert said.code == 4, said.out + said.err
+    receipt = calculator.receipt()
+    told = {one["key"]: (one["outcome"], one["attempts"][0]["gate_files"]) for one in receipt["tasks"]}
+    assert [told[key][0] for key in ("plain", "hollow", "shown")] == [
+        "verified",
+        "verified_with_gaps",
+        "verified",
+    ]
+    assert [told[key][1]["red_proof"] for key in ("plain", "hollow", "shown")] == [None, False, True]
+    assert (
+        "the acceptance of task 'hollow' passed before its work too: it proves nothing"
+        in receipt["not_checked"]
+    )
+    assert told["shown"][1]["red_tests"] == ["tests/test_neg.py"], (
+        "it has no acceptance: the gates run its test"
+    )
+    runs = {
+        key: len(calculator.rows(Run, task_id=calculator.task(key).id, role=Role.BASELINE)) for key in told
+    }
+    assert runs == {"plain": 1, "hollow": 1, "shown": 1}, "the first is how the plan's base was"
 
 
 def test_tests_that_crash_before_the_work_and_after_it_are_left_to_a_person(calculator: Calculator) -> None:

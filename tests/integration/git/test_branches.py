@@ -29,7 +29,9 @@ async def test_commits_that_somebody_put_on_top_are_accepted_and_named(world: Wo
     assert [step.subject for step in found.commits] == ["a fix of mine"]
     # Told once: from here on it is where the branch stands.
     assert await world.repository.standing(BRANCH) == Standing(tip=mine)
-    assert await world.repository.landed(mine, since=world.base_sha, task_id=TASK, among=ANY) == tip
+    assert (
+        await world.repository.landed(mine, since=world.base_sha, task_id=TASK, among=ANY, reverts=ANY) == tip
+    )
 
 
 async def test_a_landing_that_was_cut_short_between_the_two_refs_is_taken_note_of(world: World) -> None:

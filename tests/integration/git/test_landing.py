@@ -124,10 +124,14 @@ async def test_a_landing_is_found_by_its_task_and_only_by_it(world: World) -> No
         world, world.base_sha, await attempt(world, 1, "echo two > app.py"), task="ptask_10"
     )
     find = world.repository.landed
-    assert await find(landed.sha, since=world.base_sha, task_id="ptask_10", among=ANY) == landed.sha
-    assert await find(landed.sha, since=world.base_sha, task_id="ptask_1", among=ANY) is None
-    assert await find(world.base_sha, since=world.base_sha, task_id="ptask_10", among=ANY) is None
-    assert await find(landed.sha, since=landed.sha, task_id="ptask_10", among=ANY) is None
+    assert (
+        await find(landed.sha, since=world.base_sha, task_id="ptask_10", among=ANY, reverts=ANY) == landed.sha
+    )
+    assert await find(landed.sha, since=world.base_sha, task_id="ptask_1", among=ANY, reverts=ANY) is None
+    assert (
+        await find(world.base_sha, since=world.base_sha, task_id="ptask_10", among=ANY, reverts=ANY) is None
+    )
+    assert await find(landed.sha, since=landed.sha, task_id="ptask_10", among=ANY, reverts=ANY) is None
 
 
 @pytest.mark.trap("quoted success")
@@ -137,7 +141,10 @@ async def test_a_message_that_only_quotes_a_trailer_is_no_landing(world: World) 
     message = "quote\n\nLoopwright-Task: ptask_1\nis what the other commit said\n\nMore text.\n"
     world.sh("git", "commit", "-qm", message)
     tip = world.sh("git", "rev-parse", "HEAD")
-    assert await world.repository.landed(tip, since=world.base_sha, task_id="ptask_1", among=ANY) is None
+    assert (
+        await world.repository.landed(tip, since=world.base_sha, task_id="ptask_1", among=ANY, reverts=ANY)
+        is None
+    )
 
 
 async def test_an_attempt_beside_the_first_parent_line_is_no_landing(world: World) -> None:
@@ -145,10 +152,14 @@ async def test_an_attempt_beside_the_first_parent_line_is_no_landing(world: Worl
     made = await attempt(world, 1, "echo two > app.py")
     landed = await candidate(world, world.base_sha, made)
     assert (
-        await world.repository.landed(landed.sha, since=world.base_sha, task_id=TASK, among=ANY) == landed.sha
+        await world.repository.landed(landed.sha, since=world.base_sha, task_id=TASK, among=ANY, reverts=ANY)
+        == landed.sha
     )
     by_hand = world.sh("git", "commit-tree", landed.tree, "-p", world.base_sha, "-p", made, "-m", "by hand")
-    assert await world.repository.landed(by_hand, since=world.base_sha, task_id=TASK, among=ANY) is None
+    assert (
+        await world.repository.landed(by_hand, since=world.base_sha, task_id=TASK, among=ANY, reverts=ANY)
+        is None
+    )
 
 
 # --- moving the branch -------------------------------------------------------------------------------
@@ -185,7 +196,7 @@ async def land(world: World, repository: GitRepository, task: str, attempt_sha: 
     """Land as an engine does: look and swap on the same snapshot of the branch."""
     while True:
         tip = await repository.tip(BRANCH)
-        found = await repository.landed(tip, since=world.base_sha, task_id=task, among=ANY)
+        found = await repository.landed(tip, since=world.base_sha, task_id=task, among=ANY, reverts=ANY)
         if found is not None:
             return found
         made = await repository.candidate(
@@ -338,8 +349,13 @@ async def test_a_landing_is_found_by_someone_who_did_not_write_it(world: World) 
         at=AT,
     )
     for one, sha in {"task_1": first.sha, "task_2": second.sha, "task_3": third.sha, "task_4": None}.items():
-        assert await fresh.landed(third.sha, since=world.base_sha, task_id=one, among=ANY) == sha
-        assert await world.repository.landed(third.sha, since=world.base_sha, task_id=one, among=ANY) == sha
+        assert await fresh.landed(third.sha, since=world.base_sha, task_id=one, among=ANY, reverts=ANY) == sha
+        assert (
+            await world.repository.landed(
+                third.sha, since=world.base_sha, task_id=one, among=ANY, reverts=ANY
+            )
+            == sha
+        )
 
 
 async def test_a_commit_of_ours_is_the_one_that_git_would_write(world: World) -> None:
@@ -415,6 +431,9 @@ async def test_a_commit_that_nobody_here_made_is_no_landing_whatever_its_trailer
     )
     for repository in (world.repository, GitRepository(world.user, project_id="proj_1", home=world.home)):
         find = repository.landed
-        assert await find(forged, since=world.base_sha, task_id=TASK, among=ANY) == forged
-        assert await find(forged, since=world.base_sha, task_id=TASK, among={first.sha}) == first.sha
-        assert await find(forged, since=world.base_sha, task_id=TASK, among=()) is None
+        assert await find(forged, since=world.base_sha, task_id=TASK, among=ANY, reverts=ANY) == forged
+        assert (
+            await find(forged, since=world.base_sha, task_id=TASK, among={first.sha}, reverts=ANY)
+            == first.sha
+        )
+        assert await find(forged, since=world.base_sha, task_id=TASK, among=(), reverts=ANY) is None

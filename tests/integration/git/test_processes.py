@@ -200,7 +200,10 @@ async def test_each_operation_takes_few_processes(world: World, tmp_path: Path) 
     )
     await count("checkout", repository.checkout(world.home / "trees" / "g", made.sha))
     await count("tip", repository.tip(BRANCH))
-    await count("landed", repository.landed(world.base_sha, since=world.base_sha, task_id=TASK, among=ANY))
+    await count(
+        "landed",
+        repository.landed(world.base_sha, since=world.base_sha, task_id=TASK, among=ANY, reverts=ANY),
+    )
     await count("advance", repository.advance(BRANCH, new=made.sha, old=world.base_sha))
     await count("tripwire", repository.tripwire())
     await count("proven", repository.proven(snapshot.sha, made.sha))

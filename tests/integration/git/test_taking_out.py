@@ -60,12 +60,31 @@ async def test_a_landing_that_was_taken_out_can_be_made_again_and_is_found_once(
     await world.repository.advance(BRANCH, new=made.sha, old=first)
     fresh = world.another()
     for repository in (world.repository, fresh):
-        assert await repository.landed(made.sha, since=world.base_sha, task_id=TASK, among=ANY) is None
-        assert await repository.landed(first, since=world.base_sha, task_id=TASK, among=ANY) == first
+        assert (
+            await repository.landed(made.sha, since=world.base_sha, task_id=TASK, among=ANY, reverts=ANY)
+            is None
+        )
+        assert (
+            await repository.landed(first, since=world.base_sha, task_id=TASK, among=ANY, reverts=ANY)
+            == first
+        )
     again = await land(world, 2, "echo two > app.py")
     assert world.sh("git", "show", f"{BRANCH}:app.py") == "two"
     for repository in (world.repository, fresh):
-        assert await repository.landed(again, since=world.base_sha, task_id=TASK, among=ANY) == again
+        assert (
+            await repository.landed(again, since=world.base_sha, task_id=TASK, among=ANY, reverts=ANY)
+            == again
+        )
+
+
+async def test_a_commit_of_nobody_here_takes_nothing_out_whatever_its_trailers_say(world: World) -> None:
+    first = await land(world, 1, "echo two > app.py")
+    made = await without(world, first)
+    await world.repository.advance(BRANCH, new=made.sha, old=first)
+    for repository in (world.repository, world.another()):
+        for known, found in (((), first), ({made.sha}, None)):
+            asked = repository.landed(made.sha, since=world.base_sha, task_id=TASK, among=ANY, reverts=known)
+            assert await asked == found
 
 
 async def test_several_go_in_one_commit_the_newest_first(world: World) -> None:

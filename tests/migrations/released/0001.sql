@@ -51,7 +51,7 @@ CREATE TABLE chains (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_6b466a88-10df-4d83-b2cc-8c5cf2ef664c','443f5335e339efa879a02d71ba5e31b4ee63356db39cfe5dc3e73b8f3a6ec461');
+INSERT INTO "chains" VALUES('plan_e494938b-a9ec-49dc-874d-f38a90adc4a3','1c28d17e63a87267a7e5e273204f5acef50b2bfdf2a10ba54fe329eb49e65502');
 CREATE TABLE commands (
 	id TEXT NOT NULL, 
 	actor TEXT NOT NULL, 
@@ -60,6 +60,7 @@ CREATE TABLE commands (
 	arguments TEXT NOT NULL, 
 	state TEXT NOT NULL, 
 	result TEXT NOT NULL, 
+	commit_sha TEXT, 
 	created_at VARCHAR(27) NOT NULL, 
 	applied_at VARCHAR(27), 
 	CONSTRAINT pk_commands PRIMARY KEY (id)
@@ -131,9 +132,9 @@ CREATE TABLE events (
 	hash TEXT NOT NULL, 
 	CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_a1e527cb-b49f-499e-b8cf-106952f69abf',NULL,NULL,'plan_6b466a88-10df-4d83-b2cc-8c5cf2ef664c',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T18:08:11.324850Z','test','normal','{}','','6899fbffd2a2f211718f136cc700560a19a99a9fa0f91540d1e1af983d2f387d');
-INSERT INTO "events" VALUES(2,'evt_505f2cbe-9ba0-46e6-a527-64d1b77bcaf7',NULL,NULL,'plan_6b466a88-10df-4d83-b2cc-8c5cf2ef664c',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T18:08:11.324850Z','test','normal','{}','6899fbffd2a2f211718f136cc700560a19a99a9fa0f91540d1e1af983d2f387d','0af5191950c68e2235ca74dfe4bfeca2023b38ee826146daca2996dab6250ec1');
-INSERT INTO "events" VALUES(3,'evt_39b0e01e-4a90-4218-950d-b48bace2f6e4',NULL,NULL,'plan_6b466a88-10df-4d83-b2cc-8c5cf2ef664c',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T18:08:11.324850Z','test','normal','{}','0af5191950c68e2235ca74dfe4bfeca2023b38ee826146daca2996dab6250ec1','443f5335e339efa879a02d71ba5e31b4ee63356db39cfe5dc3e73b8f3a6ec461');
+INSERT INTO "events" VALUES(1,'evt_d506f1e2-be48-49ac-8281-6ec90a6844f4',NULL,NULL,'plan_e494938b-a9ec-49dc-874d-f38a90adc4a3',NULL,NULL,NULL,'PlanCreated',1,'2026-11-16T19:38:01.669508Z','test','normal','{}','','e483cf042cb8ca06bec2bdfdc9dc2ba2be04040b2e63afc13f33a8c38defd42f');
+INSERT INTO "events" VALUES(2,'evt_bb74c3b5-0f9b-414c-9b6d-203140ac4c00',NULL,NULL,'plan_e494938b-a9ec-49dc-874d-f38a90adc4a3',NULL,NULL,NULL,'TaskCreated',1,'2026-11-16T19:38:01.669508Z','test','normal','{}','e483cf042cb8ca06bec2bdfdc9dc2ba2be04040b2e63afc13f33a8c38defd42f','eef0263bee761f9979c53b3ed554c279388e4bddcb9c807f30c5cd38f8af6b15');
+INSERT INTO "events" VALUES(3,'evt_fc08dcc3-2edc-43d3-991f-bcc73cb8a257',NULL,NULL,'plan_e494938b-a9ec-49dc-874d-f38a90adc4a3',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-16T19:38:01.669508Z','test','normal','{}','eef0263bee761f9979c53b3ed554c279388e4bddcb9c807f30c5cd38f8af6b15','1c28d17e63a87267a7e5e273204f5acef50b2bfdf2a10ba54fe329eb49e65502');
 CREATE TABLE finishes (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -178,7 +179,7 @@ CREATE TABLE loops (
 	CONSTRAINT pk_loops PRIMARY KEY (id), 
 	CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_0a554f7e-8fc7-455a-985d-7305518e3522','proj_024435b9-4fba-4106-95c7-74a081671dce','plan.md','markdown','7e414bf0-af33-4450-9eda-3b86afdf7846.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_dad4941c-67f7-4128-be17-984943185bb1','proj_4d23bfd2-f819-4f45-bcd8-ab64e519f783','plan.md','markdown','259f843e-e8c1-46d8-8388-6f319b698745.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -221,7 +222,7 @@ CREATE TABLE plans (
 	CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED, 
 	CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_6b466a88-10df-4d83-b2cc-8c5cf2ef664c','proj_024435b9-4fba-4106-95c7-74a081671dce','loop_0a554f7e-8fc7-455a-985d-7305518e3522','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":false,"qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":0.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','{}','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_e494938b-a9ec-49dc-874d-f38a90adc4a3','proj_4d23bfd2-f819-4f45-bcd8-ab64e519f783','loop_dad4941c-67f7-4128-be17-984943185bb1','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":0.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','{}','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
 	id TEXT NOT NULL, 
 	name TEXT NOT NULL, 
@@ -233,7 +234,7 @@ CREATE TABLE projects (
 	created_at VARCHAR(27) NOT NULL, 
 	CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_024435b9-4fba-4106-95c7-74a081671dce','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_4d23bfd2-f819-4f45-bcd8-ab64e519f783','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
 	id TEXT NOT NULL, 
 	project_id TEXT NOT NULL, 
@@ -299,6 +300,7 @@ CREATE TABLE runs (
 	permission_mode TEXT, 
 	permissions TEXT, 
 	sandbox TEXT, 
+	sandbox_made_with TEXT, 
 	argv TEXT NOT NULL, 
 	prompt_sha256 TEXT, 
 	host_id TEXT, 
@@ -371,7 +373,7 @@ CREATE TABLE tasks (
 	CONSTRAINT pk_tasks PRIMARY KEY (id), 
 	CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_34aac898-23b3-411c-971b-627396c03bda','plan_6b466a88-10df-4d83-b2cc-8c5cf2ef664c','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_e5e50044-1bce-4209-9bc2-643785e61959','plan_e494938b-a9ec-49dc-874d-f38a90adc4a3','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
 	id TEXT NOT NULL, 
 	plan_id TEXT NOT NULL, 
@@ -403,27 +405,27 @@ CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_status ON plans (status);
-CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
-CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
+CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
-CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
-CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
+CREATE INDEX ix_runs_state ON runs (state);
+CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
+CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
-CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
-CREATE INDEX ix_questions_plan_id ON questions (plan_id);
 CREATE INDEX ix_questions_state ON questions (state);
+CREATE INDEX ix_questions_plan_id ON questions (plan_id);
+CREATE INDEX ix_questions_project_id_kind_state ON questions (project_id, kind, state);
 CREATE INDEX ix_discoveries_plan_id ON discoveries (plan_id);
 CREATE INDEX ix_discoveries_project_id_state ON discoveries (project_id, state);
-CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
-CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
+CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
-CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
+CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 COMMIT;

@@ -50,7 +50,7 @@ SAMPLES: dict[str, list[object]] = {
         ]
         for n in range(6)
     ],
-    "red_proof": [True, False, True, False, True, False],
+    "red_proof": ["logic", "off", "fixes", "logic", "off", "logic"],
     "qa_mode": ["lite", "full", "lite", "full", "lite", "full"],
     "unseen_proof": [True, False, True, False, True, False],
     "allowed_commands": [["a *"], ["b"], ["c"], ["d"], ["e"], ["f"]],
@@ -213,7 +213,7 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         copy_files=("a",),
         gate_files=("a",),
         test_runners=TEST_RUNNERS.read(SAMPLES["test_runners"][0]),
-        red_proof=True,
+        red_proof="logic",
         qa_mode="lite",
         unseen_proof=True,
         review=ReviewPolicy(mode="risky", agent="a1", model="m1", max_turns=1, lines=1, paths=("a",)),

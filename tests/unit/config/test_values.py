@@ -34,6 +34,25 @@ def test_a_limit_can_be_switched_off(off: object) -> None:
     assert duration(off=True).read(off) is None
 
 
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ("fixes", "fixes"),
+        ("logic", "logic"),
+        (True, "logic"),
+        ("true", "logic"),
+        (False, "off"),
+        ("no", "off"),
+    ],
+)
+def test_true_and_false_stand_for_two_of_the_words_where_a_setting_was_a_switch(
+    given: object, word: str
+) -> None:
+    assert settings()["red_proof"].kind.read(given) == word
+    with pytest.raises(ValueError, match="one of"):
+        settings()["qa_mode"].kind.read(given)
+
+
 @trying(deadline=None)
 @given(st.integers(min_value=1024, max_value=2**50))
 def test_a_shown_size_reads_back_as_itself(size: int) -> None:

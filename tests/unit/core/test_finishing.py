@@ -176,11 +176,18 @@ def receipt(one: dict[str, Any]) -> dict[str, Any]:
         "known_failures": 0,
         "flaky": [],
     }
-    verdict = {"tree": SHA["tree"], "gate_key": key, "status": "passed", "commands": [ran], "reruns": []}
+    verdict = {
+        "tree": SHA["tree"],
+        "gate_key": key,
+        "status": "passed",
+        "commands": [ran],
+        "reruns": [],
+        "run_id": "run_1",
+    }
     verdict["checks"] = {"passed": 1, "failed": 0, "skipped": 0, "error": 0}
     task = {"id": "id-a", "key": "a", "status": "COMPLETE", "acceptance": [], "held_out": []}
     plan = {"setup": None, "gates": [gate]}
-    return {"finishes": [one], "plan": plan, "tasks": [task], "verdicts": [verdict]}
+    return {"finishes": [one], "plan": plan, "tasks": [task], "verdicts": [verdict], "runs": []}
 
 
 COMMIT = CommitFacts(

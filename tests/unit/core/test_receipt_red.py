@@ -1,12 +1,25 @@
 """Red before green in a receipt."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.core.test_receipts import FACTS, OWN, build, rows, sha, steered, verdict_record
+from tests.unit.core.test_receipts import (
+    FACTS,
+    FIRST,
+    GATE,
+    OWN,
+    TREE1,
+    build,
+    rows,
+    sha,
+    steered,
+    verdict_record,
+)
 
 from loopwright.core.findings import VerdictStatus
+from loopwright.core.model import Role, Run
 from loopwright.core.receipts import render, verify_receipt
 
 
@@ -25,9 +38,32 @@ def test_who_says_that_it_failed_before_has_a_verdict_that_says_so() -> None:
         (VerdictStatus.FAILED, False, "passed"),
     ):
         found = verify_receipt(proven(status, red_proof=said), FACTS)
-        assert found == [f"no verdict says that the acceptance of task 't1' {how} without its work"]
+        assert found == [f"no verdict says that the checks of task 't1' {how} without its work"]
 
 
 def test_why_it_was_not_asked_for_is_said() -> None:
     gaps = build(attempts=steered(red_skipped="it is static content"))["not_checked"]
     assert any("was not run before its work, because it is static content" in one for one in gaps)
+
+
+def test_without_acceptance_the_gates_have_to_have_failed_on_the_tests_that_came_along() -> None:
+    red = verdict_record(8, sha("8"), GATE, status=VerdictStatus.FAILED)
+    first, *others = rows()["tasks"]
+    made = build(
+        attempts=steered(red_tree=sha("8"), red_proof=True, red_tests=("test_a.py",)),
+        tasks=[replace(first, acceptance=()), *others],
+        verdicts=[*rows()["verdicts"], red],
+    )
+    assert not [one for one in verify_receipt(json.loads(render(made)), FACTS) if "without its work" in one]
+
+
+def test_how_a_tree_was_before_the_next_work_says_nothing_of_who_landed_it() -> None:
+    """Another task's red proof asks the same of the tree that this one landed, and excuses nothing."""
+    red = verdict_record(8, TREE1, FIRST, status=VerdictStatus.FAILED, exit_code=1, minutes=9)
+    run = rows()["runs"][0]
+    before: Run = replace(run, id=red.run_id, role=Role.BASELINE, agent=None)
+    made = build(verdicts=[*rows()["verdicts"], red], runs=[*rows()["runs"], before])
+    assert made["tasks"][0]["outcome"] == build()["tasks"][0]["outcome"] == "verified"
+    assert not any("different verdicts" in one for one in made["not_checked"])
+    alone = build(verdicts=[*rows()["verdicts"], red])
+    assert alone["tasks"][0]["outcome"] != "verified", "the same from a gate that judged it"

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from loopwright.core.containment import MadeWith
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Rerun, Verdict, VerdictStatus
 from loopwright.core.gate_files import GateFiles
@@ -195,6 +196,9 @@ def worked(n, **changes):
     return run(n, attempt_id=uid("att", n), task_id=uid("ptask", n), **changes)
 
 
+MADE = {"sandbox": "bubblewrap", "sandbox_made_with": MadeWith(program="bubblewrap 0.11")}
+
+
 def test_a_landing_carries_the_hash_of_what_was_known_of_the_work():
     runs, ended = [worked(1, exit_code=0), worked(2)], {uid("run", 1): "a" * 64}
     given = rows(runs=runs, ended=ended)
@@ -204,7 +208,7 @@ def test_a_landing_carries_the_hash_of_what_was_known_of_the_work():
     facts = replace(FACTS, carried=carried)
     assert verify_receipt(receipt, facts) == []
     assert runs[1].id not in first, "another task's work is its own"
-    for changed in ({"exit_code": 1}, {"prompt_sha256": "0" * 64}, {"sandbox": "none"}):
+    for changed in ({"exit_code": 1}, {"prompt_sha256": "0" * 64}, {"sandbox": "none"}, MADE):
         other = build_receipt(**rows(runs=[replace(runs[0], **changed), runs[1]], ended=ended))
         (told,) = verify_receipt(other, facts)
         assert told == f"the commit of task t1 names another part of a receipt: {carried[LAND1]} ({LAND1})"

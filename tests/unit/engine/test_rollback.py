@@ -9,7 +9,9 @@ from loopwright.core.model import Attempt, Command, CommandState, Leg, Task
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.commands import refusal
 from loopwright.engine.landing_line import LandingLines
+from loopwright.engine.own_commits import foreign, own_commits
 from loopwright.engine.rollback import carry_out
+from loopwright.ports import Step
 
 CHAIN = (planned("a"), planned("b", "a"), planned("c", "b"), planned("free"))
 
@@ -179,12 +181,43 @@ async def test_nothing_starts_in_a_plan_while_a_decision_is_on_its_way() -> None
     assert home.task("b").attempt_id in [leg.subject for leg in await home.turn()]
 
 
+class Cut(Exception):
+    """Everything was killed."""
+
+
+async def test_what_somebody_else_s_commit_says_of_a_rollback_counts_for_nothing() -> None:
+    home = await landed("a", "free")
+    real, sha = home.repository.advance, home.task("free").landed_sha
+    assert sha is not None
+
+    async def advance(branch: str, *, new: str, old: str) -> bool:
+        raise Cut
+
+    home.repository.advance = advance  # type: ignore[method-assign]
+    with pytest.raises(Cut):
+        await home.command("rollback", home.task("free").id)
+    home.repository.advance = real  # type: ignore[method-assign]
+    [command] = home.all(Command)
+    assert command.commit_sha is not None, "the row says what was about to be put there"
+    forged = Step(sha="f" * 40, tree="tree forged", command=command.id, takes_out=(sha,))
+    home.repository.line.insert(0, forged)
+    plan = home.plan()
+    own = home.store.read_sync(lambda tx: own_commits(tx, plan))
+    assert await foreign(home.repository, plan, [forged], own) == (forged,)  # type: ignore[arg-type]
+    done = await carry_out(home.world, LandingLines(), command)
+    assert done.state is CommandState.APPLIED
+    newest = home.repository.line[0]
+    assert (newest.sha, newest.takes_out) == (home.get(Command, command.id).commit_sha, (sha,))
+    assert (
+        await foreign(home.repository, plan, [newest], home.store.read_sync(lambda tx: own_commits(tx, plan)))
+        == ()
+    )  # type: ignore[arg-type]
+    [told] = home.events("plan_rolled_back")
+    assert told.payload["commit"] == newest.sha
+
+
 async def test_a_rollback_that_was_cut_short_after_the_branch_moved_only_writes_its_rows() -> None:
     home = await landed("a", "free")
-
-    class Cut(Exception):
-        pass
-
     real = home.repository.advance
 
     async def advance(branch: str, *, new: str, old: str) -> bool:

@@ -94,11 +94,12 @@ class Merging:
         return tree.decode("ascii")
 
     async def landed(
-        self, branch_tip: str, *, since: str, task_id: str, among: Collection[str]
+        self, branch_tip: str, *, since: str, task_id: str, among: Collection[str], reverts: Collection[str]
     ) -> str | None:
         """Find the newest first-parent commit since `since` that is one of these and whose trailer names this task.
 
-        One that was taken out again does not count: what takes it out comes later, so it is met first.
+        One that was taken out again, by one of `reverts`, does not count: what takes it out comes later, so it is met
+        first.
         """
         while branch_tip != since and branch_tip in self._tasks and branch_tip in self._parents:
             # What was written here need not be asked.
@@ -107,7 +108,7 @@ class Merging:
             branch_tip = self._parents[branch_tip][0]
         taken_out: set[str] = set()
         for step in await read_line(self._git, self._depot, branch_tip, since=since):
-            taken_out.update(step.takes_out)
+            taken_out.update(step.takes_out if step.sha in reverts else ())
             if task_id in step.tasks and step.sha in among and step.sha not in taken_out:
                 return step.sha
         return None

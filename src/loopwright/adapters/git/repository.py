@@ -243,12 +243,12 @@ class GitRepository:
         return await (await self._ready()).history.texts([names.sha(each) for each in ids], limit=limit)
 
     async def landed(
-        self, branch_tip: str, *, since: str, task_id: str, among: Collection[str]
+        self, branch_tip: str, *, since: str, task_id: str, among: Collection[str], reverts: Collection[str]
     ) -> str | None:
         """Find the landing commit of a task, one of these, on the first-parent line since `since`."""
         merging = (await self._ready()).merging
         tip, since = names.sha(branch_tip), names.sha(since)
-        return await merging.landed(tip, since=since, task_id=task_id, among=among)
+        return await merging.landed(tip, since=since, task_id=task_id, among=among, reverts=reverts)
 
     async def files_at(self, sha: str, paths: Sequence[str]) -> dict[str, bytes]:
         """Return what stands at these paths of a commit; what is no file there is left out."""

@@ -9,7 +9,7 @@ from typing import Final
 from loopwright.adapters.sandbox.denials import denied
 from loopwright.adapters.sandbox.mounts import Mount, Table, is_hidden, mounts, ordered
 from loopwright.adapters.sandbox.toolchains import SHOWN
-from loopwright.core.containment import Containment
+from loopwright.core.containment import Containment, MadeWith
 from loopwright.core.homes import HomeView
 from loopwright.ports import Reach
 
@@ -33,7 +33,14 @@ class Bubblewrap:
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     """What the user lets every run read or write besides."""
+    says: str = "bubblewrap"
+    """What the program says that it is."""
     level: Containment = Containment.BUBBLEWRAP
+
+    @property
+    def made_with(self) -> MadeWith:
+        """Return the program and its version."""
+        return MadeWith(program=self.says)
 
     def view(self, home: HomeView | None) -> HomeView | None:
         """Show tool chains only, and what was shown or kept by name."""

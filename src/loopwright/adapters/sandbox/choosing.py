@@ -85,7 +85,13 @@ def choose(
     found = proof(program, home)
     walls: Sandbox = NoSandbox()
     if found.holds:
-        walls = Bubblewrap(program=found.program, own=tuple(own), readable=readable, writable=writable)
+        walls = Bubblewrap(
+            program=found.program,
+            says=found.says or "bubblewrap",
+            own=tuple(own),
+            readable=readable,
+            writable=writable,
+        )
     return Chosen(
         sandbox=walls, proof=found, wanted=wanted, network=network, image=image, passed_over=passed_over
     )

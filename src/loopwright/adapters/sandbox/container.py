@@ -14,7 +14,7 @@ from loopwright.adapters.sandbox import boxed
 from loopwright.adapters.sandbox.bubblewrap import only_tool_chains
 from loopwright.adapters.sandbox.denials import denied
 from loopwright.adapters.sandbox.mounts import Mount, Table, covering, is_within, mounts, ordered
-from loopwright.core.containment import Containment
+from loopwright.core.containment import Containment, MadeWith
 from loopwright.core.homes import HomeView
 from loopwright.keeper import places
 from loopwright.ports import Reach
@@ -84,7 +84,14 @@ class Container:
     readable: tuple[Path, ...] = ()
     writable: tuple[Path, ...] = ()
     """What the user lets every run read or write besides."""
+    says: str = ""
+    """What the engine says that it is; its kind where it says nothing."""
     level: Containment = Containment.CONTAINER
+
+    @property
+    def made_with(self) -> MadeWith:
+        """Return the engine with its version, and the image by its name and by what that stood for."""
+        return MadeWith(program=self.says or self.engine.kind, image=self.image, image_id=self.image_id)
 
     def view(self, home: HomeView | None) -> HomeView | None:
         """Show tool chains only, and what was shown or kept by name: agents may be installed there."""

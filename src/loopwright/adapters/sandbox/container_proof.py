@@ -111,7 +111,12 @@ def _proof(program: str, image: str, home: Path, env: Mapping[str, str]) -> tupl
         engine, says = _engine(program, client_environment(env))
         found = _inspected(engine, image)
         container = Container(
-            engine=engine, image=image, image_id=found.id, image_path=found.path, notes=home / NOTES
+            engine=engine,
+            says=says,
+            image=image,
+            image_id=found.id,
+            image_path=found.path,
+            notes=home / NOTES,
         )
         stamp = stamp_of(program, says, found.id)
         proven = known(home / FILE, stamp)

@@ -95,7 +95,7 @@ TASK_KEYS: Final[Mapping[str, Key]] = {
     ),
     "type": Key(
         type="text",
-        description="What kind of work it is, such as code, docs or qa.",
+        description="What kind of work it is, such as code, fix, docs or qa.",
         schema={**_TEXT, "maxLength": MAX_ID},
     ),
     "max_attempts": Key(

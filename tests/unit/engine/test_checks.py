@@ -1,0 +1,80 @@
+"""Which word on a tree is taken when it was judged before."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+from tests.doubles import FAILED, GATE, PASSED, Home, planned
+
+from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.ids import Kind
+from loopwright.core.model import Role, Run, VerdictRecord
+from loopwright.core.states import RunState
+from loopwright.core.verdicts import gate_key
+from loopwright.engine.checks import Judging, judge
+
+
+async def judged(home: Home, role: Role) -> Verdict:
+    """Ask whether the tree passes; the gate itself would say that nothing can be said."""
+    home.gate.answer = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="asked anew")
+    ask = Judging(
+        project=home.project(),
+        plan=home.plan(),
+        attempt=None,
+        role=role,
+        sha="1" * 40,
+        tree="2" * 40,
+        commands=(GATE,),
+        still_mine=lambda _: None,
+    )
+    _, verdict = await judge(home.world, home.repository, ask, asyncio.Event())  # type: ignore[arg-type]
+    return verdict
+
+
+def said(home: Home, verdict: Verdict, minutes: int, role: Role = Role.GATE) -> None:
+    """Note what a gate run found some minutes from now."""
+    at = home.clock.now() + timedelta(minutes=minutes)
+    run = Run(
+        id=home.ids(Kind.RUN), plan_id=home.plan().id, role=role, state=RunState.COMPLETE, created_at=at
+    )
+    record = VerdictRecord(
+        id=home.ids(Kind.VERDICT),
+        plan_id=run.plan_id,
+        tree="2" * 40,
+        gate_key=gate_key((GATE,)),
+        run_id=run.id,
+        verdict=verdict,
+        created_at=at,
+    )
+    home.store.transact_sync("said", lambda tx: (tx.insert(run), tx.insert(record)))
+
+
+async def planned_home() -> Home:
+    home = await Home().launch()
+    home.submit(planned("a"))
+    await home.turn()
+    return home
+
+
+@pytest.mark.parametrize("role", [Role.FINISH, Role.GATE])
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+async def test_of_several_words_on_one_tree_the_latest_counts(role: Role, order: tuple[int, int]) -> None:
+    home = await planned_home()
+    verdicts = (PASSED, FAILED)
+    for minutes in order:  # whichever was written down first
+        said(home, verdicts[minutes], minutes)
+    assert await judged(home, role) == FAILED
+
+
+async def test_how_a_tree_was_before_some_work_is_no_word_on_taking_it() -> None:
+    home = await planned_home()
+    said(home, FAILED, 1, Role.BASELINE)
+    assert (await judged(home, Role.FINISH)).reason == "asked anew"
+    said(home, PASSED, 0)
+    assert await judged(home, Role.FINISH) == PASSED
+
+
+async def test_what_was_before_is_run_when_it_is_asked_for() -> None:
+    home = await planned_home()
+    said(home, PASSED, 0, Role.BASELINE)
+    assert (await judged(home, Role.BASELINE)).reason == "asked anew"
