@@ -136,7 +136,7 @@ def _leftovers(settings: Settings, live: list[Attempt] | None) -> list[Finding]:
             )
         )
     if trials:
-        text = f"{counted(len(trials), 'clone')} that a killed `init` left"
+        text = f"{counted(len(trials), 'clone')} that a killed `init` or `plan check` left"
         fix = f"rm -r {settings.home / TRIALS}"
         found.append(Finding(name="trials", status=Status.WARN, text=text, fix=fix))
     return found or [Finding(name="workspaces", status=Status.OK, text="none left behind")]

@@ -43,6 +43,8 @@ class Trial:
     exit: Exit
     denial: str | None
     """What the sandbox refused to a command that failed."""
+    directory: Path
+    """Where all of it is recorded, as long as the tree is there."""
 
 
 class CleanTree:
@@ -96,6 +98,7 @@ class CleanTree:
             seen=self._gate.witnessed(request.directory, len(commands)) or [None] * len(commands),
             exit=ended,
             denial=denial_in(walls, verdict),
+            directory=request.directory,
         )
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """Looking up where a plan would run, for its evaluation: files, programs, and what was done here before."""
 
 import shutil
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from loopwright.config.resolve import Settings
 from loopwright.core.evaluating import Finding
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan, Project, Task, VerdictRecord
-from loopwright.core.plan_surroundings import MAKEFILES, Surroundings, likeness, look_around
+from loopwright.core.plan_surroundings import FAILED_BEFORE, MAKEFILES, Surroundings, likeness, look_around
 from loopwright.core.states import TaskState
 from loopwright.ports import PlannedWork, Store, Tx
 
@@ -45,6 +46,13 @@ async def seen_around(
         done=done,
     )
     return tuple(look_around(work.tasks, gates, around))
+
+
+def with_base(seen: Sequence[Finding], on_base: Sequence[Finding] | None) -> tuple[Finding, ...]:
+    """Add what is known of the checks on the base, if anything: then nothing older is said of them."""
+    if on_base is None:
+        return tuple(seen)
+    return (*(one for one in seen if one.check != FAILED_BEFORE), *on_base)
 
 
 async def _files(repository: GitRepository, sha: str, place: Place) -> frozenset[str]:

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from loopwright.app import open_home
+from loopwright.cli.base_gates import BaseRun, checked_on_base
 from loopwright.cli.context import Place, here, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
@@ -23,7 +25,7 @@ from loopwright.cli.glance import glance_at
 from loopwright.cli.goals import check_goal
 from loopwright.cli.lines import columns, counted, listed, one_line
 from loopwright.cli.output import console, print_json
-from loopwright.cli.plan_surroundings import seen_around
+from loopwright.cli.plan_surroundings import seen_around, with_base
 from loopwright.cli.preflight import (
     check_accounts,
     check_fallback,
@@ -61,6 +63,15 @@ app.command(
 _WIDEST = 24
 
 
+class Run(Enum):
+    """What is run to learn more about a plan."""
+
+    NOTHING = 0
+    GATES = 1
+    """The project's own: what stands only in the plan, nobody may have read yet."""
+    ALL = 2
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Report:
     """What is known about a good plan."""
@@ -73,6 +84,8 @@ class _Report:
     notes: tuple[str, ...]
     against: tuple[str, ...]
     """Why `run` refuses it unless a person says why it is to run all the same."""
+    base: BaseRun | None
+    """How its checks end on the commit that it starts from; None when nothing was run."""
 
 
 @app.default
@@ -116,7 +129,7 @@ def make(
         found: dict[str, Any] = {"packet_id": planned.packet_id, "planned_by": planned.plan_id}
         found["problems"] = planned.problems
         if planned.path is not None:
-            report = _examine(planned.path, None)
+            report = _examine(planned.path, None, run=Run.GATES, quiet=True)
             found |= {"path": str(planned.path), "plan": _document(planned.path, report)}
             found["estimate"] = _estimate(report)
             found["evaluator"] = planned.judgement
@@ -157,7 +170,8 @@ def _why(planned: "Planned") -> str:
 
 
 def _present(path: Path, judgement: Judgement | None, *, notes: bool = True) -> None:
-    report = _examine(path, None)
+    # What an agent wrote and nobody has read is not run.
+    report = _examine(path, None, run=Run.GATES)
     report = report if notes else replace(report, notes=())
     _print(path, report, console())
     if judgement is not None:
@@ -191,8 +205,8 @@ def _estimate(report: _Report) -> str:
 
 
 @app.command
-def check(file: Path, /, *, source: str | None = None, json: bool = False) -> int:
-    """Read a plan, name every problem with its place, and say what running it would mean.
+def check(file: Path, /, *, source: str | None = None, no_run: bool = False, json: bool = False) -> int:
+    """Read a plan, name every problem with its place, run its checks on the base, and say what running it would mean.
 
     Parameters
     ----------
@@ -200,11 +214,13 @@ def check(file: Path, /, *, source: str | None = None, json: bool = False) -> in
         The file or folder that has the work, in any form that is known.
     source
         Which form the work has, where that cannot be seen from its name.
+    no_run
+        Only look: do not run gates and acceptance on the commit that the plan starts from.
     json
         Print one JSON document.
     """
     file = meant_path(file, source)
-    report = _examine(file, source)
+    report = _examine(file, source, run=Run.NOTHING if no_run else Run.ALL, quiet=json)
     unchecked = _unchecked(report) and not report.settings.values.allow_unverified
     refused = unchecked or report.against
     code = ExitCode.USER_ERROR if refused else ExitCode.VERIFIED
@@ -223,7 +239,7 @@ def check(file: Path, /, *, source: str | None = None, json: bool = False) -> in
     return code
 
 
-def _examine(path: Path, kind: str | None) -> _Report:
+def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> _Report:
     _, work = read_plan(path, kind)
     evaluate(work, str(path), despite="it is only looked at")
     place = here()
@@ -237,7 +253,7 @@ def _examine(path: Path, kind: str | None) -> _Report:
     check_evaluator(settings)
     check_accounts(settings)
     check_costs(settings, work)
-    seen = asyncio.run(_around(settings, place, work)) if place is not None else ()
+    base, seen = asyncio.run(_around(settings, place, work, run, quiet=quiet)) if place else (None, ())
     found = evaluate(work, str(path), despite="it is only looked at", seen=seen)["findings"]
     edges = edges_of(to_do(work))
     return _Report(
@@ -254,6 +270,7 @@ def _examine(path: Path, kind: str | None) -> _Report:
             *(f"an agent evaluates it before it runs: {why}" for why in wanted(settings, work)),
         ),
         against=tuple(one["text"] for one in found if one["weight"] in OVERRIDABLE),
+        base=base,
     )
 
 
@@ -269,7 +286,9 @@ async def _project_text(place: Place, plan: Path) -> tuple[str | None, tuple[str
     return found.text, uncommitted(start, found.file, committed=found.committed, plan=plan_name)
 
 
-async def _around(settings: Settings, place: Place, work: PlannedWork) -> tuple[Finding, ...]:
+async def _around(
+    settings: Settings, place: Place, work: PlannedWork, run: Run, *, quiet: bool
+) -> tuple[BaseRun | None, tuple[Finding, ...]]:
     known = (settings.home / "loopwright.db").exists() or settings.values.database
     home = open_home(settings, os.environ) if known else None
     try:
@@ -277,13 +296,22 @@ async def _around(settings: Settings, place: Place, work: PlannedWork) -> tuple[
             try:
                 start = await repository.base()
             except NotARepository:
-                return ()  # said before
-            return await seen_around(
-                repository, start.sha, place, settings, work, home.store if home else None
-            )
+                return None, ()  # said before
+            about = (repository, start.sha, place, settings, work)
+            seen = await seen_around(*about, home.store if home else None)
+            # What is plain to see without running anything is said once.
+            if run is Run.NOTHING or any(one.weight in OVERRIDABLE for one in seen):
+                return None, seen
+            tell = (lambda _: None) if quiet else _told
+            base = await checked_on_base(*about, tell, trusted=run is Run.ALL)
+            return base, with_base(seen, base.findings)
     finally:
         if home is not None:
             await home.store.close()
+
+
+def _told(line: str) -> None:
+    console().print(Text(line, style="dim"))
 
 
 async def _check_finish(settings: Settings, place: Place) -> None:
@@ -340,6 +368,7 @@ def _document(path: Path, report: _Report) -> Mapping[str, Any]:
         "agents": [{**_agent_facts(one), "usable": one.usable} for one in report.agents],
         "notes": report.notes,
         "against": report.against,
+        "base": report.base.document() if report.base is not None else None,
     }
 
 

@@ -18,6 +18,7 @@ from loopwright.adapters import registry
 from loopwright.adapters.host import new_id
 from loopwright.app import Home, catch_up_state_files, make_worker, make_world, open_home
 from loopwright.cli.again import for_finished, idle_flags, print_nothing_left, refuse_idle
+from loopwright.cli.base_gates import known_on_base
 from loopwright.cli.context import Place, actor, called_as, look_settings, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
@@ -29,10 +30,11 @@ from loopwright.cli.follow import Display
 from loopwright.cli.followed import told_of_change
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.goals import is_goal
+from loopwright.cli.kept_bases import Bases
 from loopwright.cli.last_plan import is_ahead, opened_again, refuse_left_behind
 from loopwright.cli.lines import counted
 from loopwright.cli.output import console, print_json
-from loopwright.cli.plan_surroundings import seen_around
+from loopwright.cli.plan_surroundings import seen_around, with_base
 from loopwright.cli.preflight import (
     check_accounts,
     check_agents,
@@ -227,15 +229,16 @@ async def _judged(home: Home, asked: _Asked, *, quiet: bool) -> Submission:
     submission = asked.submission
     with glance_at(asked.place.root) as repository:
         await refuse_left_behind(home.store, repository, submission)
-        seen = await seen_around(
-            repository, submission.base.sha, asked.place, asked.settings, submission.work, home.store
-        )
+        about = (repository, submission.base.sha, asked.place, asked.settings, submission.work)
+        kept, on_base = await known_on_base(*about, _silent if quiet else console().print)
+        seen = with_base(await seen_around(*about, home.store), on_base)
     if not quiet:
         _note(*(one.text for one in seen if one.weight is Weight.TOLD))
     submission = replace(submission, seen=seen)
     # Before money is spent on somebody who looks at it.
     evaluate(submission.work, submission.source_path, despite=submission.despite, seen=seen)
-    return await evaluated(home, asked.settings, asked.place, submission, quiet=quiet)
+    submission = await evaluated(home, asked.settings, asked.place, submission, quiet=quiet)
+    return replace(submission, base_known=Bases(settings=asked.settings).taken(kept) if kept else None)
 
 
 async def _prepare(
@@ -292,6 +295,10 @@ async def _prepare(
         new=new,
     )
     return _Asked(place=place, settings=settings, submission=submission, flags=flags, base=base)
+
+
+def _silent(_: str) -> None:
+    """Tell nobody."""
 
 
 def _note(*notes: str) -> None:

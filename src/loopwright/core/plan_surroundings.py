@@ -18,6 +18,7 @@ from loopwright.core.policy import GateCommand
 
 MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
 """Where `make` looks, in its order."""
+FAILED_BEFORE: Final = "failed_before"
 _UNCOMMITTED: Final = "is in your checkout, but not committed"
 _BUILT_IN: Final = frozenset(
     {
@@ -235,7 +236,7 @@ def _failed_before(gates: Sequence[GateCommand], around: Surroundings) -> list[F
     known = around.failed_before
     red = [f"{gate.name} ({known[gate.command]})" for gate in gates if gate.command in known]
     text = f"these gates failed on this very tree before, and are no proof until that is mended: {some(red)}"
-    return [_told("gates", text)] if red else []
+    return [_told(FAILED_BEFORE, text)] if red else []
 
 
 # --- what is there already -------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from loopwright.core.model import Loop, Plan, Project, Task
 from loopwright.core.plan_evaluators import Judgement, as_findings
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
+from loopwright.engine.known_base import KnownBase, take_over
 from loopwright.engine.moves import move_loop
 from loopwright.engine.naming import plan_branch
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
@@ -67,6 +68,8 @@ class Submission:
     """Start over even if the same plan was already done."""
     opened: tuple[str, ...] = ()
     """Items that are open again although the last plan told the source that they are done."""
+    base_known: KnownBase | None = None
+    """What the gates found on the base already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +258,8 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     tx.append(happened("plan_created", asked.actor, plan=plan, title=plan.title, **evaluation))
     if evaluation["despite"]:
         tx.append(happened("plan_forced", asked.actor, plan=plan, reason=asked.despite))
+    if asked.base_known is not None:
+        take_over(tx, ids, plan, asked.base_known)
     return plan
 
 

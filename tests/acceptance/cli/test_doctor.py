@@ -52,7 +52,7 @@ def test_every_line_that_is_not_ok_says_what_to_do(program: Program, home: Path,
     assert [name for name, one in found.items() if one["status"] in ("warn", "fail") and not one["fix"]] == []
     assert found["home"]["fix"] == f"chmod 700 {home}"
     assert found["workspaces"]["text"] == "1 workspace of ended attempts: att_1"
-    assert found["trials"]["text"] == "1 clone that a killed `init` left"
+    assert found["trials"]["text"] == "1 clone that a killed `init` or `plan check` left"
     assert found["database"]["text"].startswith("SQLite with a write-ahead log, schema ")
 
 

@@ -118,6 +118,9 @@ def test_what_was_done_before_and_what_failed_before_is_told() -> None:
     told = look_around(
         [task("a", "say hello", "pytest a"), task("b", "say hello", "pytest b")], (gate("pytest"),), where
     )
-    assert [(one.check, one.weight) for one in told] == [("gates", Weight.TOLD), ("done", Weight.TOLD)]
+    assert [(one.check, one.weight) for one in told] == [
+        ("failed_before", Weight.TOLD),
+        ("done", Weight.TOLD),
+    ]
     assert "pytest (yesterday)" in told[0].text
     assert told[1].text.endswith(": a (plan p1, abc)")

@@ -1,0 +1,222 @@
+"""Running a plan's checks once on the commit that it starts from: do they run there, and can they fail?
+
+What the gates find there is kept for the plan that begins soon, as its baseline: it costs nothing twice.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopwright.adapters.git import GitRepository
+from loopwright.cli.clean_tree import CleanTree, clean_tree
+from loopwright.cli.context import Place
+from loopwright.cli.kept_bases import Bases, KeptBase
+from loopwright.cli.lines import counted, listed
+from loopwright.cli.trial import ran_in
+from loopwright.config.resolve import Settings
+from loopwright.core.documents import plain
+from loopwright.core.evaluating import Finding, Weight
+from loopwright.core.gates import Commands, after_setup, each_once, setup_command
+from loopwright.core.on_the_base import (
+    CHECK,
+    Condition,
+    OnBase,
+    acceptance_findings,
+    conditions,
+    gate_findings,
+    is_broken,
+    is_green,
+)
+from loopwright.core.policy import GateCommand
+from loopwright.engine.submit import to_do
+from loopwright.engine.surroundings import below
+from loopwright.ports import PlannedWork
+
+Tell = Callable[[str], None]
+
+_AT_ONCE: Final = 10
+_BUDGET_S: Final = 60.0
+"""No more acceptance commands are begun after so long: a plan may have thousands."""
+_SHA: Final = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseRun:
+    """What a plan's checks say on its base."""
+
+    sha: str
+    reused: bool
+    """Whether the gates were not run anew, because it was known how they end there."""
+    gates: tuple[OnBase, ...]
+    acceptance: tuple[OnBase, ...] = ()
+    not_run: int = 0
+    """How many acceptance commands nobody had the time for."""
+    findings: tuple[Finding, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "sha": self.sha,
+            "reused": self.reused,
+            "gates": plain(self.gates),
+            "acceptance": plain(self.acceptance),
+            "not_run": self.not_run,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    sha: str
+    tree: str
+    place: Place
+    settings: Settings
+    gates: Commands
+    """With the setup command in front, where there is one."""
+
+    @property
+    def setup(self) -> GateCommand | None:
+        return setup_command(self.settings.policy())
+
+
+async def checked_on_base(
+    repository: GitRepository,
+    sha: str,
+    place: Place,
+    settings: Settings,
+    work: PlannedWork,
+    tell: Tell,
+    *,
+    trusted: bool = True,
+) -> BaseRun:
+    """Run gates and acceptance on a commit, as far as it is not known how they end there.
+
+    `trusted` says whether a person has read the plan: else nothing that stands only in it is run.
+    """
+    asked = await _asked(repository, sha, place, settings, work, trusted=trusted)
+    tasks = to_do(work)
+    wanted = each_once(*(task.acceptance for task in tasks)) if trusted else ()
+    bases = Bases(settings=settings)
+    kept = bases.find(asked.tree, asked.gates)
+    if kept is not None and not is_green(kept.gates):
+        kept = None  # somebody may have mended it
+    gates = kept.gates if kept is not None else ()
+    ran = dict(kept.acceptance) if kept is not None else {}
+    known = {*ran, *(one.command for one in asked.gates)}
+    untried = [one for one in wanted if one.command not in known]
+    if untried or (asked.gates and kept is None):
+        async with _clone(asked) as tree:
+            is_set_up = True
+            if asked.gates and kept is None:
+                gates = await _run_gates(tree, asked, bases, tell)
+                is_set_up = asked.setup is None or gates[0].condition is Condition.GREEN
+            elif asked.setup is not None:
+                is_set_up = (await ran_in(tree, asked.setup)).passed
+            if is_set_up:
+                ran |= await _run_acceptance(tree, untried, tell)
+        bases.note(asked.tree, asked.gates, ran)
+    ran |= {one.command: one for one in gates}
+    told = {one.command: ran[one.command] for one in wanted if one.command in ran}
+    return BaseRun(
+        sha=sha,
+        reused=kept is not None,
+        gates=gates,
+        acceptance=tuple(told.values()),
+        not_run=len(wanted) - len(told),
+        findings=(
+            *_about_gates(gates, asked, work),
+            *acceptance_findings(tasks, told),
+            *_about_the_rest(len(wanted) - len(told)),
+        ),
+    )
+
+
+async def known_on_base(
+    repository: GitRepository, sha: str, place: Place, settings: Settings, work: PlannedWork, tell: Tell
+) -> tuple[KeptBase | None, tuple[Finding, ...] | None]:
+    """Return the baseline that a plan which begins now can take over, and what is known of its gates on the base.
+
+    Nothing is run, unless the gates are known to be broken there: then they are tried again, before anything is spent.
+    None for the second says that nothing is known.
+    """
+    asked = await _asked(repository, sha, place, settings, work, trusted=True)
+    bases = Bases(settings=settings)
+    kept = bases.find(asked.tree, asked.gates)
+    if kept is None:
+        return None, None
+    gates = kept.gates
+    if is_broken(gates):
+        async with _clone(asked) as tree:
+            gates = await _run_gates(tree, asked, bases, tell)
+        kept = bases.find(asked.tree, asked.gates)
+    found = tuple(_about_gates(gates, asked, work))
+    # What is red is found out again by the first attempt: later failures are excused by it, so it has to be fresh.
+    return kept if is_green(gates) else None, found
+
+
+async def _asked(
+    repository: GitRepository,
+    sha: str,
+    place: Place,
+    settings: Settings,
+    work: PlannedWork,
+    *,
+    trusted: bool,
+) -> _Asked:
+    gates = settings.gates if trusted or work.gates is None else ()
+    return _Asked(
+        sha=sha,
+        tree=await repository.tree_of(sha),
+        place=place,
+        settings=settings,
+        gates=after_setup(setup_command(settings.policy()), gates),
+    )
+
+
+def _clone(asked: _Asked) -> AbstractAsyncContextManager[CleanTree]:
+    place, settings = asked.place, asked.settings
+    copied = below(place.subfolder, settings.policy().copy_files)
+    return clean_tree(place.root, asked.sha, settings, subfolder=place.subfolder, copy_files=copied)
+
+
+async def _run_gates(tree: CleanTree, asked: _Asked, bases: Bases, tell: Tell) -> tuple[OnBase, ...]:
+    tell(f"running on the base ({asked.sha[:_SHA]}): {listed([one.name for one in asked.gates])}")
+    tried = await tree.judge(asked.gates)
+    ended = conditions(asked.gates, tried.verdict, tried.seen, tried.denial)
+    bases.keep(tried.directory, asked.tree, asked.gates)
+    return ended
+
+
+async def _run_acceptance(tree: CleanTree, commands: Sequence[GateCommand], tell: Tell) -> dict[str, OnBase]:
+    """Run acceptance commands in the tree that the gates were run in, some at a time, until the time is over."""
+    if commands:
+        tell(f"trying {counted(len(commands), 'acceptance command')} on the base: can they fail?")
+    ran: dict[str, OnBase] = {}
+    began = time.monotonic()
+    for n in range(0, len(commands), _AT_ONCE):
+        if time.monotonic() - began > _BUDGET_S:
+            break
+        some = tuple(commands[n : n + _AT_ONCE])
+        tried = await tree.judge(some)
+        ended = conditions(some, tried.verdict, tried.seen, tried.denial)
+        ran |= {one.command: one for one in ended}
+    return ran
+
+
+def _about_gates(gates: Sequence[OnBase], asked: _Asked, work: PlannedWork) -> list[Finding]:
+    return gate_findings(
+        gates,
+        to_do(work),
+        setup=asked.setup is not None,
+        elsewhere=asked.settings.values.database is not None,
+    )
+
+
+def _about_the_rest(not_run: int) -> list[Finding]:
+    if not not_run:
+        return []
+    text = (
+        f"{counted(not_run, 'acceptance command')} could not be tried on the base, or took too long together"
+    )
+    return [Finding(check=CHECK, weight=Weight.TOLD, text=text)]

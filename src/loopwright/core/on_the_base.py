@@ -1,0 +1,225 @@
+"""What a plan's own checks say on the commit that it starts from: can they run there, and can they fail?
+
+Pure functions over what a gate run found. A gate that cannot run proves nothing about any work, so the plan is refused
+unless a person says why; one that is red there is told, because tasks are judged on what fails newly.
+"""
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from loopwright.core.evaluating import Finding, Item, Weight, some
+from loopwright.core.findings import CommandResult, Verdict
+from loopwright.core.gate_files import Kind, Rules, kind_of
+from loopwright.core.policy import GateCommand
+from loopwright.core.verdicts import command_id, is_bad, is_of
+from loopwright.core.witnesses import NO_END, NOTHING, Witnessed, counted, listed
+
+CHECK: Final = "base"
+_COULD_NOT_RUN: Final = {
+    126: "the shell cannot execute it (exit code 126): is the file executable?",
+    127: "command not found (exit code 127): is the program installed here and on PATH?",
+}
+_TOLD: Final = 20
+"""So many tasks are named one by one."""
+_LAST_LINE: Final = 160
+
+
+class Condition(StrEnum):
+    """How a command ends on the base."""
+
+    GREEN = "green"
+    RED = "red"
+    EMPTY = "empty"
+    """It ran, and there was no test in it."""
+    BROKEN = "broken"
+    """It could not run, or did not come to its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnBase:
+    """One command on the commit that a plan starts from."""
+
+    name: str
+    command: str
+    condition: Condition
+    why: str = ""
+    """In plain words, unless it is green."""
+    failed: tuple[str, ...] = ()
+    """Tests that were seen to fail."""
+    watched: bool = False
+    """Whether its tests can be seen: then what fails here is not held against the work."""
+    duration_s: float = 0.0
+
+
+def conditions(
+    commands: Sequence[GateCommand],
+    verdict: Verdict,
+    seen: Sequence[Witnessed | None],
+    denial: str | None = None,
+) -> tuple[OnBase, ...]:
+    """Return how each command ended; `denial` is what a sandbox refused to one that failed."""
+    if len(verdict.commands) != len(commands):
+        # The gate as a whole did not come to its end.
+        return tuple(
+            OnBase(name=one.name, command=one.command, condition=Condition.BROKEN, why=verdict.reason)
+            for one in commands
+        )
+    return tuple(
+        _condition(n, one, result, found, verdict, denial)
+        for n, (one, result, found) in enumerate(zip(commands, verdict.commands, seen, strict=True), 1)
+    )
+
+
+def _condition(
+    n: int,
+    command: GateCommand,
+    result: CommandResult,
+    found: Witnessed | None,
+    verdict: Verdict,
+    denial: str | None,
+) -> OnBase:
+    failed = tuple(sorted(found.failed)) if found is not None else ()
+    bad = [one for one in verdict.checks if is_bad(one) and is_of(one, command_id(n, result.name))]
+    green = result.exit_code == 0 and not result.timed_out and not bad
+    broken = "" if green else _broken(command, result, found, denial)
+    empty = found is not None and NOTHING in found.problems
+    if broken:
+        condition, why = Condition.BROKEN, broken
+    elif empty:
+        condition, why = Condition.EMPTY, NOTHING
+    elif green:
+        condition, why = Condition.GREEN, ""
+    elif failed:
+        condition, why = Condition.RED, f"{_fail(failed)}: {listed(failed)}"
+    else:
+        said = bad[0].name if bad and bad[0].name != result.name else _last_line(result.tail)
+        condition, why = Condition.RED, f"exit code {result.exit_code}{f': {said}' if said else ''}"
+    return OnBase(
+        name=command.name,
+        command=command.command,
+        condition=condition,
+        why=why,
+        failed=failed,
+        watched=found is not None,
+        duration_s=result.duration_s,
+    )
+
+
+def _broken(command: GateCommand, result: CommandResult, found: Witnessed | None, denial: str | None) -> str:
+    if denial is not None:
+        return denial
+    if result.timed_out:
+        return f"it did not end within its limit of {command.timeout_s:g} s: give it more with `timeout`"
+    if result.exit_code is None or result.exit_code < 0:
+        return f"it was ended by signal {-(result.exit_code or 0)}"
+    if found is not None and NO_END in found.problems:
+        return NO_END
+    return _COULD_NOT_RUN.get(result.exit_code, "")
+
+
+def is_green(found: Sequence[OnBase]) -> bool:
+    """Say whether all of these passed."""
+    return all(one.condition is Condition.GREEN for one in found)
+
+
+def is_broken(found: Sequence[OnBase]) -> bool:
+    """Say whether one of these could not run at all."""
+    return any(one.condition is Condition.BROKEN for one in found)
+
+
+# --- what follows from it --------------------------------------------------------------------------------
+
+
+def gate_findings(
+    gates: Sequence[OnBase], tasks: Sequence[Item], *, setup: bool, elsewhere: bool
+) -> list[Finding]:
+    """Say what follows from how the gates end on the base.
+
+    `setup` says that the first of them is the setup command; `elsewhere` that work may run on other machines.
+    """
+    found = []
+    for n, one in enumerate(gates):
+        what = "setup command" if setup and n == 0 else f"gate {one.name}"
+        match one.condition:
+            case Condition.BROKEN:
+                found.append(_refused(f"the {what} cannot run on the base: {one.why}; {_MEND}", elsewhere))
+            case Condition.RED if setup and n == 0:
+                found.append(_refused(f"the {what} fails on the base: {one.why}; {_MEND}", elsewhere))
+            case Condition.EMPTY if _may_bring_tests(tasks):
+                text = f"the {what} finds no tests on the base: until a task brings some, it proves nothing"
+                found.append(_told(text))
+            case Condition.EMPTY:
+                text = f"the {what} finds no tests on the base, and no task may write any; {_MEND}"
+                found.append(_refused(text, elsewhere))
+            case Condition.RED if one.failed:
+                text = (
+                    f"the {what} is red on the base, {one.why}; that stops nothing: tasks are judged on what fails "
+                    "newly, and what fails there already proves nothing"
+                )
+                found.append(_told(text))
+            case Condition.RED:
+                text = (
+                    f"the {what} fails on the base, {one.why}; no tests can be seen in it, so it is held against every "
+                    "task until one mends it"
+                )
+                found.append(_told(text))
+            case Condition.GREEN:
+                continue
+    return found
+
+
+def acceptance_findings(tasks: Sequence[Item], ran: Mapping[str, OnBase]) -> list[Finding]:
+    """Say which tasks have acceptance that passes before the work: it has to be able to fail."""
+    found = []
+    for task in tasks:
+        ended = [ran[one.command] for one in task.acceptance if one.command in ran]
+        passing = [one.command for one in ended if one.condition is Condition.GREEN]
+        if not passing:
+            continue
+        if len(passing) == len(task.acceptance):
+            text = (
+                f"{task.key}: its acceptance passes on the base already ({some(passing)}), so it proves the work only "
+                "through tests that the work brings along"
+            )
+        else:
+            text = (
+                f"{task.key}: passes on the base already, so the rest has to prove the work: {some(passing)}"
+            )
+        found.append(_told(text))
+    more = len(found) - _TOLD
+    if more <= 0:
+        return found
+    return [*found[:_TOLD], _told(f"and {more} more tasks whose acceptance passes on the base already")]
+
+
+_MEND: Final = "mend the command, or bring what it needs with the setting `setup`"
+
+
+def _may_bring_tests(tasks: Sequence[Item]) -> bool:
+    """Say whether some task may write a test; one that says nothing of where it writes may write anything."""
+    return any(not task.scope or any(map(_may_hold_a_test, task.scope)) for task in tasks)
+
+
+def _may_hold_a_test(pattern: str) -> bool:
+    several = "*" in pattern or "." not in posixpath.basename(pattern)
+    return several or kind_of(pattern, Rules(), existed=False) is Kind.TEST
+
+
+def _refused(text: str, elsewhere: bool) -> Finding:
+    return Finding(check=CHECK, weight=Weight.TOLD if elsewhere else Weight.POINTLESS, text=text)
+
+
+def _told(text: str) -> Finding:
+    return Finding(check=CHECK, weight=Weight.TOLD, text=text)
+
+
+def _fail(tests: Sequence[str]) -> str:
+    return f"{counted(tests)} {'fails' if len(tests) == 1 else 'fail'} there"
+
+
+def _last_line(tail: str) -> str:
+    lines = [line.strip() for line in tail.splitlines() if line.strip()]
+    return lines[-1][:_LAST_LINE] if lines else ""

@@ -1,0 +1,70 @@
+"""What is kept of a gate run on a base: by what was asked, as long as it counts, and never over a doubt."""
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from loopwright.cli.clean_tree import clean_tree
+from loopwright.cli.kept_bases import Bases
+from loopwright.config.resolve import Settings, load
+from loopwright.core.on_the_base import Condition, conditions
+from loopwright.core.policy import GateCommand
+from loopwright.testing.sample import make_sample_repository
+
+TREE = "a" * 40
+COMMANDS = (GateCommand(name="green", command="true"), GateCommand(name="red", command="exit 3"))
+
+
+def settings(place: Path, **more: str) -> Settings:
+    env = {"HOME": str(place / "user"), "LOOPWRIGHT_HOME": str(place / "home"), **more}
+    return load({**env, "LOOPWRIGHT_SANDBOX__LEVEL": "none"}, platform="linux")
+
+
+def kept(place: Path, bases: Bases) -> None:
+    """Run the commands in a clean clone, and keep that."""
+    sha = make_sample_repository(place / "project")
+
+    async def run() -> None:
+        async with clean_tree(place / "project", sha, bases.settings, subfolder="", copy_files=()) as tree:
+            tried = await tree.judge(COMMANDS)
+            bases.keep(tried.directory, TREE, COMMANDS)
+            bases.note(TREE, COMMANDS, {"x": conditions(COMMANDS, tried.verdict, tried.seen)[0]})
+
+    asyncio.run(run())
+
+
+def test_what_was_found_is_found_again_until_it_is_old(tmp_path: Path) -> None:
+    bases = Bases(settings=settings(tmp_path))
+    kept(tmp_path, bases)
+    assert list((tmp_path / "home").iterdir()) == [tmp_path / "home" / "bases"], "nothing else is left"
+    found = bases.find(TREE, COMMANDS)
+    assert found is not None
+    assert [one.condition for one in found.gates] == [Condition.GREEN, Condition.RED]
+    assert found.acceptance["x"].condition is Condition.GREEN
+    taken = bases.taken(found)
+    assert (tmp_path / "home" / "runs" / taken.run_id / "gate" / "results.json").is_file()
+
+    assert bases.find("b" * 40, COMMANDS) is None, "another tree"
+    assert bases.find(TREE, COMMANDS[:1]) is None, "other commands"
+    contained = settings(tmp_path, LOOPWRIGHT_SANDBOX__NETWORK="off")
+    assert Bases(settings=contained).find(TREE, COMMANDS) is None, "other walls"
+    copies = settings(tmp_path, LOOPWRIGHT_COPY_FILES=".env")
+    assert Bases(settings=copies).find(TREE, COMMANDS) is None, "files that git does not know"
+
+    record = found.directory / "exit.json"
+    ended = {
+        **json.loads(record.read_text()),
+        "ended_at": (datetime.now(UTC) - timedelta(hours=13)).isoformat(),
+    }
+    record.write_text(json.dumps(ended))
+    assert bases.find(TREE, COMMANDS) is None, "half a day ago"
+
+
+def test_a_record_that_somebody_changed_is_not_believed(tmp_path: Path) -> None:
+    bases = Bases(settings=settings(tmp_path))
+    kept(tmp_path, bases)
+    found = bases.find(TREE, COMMANDS)
+    assert found is not None
+    (found.directory / "gate" / "2.out").write_text("all is well\n")
+    assert bases.find(TREE, COMMANDS) is None

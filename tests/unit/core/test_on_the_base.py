@@ -1,0 +1,140 @@
+"""How a plan's checks end on the commit that it starts from, and what follows from that."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from loopwright.core.evaluating import Weight
+from loopwright.core.findings import CommandResult, Verdict, VerdictStatus
+from loopwright.core.on_the_base import (
+    Condition,
+    OnBase,
+    acceptance_findings,
+    conditions,
+    gate_findings,
+    is_broken,
+    is_green,
+)
+from loopwright.core.policy import GateCommand
+from loopwright.core.verdicts import command_checks, judge
+from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
+
+
+@dataclass(frozen=True)
+class _Task:
+    key: str
+    acceptance: tuple[GateCommand, ...] = ()
+    scope: tuple[str, ...] = ()
+    title: str = "x"
+    depends_on: tuple[str, ...] = ()
+    criteria: tuple[str, ...] = ()
+
+
+def ended(code: int | None, *, tail: str = "", timed_out: bool = False) -> CommandResult:
+    return CommandResult(
+        name="tests",
+        command="make test",
+        exit_code=code,
+        duration_s=1.0,
+        output_sha256="",
+        output_bytes=0,
+        tail=tail,
+        timed_out=timed_out,
+    )
+
+
+GATE = GateCommand(name="tests", command="make test", timeout_s=5)
+
+
+def on_base(result: CommandResult, seen: Witnessed | None = None, denial: str | None = None) -> OnBase:
+    checks = command_checks(1, result, (), timeout_s=GATE.timeout_s)
+    (found,) = conditions((GATE,), judge(checks, (result,)), (seen,), denial)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("result", "seen", "condition", "words"),
+    [
+        (ended(0), None, Condition.GREEN, ""),
+        (ended(0), Witnessed(passed=frozenset({"a"})), Condition.GREEN, ""),
+        (ended(1, tail="ruff\n3 errors\n"), None, Condition.RED, "exit code 1: 3 errors"),
+        (ended(1), Witnessed(failed=frozenset({"b", "a"})), Condition.RED, "2 tests fail there: a, b"),
+        (ended(127, tail="sh: x: not found"), None, Condition.BROKEN, "command not found"),
+        (ended(126), None, Condition.BROKEN, "executable"),
+        (ended(-11), None, Condition.BROKEN, "signal 11"),
+        (ended(-15, timed_out=True), None, Condition.BROKEN, "within its limit of 5 s"),
+        (ended(2), Witnessed(problems=(NO_END,)), Condition.BROKEN, NO_END),
+        (ended(5), Witnessed(problems=(NOTHING,)), Condition.EMPTY, NOTHING),
+        (ended(0), Witnessed(problems=(NOTHING,)), Condition.EMPTY, NOTHING),
+    ],
+)
+def test_how_a_command_ended(
+    result: CommandResult, seen: Witnessed | None, condition: Condition, words: str
+) -> None:
+    found = on_base(result, seen)
+    assert found.condition is condition
+    assert words in found.why
+    assert is_green([found]) == (condition is Condition.GREEN)
+    assert is_broken([found]) == (condition is Condition.BROKEN)
+
+
+def test_what_a_sandbox_refused_and_a_gate_that_was_lost_are_broken_too() -> None:
+    assert on_base(ended(1), denial="it may not write to /etc").why == "it may not write to /etc"
+    lost = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="the gate's process was lost")
+    (found,) = conditions((GATE,), lost, ())
+    assert (found.condition, found.why) == (Condition.BROKEN, "the gate's process was lost")
+
+
+def gate(condition: Condition, *, failed: tuple[str, ...] = (), name: str = "tests") -> OnBase:
+    return OnBase(name=name, command=name, condition=condition, why="because", failed=failed)
+
+
+def test_only_what_cannot_run_refuses_a_plan() -> None:
+    found = gate_findings(
+        [gate(one) for one in Condition] + [gate(Condition.RED, failed=("t",))],
+        [_Task("a", scope=("a.py",))],
+        setup=False,
+        elsewhere=False,
+    )
+    assert [(one.weight, one.text.partition(",")[0].partition(":")[0]) for one in found] == [
+        (Weight.TOLD, "the gate tests fails on the base"),
+        (Weight.POINTLESS, "the gate tests finds no tests on the base"),
+        (Weight.POINTLESS, "the gate tests cannot run on the base"),
+        (Weight.TOLD, "the gate tests is red on the base"),
+    ]
+    elsewhere = gate_findings([gate(Condition.BROKEN)], [], setup=False, elsewhere=True)
+    assert [one.weight for one in elsewhere] == [Weight.TOLD], "another machine may well have it"
+
+
+@pytest.mark.parametrize(
+    ("scope", "refused"),
+    [((), False), (("tests/test_a.py",), False), (("src/*",), False), (("src",), False), (("a.py",), True)],
+)
+def test_no_tests_yet_are_no_fault_where_a_task_may_bring_some(scope: tuple[str, ...], refused: bool) -> None:
+    (found,) = gate_findings([gate(Condition.EMPTY)], [_Task("a", scope=scope)], setup=False, elsewhere=False)
+    assert (found.weight is Weight.POINTLESS) is refused
+
+
+def test_a_setup_command_that_fails_is_an_error() -> None:
+    ends = [gate(Condition.RED, name="setup"), gate(Condition.RED)]
+    found = gate_findings(ends, [], setup=True, elsewhere=False)
+    assert [one.weight for one in found] == [Weight.POINTLESS, Weight.TOLD]
+    assert found[0].text.startswith("the setup command fails on the base: because")
+
+
+def test_acceptance_that_passes_before_the_work_is_told_task_by_task() -> None:
+    def command(text: str) -> GateCommand:
+        return GateCommand(name=text, command=text)
+
+    tasks = [
+        _Task("all", (command("green"),)),
+        _Task("some", (command("green"), command("red"))),
+        _Task("none", (command("red"), command("not tried"))),
+        *(_Task(f"more{n}", (command("green"),)) for n in range(25)),
+    ]
+    ran = {"green": gate(Condition.GREEN, name="green"), "red": gate(Condition.RED, name="red")}
+    told = [one.text for one in acceptance_findings(tasks, ran)]
+    assert told[0].startswith("all: its acceptance passes on the base already (green)")
+    assert told[1] == "some: passes on the base already, so the rest has to prove the work: green"
+    assert told[-1] == "and 7 more tasks whose acceptance passes on the base already"
+    assert len(told) == 21
