@@ -1,29 +1,38 @@
 """Looking at a project for an inspection packet: its files, its checks, what it says of itself, its newest commits."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.detect import detect
 from loopwright.adapters.git import GitRepository
-from loopwright.adapters.redaction import redacted
-from loopwright.core.packets import PacketProject, bounded, layout
+from loopwright.core.packets import PacketProject, layout
 
-TEXTS: Final = ("README.md", "README.rst", "README", "AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", "GEMINI.md")
+TEXTS: Final = (
+    *("README.md", "README.rst", "README", "CONTRIBUTING.md"),
+    *("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".goosehints", ".cursorrules"),
+    ".github/copilot-instructions.md",
+)
 """What a project says of itself, to people and to agents."""
 _COMMITS: Final = 20
 
 
 async def look_at(
-    repository: GitRepository, root: Path, name: str, *, secrets: Sequence[str] = ()
+    repository: GitRepository, root: Path, subfolder: str
 ) -> tuple[PacketProject, tuple[str, ...]]:
-    """Return what can be seen of a project without running anything, and what has to be asked about it."""
+    """Return what can be seen of a project without running anything, and what has to be asked about it.
+
+    A project in a folder of a repository is that folder; what the whole repository says of itself holds for it, too.
+    """
     base = await repository.base()
-    tracked = await repository.tracked(base.sha)
-    found = detect(root, tracked=tracked)
-    texts = {one: _text(root / one) for one in TEXTS if one in tracked}
+    every = await repository.tracked(base.sha)
+    above = f"{subfolder}/" if subfolder else ""
+    tracked = [path.removeprefix(above) for path in every if path.startswith(above)]
+    found = detect(root / subfolder, tracked=tracked)
+    told = set(every)
+    names = [f"{folder}{one}" for folder in dict.fromkeys((above, "")) for one in TEXTS]
+    texts = {one: _text(root / one) for one in names if one in told}
     project = PacketProject(
-        name=name,
+        name=f"{root.name}/{subfolder}" if subfolder else root.name,
         languages=found.languages,
         setup=found.setup or "",
         gates=tuple(
@@ -31,8 +40,8 @@ async def look_at(
             for one in found.gates
         ),
         layout=layout(tracked),
-        texts={one: redacted(bounded(text), secrets) for one, text in texts.items() if text},
-        history=tuple(redacted(line, secrets) for line in await repository.newest(base.sha, _COMMITS)),
+        texts={one: text for one, text in texts.items() if text},
+        history=tuple(await repository.newest(base.sha, _COMMITS)),
         base=base.sha,
     )
     asks = list(found.notes)

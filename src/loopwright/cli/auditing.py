@@ -9,6 +9,7 @@ from typing import Final
 from rich.markup import escape
 from rich.text import Text
 
+from loopwright.cli.audit_commits import commits_of
 from loopwright.cli.clean_tree import clean_tree
 from loopwright.cli.context import Place, settings_for
 from loopwright.cli.exits import ExitCode
@@ -20,7 +21,7 @@ from loopwright.cli.starting import meant_path, project_settings, read_plan
 from loopwright.cli.trial import ran_in
 from loopwright.cli.unmerged import unmerged
 from loopwright.config.resolve import Settings
-from loopwright.core.auditing import BAD, COMMIT, Audited, Checked, Named, Proof, proof_of
+from loopwright.core.auditing import BAD, Audited, Checked, Named, Proof, proof_of
 from loopwright.core.policy import GateCommand
 from loopwright.engine.surroundings import below
 from loopwright.ports import Mark, PlannedTask
@@ -28,12 +29,13 @@ from loopwright.ports import Mark, PlannedTask
 _STYLES: Final = {
     Proof.PROVEN: "green",
     Proof.PASSES: "green",
+    Proof.UNMERGED: "bold red",
     Proof.LOST: "bold red",
     Proof.FAILING: "bold red",
 }
 
 
-def audit(path: Path, /, *, source: str | None = None, run: bool = True, json: bool = False) -> int:
+def audit(path: Path, /, *, source: str | None = None, no_run: bool = False, json: bool = False) -> int:
     """Say of every finished item of a source whether its commit is there and its checks pass now.
 
     Parameters
@@ -42,13 +44,13 @@ def audit(path: Path, /, *, source: str | None = None, run: bool = True, json: b
         The file or folder that has the work, in any form that is known.
     source
         Which form the work has, where that cannot be seen from its name.
-    run
-        Run the items' own checks, in a clean clone of what is checked out; --no-run only looks at commits.
+    no_run
+        Only look at commits. Else the items' own checks are run, in a clean clone of what is checked out.
     json
         Print one JSON document.
     """
     path = meant_path(path, source)
-    found, branch = asyncio.run(_audit(path, source, run=run))
+    found, branch = asyncio.run(_audit(path, source, run=not no_run))
     wrong = any(one.proof in BAD for one in found)
     code = ExitCode.NOT_VERIFIED if wrong else ExitCode.VERIFIED
     if json:
@@ -68,15 +70,9 @@ async def _audit(path: Path, kind: str | None, *, run: bool) -> tuple[list[Audit
     done = [task for task in work.tasks if task.mark is Mark.DONE]
     with glance_at(place.root) as repository:
         base = await repository.base()
-        named = {}
-        for task in done:
-            if task.commit is None:
-                continue
-            sha = await repository.known_commit(task.commit) if COMMIT.fullmatch(task.commit) else None
-            inside = sha is not None and await repository.is_ancestor(sha, base.sha)
-            named[task.key] = Named(text=task.commit, sha=sha, contained=inside)
-        project = await project_settings(repository, base.sha, place)
         name = os.path.relpath(path.resolve(), place.root)
+        named = await commits_of(repository, base.sha, place.root, name, done)
+        project = await project_settings(repository, base.sha, place)
         branch = await unmerged(repository, base.sha, str(place.root), name)
     settings = settings_for(plan=work, plan_name=path.name, project_text=project.text)
     checked = await _checked(place, base.sha, settings, done) if run else {}

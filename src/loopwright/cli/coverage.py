@@ -1,7 +1,6 @@
 """`plan coverage`: every criterion of every task with the checks that prove it, or the word that nothing does."""
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,13 +15,14 @@ from loopwright.adapters.sources.criteria import commands_in
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.glance import needed_place
 from loopwright.cli.lines import counted, one_line
-from loopwright.cli.looking import DATABASE, find_plan, glancing, whereabouts
+from loopwright.cli.looking import find_plan, glancing
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
+from loopwright.cli.source_plans import is_home, plans_of
 from loopwright.cli.starting import meant_path, read_plan
 from loopwright.core.coverage import BARE, Covered, Evidence, Facts, Kind, Standing, Wanted, covered
 from loopwright.core.ids import short_id
-from loopwright.core.model import Loop, Plan, Project, Task
+from loopwright.core.model import Task
 from loopwright.engine.coverage import landed_facts
 from loopwright.ports import Mark, PlannedTask, Tx
 
@@ -80,8 +80,7 @@ def _of_source(path: Path, kind: str | None) -> list[TaskCoverage]:
     path = meant_path(path, kind)
     _, work = read_plan(path, kind)
     name = os.path.relpath(path.resolve(), place.root)
-    root, database = whereabouts(os.environ, sys.platform)
-    if not database and not (root / DATABASE).exists():
+    if not is_home():
         return _joined(work.tasks, {})  # nothing has run here yet, so there is no evidence of anything
     with glancing() as home:
         known = home.store.read_sync(lambda tx: _known(tx, str(place.root), name))
@@ -90,10 +89,8 @@ def _of_source(path: Path, kind: str | None) -> list[TaskCoverage]:
 
 def _known(tx: Tx, root: str, source: str) -> Mapping[str, tuple[str, Facts]]:
     """Return what is known of each task by its key, from the newest plan of the source that had it."""
-    projects = [one.id for one in tx.find(Project, path=root)]
-    loops = [one.id for one in tx.find(Loop, project_id=projects, source_path=source)]
     found: dict[str, tuple[str, Facts]] = {}
-    for plan in tx.find(Plan, loop_id=loops, order_by=("-created_at",)):
+    for plan in plans_of(tx, root, source):
         for task, facts in landed_facts(tx, plan):
             found.setdefault(task.key, (plan.id, facts))
     return found

@@ -20,18 +20,19 @@ from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.looking import find_target, glancing
 from loopwright.cli.output import console, print_json
 from loopwright.core.documents import document
-from loopwright.core.errors import NotFound
+from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import Kind
 from loopwright.core.model import Project, Run, Task
 from loopwright.core.packets import (
-    LONGEST_LINE,
+    MOST_QUESTIONS,
     LogLine,
     Packet,
     PacketTask,
-    bounded,
+    cleaned,
     in_markdown,
     last_lines,
 )
+from loopwright.core.states import QuestionState
 from loopwright.engine.inspection import Inspected, inspected
 from loopwright.ports import Tx
 
@@ -52,6 +53,8 @@ def inspect(
     json
         Print the packet as JSON.
     """
+    if target is not None and goal:
+        raise UserError("--goal is for a packet about the project", hint="leave out the goal, or the run")
     root, packet = _of_run(target) if target is not None else asyncio.run(_of_project(goal))
     files = ProjectStateFiles()
     text = in_markdown(packet)
@@ -101,14 +104,15 @@ def _run(tx: Tx, text: str) -> Run:
 
 
 def _packet(seen: Inspected, directory: Path, project: Project) -> Packet:
-    secrets = secret_values(os.environ)
-    lines = OutputReader(directory, 0).all()
-    logs, cut = last_lines(
-        LogLine(stream=one.stream, line=redacted(one.text[:LONGEST_LINE], secrets)) for one in lines
+    lines, cut = last_lines(OutputReader(directory, 0).all())
+    asked = seen.questions[-MOST_QUESTIONS:]
+    left = (
+        cut,
+        f"{seen.left_out} older events" if seen.left_out else "",
+        f"{len(seen.questions) - len(asked)} older questions" if len(asked) < len(seen.questions) else "",
     )
-    left = [f"{seen.left_out} older events"] if seen.left_out else []
     prompt = path_in(directory)
-    return Packet(
+    packet = Packet(
         packet_id=new_id(Kind.PACKET),
         type="task",
         generated_at=datetime.now(UTC),
@@ -120,21 +124,26 @@ def _packet(seen: Inspected, directory: Path, project: Project) -> Packet:
             task_id=seen.task.id if seen.task else None,
             key=seen.task.key if seen.task else "",
             title=seen.task.title if seen.task else seen.run.role.value,
-            prompt=redacted(bounded(prompt.read_text(encoding="utf-8", errors="replace")), secrets)
-            if prompt.is_file()
-            else "",
+            prompt=prompt.read_text(encoding="utf-8", errors="replace") if prompt.is_file() else "",
             state=seen.run.state.value,
             started_at=seen.run.started_at,
             ended_at=seen.run.ended_at,
-            result=redacted(bounded(seen.run.summary, 2_000), secrets),
-            error=redacted(seen.errors[0], secrets) if seen.errors else "",
+            result=seen.run.summary,
+            error=seen.errors[0] if seen.errors else "",
         ),
         events=seen.events,
-        logs=logs,
-        errors=tuple(redacted(one, secrets) for one in seen.errors),
-        clarifications=tuple({"question": one.text, "answer": one.answer or ""} for one in seen.questions),
-        cut=tuple(filter(None, (cut, *left))),
+        logs=tuple(LogLine(stream=one.stream, line=one.text) for one in lines),
+        errors=seen.errors,
+        clarifications=tuple({"question": one.text, "answer": one.answer or ""} for one in asked),
+        open_questions=tuple(one.text for one in asked if one.state is QuestionState.OPEN),
+        cut=tuple(filter(None, left)),
     )
+    return _clean(packet)
+
+
+def _clean(packet: Packet) -> Packet:
+    secrets = secret_values(os.environ)
+    return cleaned(packet, lambda text: redacted(text, secrets))
 
 
 async def _of_project(goal: str) -> tuple[Path, Packet]:
@@ -144,17 +153,15 @@ async def _of_project(goal: str) -> tuple[Path, Packet]:
 async def project_packet(goal: str) -> Packet:
     """Return what can be seen of the project around here without running anything."""
     place = needed_place()
-    secrets = secret_values(os.environ)
     with glance_at(place.root) as repository:
-        project, asks = await look_at(
-            repository, place.root / place.subfolder, place.root.name, secrets=secrets
-        )
-    return Packet(
+        project, asks = await look_at(repository, place.root, place.subfolder)
+    packet = Packet(
         packet_id=new_id(Kind.PACKET),
         type="project",
         generated_at=datetime.now(UTC),
         generated_by=actor(),
-        goal=redacted(bounded(goal), secrets),
+        goal=goal,
         project=project,
         open_questions=asks,
     )
+    return _clean(packet)

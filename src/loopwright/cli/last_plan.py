@@ -29,9 +29,7 @@ async def refuse_left_behind(store: Store, repository: GitRepository, asked: Sub
     if not asked.books:
         # What is done stands in the file itself, not on the branch.
         ways.append(f"--base {plan.branch} starts from it")
-    ways.append(
-        "--new starts without it (say so as well if you took it over in another way, such as a squash)"
-    )
+    ways.append("--new starts without it (say so as well if you took it over with changes of your own)")
     raise Refused(
         f"the last plan of {asked.source_path} landed {counted(landed, 'task')} on {plan.branch}, which is not merged "
         f"into {asked.base.ref} ({asked.base.sha[:7]}): a new plan would start without that work",
@@ -71,16 +69,16 @@ def _over(tx: Tx, asked: Submission) -> tuple[Plan | None, Loop | None]:
 
 
 async def is_ahead(repository: GitRepository, root: Path, branch: str, sha: str) -> bool:
-    """Say whether a branch has something that a commit has not; one that is gone has nothing."""
+    """Say whether a branch has work that a commit has not, not even as a squash; one that is gone has none."""
     said = await repository.git.run(
         "for-each-ref",
         f"--no-merged={sha}",
-        "--format=%(refname)",
+        "--format=%(objectname)",
         f"refs/heads/{branch}",
         env=user_env(),
         cwd=root,
     )
-    return bool(said.text)
+    return bool(said.text) and not await repository.proven(said.text, sha)
 
 
 def _landed(tx: Tx, asked: Submission) -> tuple[Plan | None, int]:

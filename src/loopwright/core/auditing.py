@@ -15,9 +15,11 @@ class Proof(StrEnum):
     PROVEN = "proven"
     """Its checks pass now, and the commit that it names is part of the branch."""
     PASSES = "passes"
-    """Its checks pass now, but it names no commit."""
+    """Its checks pass now, but nobody knows its commit."""
     CLAIMED = "claimed"
     """Nothing checks it: there is only the mark."""
+    UNMERGED = "unmerged"
+    """The commit that it names is on a branch that is not merged yet."""
     LOST = "lost"
     """It names a commit that is not there, or that is not part of the branch."""
     FAILING = "failing"
@@ -26,7 +28,7 @@ class Proof(StrEnum):
     """Its checks were not run, or could not be."""
 
 
-BAD: Final = (Proof.LOST, Proof.FAILING)
+BAD: Final = (Proof.UNMERGED, Proof.LOST, Proof.FAILING)
 """What contradicts the mark."""
 
 
@@ -38,7 +40,11 @@ class Named:
     sha: str | None = None
     """The commit that it means; None when there is no such one."""
     contained: bool = False
-    """Whether the branch has it."""
+    """Whether what is checked out has it, or the same changes as a squash."""
+    branch: str = ""
+    """Another branch that has it, where what is checked out has not."""
+    recorded: bool = False
+    """Whether the source itself names none, and this is the commit on record."""
 
     @property
     def problem(self) -> str:
@@ -47,7 +53,11 @@ class Named:
             return f"{self.text!r} is no commit id"
         if self.sha is None:
             return f"there is no commit {self.text}"
-        return "" if self.contained else f"the commit {self.text} is not part of the branch"
+        if self.contained:
+            return ""
+        if self.branch:
+            return f"the commit {self.text} is on {self.branch}, which is not merged"
+        return f"the commit {self.text} is not part of what is checked out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +83,16 @@ class Audited:
 
 def proof_of(named: Named | None, checks: int, checked: Checked | None) -> tuple[Proof, str]:
     """Say how well a claim stands, and why; what contradicts it comes first."""
+    if named is not None and named.branch and not named.contained:
+        # Checks can only pass once its work is there.
+        return Proof.UNMERGED, named.problem
     if checked is not None and checked.passed is False:
         return Proof.FAILING, checked.reason
     if named is not None and named.problem:
         return Proof.LOST, named.problem
     if not checks:
-        return Proof.CLAIMED, "it has no check of its own"
+        landed = f"; its commit {named.text[:12]} is there" if named is not None else ""
+        return Proof.CLAIMED, f"it has no check of its own{landed}"
     if checked is None or checked.passed is None:
         return Proof.UNKNOWN, checked.reason if checked is not None else "its checks were not run"
-    return (Proof.PROVEN, "") if named is not None else (Proof.PASSES, "it names no commit")
+    return (Proof.PROVEN, "") if named is not None else (Proof.PASSES, "its commit is not known")

@@ -4,10 +4,10 @@ A packet is bounded in every part, and says what was cut.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 VERSION: Final = "1.0"
 MOST_EVENTS: Final = 500
@@ -15,6 +15,9 @@ MOST_LINES: Final = 500
 LONGEST_LINE: Final = 2_000
 LONGEST_TEXT: Final = 20_000
 MOST_ENTRIES: Final = 400
+MOST_QUESTIONS: Final = 100
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +88,9 @@ class Packet:
     version: str = VERSION
 
 
-def last_lines(lines: Iterable[LogLine]) -> tuple[tuple[LogLine, ...], str]:
+def last_lines(lines: Iterable[T]) -> tuple[tuple[T, ...], str]:
     """Return the end of a log, and what was cut of it."""
-    kept: deque[LogLine] = deque(maxlen=MOST_LINES)
+    kept: deque[T] = deque(maxlen=MOST_LINES)
     count = 0
     for count, line in enumerate(lines, 1):  # noqa: B007 - the last one is the number
         kept.append(line)
@@ -98,6 +101,29 @@ def last_lines(lines: Iterable[LogLine]) -> tuple[tuple[LogLine, ...], str]:
 def bounded(text: str, limit: int = LONGEST_TEXT) -> str:
     """Return the start of a text."""
     return text if len(text) <= limit else text[:limit] + "\n[cut]"
+
+
+def cleaned(packet: Packet, clean: Callable[[str], str]) -> Packet:
+    """Return a packet whose every text is clean, and only then cut: half of a secret would not be found any more."""
+    made = _each_text(packet, clean)
+    assert isinstance(made, Packet)
+    return made
+
+
+def _each_text(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return bounded(clean(value))
+    if isinstance(value, Mapping):
+        return {key: _each_text(one, clean) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(_each_text(one, clean) for one in value)
+    if isinstance(value, LogLine):
+        return replace(value, line=bounded(clean(value.line), LONGEST_LINE))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(
+            value, **{one.name: _each_text(getattr(value, one.name), clean) for one in fields(value)}
+        )
+    return value
 
 
 def layout(paths: Iterable[str]) -> tuple[str, ...]:

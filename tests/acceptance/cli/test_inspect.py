@@ -32,6 +32,7 @@ def test_a_run_is_gathered_with_its_prompt_its_events_and_the_end_of_its_log(san
     assert "## Task one: Make one" in text
     refused = sandbox("inspect", "nothing")
     assert refused.code == 2
+    assert sandbox("inspect", "one", "--goal", "x").code == 2
 
 
 def test_a_project_is_gathered_without_running_anything(sandbox: Sandbox) -> None:
@@ -56,3 +57,16 @@ def test_a_project_is_gathered_without_running_anything(sandbox: Sandbox) -> Non
     told = sandbox("inspect", "--goal", "greet in French", "--markdown").out
     assert "## Goal\n\ngreet in French" in told
     assert "greeter" in sandbox("inspect").out
+    below = sandbox.repository / "web"
+    below.mkdir()
+    (below / "package.json").write_text('{"scripts": {"test": "node --test"}}\n')
+    (below / "CLAUDE.md").write_text("Use spaces.\n")
+    sandbox.git("add", "-A")
+    sandbox.git("commit", "-qm", "a part of its own")
+    part = sandbox("inspect", "--json", cwd=below).document["packet"]["project"]
+    assert (part["name"], part["languages"], part["layout"]) == (
+        "greeter/web",
+        ["node"],
+        ["CLAUDE.md", "package.json"],
+    )
+    assert list(part["texts"]) == ["web/CLAUDE.md", "README.md", "AGENTS.md"], "what holds for all holds here"

@@ -51,6 +51,9 @@ def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_v
     shown = shop("status").out
     assert shown.count("Which port?") >= 4
     assert "loopwright answer ask_" in shown
+    packet = shop("inspect", listed[3]["tasks"][0], "--json").document["packet"]
+    assert packet["clarifications"] == [{"question": "Which port?", "answer": ""}]
+    assert packet["open_questions"] == ["Which port?"]
     for one in listed[:3]:
         assert shop("answer", one["id"], "2").out == "answered; 1 task goes on\n"
     short = listed[3]["id"][:12]
@@ -64,6 +67,9 @@ def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_v
         if run.task_id == shop.task(listed[3]["tasks"][0]).id
     ]
     assert "The answer:\n\n    443" in prompts[1]
+    packet = shop("inspect", listed[3]["tasks"][0], "--json").document["packet"]
+    assert packet["clarifications"] == [{"question": "Which port?", "answer": "443"}]
+    assert packet["open_questions"] == []
     assert shop("questions").out == "nothing waits for an answer\n"
 
 

@@ -1,11 +1,13 @@
 """Inspection packets: what is in them, in an order that a reader can follow, and what was cut."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from loopwright.core.packets import (
+    LONGEST_LINE,
     LONGEST_TEXT,
     MOST_ENTRIES,
     MOST_LINES,
@@ -14,6 +16,7 @@ from loopwright.core.packets import (
     PacketProject,
     PacketTask,
     bounded,
+    cleaned,
     in_markdown,
     last_lines,
     layout,
@@ -126,3 +129,33 @@ def test_a_layout_has_two_levels_of_folders_and_the_files_at_the_top() -> None:
     paths = ["setup.py", "src/a/b/c.py", "src/a/d.py", "src/e.py", "README.md"]
     assert layout(paths) == ("src/ (3)", "src/a/ (2)", "README.md", "setup.py")
     assert len(layout(f"{n}.py" for n in range(MOST_ENTRIES + 1))) == MOST_ENTRIES
+
+
+def test_every_text_is_cleaned_before_it_is_cut() -> None:
+    """A secret on the edge of what is kept must not stay there by half, in whichever part it is."""
+    secret = "hunter2-" * 4
+    edge = "x" * (LONGEST_TEXT - 10) + secret
+    packet = Packet(
+        type="task",
+        **BARE,
+        goal=edge,
+        task=PacketTask(task_id=None, key="t1", title=secret, prompt=edge, state="DONE", result=edge),
+        project=PacketProject(name="demo", texts={"README.md": edge}, history=(secret,)),
+        events=({"type": "noted", "data": {"said": [edge, 3]}},),
+        logs=(LogLine(stream="err", line="y" * (LONGEST_LINE - 10) + secret + "z" * 50),),
+        errors=(edge,),
+        clarifications=({"question": secret, "answer": edge},),
+        open_questions=(edge,),
+        cut=("7 lines",),
+    )
+    made = cleaned(packet, lambda text: text.replace(secret, "[gone]"))
+    told = repr(made)
+    assert "hunter" not in told
+    assert told.count("[gone]") == 12
+    assert made.generated_at == packet.generated_at
+    assert made.events[0]["data"]["said"][1] == 3
+    assert made.task is not None
+    assert made.task.prompt == edge.replace(secret, "[gone]")
+    assert made.logs[0].line == "y" * (LONGEST_LINE - 10) + "[gone]" + "zzzz\n[cut]"
+    long = cleaned(replace(packet, errors=("e" * (LONGEST_TEXT + 1),)), str)
+    assert long.errors == ("e" * LONGEST_TEXT + "\n[cut]",)

@@ -191,6 +191,7 @@ def test_a_closed_issue_has_the_time_of_it_and_an_open_one_has_not() -> None:
     first, second = (json.loads(line) for line in closed["issues.jsonl"].splitlines())
     assert (first["status"], first["closed_at"]) == ("closed", "2026-03-01T10:00:00Z")
     assert first["close_reason"] == "Done in a91c2e4: it counts"
+    assert [task.commit for task in SOURCE.parse(closed, "x").tasks] == ["a91c2e4", None]
     assert second == issue("bd-10")
     again = after(SOURCE, closed, told({"bd-1": ItemProgress(mark=Mark.OPEN)}))
     assert json.loads(again["issues.jsonl"].splitlines()[0]) == issue(

@@ -318,16 +318,17 @@ def test_what_somebody_else_wrote_about_a_resume_stays() -> None:
 
 
 def test_the_pointer_of_one_plan_is_not_taken_for_anothers() -> None:
-    done = {"milestone-2": ItemProgress(mark=Mark.DONE, commit="abc")}
     both = BUNDLE
-    for plan in ("plan_10", "plan_1"):
+    for plan, commit in (("plan_10", "abc1234"), ("plan_1", "abc5678")):
         progress = golden.progress({"plan_id": plan})
+        done = {"milestone-2": ItemProgress(mark=Mark.DONE, commit=commit)}
         both = golden.told(SOURCE, both, replace(progress, items=done))
     lines = both[PROSE].decode().splitlines()
     assert [line for line in lines if "Loopwright" in line] == [
-        "- Completed by Loopwright plan_10 at abc",
-        "- Completed by Loopwright plan_1 at abc",
+        "- Completed by Loopwright plan_10 at abc1234",
+        "- Completed by Loopwright plan_1 at abc5678",
     ]
+    assert [task.commit for task in SOURCE.parse(both, "x").tasks] == [None, "abc5678", None]
 
 
 @settings(max_examples=40, deadline=None)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -39,6 +40,9 @@ STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
         Mark.SKIPPED: "closed",
     }
 )
+
+
+_COMMIT: Final = re.compile(r"Done in ([0-9a-f]{7,64})\b")
 
 
 class Bd:
@@ -177,3 +181,9 @@ def closing(item: ItemProgress) -> str:
         *([item.summary] if item.summary.strip() else []),
     ]
     return " ".join(": ".join(parts).split())
+
+
+def commit_in(reason: str) -> str | None:
+    """Return the commit that `closing` named."""
+    found = _COMMIT.match(reason)
+    return found[1] if found is not None else None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.sources import beads_found
-from loopwright.adapters.sources.bd import MARKS, NO_WORK, STATUS, closing, is_there, tell
+from loopwright.adapters.sources.bd import MARKS, NO_WORK, STATUS, closing, commit_in, is_there, tell
 from loopwright.adapters.sources.criteria import acceptance, lines_of
 from loopwright.adapters.sources.json_edits import JsonEdits, opened, stamp
 from loopwright.adapters.sources.located import MAX_NODES, Located, Unreadable, inner, plain, tables, words
@@ -242,6 +242,7 @@ def _task(issues: Mapping[str, Located], key: str, needs: tuple[str, ...]) -> Pl
         type=str(plain(issue, "issue_type", "task")),
         mark=MARKS[status],
         reason=reasons.get(status, ""),
+        commit=commit_in(str(plain(issue, "close_reason", ""))) if status == "closed" else None,
         line=issue.line,
     )
 

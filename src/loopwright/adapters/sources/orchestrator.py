@@ -1,5 +1,6 @@
 """An orchestrator's roadmap as a work source: its milestones are tasks, closed by status alone."""
 
+import re
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -17,6 +18,8 @@ from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork
 
 FOLDER: Final = "orchestrator"
 _OURS: Final = "Loopwright: "
+_COMPLETED: Final = "Completed by Loopwright"
+_COMMIT: Final = re.compile(rf"{_COMPLETED} \S+ at ([0-9a-f]{{7,64}})\b")
 _MARKS: Final = {"pending": Mark.OPEN, "in-progress": Mark.RUNNING, "done": Mark.DONE}
 _STATUS: Final = {Mark.OPEN: "pending", Mark.RUNNING: "in-progress", Mark.DONE: "done"}
 
@@ -137,7 +140,7 @@ def _change(milestone: Located, target: str) -> StatusChange:
 
 def _pointer(milestone: Located, item: ItemProgress, plan_id: str) -> Pointer:
     """Return the line below a milestone that says what completed it, or what takes that line out again."""
-    start = f"Completed by Loopwright {plan_id}"
+    start = f"{_COMPLETED} {plan_id}"
     parts = [f"{start}{f' at {item.commit}' if item.commit else ''}"]
     parts += [item.summary] if item.summary.strip() else []
     parts += [f"evidence: {', '.join(item.checks)}"] if item.checks else []
@@ -169,8 +172,16 @@ def _task(bundle: Bundle, milestone: Located) -> PlannedTask:
         depends_on=tuple(dict.fromkeys(plain(milestone, "depends_on"))),
         phase=words(milestone, "parallel_lane"),
         mark=_MARKS[words(milestone, "status")],
+        commit=_commit(bundle, key) if words(milestone, "status") == "done" else None,
         line=line_of(milestone, "milestone_id"),
     )
+
+
+def _commit(bundle: Bundle, key: str) -> str | None:
+    """Return the commit that the newest pointer of ours below a milestone names."""
+    block = bundle.texts[key]
+    found = _COMMIT.findall(bundle.roadmap.between(block.line, block.end))
+    return str(found[-1]) if found else None
 
 
 def _context(bundle: Bundle) -> str:

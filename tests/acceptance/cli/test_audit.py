@@ -1,0 +1,100 @@
+"""`audit`: marked complete, but was it ever done? In work of every form, as somebody may have written it by hand."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.acceptance.sandbox import Sandbox
+
+SAMPLES = Path(__file__).parents[1] / "control" / "samples"
+GONE = "0123456789ab"
+"""A commit that nobody made."""
+
+
+def audited(sandbox: Sandbox, *arguments: str, cwd: Path | None = None) -> dict[str, tuple[str, str]]:
+    """Return what there is to each finished item."""
+    said = sandbox("audit", *arguments, "--json", cwd=cwd)
+    assert said.code == said.document["exit_code"], said.err
+    assert said.code == int(any(one["proof"] in ("lost", "failing") for one in said.document["items"]))
+    return {one["key"]: (one["proof"], one["reason"]) for one in said.document["items"]}
+
+
+def lay(sandbox: Sandbox, kind: str, **commits: str) -> None:
+    """Lay out a sample as it is told in the end, with these commits in it."""
+    told = SAMPLES / kind / "told"
+    for path in sorted(path for path in told.rglob("*") if path.is_file()):
+        text = path.read_text().replace("TIME", "2026-03-01T10:00:00Z").replace("PLAN", "plan_1")
+        for mark, sha in commits.items():
+            text = text.replace(mark.replace("_", "-"), sha)
+        place = sandbox.repository / path.relative_to(told)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+
+@pytest.mark.capability("C037")
+def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox) -> None:
+    """The first item of each form was done; of the second, somebody only wrote so."""
+    for name in ("made-f1", "made-1.1", "made-CP-API-001", "made-milestone-1", "made-bd-a1", "made-one"):
+        (sandbox.repository / name).write_text("x\n")
+    sandbox.git("add", "-A")
+    sandbox.git("commit", "-qm", "work")
+    good = {"COMMIT_0": sandbox.git("rev-parse", "HEAD").strip(), "COMMIT_1": GONE}
+    for kind in ("feature_list", "plan_md", "test_state", "orchestrator", "thoughts", "beads", "spec"):
+        lay(sandbox, kind, **good)
+    shutil.copy(SAMPLES / "issues_json" / "told" / "export.json", sandbox.repository)
+    failing = ("failing", "test -s made-{}: exit code 1")
+    lost = ("lost", f"there is no commit {GONE}")
+    passes = ("passes", "its commit is not known")
+    claimed = ("claimed", "it has no check of its own")
+    there = ("claimed", f"it has no check of its own; its commit {good['COMMIT_0'][:12]} is there")
+
+    def fails(key: str) -> tuple[str, str]:
+        return failing[0], failing[1].format(key)
+
+    found = audited(sandbox, "feature_list.json")
+    assert found == {"f1": passes, "f10": claimed, "f2": fails("f2")}
+    found = audited(sandbox, "conductor/tracks/greet_20261116")
+    old = ("lost", "there is no commit abc1234")
+    assert found == {"1.1": ("proven", ""), "1.2": old, "2.1": fails("2.1")}
+    found = audited(sandbox, "test-state.json")
+    assert found == {"CP-API-001": passes, "CP-API-002": fails("CP-API-002")}
+    found = audited(sandbox, "orchestrator")
+    assert found == {"milestone-1": ("proven", ""), "milestone-2": fails("milestone-2")}
+    plans = "thoughts/shared/plans"
+    found = audited(sandbox, plans)
+    assert list(found.values()) == [there, lost]
+    found = audited(sandbox, ".beads")
+    assert found == {"bd-a0": claimed, "bd-a1": ("proven", ""), "bd-a2": fails("bd-a2")}
+    found = audited(sandbox, "work.yaml")
+    assert found == {
+        "old": ("lost", "there is no commit 3f1c9a2"),
+        "one": ("proven", ""),
+        "two": fails("two"),
+    }
+    found = audited(sandbox, "export.json")
+    assert found == {"#4": claimed}
+    assert not sandbox.home.exists() or not list(sandbox.home.glob("trials/*")), "nothing is left behind"
+
+    # Where somebody stands is where the checks run, as in `run`.
+    below = sandbox.repository / "below"
+    below.mkdir()
+    (below / "made-f2").write_text("x\n")
+    sandbox.git("add", "below")
+    sandbox.git("commit", "-qm", "below")
+    found = audited(sandbox, "../feature_list.json", cwd=below)
+    assert (found["f1"], found["f2"]) == (fails("f1"), passes)
+
+    # Looking alone runs nothing.
+    (sandbox.repository / "loopwright.toml").write_text('setup = "touch never"\n')
+    found = audited(sandbox, "work.yaml", "--no-run")
+    assert [proof for proof, _ in found.values()] == ["lost", "unknown", "lost"]
+    said = sandbox("audit", "work.yaml", "--no-run")
+    assert "3 finished items: 2 lost, 1 unknown" in said.out
+    (sandbox.repository / "loopwright.toml").write_text('setup = "echo no disk; exit 3"\n')
+    found = audited(sandbox, "test-state.json")
+    assert {proof for proof, _ in found.values()} == {"unknown"}
+    assert "the setup failed" in found["CP-API-001"][1]
+    given = json.loads((SAMPLES / "test_state" / "given" / "test-state.json").read_text())
+    (sandbox.repository / "test-state.json").write_text(json.dumps(given))
+    assert sandbox("audit", "test-state.json").out == "nothing in it is marked as finished\n"
