@@ -1,10 +1,11 @@
 """Runs the product's command line and counts what it asks of the database, of git and of the system.
 
-`python -m bench.counted RESULT ARGUMENTS...` hooks into SQLAlchemy's public events and Python's audit events, and
+`python -m bench.counted RESULT ARGUMENTS...` hooks into Python's audit events, has SQLite tell each statement, and
 calls the command line in the same process. Nothing of the product is changed; its time is not taken here.
 """
 
 import json
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 GIT_OPTION = "-c"
+ENDS = ("COMMIT", "ROLLBACK")
 
 
 class Counts:
@@ -23,8 +25,9 @@ class Counts:
         self.programs: Counter[str] = Counter()
 
     def statement(self, sql: str) -> None:
-        """Count a statement by what it does and to which table."""
-        self.statements[shape(sql)] += 1
+        """Count a statement by what it does and to which table; the end of a transaction is part of its beginning."""
+        if sql not in ENDS:
+            self.statements[shape(sql)] += 1
 
     def started(self, argv: Sequence[str]) -> None:
         """Count a program."""
@@ -72,12 +75,14 @@ def main(result: Path, arguments: Sequence[str]) -> int:
             counts.started([str(word) for word in given[1]])
 
     sys.addaudithook(audit)
-    from sqlalchemy import Engine, event
+    connect: Any = sqlite3.connect
 
-    def executed(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
-        counts.statement(statement)
+    def told(*where: Any, **how: Any) -> Any:
+        connection = connect(*where, **how)
+        connection.set_trace_callback(counts.statement)
+        return connection
 
-    event.listen(Engine, "before_cursor_execute", executed)
+    sqlite3.connect = told
     from loopwright.cli.main import main as product
 
     sys.argv = ["loopwright", *arguments]

@@ -16,6 +16,7 @@ from uuid import UUID
 from loopwright.adapters.store import schema
 from loopwright.adapters.store.chain import chain_of
 from loopwright.adapters.store.codec import Field, decode, encode, field_of, storable
+from loopwright.adapters.store.tables import NAMES, UNIQUE
 from loopwright.adapters.store.tx import number, storable_event
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
 from loopwright.adapters.store.wake import Signal
@@ -280,7 +281,7 @@ class MemoryTx:
 
 
 _NAMES: Final = {kind: tuple(field.name for field in fields(kind)) for kind in schema.TABLES}
-_KEYS: Final = {kind: schema.unique_keys(table) for kind, table in schema.TABLES.items()}
+_KEYS: Final = {kind: [UNIQUE[name]] if name in UNIQUE else [] for kind, name in NAMES.items()}
 
 
 def _owners() -> dict[type[Any], list[tuple[str, type[Any]]]]:

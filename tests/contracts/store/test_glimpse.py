@@ -119,9 +119,7 @@ def test_it_only_reads(store: SqlStore, glimpse: Glimpse) -> None:
 
 
 def test_another_schema_is_left_to_the_store(store: SqlStore, path: Path) -> None:
-    store.transact_sync(
-        "age", lambda tx: tx._connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '0000'")
-    )
+    store.transact_sync("age", lambda tx: tx._link.rows(f"UPDATE {VERSION_TABLE} SET version_num = '0000'"))
     assert Glimpse.open(path) is None
 
 

@@ -1,12 +1,11 @@
 """What differs between the two databases, as a Protocol. `sqlite` and `postgres` fill it."""
 
 from contextlib import AbstractContextManager
-from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
-from sqlalchemy import Connection, Engine, Table
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Connection, Engine
 
+from loopwright.adapters.store.link import Link
 from loopwright.adapters.store.wake import Wake
 
 
@@ -15,7 +14,7 @@ class Backend(Protocol):
 
     @property
     def engine(self) -> Engine:
-        """The connections."""
+        """Connections for what is not a transaction over rows: creating the tables, upgrading them."""
 
     @property
     def wake(self) -> Wake:
@@ -25,26 +24,27 @@ class Backend(Protocol):
     def where(self) -> str:
         """The database in words for people, without a password."""
 
-    def begin_writing(self, connection: Connection) -> None:
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What it raises when something is wrong with it."""
+
+    def writing(self) -> AbstractContextManager[Link]:
         """Begin a transaction that no other writer of this home runs beside."""
 
-    def begin_reading(self, connection: Connection) -> None:
+    def reading(self) -> AbstractContextManager[Link]:
         """Begin a transaction that sees one state of the rows throughout."""
 
-    def clock(self, connection: Connection, /) -> datetime:
-        """Return the database's time."""
-
-    def insert_or_skip(self, table: Table) -> Any:
-        """Build an INSERT that skips a row which breaks a unique key."""
-
-    def announce(self, connection: Connection, /) -> None:
+    def announce(self, link: Link, /) -> None:
         """Do what must be done inside a transaction so that others wake when it commits."""
 
-    def may_run_again(self, error: SQLAlchemyError, /) -> bool:
+    def may_run_again(self, error: Exception, /) -> bool:
         """Say whether the transaction certainly did not happen and may succeed when run again."""
 
-    def explain(self, error: SQLAlchemyError) -> Exception:
+    def explain(self, error: Exception) -> Exception:
         """Return the error that says what happened and what to do, or the error itself when it is a defect."""
+
+    def close(self) -> None:
+        """Let go of all connections."""
 
     def tables(self, connection: Connection) -> frozenset[str]:
         """Return the names of the tables that are there."""

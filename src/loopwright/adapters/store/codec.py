@@ -7,11 +7,11 @@ than reading a home does.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -23,6 +23,9 @@ Convert = Callable[[Any], Any]
 Storage = Literal["text", "integer", "number", "boolean", "moment", "json"]
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_ROWS: Final = 500
+"""How many rows are kept decoded: a plan, its loop and its tasks at work are read some hundred times per task."""
+
 _PLAIN: Final[Mapping[Any, Storage]] = {int: "integer", float: "number", bool: "boolean"}
 
 
@@ -47,6 +50,10 @@ def to_utc(at: datetime) -> datetime:
     if at.tzinfo is None:
         raise TypeError(f"{at!r} has no time zone: every moment in a home is aware")
     return at.astimezone(UTC)
+
+
+def _moment(stored: datetime | str) -> datetime:
+    return to_utc(datetime.fromisoformat(stored) if isinstance(stored, str) else stored)
 
 
 def dump(value: Any) -> str:
@@ -83,11 +90,29 @@ def encode_some(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _maybe(field_of(kind, name).encode, value) for name, value in values.items()}
 
 
-def decode(kind: type[R], columns: Mapping[Any, Any]) -> R:
-    """Return the row that these column values stand for."""
+def decode_again(kind: type[R], stored: Sequence[Any]) -> R:
+    """Do the same as `decode_row` for a row that is likely to be read again as it is; it is the same object then."""
     row_type: Any = kind
-    names, converted = _decoding(row_type)
-    values = {name: columns[name] for name in names}
+    row: R = _decoded(row_type, tuple(stored))
+    return row
+
+
+@lru_cache(_ROWS)
+def _decoded(kind: Any, stored: tuple[Any, ...]) -> Any:
+    return decode_row(kind, stored)
+
+
+def decode_row(kind: type[R], stored: Sequence[Any]) -> R:
+    """Return the row that these column values, in the order of its fields, stand for."""
+    row_type: Any = kind
+    return decode(kind, dict(zip(_decoding(row_type)[0], stored, strict=True)))
+
+
+def decode(kind: type[R], columns: Mapping[str, Any]) -> R:
+    """Return the row that these column values, and no others, stand for."""
+    row_type: Any = kind
+    _, converted = _decoding(row_type)
+    values = dict(columns)
     name = ""
     try:
         for name, convert in converted:
@@ -128,7 +153,7 @@ def _column(kind: Any) -> tuple[Storage, Convert, Convert]:
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return "text", str, kind
     if kind is datetime:
-        return "moment", to_utc, to_utc
+        return "moment", to_utc, _moment
     if kind in _PLAIN:
         return _PLAIN[kind], kind, kind
     pack, unpack = _nested(kind)

@@ -12,18 +12,17 @@ import secrets
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import psycopg
-from sqlalchemy import URL, Connection, Table, create_engine, event, text
-from sqlalchemy import select as sql_select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import URL, Connection, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
 
-from loopwright.adapters.store.schema import counters
+from loopwright.adapters.store.link import Link, Unsure
 from loopwright.adapters.store.wake import Signal
 from loopwright.core.errors import StaleVersion, StoreUnavailable
 
@@ -67,39 +66,35 @@ class PostgresBackend:
             },
         )
         event.listen(self.engine, "connect", self._prepare)
+        self.errors = (SQLAlchemyError,)
         self.wake = NotifyWake(url.set(drivername="postgresql").render_as_string(hide_password=False))
 
-    def begin_writing(self, connection: Connection) -> None:
+    @contextmanager
+    def writing(self) -> Iterator[Link]:
         """Lock the row that counts events: the next statement sees everything that was committed before."""
-        connection.execute(sql_select(counters.c.n).where(counters.c.id == "events").with_for_update())
+        with self.engine.connect() as connection:
+            link = PostgresLink(connection)
+            link.rows("SELECT n FROM counters WHERE id = 'events' FOR UPDATE")
+            yield link
 
-    def begin_reading(self, connection: Connection) -> None:
+    @contextmanager
+    def reading(self) -> Iterator[Link]:
         """Read one state of the rows throughout."""
-        connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+        with self.engine.connect() as connection:
+            connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            yield PostgresLink(connection)
 
-    def clock(self, connection: Connection) -> datetime:
-        """Return the server's time."""
-        now = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
-        assert isinstance(now, datetime)
-        return now.astimezone(UTC)
-
-    def insert_or_skip(self, table: Table) -> Any:
-        """Build an INSERT that skips a row which breaks a unique key."""
-        return insert(table).on_conflict_do_nothing()
-
-    def announce(self, connection: Connection) -> None:
+    def announce(self, link: Link) -> None:
         """Have the server wake the others when this transaction commits."""
-        connection.execute(
-            text("SELECT pg_notify(:channel, :sender)"), {"channel": _CHANNEL, "sender": self.wake.token}
-        )
+        link.rows("SELECT pg_notify(?, ?)", (_CHANNEL, self.wake.token))
 
-    def may_run_again(self, error: SQLAlchemyError) -> bool:
+    def may_run_again(self, error: Exception) -> bool:
         """Say whether it was a conflict, or a connection that was lost."""
         return isinstance(error, DBAPIError) and (
             error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _CONFLICTS
         )
 
-    def explain(self, error: SQLAlchemyError) -> Exception:
+    def explain(self, error: Exception) -> Exception:
         """Say what PostgreSQL's error means and what to do."""
         if isinstance(error, IntegrityError):
             return StaleVersion(f"a row would have been left without the row it belongs to ({error.orig})")
@@ -111,6 +106,10 @@ class PostgresBackend:
         cause = str(error.orig).strip().splitlines() or [""]
         sentence = sentence or "it cannot be reached. Start the server, or correct the address of the home"
         return StoreUnavailable(f"The database {self.where}: {sentence} ({cause[0]}).")
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
 
     def tables(self, connection: Connection) -> frozenset[str]:
         """Return the names of the tables that are there."""
@@ -140,6 +139,47 @@ class PostgresBackend:
             cursor.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_LIMIT_S}s'")
             cursor.execute(f"SET lock_timeout = '{int(self._patience * 1000)}ms'")
         connection.commit()
+
+
+class PostgresLink:
+    """A connection in a transaction."""
+
+    taken = IntegrityError
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, values: Sequence[Any] = (), /) -> list[Any]:
+        """Carry out a statement and return all its rows, if it has any."""
+        result = self._connection.exec_driver_sql(_marked(sql), tuple(values))
+        return list(result) if result.returns_rows else []
+
+    def many(self, sql: str, values: Sequence[Sequence[Any]], /) -> None:
+        """Carry out a statement once for each list of values."""
+        self._connection.exec_driver_sql(_marked(sql), [tuple(one) for one in values])
+
+    def now(self) -> datetime:
+        """Return the server's time."""
+        [[now]] = self.rows("SELECT clock_timestamp()")
+        assert isinstance(now, datetime)
+        return now.astimezone(UTC)
+
+    def commit(self) -> None:
+        """Have the server make it durable."""
+        try:
+            self._connection.commit()
+        except DBAPIError as error:
+            lost = error.connection_invalidated
+            self._connection.invalidate()
+            if lost:
+                raise Unsure from error
+            raise
+
+
+@lru_cache(2000)
+def _marked(sql: str) -> str:
+    """Return a statement with the driver's marks for values; no other percent or question mark is in any."""
+    return sql.replace("?", "%s")
 
 
 class NotifyWake:

@@ -22,7 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from loopwright.adapters.store.chain import moment_text
-from loopwright.adapters.store.tables import NAMES, name_of
+from loopwright.adapters.store.tables import EVENTS, NAMES, UNIQUE, name_of
 
 metadata: Final = MetaData(
     naming_convention={
@@ -93,6 +93,10 @@ def _owner(name: str, table: str, *, null: bool = False) -> Column[Any]:
     return Column(name, TEXT, key, nullable=null)
 
 
+def _unique(table: str) -> Index:
+    return Index(None, *UNIQUE[table], unique=True)
+
+
 projects: Final = Table(
     "projects",
     metadata,
@@ -121,7 +125,7 @@ loops: Final = Table(
     _moment("resume_at", null=True),
     _moment("created_at"),
     _moment("updated_at"),
-    Index(None, "project_id", "source_path", unique=True),
+    _unique("loops"),
     Index(None, "state"),
 )
 
@@ -265,7 +269,7 @@ attempts: Final = Table(
     _moment("created_at"),
     _moment("updated_at"),
     _moment("ended_at", null=True),
-    Index(None, "task_id", "n", unique=True),
+    _unique("attempts"),
     Index(None, "plan_id", "state"),
     Index(None, "state"),
     Index(None, "cleaned_at", "state"),
@@ -489,7 +493,7 @@ workers: Final = Table(
 cursors: Final = Table("cursors", metadata, _id(), _integer("n"))
 
 events: Final = Table(
-    "events",
+    EVENTS,
     metadata,
     Column("n", INTEGER, primary_key=True, autoincrement=False),
     _text("id"),
@@ -526,12 +530,3 @@ TABLES: Final[Mapping[type[Any], Table]] = MappingProxyType(
 def table_of(kind: type[Any]) -> Table:
     """Return the table of a row type; anything else is a defect."""
     return metadata.tables[name_of(kind)]
-
-
-def unique_keys(table: Table) -> tuple[tuple[str, ...], ...]:
-    """Return the column lists, besides the id, that no two rows may share."""
-    return tuple(
-        tuple(column.name for column in index.columns)
-        for index in sorted(table.indexes, key=lambda index: str(index.name))
-        if index.unique
-    )

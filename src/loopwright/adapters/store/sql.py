@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from loopwright.adapters.store.backend import Backend
+from loopwright.adapters.store.link import Link, Unsure
 from loopwright.adapters.store.threads import run_in
 from loopwright.adapters.store.tx import SqlTx
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster
@@ -67,10 +68,10 @@ class SqlStore:
         try:
             prepare(backend, create=create, history=history)
         except SQLAlchemyError as error:
-            backend.engine.dispose()
+            backend.close()
             raise backend.explain(error) from error
         except BaseException:
-            backend.engine.dispose()
+            backend.close()
             raise
         return cls(backend, failpoint=failpoint, patience=patience, upcasters=upcasters)
 
@@ -101,7 +102,7 @@ class SqlStore:
                 try:
                     result, changed = self._transact_once(name, work)
                     break
-                except SQLAlchemyError as error:
+                except self._backend.errors as error:
                     if not tries_left or not self._backend.may_run_again(error):
                         raise self._backend.explain(error) from error
                     _log.info("transaction runs again, name=%s cause=%s", name, error)
@@ -114,10 +115,9 @@ class SqlStore:
         """Run `work` in one reading transaction, in this thread."""
         for tries_left in reversed(range(_TRIES)):
             try:
-                with self._backend.engine.connect() as connection:
-                    self._backend.begin_reading(connection)
-                    return work(self._tx(connection, writable=False))
-            except SQLAlchemyError as error:
+                with self._backend.reading() as link:
+                    return work(SqlTx(link, writable=False, upcasters=self._upcasters))
+            except self._backend.errors as error:
                 if not tries_left or not self._backend.may_run_again(error):
                     raise self._backend.explain(error) from error
         raise AssertionError("the last try returns or raises")
@@ -127,44 +127,29 @@ class SqlStore:
         self._backend.wake.close()
         self._writer.shutdown()
         self._readers.shutdown()
-        self._backend.engine.dispose()
+        self._backend.close()
 
     def _transact_once(self, name: str, work: Callable[[Tx], T]) -> tuple[T, bool]:
-        with self._backend.engine.connect() as connection:
-            self._backend.begin_writing(connection)
-            tx = self._tx(connection, writable=True)
+        with self._backend.writing() as link:
+            tx = SqlTx(link, writable=True, upcasters=self._upcasters)
             result = work(tx)
             tx.finish()
             if tx.dirty:
-                self._backend.announce(connection)
+                self._backend.announce(link)
             self._failpoint(f"store.{name}.before")
-            self._commit(name, connection)
+            self._commit(name, link)
             self._failpoint(f"store.{name}.after")
             return result, tx.dirty
 
-    def _commit(self, name: str, connection: Connection) -> None:
+    def _commit(self, name: str, link: Link) -> None:
         try:
-            connection.commit()
-        except DBAPIError as error:
-            lost = error.connection_invalidated
-            # SQLite leaves a transaction open when its commit fails; nobody shall get this connection again.
-            connection.invalidate()
-            if not lost:
-                raise
+            link.commit()
+        except Unsure as error:
             # Running it again could do it twice; whoever called looks at the rows and carries on from there.
             raise StoreUnavailable(
                 f"The connection to {self._backend.where} broke while saving ({name}), so nobody knows yet whether it "
                 "was saved. Nothing has to be done: the rows are read again before going on."
             ) from error
-
-    def _tx(self, connection: Connection, *, writable: bool) -> SqlTx:
-        return SqlTx(
-            connection,
-            clock=self._backend.clock,
-            insert_or_skip=self._backend.insert_or_skip,
-            writable=writable,
-            upcasters=self._upcasters,
-        )
 
     def _listening(self, work: Callable[[], T]) -> T:
         # From the first look on, so that no commit falls between that look and the first `changed`.

@@ -5,18 +5,19 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Dialect, Engine, QueuePool, Table, create_engine, make_url
-from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy import Connection, Dialect, Engine, QueuePool, create_engine, make_url
+from sqlalchemy.exc import DBAPIError
 
+from loopwright.adapters.store.link import Link
 from loopwright.adapters.store.sockets import SocketWake
+from loopwright.adapters.store.sqlite_links import SqliteLinks
 from loopwright.core.errors import StaleVersion, StoreUnavailable
 
 _WAL_WRITE_LOCK: Final = 120
@@ -55,37 +56,30 @@ class SqliteBackend:
         self._create = create
         self.wake = SocketWake(path.parent / "wake")
         self.engine = _engine(self._connect)
+        self.errors = (sqlite3.Error,)
+        self._links = SqliteLinks(self._connect)
 
-    def begin_writing(self, connection: Connection) -> None:
+    def writing(self) -> AbstractContextManager[Link]:
         """Take the file's only write lock, waiting for it as long as there is patience."""
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        return self._links.begun("BEGIN IMMEDIATE")
 
-    def begin_reading(self, connection: Connection) -> None:
+    def reading(self) -> AbstractContextManager[Link]:
         """Begin reading one state of the file; writers go on beside it."""
-        connection.exec_driver_sql("BEGIN")
+        return self._links.begun("BEGIN")
 
-    def clock(self, _connection: Connection, /) -> datetime:
-        """Return the time of this machine, which is the database's machine too."""
-        return datetime.now(UTC)
-
-    def insert_or_skip(self, table: Table) -> Any:
-        """Build an INSERT that skips a row which breaks a unique key."""
-        return insert(table).on_conflict_do_nothing()
-
-    def announce(self, _connection: Connection, /) -> None:
+    def announce(self, _link: Link, /) -> None:
         """Do nothing: the datagrams go out after the commit."""
 
-    def may_run_again(self, _error: SQLAlchemyError, /) -> bool:
+    def may_run_again(self, _error: Exception, /) -> bool:
         """Say no: the write lock was held from the start, so no other writer can have been in the way."""
         return False
 
-    def explain(self, error: SQLAlchemyError) -> Exception:
+    def explain(self, error: Exception) -> Exception:
         """Say what SQLite's error means and what to do."""
-        if not isinstance(error, DBAPIError):
-            return error
-        if isinstance(error, IntegrityError):
-            return StaleVersion(f"a row would have been left without the row it belongs to ({error.orig})")
-        name = getattr(error.orig, "sqlite_errorname", "")
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        if isinstance(cause, sqlite3.IntegrityError):
+            return StaleVersion(f"a row would have been left without the row it belongs to ({cause})")
+        name = getattr(cause, "sqlite_errorname", "")
         for prefix, sentence in (
             ("SQLITE_BUSY", self._who_holds_it()),
             ("SQLITE_FULL", "the disk is full. Nothing was lost; free some space and try again"),
@@ -106,8 +100,13 @@ class SqliteBackend:
             ("SQLITE_IOERR", "the disk failed to read or write. Check the disk, then try again"),
         ):
             if name.startswith(prefix):
-                return StoreUnavailable(f"The database {self.where}: {sentence} ({error.orig}).")
+                return StoreUnavailable(f"The database {self.where}: {sentence} ({cause}).")
         return error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._links.close()
+        self.engine.dispose()
 
     def tables(self, connection: Connection) -> frozenset[str]:
         """Return the names of the tables that are there."""

@@ -1,161 +1,162 @@
-"""The statements of a transaction, each built once.
+"""The statements of a transaction as text, the same for both databases, each put together once.
 
-Building a statement with SQLAlchemy costs more than SQLite takes to answer it, and a task needs some two hundred. They
-differ in little but their values, so they are built once per shape, with their values as parameters.
+A task needs some two hundred of them, which differ in little but their values.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
-from sqlalchemy import (
-    ColumnElement,
-    Insert,
-    Integer,
-    Select,
-    Table,
-    Update,
-    and_,
-    bindparam,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
-
-from loopwright.adapters.store import schema
-from loopwright.adapters.store.codec import field_of
+from loopwright.adapters.store.codec import field_of, fields_of
+from loopwright.adapters.store.tables import EVENTS, name_of
+from loopwright.core.happenings import RecordedEvent
 
 MANY: Final = (list, tuple, set, frozenset)
-ID: Final = "the_id"
-LIMIT: Final = "the_limit"
-COUNT: Final = "the_count"
+_SHAPES: Final = 2000
+"""How many different questions are kept: those for a number of ids are as many as there are numbers."""
 
-Shape = tuple[tuple[str, str], ...]
-"""Which columns are compared, and how: with one value, with some, with nothing, or with some or nothing."""
+Shape = tuple[tuple[str, int, bool], ...]
+"""Which columns are compared, each with how many values, and whether nothing counts too."""
 
-
-def _shape(where: Mapping[str, Any]) -> Shape:
-    return tuple((name, _way(wanted)) for name, wanted in where.items())
-
-
-def _way(wanted: Any) -> str:
-    if not isinstance(wanted, MANY):
-        return "nothing" if wanted is None else "one"
-    return "some or nothing" if None in wanted else "some"
+TAKE_NUMBERS: Final = "UPDATE counters SET n = n + ? WHERE id = 'events' RETURNING n"
+LAST_NUMBER: Final = "SELECT n FROM counters WHERE id = 'events'"
+MOVE_HEAD: Final = "UPDATE chains SET hash = ? WHERE id = ?"
+FIRST_HEAD: Final = "INSERT INTO chains (hash, id) VALUES (?, ?)"
 
 
-def values_of(kind: type[Any], where: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that a statement of this shape takes."""
-    values: dict[str, Any] = {}
+def heads(count: int) -> str:
+    """Select the last hashes of so many chains."""
+    return f"SELECT id, hash FROM chains WHERE id IN ({_marks(count)})"  # noqa: S608 - marks only
+
+
+def values_of(kind: type[Any], where: Mapping[str, Any]) -> list[Any]:
+    """Return the values that a statement with these conditions takes."""
+    values: list[Any] = []
     for name, wanted in where.items():
         encode = field_of(kind, name).encode
-        if isinstance(wanted, MANY):
-            values[_wanted(name)] = [encode(value) for value in wanted if value is not None]
-        elif wanted is not None:
-            values[_wanted(name)] = encode(wanted)
+        values += [
+            encode(one) for one in (wanted if isinstance(wanted, MANY) else (wanted,)) if one is not None
+        ]
     return values
 
 
-def _wanted(name: str) -> str:
-    return f"is_{name}"
+def _shape(where: Mapping[str, Any]) -> Shape:
+    return tuple((name, *_size(wanted)) for name, wanted in where.items())
 
 
-def becoming(name: str) -> str:
-    """Return the parameter of a column's new value."""
-    return f"to_{name}"
+def _size(wanted: Any) -> tuple[int, bool]:
+    if not isinstance(wanted, MANY):
+        return int(wanted is not None), wanted is None
+    nothing = None in wanted
+    return sum(one is not None for one in wanted) if nothing else len(wanted), nothing
 
 
-@cache
-def columns_of(table: Table) -> tuple[str, ...]:
-    """Return the names of a table's columns, in the order in which rows have them."""
-    return tuple(column.name for column in table.columns)
-
-
-@cache
-def one(table: Table) -> Select[Any]:
+def one(kind: Any) -> str:
     """Select a row by its id."""
-    return select(table).where(table.c.id == bindparam(ID))
+    return _change(kind, (), ())
 
 
-def matching(
-    kind: Any, where: Mapping[str, Any], order_by: Sequence[str] | None, *, limited: bool
-) -> Select[Any]:
-    """Select the rows that match; without an order (None) they are counted."""
-    return _matching(kind, _shape(where), None if order_by is None else tuple(order_by), limited)
+def insert(kind: Any) -> str:
+    """Add a row, unless it breaks a unique key: without that, PostgreSQL would end the transaction."""
+    return _insert(kind, " ON CONFLICT DO NOTHING RETURNING id")
 
 
-def change(kind: Any, expect: Mapping[str, Any], names: Sequence[str]) -> Update | Select[Any]:
+def delete(kind: Any) -> str:
+    """Remove a row and return its id."""
+    return f"DELETE FROM {_table(kind)} WHERE id = ? RETURNING id"  # noqa: S608 - known names
+
+
+def record() -> str:
+    """Add an event."""
+    return _insert(RecordedEvent, "")
+
+
+def matching(kind: Any, where: Mapping[str, Any], order_by: Sequence[str], *, limited: bool) -> str:
+    """Select the rows that match, in order."""
+    return _matching(kind, _shape(where), tuple(order_by), limited)
+
+
+def counting(kind: Any, where: Mapping[str, Any]) -> str:
+    """Count the rows that match."""
+    return _counting(kind, _shape(where))
+
+
+def change(kind: Any, expect: Mapping[str, Any], names: Sequence[str]) -> str:
     """Update these columns of a row that is as expected, and return it; without any, only select it."""
     return _change(kind, _shape(expect), tuple(names))
 
 
-@cache
-def _matching(kind: Any, shape: Shape, order_by: tuple[str, ...] | None, limited: bool) -> Select[Any]:
-    table = schema.table_of(kind)
-    if order_by is None:
-        return select(func.count()).select_from(table).where(*_matches(kind, table, shape))
-    query = select(table).where(*_matches(kind, table, shape)).order_by(*_order(kind, table, order_by))
-    return query.limit(bindparam(LIMIT, type_=Integer)) if limited else query
+def events(where: Mapping[str, Any]) -> str:
+    """Select the events that match, after a number, in order, up to a limit."""
+    return _events(_shape(where))
 
 
-@cache
-def _change(kind: Any, shape: Shape, names: tuple[str, ...]) -> Update | Select[Any]:
-    table = schema.table_of(kind)
-    where = and_(table.c.id == bindparam(ID), *_matches(kind, table, shape))
+@lru_cache(_SHAPES)
+def _matching(kind: Any, shape: Shape, order_by: tuple[str, ...], limited: bool) -> str:
+    terms = ", ".join([*(_order(kind, term) for term in order_by), "id ASC"])
+    limit = " LIMIT ?" if limited else ""
+    return f"SELECT {_columns(kind)} FROM {_table(kind)}{_where(kind, shape)} ORDER BY {terms}{limit}"  # noqa: S608
+
+
+@lru_cache(_SHAPES)
+def _counting(kind: Any, shape: Shape) -> str:
+    return f"SELECT count(*) FROM {_table(kind)}{_where(kind, shape)}"  # noqa: S608 - known names
+
+
+@lru_cache(_SHAPES)
+def _change(kind: Any, shape: Shape, names: tuple[str, ...]) -> str:
+    expected = " AND ".join(["id = ?", *(_match(kind, *one) for one in shape)])
     if not names:
-        return select(table).where(where)
-    changes = {name: bindparam(becoming(name), type_=table.c[name].type) for name in names}
-    return update(table).where(where).values(changes).returning(*table.c)
+        return f"SELECT {_columns(kind)} FROM {_table(kind)} WHERE {expected}"  # noqa: S608 - known names
+    changes = ", ".join(f"{_quoted(kind, name)} = ?" for name in names)
+    return f"UPDATE {_table(kind)} SET {changes} WHERE {expected} RETURNING {_columns(kind)}"  # noqa: S608
 
 
-def _matches(kind: type[Any], table: Table, shape: Shape) -> list[ColumnElement[bool]]:
-    return [_match(kind, table, name, way) for name, way in shape]
+@lru_cache(_SHAPES)
+def _events(shape: Shape) -> str:
+    terms = " AND ".join(["n > ?", *(_match(RecordedEvent, *one) for one in shape)])
+    return f"SELECT {_columns(RecordedEvent)} FROM {EVENTS} WHERE {terms} ORDER BY n LIMIT ?"  # noqa: S608
 
 
-def _match(kind: type[Any], table: Table, name: str, way: str) -> ColumnElement[bool]:
-    field_of(kind, name)  # an unknown name is a defect
-    column = table.c[name]
-    if way == "nothing":
-        return column.is_(None)
-    if way == "one":
-        return column == bindparam(_wanted(name), type_=column.type)
-    some = column.in_(bindparam(_wanted(name), type_=column.type, expanding=True))
-    return or_(some, column.is_(None)) if way == "some or nothing" else some
+def _where(kind: Any, shape: Shape) -> str:
+    return " WHERE " + " AND ".join(_match(kind, *one) for one in shape) if shape else ""
 
 
-def _order(kind: type[Any], table: Table, order_by: Sequence[str]) -> list[ColumnElement[Any]]:
-    terms: list[ColumnElement[Any]] = []
-    for term in order_by:
-        name = term.removeprefix("-")
-        field = field_of(kind, name)
-        if field.storage == "json":
-            raise TypeError(f"{kind.__name__}.{name} has no order")
-        column = table.c[name]
-        ordered = column.desc() if term.startswith("-") else column.asc()
-        if field.nullable:
-            # The databases disagree on where NULL goes; here it is the smallest value.
-            ordered = ordered.nulls_last() if term.startswith("-") else ordered.nulls_first()
-        terms.append(ordered)
-    return [*terms, table.c.id.asc()]
+def _match(kind: Any, name: str, count: int, nothing: bool) -> str:
+    column = _quoted(kind, name)
+    some = "1 = 0" if count == 0 else f"{column} = ?" if count == 1 else f"{column} IN ({_marks(count)})"
+    if not nothing:
+        return some
+    return f"({some} OR {column} IS NULL)" if count else f"{column} IS NULL"
 
 
-# --- events ----------------------------------------------------------------------------------------
+def _order(kind: Any, term: str) -> str:
+    name = term.removeprefix("-")
+    field = field_of(kind, name)
+    if field.storage == "json":
+        raise TypeError(f"{kind.__name__}.{name} has no order")
+    way, nothing = ("DESC", "LAST") if term.startswith("-") else ("ASC", "FIRST")
+    # The databases disagree on where NULL goes; here it is the smallest value.
+    return f'"{name}" {way} NULLS {nothing}' if field.nullable else f'"{name}" {way}'
 
-TAKE_NUMBERS: Final[Update] = (
-    update(schema.counters)
-    .where(schema.counters.c.id == "events")
-    .values(n=schema.counters.c.n + bindparam(COUNT, type_=schema.INTEGER))
-    .returning(schema.counters.c.n)
-)
-LAST_NUMBER: Final[Select[Any]] = select(schema.counters.c.n).where(schema.counters.c.id == "events")
-HEADS: Final[Select[Any]] = select(schema.chains).where(
-    schema.chains.c.id.in_(bindparam(_wanted("id"), expanding=True))
-)
-HEADS_WANTED: Final = _wanted("id")
-MOVE_HEAD: Final[Update] = (
-    update(schema.chains).where(schema.chains.c.id == bindparam(ID)).values(hash=bindparam(becoming("hash")))
-)
-FIRST_HEAD: Final[Insert] = insert(schema.chains).values(id=bindparam(ID), hash=bindparam(becoming("hash")))
-RECORD: Final[Insert] = insert(schema.events)
+
+def _table(kind: Any) -> str:
+    return EVENTS if kind is RecordedEvent else name_of(kind)
+
+
+def _columns(kind: Any) -> str:
+    return ", ".join(f'"{field.name}"' for field in fields_of(kind))
+
+
+@cache
+def _insert(kind: Any, more: str) -> str:
+    columns = _columns(kind)
+    return f"INSERT INTO {_table(kind)} ({columns}) VALUES ({_marks(columns.count(',') + 1)}){more}"  # noqa: S608
+
+
+def _quoted(kind: Any, name: str) -> str:
+    return f'"{field_of(kind, name).name}"'
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)

@@ -13,6 +13,8 @@ HEAD: Final = REVISIONS[-1]
 
 VERSION_TABLE: Final = "schema_version"
 
+EVENTS: Final = "events"
+
 NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
     {
         model.Project: "projects",
@@ -32,6 +34,11 @@ NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
         model.Cursor: "cursors",
     }
 )
+
+UNIQUE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {"loops": ("project_id", "source_path"), "attempts": ("task_id", "n")}
+)
+"""The columns, besides the id, that no two rows of a table may share."""
 
 
 def name_of(kind: type[Any]) -> str:

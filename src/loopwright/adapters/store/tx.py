@@ -6,21 +6,24 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 from uuid import uuid4
 
-from sqlalchemy import Connection, Table, delete, select
-from sqlalchemy.exc import IntegrityError
-
-from loopwright.adapters.store import schema, statements
+from loopwright.adapters.store import statements
 from loopwright.adapters.store.chain import FIRST, chain_of, hash_of
-from loopwright.adapters.store.codec import decode, encode, encode_some, field_of, storable
+from loopwright.adapters.store.codec import (
+    decode_again,
+    decode_row,
+    encode,
+    encode_some,
+    field_of,
+    storable,
+)
+from loopwright.adapters.store.link import Link
+from loopwright.adapters.store.tables import UNIQUE, name_of
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
 from loopwright.core.errors import StaleVersion
 from loopwright.core.happenings import Event, RecordedEvent
 from loopwright.core.ids import Kind, make
 
 R = TypeVar("R")
-InsertOrSkip = Callable[[Table], Any]
-"""Builds an INSERT that skips a row which breaks a unique key: without it, PostgreSQL would end the transaction."""
-
 _EVENT_FIELDS: Final = tuple(field.name for field in fields(Event))
 _EVENT_TEXTS: Final = ("type", "actor", "project", "loop", "plan", "task", "attempt", "run")
 
@@ -30,16 +33,12 @@ class SqlTx:
 
     def __init__(
         self,
-        connection: Connection,
+        link: Link,
         *,
-        clock: Callable[[Connection], datetime],
-        insert_or_skip: InsertOrSkip,
         writable: bool,
         upcasters: Mapping[tuple[str, int], Upcaster] = UPCASTERS,
     ) -> None:
-        self._connection = connection
-        self._clock = clock
-        self._insert_or_skip = insert_or_skip
+        self._link = link
         self._writable = writable
         self._upcasters = upcasters
         self._now: datetime | None = None
@@ -52,7 +51,7 @@ class SqlTx:
     def now(self) -> datetime:
         """Return the database's clock, the same moment for the whole transaction."""
         if self._now is None:
-            self._now = self._clock(self._connection)
+            self._now = self._link.now()
         return self._now
 
     def get(self, kind: type[R], id: str) -> R | None:
@@ -60,11 +59,10 @@ class SqlTx:
         if (kind, id) in self._known:
             row: R = self._known[kind, id]
             return row
-        table = schema.table_of(kind)
-        found = self._connection.execute(statements.one(table), {statements.ID: storable(id)}).first()
-        if found is None:
+        found = self._link.rows(statements.one(kind), (storable(id),))
+        if not found:
             return None
-        row = self._known[kind, id] = _decoded(kind, table, found)
+        row = self._known[kind, id] = decode_again(kind, found[0])
         return row
 
     def find(
@@ -77,53 +75,51 @@ class SqlTx:
         **where: Any,
     ) -> list[R]:
         """Return the rows that match, in order."""
-        table = schema.table_of(kind)
-        query = statements.matching(kind, where, order_by, limited=limit is not None)
         values = statements.values_of(kind, where)
         if limit is not None:
-            values[statements.LIMIT] = limit
-        return [_decoded(kind, table, row) for row in self._connection.execute(query, values)]
+            values.append(limit)
+        query = statements.matching(kind, where, order_by, limited=limit is not None)
+        return [decode_again(kind, row) for row in self._link.rows(query, values)]
 
     def count(self, kind: type[Any], /, **where: Any) -> int:
         """Count the rows that match."""
-        query = statements.matching(kind, where, None, limited=False)
-        return int(self._connection.execute(query, statements.values_of(kind, where)).scalar_one())
+        [[number]] = self._link.rows(statements.counting(kind, where), statements.values_of(kind, where))
+        return int(number)
 
     def insert(self, row: Any) -> None:
         """Add a row."""
-        table = schema.table_of(type(row))
+        kind = type(row)
+        query = statements.insert(kind)
         self._write()
-        added = self._connection.execute(self._insert_or_skip(table).returning(table.c.id), encode(row))
-        if added.first() is None:
-            raise StaleVersion(f"{table.name}: {row.id} is there already, or another row has its place")
+        if not self._link.rows(query, list(encode(row).values())):
+            raise StaleVersion(f"{name_of(kind)}: {row.id} is there already, or another row has its place")
 
     def update(
         self, kind: type[R], id: str, /, *, expect: Mapping[str, Any] | None = None, **changes: Any
     ) -> R:
         """Change a row, provided that it is as expected."""
-        table = schema.table_of(kind)
+        table = name_of(kind)
         if "id" in changes:
             raise TypeError("an id never changes")
         self._write()
         expected = expect or {}
-        values = {statements.ID: storable(id), **statements.values_of(kind, expected)}
-        values |= {statements.becoming(name): value for name, value in encode_some(kind, changes).items()}
+        values = [*encode_some(kind, changes).values(), storable(id), *statements.values_of(kind, expected)]
         query = statements.change(kind, expected, tuple(changes))
-        if any(changes.keys() & set(key) for key in schema.unique_keys(table)):
-            row = self._update_place(query, values, table, id)
+        if changes.keys().isdisjoint(UNIQUE.get(table, ())):
+            rows = self._link.rows(query, values)
         else:
-            row = self._connection.execute(query, values).first()
-        if row is None:
-            raise StaleVersion(f"{table.name}: {id} is gone or no longer as expected")
-        changed = self._known[kind, id] = _decoded(kind, table, row)
+            rows = self._update_place(query, values, table, id)
+        if not rows:
+            raise StaleVersion(f"{table}: {id} is gone or no longer as expected")
+        changed = self._known[kind, id] = decode_again(kind, rows[0])
         return changed
 
     def delete(self, kind: type[Any], id: str) -> bool:
         """Remove a row and say whether it was there."""
-        table = schema.table_of(kind)
+        query = statements.delete(kind)
         self._write()
         self._known.pop((kind, id), None)
-        return self._connection.execute(delete(table).where(table.c.id == storable(id))).rowcount == 1
+        return bool(self._link.rows(query, (storable(id),)))
 
     def append(self, event: Event) -> None:
         """Record an event."""
@@ -142,49 +138,46 @@ class SqlTx:
         as_stored: bool = False,
     ) -> list[RecordedEvent]:
         """Return committed events in order, lifted to their newest version unless asked for `as_stored`."""
-        columns = schema.events.c
-        query = select(schema.events).where(columns.n > after).order_by(columns.n).limit(limit)
-        for column, wanted in ((columns.plan, plan), (columns.task, task), (columns.run, run)):
-            if wanted is not None:
-                query = query.where(column == wanted)
-        if types:
-            query = query.where(columns.type.in_(types))
-        rows = self._connection.execute(query)
-        found = [_decoded(RecordedEvent, schema.events, row) for row in rows]
+        wanted = {"plan": plan, "task": task, "run": run, "type": tuple(types) or None}
+        where = {name: value for name, value in wanted.items() if value is not None}
+        values = [after, *statements.values_of(RecordedEvent, where), limit]
+        found = [decode_row(RecordedEvent, row) for row in self._link.rows(statements.events(where), values)]
         return found if as_stored else [upcast(event, self._upcasters) for event in found]
 
     def last_event(self) -> int:
         """Return the highest committed event number."""
-        return int(self._connection.execute(statements.LAST_NUMBER).scalar_one())
+        [[number]] = self._link.rows(statements.LAST_NUMBER)
+        return int(number)
 
     def finish(self) -> None:
         """Number, chain and store the appended events: the last thing before the commit."""
         if not self._appended:
             return
         count = len(self._appended)
-        last = self._connection.execute(statements.TAKE_NUMBERS, {statements.COUNT: count}).scalar_one()
+        [[last]] = self._link.rows(statements.TAKE_NUMBERS, (count,))
         names = sorted({chain_of(event) for event in self._appended})
-        stored = self._connection.execute(statements.HEADS, {statements.HEADS_WANTED: names})
-        before = {chain.id: chain.hash for chain in stored}
+        before: dict[str, str] = dict(self._link.rows(statements.heads(len(names)), names))
         recorded = number(self._appended, first=last - count + 1, at=self.now(), heads=before, ids=_random_id)
         heads = {chain_of(event): event.hash for event in recorded}
         for name, head in heads.items():
             change = statements.MOVE_HEAD if name in before else statements.FIRST_HEAD
-            values = {statements.ID: name, statements.becoming("hash"): head}
-            self._connection.execute(change, values)
-        self._connection.execute(statements.RECORD, [encode(event) for event in recorded])
+            self._link.rows(change, (head, name))
+        self._link.many(statements.record(), [tuple(encode(event).values()) for event in recorded])
 
-    def _update_place(self, query: Any, values: Mapping[str, Any], table: Table, id: str) -> Any:
+    def _update_place(self, query: str, values: Sequence[Any], table: str, id: str) -> list[Any]:
         # In a savepoint, so that the transaction can go on after a place was found taken.
+        self._link.rows("SAVEPOINT place")
         try:
-            with self._connection.begin_nested():
-                return self._connection.execute(query, values).first()
-        except IntegrityError as error:
-            raise StaleVersion(f"{table.name}: the place that {id} should take is taken") from error
+            rows = self._link.rows(query, values)
+        except self._link.taken as error:
+            self._link.rows("ROLLBACK TO SAVEPOINT place")
+            raise StaleVersion(f"{table}: the place that {id} should take is taken") from error
+        self._link.rows("RELEASE SAVEPOINT place")
+        return rows
 
     def _write(self) -> None:
         if not self._writable:
-            raise TypeError("a reading transaction cannot write: use `transact`")
+            raise TypeError("a reading transaction only reads: use `transact`")
         self.dirty = True
 
 
@@ -220,7 +213,3 @@ def number(
         ends[chain_of(event)] = done.hash
         recorded.append(done)
     return recorded
-
-
-def _decoded(kind: type[R], table: Table, row: Sequence[Any]) -> R:
-    return decode(kind, dict(zip(statements.columns_of(table), row, strict=True)))

@@ -1,0 +1,79 @@
+"""Connections to a SQLite file, with nothing but the standard library."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from loopwright.adapters.store.chain import moment_text
+
+
+class SqliteLink:
+    """A connection in a transaction."""
+
+    taken = sqlite3.IntegrityError
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.broken = False
+        """Whether nobody shall get this connection again."""
+
+    def rows(self, sql: str, values: Sequence[Any] = (), /) -> list[Any]:
+        """Carry out a statement and return all its rows."""
+        return self._connection.execute(sql, _stored(values)).fetchall()
+
+    def many(self, sql: str, values: Sequence[Sequence[Any]], /) -> None:
+        """Carry out a statement once for each list of values."""
+        self._connection.executemany(sql, map(_stored, values))
+
+    def now(self) -> datetime:
+        """Return the time of this machine, which is the database's machine too."""
+        return datetime.now(UTC)
+
+    def commit(self) -> None:
+        """Put what was done on the disk."""
+        # SQLite leaves a transaction open when its commit fails.
+        self.broken = True
+        self._connection.execute("COMMIT")
+        self.broken = False
+
+
+class SqliteLinks:
+    """The connections of this process to one file: as many as it has used at once."""
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._connect = connect
+        self._idle: list[sqlite3.Connection] = []
+
+    @contextmanager
+    def begun(self, how: str) -> Iterator[SqliteLink]:
+        """Begin a transaction with these words; what was not committed at the end has not happened."""
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        link = SqliteLink(connection)
+        try:
+            connection.execute(how)
+            yield link
+        except sqlite3.Error:
+            # Whatever is wrong with the file, the next one begins with a new connection.
+            link.broken = True
+            raise
+        finally:
+            if link.broken:
+                connection.close()
+            else:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                self._idle.append(connection)
+
+    def close(self) -> None:
+        """Close all that nobody uses."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+def _stored(values: Sequence[Any]) -> list[Any]:
+    return [moment_text(value) if isinstance(value, datetime) else value for value in values]
