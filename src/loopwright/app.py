@@ -14,7 +14,7 @@ from loopwright import __version__
 from loopwright.adapters import registry
 from loopwright.adapters.agent_settings import settings_in
 from loopwright.adapters.agents.environment import agent_environment, secret_values
-from loopwright.adapters.asked import ask_tool, asked_by_tool, discovered_by_tool
+from loopwright.adapters.asked import ask_tool, asked_by_tool, discovered_by_tool, forget_noted
 from loopwright.adapters.disk import HomeDisk
 from loopwright.adapters.gates.commands import RUNNER
 from loopwright.adapters.git import GitRepository, workspace_env
@@ -98,6 +98,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         may_act=lambda: True,
         asked=asked_by_tool,
         discovered=discovered_by_tool,
+        forget_noted=forget_noted,
         redact=redacted,
         tools=ask_tool,
         home_view=home_view(settings, env),

@@ -37,6 +37,12 @@ def discovered_by_tool(run_directory: Path, secrets: Sequence[str]) -> tuple[Not
     return discovered_lines(noted)
 
 
+def forget_noted(run_directory: Path) -> None:
+    """Remove what a run noted by its tools: nobody reads it any more, or takes secrets out of it."""
+    for name in (asking.FILE, asking.DISCOVERED_FILE):
+        (run_directory / name).unlink(missing_ok=True)
+
+
 def _noted(path: Path, most: int, secrets: Sequence[str]) -> str:
     try:
         with path.open("rb") as file:

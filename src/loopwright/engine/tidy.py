@@ -100,6 +100,9 @@ async def _end(world: World, runs: Sequence[Run]) -> None:
     if here := [run for run in runs if run.host_id == world.me.host_id]:
         await end_all(world, here)
         await world.keepers.sweep(*(run.id for run in here))
+        for run in here:
+            # What a leg has read is in the rows. What none came to read is as the agent said it, with secrets perhaps.
+            world.forget_noted(world.paths.run(run.id))
 
 
 async def _mark(world: World, plan: Plan, attempt: Attempt, tip: str | None) -> None:

@@ -151,6 +151,8 @@ class World:
     """Reads what a run asked by its tool, from its directory, without these secrets."""
     discovered: Callable[[Path, Sequence[str]], tuple[Noticed, ...]] = lambda _directory, _secrets: ()
     """Reads what work a run noted by its tool and left to others, in the same way."""
+    forget_noted: Callable[[Path], None] = lambda _directory: None
+    """Removes from a run's directory what it noted by its tools."""
     redact: Callable[[str, Sequence[str]], str] = lambda text, _secrets: text
     """Takes these secrets, and what looks like one, out of a text that is to be stored."""
     tools: Callable[[Path], Mapping[str, ToolServer]] = lambda _directory: {}

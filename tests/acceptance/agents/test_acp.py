@@ -14,11 +14,12 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.agent_programs import installed
 from tests.integration.agents.test_real_acp import SETTINGS
+from tests.waiting import eventually
 
 from loopwright.core.awaited import Envelope
 from loopwright.core.model import Plan, Role, Run
 from loopwright.testing import scenarios
-from loopwright.testing.model_server import ModelServer, Reply, Scenario
+from loopwright.testing.model_server import ModelServer, Rejection, Reply, Scenario, Trouble
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(600)]
 LONG = 500.0
@@ -87,3 +88,50 @@ def test_a_wrong_key_is_the_users_to_mend_and_uses_up_no_attempt(name: str, shop
     assert (attempt.state, attempt.failure) == ("WAITING", None)
     assert shop.row(Envelope).failure == "auth"
     assert shop.task("make").attempts == 0
+
+
+SOON: Mapping[str, Rejection | Trouble] = {
+    # OpenCode's own subscription. The others are not told when the limit ends: the pause is ours, and a person ends it.
+    "opencode": Rejection(
+        status=429,
+        kind="GoUsageLimitError",
+        message="5-hour usage limit reached. Resets in 8sec",
+        headers={"retry-after": "8"},
+    ),
+}
+
+
+@pytest.mark.capability("C104")
+def test_a_used_up_account_is_waited_for_and_the_work_goes_on(name: str, shop: Workshop) -> None:
+    write = scenarios.write_file("made.txt", text="made\n", program=name)
+    limit = SOON.get(name, Trouble(kind="usage_limit"))
+    scenario = Scenario(turns=(limit,), by_prompt={"You were interrupted": write.turns})
+    with _model(shop, name, scenario):
+        going = shop.start("run", str(shop.plan("used up", [task("make", "grep -qx made made.txt")])))
+        eventually(lambda: shop.rows(Envelope, state="CLOSED"), timeout=LONG)
+        assert shop.row(Envelope).failure == "usage_limit"
+        if name not in SOON:
+            assert shop("quota", "open", name).code == 0
+        assert going.end(LONG) == 0, going.out
+    assert shop.row(Plan).status == "VERIFIED"
+    first, second = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert (first.failure, second.state) == ("usage_limit", "COMPLETE")
+    assert (first.retry_at is not None) is (name in SOON)
+    if first.retry_at is not None:
+        assert second.started_at is not None
+        assert second.started_at >= first.retry_at
+    (attempt,) = shop.attempts("make")
+    assert (attempt.n, shop.task("make").call_failures) == (1, 0), "that counts for nothing"
+
+
+def test_a_service_that_asks_to_slow_down_is_asked_again_after_a_pause(name: str, shop: Workshop) -> None:
+    write = scenarios.write_file("made.txt", text="made\n", program=name)
+    limit = Trouble(kind="rate_limit")
+    with _model(shop, name, Scenario(turns=(limit,), by_prompt={"You were interrupted": write.turns})):
+        plan_file = shop.plan("too fast", [task("make", "grep -qx made made.txt")])
+        said = shop("run", str(plan_file), timeout=LONG)
+    assert said.code == 0, said.out + said.err
+    first, second = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert (first.failure, second.state) == ("rate_limit", "COMPLETE")
+    assert len(shop.attempts("make")) == 1
+    assert shop.rows(Envelope, state="CLOSED") == []

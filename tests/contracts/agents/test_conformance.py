@@ -14,13 +14,21 @@ OF_A_PROFILE = {"done", "permission", "permission_granted", "resume"}
 """What is played for every agent of one protocol: that it can be started, asked, answered and gone on with. In all the
 rest they share the code and the stand-in, so it is played for the first of them here, for all by `make test-agents`."""
 
+OF_ITS_OWN = {
+    (name, behaviour)
+    for name in ("gemini", "opencode")
+    for behaviour in ("limit", "rate_limit", "overload_then_done")
+}
+"""What these do in another way than the first: they try again, and say so beside the protocol only."""
+
 
 def _cases() -> Iterator[Any]:
     shown: set[tuple[Path, bool, str]] = set()
     for subject in SUBJECTS:
         for behaviour in subject.behaviours():
             same = (subject.stand_in, "protocol" in subject.options, behaviour)
-            again = same in shown and behaviour not in OF_A_PROFILE
+            own = behaviour in OF_A_PROFILE or (subject.name, behaviour) in OF_ITS_OWN
+            again = same in shown and not own
             shown.add(same)
             marks = [pytest.mark.agents] if again else []
             yield pytest.param(subject, behaviour, id=f"{subject.name}-{behaviour}", marks=marks)

@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -31,12 +32,21 @@ from loopwright.engine.runs import Ended, agent_spec, drive_agent
 from loopwright.keeper import places
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, OutputLine, Spent, ToolServer
 from loopwright.testing import scenarios
-from loopwright.testing.model_server import Asked, ModelServer, Reply, Scenario, ToolCall, Trouble
+from loopwright.testing.model_server import (
+    Asked,
+    Flaky,
+    ModelServer,
+    Rejection,
+    Reply,
+    Scenario,
+    ToolCall,
+    Trouble,
+)
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(600)]
 
 AGENTS = ("goose", "gemini", "opencode")
-LIMITS = Limits(hard_s=240.0, idle_s=200.0, done_grace_s=100.0, term_grace_s=100.0)
+LIMITS = Limits(hard_s=500.0, idle_s=400.0, done_grace_s=100.0, term_grace_s=100.0)
 """Far above what any of them takes: some need many seconds to start and to leave where the machine is busy."""
 ASIDE = Reply(text="A title")
 
@@ -292,6 +302,8 @@ TROUBLES = {
     "auth": (Failure.AUTH,),
     "forbidden": (Failure.AUTH,),
     "model": (Failure.MODEL,),
+    "rate_limit": (Failure.RATE_LIMIT,),
+    "usage_limit": (Failure.USAGE_LIMIT,),
     # goose sums up what it has, fails again, and ends its turn without a word.
     "context": (Failure.CONTEXT, Failure.AGENT_ERROR),
 }
@@ -306,8 +318,52 @@ async def test_a_trouble_of_the_service_is_known_for_what_it_is(run: Run, kind: 
     assert not ran.result.claimed
 
 
-async def test_an_overload_that_it_gets_over_is_no_failure(run: Run) -> None:
-    ran = await run(scenarios.overloaded_once("Recovered."))
+HOURS = 31_447
+"""8 hours, 44 minutes and 7 seconds."""
+
+USED_UP: Mapping[str, Rejection] = {
+    # Gemini Code Assist, which Gemini CLI would wait for.
+    "gemini": Rejection(
+        status=429,
+        kind="RESOURCE_EXHAUSTED",
+        message="You have exhausted your capacity on this model. Your quota will reset after 8h44m7s.",
+        more={
+            "details": [
+                {
+                    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+                    "reason": "QUOTA_EXHAUSTED",
+                    "domain": "cloudcode-pa.googleapis.com",
+                },
+                {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{HOURS}s"},
+            ]
+        },
+    ),
+    # OpenCode's own subscription.
+    "opencode": Rejection(
+        status=429,
+        kind="GoUsageLimitError",
+        message="5-hour usage limit reached. Resets in 8hr 45min",
+        headers={"retry-after": str(HOURS)},
+    ),
+}
+"""Limits whose end is hours ahead."""
+
+
+@pytest.mark.capability("C029")
+@pytest.mark.parametrize("name", USED_UP, indirect=True)
+async def test_a_limit_whose_end_is_far_ahead_is_not_waited_for_but_told(name: str, run: Run) -> None:
+    ran = await run(Scenario(turns=(USED_UP[name],)))
+    assert ran.result.failure is Failure.USAGE_LIMIT, ran.result
+    assert ran.result.retry_at is not None
+    ahead = ran.result.retry_at - ran.ended.exit.ended_at
+    assert timedelta(seconds=HOURS - 1) < ahead < timedelta(seconds=HOURS + 61), "some tell whole minutes"
+    assert ran.ended.exit.ended_by == "itself", "it stopped when it was told to"
+
+
+@pytest.mark.parametrize("kind", ["overloaded", "rate_limit"])
+async def test_a_refusal_that_it_gets_over_is_no_failure(run: Run, kind: Any) -> None:
+    once = Flaky(fails=Trouble(kind=kind), times=1, then=Reply(text="Recovered."))
+    ran = await run(Scenario(turns=(once,)))
     assert ran.result.claimed, ran.result
     assert ran.result.summary.strip() == "Recovered."
 

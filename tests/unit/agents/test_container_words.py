@@ -80,14 +80,14 @@ def test_it_has_the_network_of_the_machine_or_none(network: bool, tmp_path: Path
     assert options[options.index("--cap-drop") + 1] == "ALL"
 
 
-def test_what_is_written_belongs_to_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "getuid", lambda: 1234)
-    monkeypatch.setattr(os, "getgid", lambda: 99)
-    assert Engine(program="p", kind="podman").user == ("--userns", "keep-id", "--user", "1234:99")
-    assert Engine(program="d", kind="docker").user == ("--user", "1234:99")
-    assert Engine(program="d", kind="docker", rootless=True).user == ("--user", "0:0")
-    monkeypatch.setattr(os, "getuid", lambda: 0)
-    assert Engine(program="p", kind="podman").user == ("--user", "0:99")
+def test_what_is_written_belongs_to_the_user(tmp_path: Path, reach: Reach) -> None:
+    podman, docker = Engine(program="p", kind="podman"), Engine(program="d", kind="docker")
+    assert podman.user(1234, 99) == ("--userns", "keep-id", "--user", "1234:99")
+    assert docker.user(1234, 99) == ("--user", "1234:99")
+    assert Engine(program="d", kind="docker", rootless=True).user(1234, 99) == ("--user", "0:0")
+    assert podman.user(0, 99) == ("--user", "0:99")
+    options = job_of(container(tmp_path, "docker"), reach)["options"]
+    assert options[options.index("--user") + 1] == f"{os.getuid()}:{os.getgid()}"
 
 
 def test_a_client_is_told_where_its_daemon_is_and_no_more() -> None:

@@ -1,13 +1,16 @@
 """A workspace goes only when everything in it is kept elsewhere."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.doubles import Home, OneBranch, planned
 
+from loopwright import asking
+from loopwright.adapters.asked import forget_noted
 from loopwright.core.errors import GitFailed
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Leg
+from loopwright.core.model import Attempt, Leg, Run
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState
 from loopwright.engine.moves import fail_attempt
@@ -89,3 +92,19 @@ async def test_an_attempt_whose_leg_is_still_busy_is_left_to_it(tmp_path: Path) 
     await tidy_leftovers(home.world, lambda subject: subject == leg.subject)
     assert (repository.saved, repository.removed) == ([], [])
     assert home.get(Attempt, leg.subject).cleaned_at is None
+
+
+async def test_what_an_agent_noted_goes_where_no_leg_came_to_read_it(tmp_path: Path) -> None:
+    home, leg, _ = await _broken(tmp_path / "workspace")
+    home.world = replace(
+        home.world, forget_noted=forget_noted, paths=replace(home.world.paths, root=tmp_path)
+    )
+    (run,) = home.all(Run, attempt_id=leg.subject)
+    folder = home.world.paths.run(run.id)
+    folder.mkdir(parents=True)
+    for name in (asking.FILE, asking.DISCOVERED_FILE, "exit.json"):
+        (folder / name).write_text("my key is key-0123456789")
+    await tidy_leftovers(home.world, lambda subject: subject == leg.subject)
+    assert (folder / asking.FILE).exists(), "its leg may still read it"
+    await tidy_leftovers(home.world, lambda _: False)
+    assert [one.name for one in folder.iterdir()] == ["exit.json"]

@@ -53,13 +53,12 @@ class Engine:
     rootless: bool = False
     """Who is root in its containers is this user outside of them."""
 
-    @property
-    def user(self) -> tuple[str, ...]:
-        """The words that have files belong to this user outside, whoever it is inside."""
+    def user(self, uid: int, gid: int) -> tuple[str, ...]:
+        """Return the words that have files belong to this user outside, whoever it is inside."""
         if self.kind == "docker" and self.rootless:
             return ("--user", "0:0")
-        kept = ("--userns", "keep-id") if self.kind == "podman" and os.getuid() != 0 else ()
-        return (*kept, "--user", f"{os.getuid()}:{os.getgid()}")
+        kept = ("--userns", "keep-id") if self.kind == "podman" and uid != 0 else ()
+        return (*kept, "--user", f"{uid}:{gid}")
 
 
 def client_environment(env: Mapping[str, str]) -> dict[str, str]:
@@ -108,7 +107,7 @@ class Container:
             "path": reach.env.get("PATH", ""),
             "options": [
                 *_ALWAYS,
-                *self.engine.user,
+                *self.engine.user(os.getuid(), os.getgid()),
                 *("--network", "host" if reach.network else "none"),
                 *_limits(),
                 *("--workdir", str(reach.cwd)),

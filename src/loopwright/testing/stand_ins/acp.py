@@ -65,6 +65,23 @@ ERRORS: dict[str, tuple[int, str, str]] = {
 }
 """Behaviours that end with an error: the status of the service, claude's name for it, and its words."""
 
+HIDDEN: dict[tuple[str, str], tuple[str, int]] = {
+    ("gemini", "limit"): (
+        "You have exhausted your capacity on this model. Your quota will reset after 1h0m0s.",
+        3_600_000,
+    ),
+    ("opencode", "limit"): ("5-hour usage limit reached. Resets in 1hr", 3_600_000),
+    ("opencode", "rate_limit"): ("Rate limit reached for requests", 0),
+    ("gemini", "overload_then_done"): ("The model is overloaded. Please try again later.", 0),
+    ("opencode", "overload_then_done"): ("Provider is overloaded", 0),
+}
+"""What these do not tell as an error, but try again without a word in the protocol: the words of the service, and how
+many milliseconds later it wants to be asked again, if it says so."""
+
+NOW = "2026-11-16T19:17:57.792Z"
+TRIES = 5
+"""So often OpenCode asks again before it gives up."""
+
 
 def say(message: dict[str, Any]) -> None:
     """Print a message at once."""
@@ -77,6 +94,7 @@ class Agent:
 
     def __init__(self, behaviour: str, given: Sequence[str]) -> None:
         self.behaviour = behaviour
+        self.given = given
         plain = "qwen" if "--acp" in given else "acp"
         self.dialect = next((name for mark, name in MARKS.items() if mark in os.environ), plain)
         self.session = ""
@@ -219,10 +237,42 @@ class Agent:
                 sys.stdout.write(f'{{"jsonrpc":"2.0","id":{self.prompt["id"]},"result":{{"stopRea')
                 sys.stdout.flush()
                 os.kill(os.getpid(), signal.SIGKILL)
+            case hidden if (self.dialect, hidden) in HIDDEN and hidden != "overload_then_done":
+                self.keep_trying()
             case failing if failing in ERRORS:
                 self.fail(*ERRORS[failing])
             case _:
                 self.done()
+
+    def tried(self, attempt: int) -> None:
+        """Note that a call failed and is tried again, for those who have it told that they want to know."""
+        words, pause_ms = HIDDEN[self.dialect, self.behaviour]
+        if self.dialect == "gemini" and os.environ.get("GEMINI_DEBUG_LOG_FILE") == "/dev/stderr":
+            how = f"after {pause_ms}ms" if pause_ms else "with backoff"
+            told = f"[{NOW}] [DEBUG] Flags {{\n  flags: []\n}}\n"
+            told += f"[{NOW}] [WARN] Attempt {attempt} failed: {words}. Retrying {how}..."
+        elif self.dialect == "opencode" and "--print-logs" in self.given:
+            told = (
+                f'timestamp={NOW} level=ERROR run=5e9ae6f6 message="stream error" providerID=local modelID=any '
+                f'session.id={self.session} small=false agent=build mode=primary error.error="AI_APICallError: {words}"'
+            )
+        else:
+            return
+        sys.stderr.write(told + "\n")
+        sys.stderr.flush()
+
+    def keep_trying(self) -> None:
+        """Call a service again that refuses, until there is no more hope, or somebody stops it."""
+        for attempt in range(1, TRIES + 1):
+            self.tried(attempt)
+            message = self.next(None if HIDDEN[self.dialect, self.behaviour][1] else 0.05)
+            if message is not None:
+                self.take(message)
+            if self.cancelled:
+                # OpenCode ends its turn then as if it had been done.
+                self.end("end_turn" if self.dialect == "opencode" else "cancelled")
+                return
+        self.fail(*ERRORS[self.behaviour])
 
     def done(self) -> None:
         """Do the work and end well, after whatever the behaviour has before it."""
@@ -268,6 +318,8 @@ class Agent:
                     content = [{"type": "content", "content": text("x" * 16_000)}]
                     self.update("tool_call_update", toolCallId="call-0", content=content)
                 self.update("tool_call_update", toolCallId="call-0", status="completed")
+            case "overload_then_done" if (self.dialect, self.behaviour) in HIDDEN:
+                self.tried(1)
             case "overload_then_done" if self.dialect == "copilot":
                 self.words("Info: Request failed due to a transient API error. Retrying...")
             case "children":

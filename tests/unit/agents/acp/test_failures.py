@@ -8,6 +8,7 @@ from loopwright.adapters.agents.acp.failures import failure, problem, resets_at
 from loopwright.core.failures import Failure
 
 INTERNAL = -32603
+GOOGLES = "please check your plan and billing details.\n* Quota exceeded for metric: free_tier_requests"
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,18 @@ INTERNAL = -32603
         (
             400,
             "You exceeded your current quota, please check your plan and billing details.",
+            None,
+            Failure.BILLING,
+        ),
+        (
+            429,
+            f"{GOOGLES}, limit: 20\nPlease retry in 46.15s.",
+            None,
+            Failure.RATE_LIMIT,
+        ),
+        (
+            429,
+            f"{GOOGLES}, limit: 0",
             None,
             Failure.BILLING,
         ),
@@ -73,6 +86,15 @@ AT = datetime(2026, 11, 15, 20, 50, 30, tzinfo=UTC)
         ("resets 9pm (Nowhere/Land)", None),
         ("resets 9pm (Europe)", None),
         ("resets soon", None),
+        ("Your quota will reset after 8h44m7s.", "2026-11-16T05:34:37+00:00"),
+        ("It will reset in 1 day 4 hours. To continue", "2026-11-17T00:50:30+00:00"),
+        ("Weekly usage limit reached. Resets in 19hr 5min", "2026-11-16T15:55:30+00:00"),
+        ("It will reset in less than a minute", None),
+        ("Please try again in 7m12.5s.", "2026-11-15T20:57:42.500000+00:00"),
+        ("Suggested retry after 400s.", "2026-11-15T20:57:10+00:00"),
+        ("retry after 900ms", "2026-11-15T20:50:30.900000+00:00"),
+        ("will reset after 999999999h", None),
+        ("try again in 5 minds", None),
         ("", None),
     ],
 )

@@ -25,7 +25,7 @@ def started(name: str, **given: Any) -> Invocation:
 ARGV = {
     "acp": ("agent", "--acp"),
     "gemini": ("gemini", "--acp"),
-    "opencode": ("opencode", "acp"),
+    "opencode": ("opencode", "acp", "--print-logs", "--log-level", "ERROR"),
     "goose": ("goose", "acp"),
     "qwen": ("qwen", "--acp"),
     "copilot": ("copilot", "--acp"),
@@ -104,6 +104,11 @@ def test_gemini_finds_defaults_in_the_runs_own_folder() -> None:
     assert settings["general"]["maxAttempts"] == 3
     assert found.env["GEMINI_CLI_NO_RELAUNCH"] == "true"
     assert found.env["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
+
+
+def test_what_is_tried_again_is_told_on_stderr_by_who_keeps_it_to_itself() -> None:
+    assert started("gemini").env["GEMINI_DEBUG_LOG_FILE"] == "/dev/stderr"
+    assert "--print-logs" in started("opencode").argv
 
 
 def test_gemini_is_not_waited_for_where_it_never_leaves() -> None:

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from loopwright.adapters.agents import endings
-from loopwright.adapters.agents.acp import dialogue, failures, meters, rpc, starting
+from loopwright.adapters.agents.acp import dialogue, failures, meters, rpc, starting, tries
 from loopwright.adapters.agents.acp.profiles import (
     ACP,
     CLAUDE,
@@ -20,7 +20,7 @@ from loopwright.adapters.agents.acp.profiles import (
     QWEN,
     Profile,
 )
-from loopwright.adapters.agents.acp.state import LAST_WORDS, AcpState, Ending, Problem
+from loopwright.adapters.agents.acp.state import LAST_WORDS, AcpState, Ending, Problem, Stalled
 from loopwright.adapters.agents.output import readable
 from loopwright.core.failures import Failure
 from loopwright.core.questions import Asking, asked_in
@@ -123,18 +123,23 @@ def _asked(state: AcpState) -> tuple[Asking, ...]:
 
 
 def _judge(state: AcpState, exit: Exit) -> tuple[Failure | None, str, datetime | None]:
-    ended = endings.ended_by_us(exit)
-    if ended is not None and not (state.asked and ended[0] in (Failure.TIMEOUT, Failure.HANG)):
+    ended, ending = endings.ended_by_us(exit), state.ending
+    # What it got over at the very moment at which it was stopped for it is nothing: then it has gone on since.
+    got_over = state.did_something and ending is not None and ending.stop_reason == "end_turn"
+    stalled = None if got_over else state.stalled
+    # It may not have listened when it was told to stop: what that was for is known all the same.
+    stopped = state.asked or stalled
+    if ended is not None and not (stopped and ended[0] in (Failure.TIMEOUT, Failure.HANG)):
         return (*ended, None)
     if state.asked:
-        # It may not have listened when it was told to stop; what a person has to say is open all the same.
         return None, "", None
     if state.circling:
         told = (
             "it said the same kind of thing again and again without doing anything: its context is too small"
         )
         return Failure.CONTEXT, told, None
-    ending = state.ending
+    if stalled is not None:
+        return _of_stalling(stalled, exit)
     if ending is None:
         return (*_without_end(state, exit), None)
     if ending.problem is not None:
@@ -145,19 +150,29 @@ def _judge(state: AcpState, exit: Exit) -> tuple[Failure | None, str, datetime |
     return _of_success(state, exit)
 
 
+def _of_stalling(stalled: Stalled, exit: Exit) -> tuple[Failure, str, datetime | None]:
+    times = f"failed {stalled.attempt} times" if stalled.attempt > 1 else "failed"
+    at = tries.again_at(stalled.failure, stalled.message, stalled.pause_s, exit.ended_at)
+    return stalled.failure, f"{stalled.message} ({times}; it would have gone on trying)", at
+
+
 def _of_problem(ending: Ending, problem: Problem, exit: Exit) -> tuple[Failure, str, datetime | None]:
-    failure = failures.failure(problem)
+    failure, detail, at = _told(problem, exit)
     if failure is Failure.AGENT_ERROR and ending.step != rpc.PROMPT:
         # A conversation that cannot be gone on with is not there any more: a fresh attempt has one of its own.
         failure = Failure.CRASH if ending.going_on else Failure.CANNOT_START
-    limited = failure is Failure.USAGE_LIMIT
-    return failure, problem.message, failures.resets_at(problem.message, exit.ended_at) if limited else None
+    return failure, detail, at
+
+
+def _told(problem: Problem, exit: Exit) -> tuple[Failure, str, datetime | None]:
+    failure = tries.limit(failures.failure(problem), failures.resets_in(problem.message))
+    return failure, problem.message, tries.again_at(failure, problem.message, None, exit.ended_at)
 
 
 def _of_success(state: AcpState, exit: Exit) -> tuple[Failure | None, str, datetime | None]:
     match state.complaint:
         case ("error", text):
-            return failures.failure(Problem(message=text)), text, None
+            return _told(Problem(message=text), exit)
         case ("turns", text):
             return Failure.TURNS, text, None
         case ("refused", text):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from loopwright.adapters.agents.acp import failures, leave, meters, rpc, updates
+from loopwright.adapters.agents.acp import failures, leave, meters, rpc, tries, updates
 from loopwright.adapters.agents.acp.profiles import Profile
 from loopwright.adapters.agents.acp.state import AcpState, Aim, Ending, Problem
 from loopwright.adapters.agents.output import Object, json_object, object_in, readable, remembered
@@ -19,7 +19,7 @@ def fold(state: AcpState, profile: Profile, line: OutputLine) -> Folded:
     """Take in one line of output."""
     message = json_object(line.text) if line.stream == "out" else None
     if message is None:
-        return _unread(state, line)
+        return _unread(state, profile, line)
     method, params = message.get("method"), object_in(message.get("params"))
     if isinstance(method, str) and "id" in message:
         return _requested(state, profile, method, message["id"], params)
@@ -55,14 +55,34 @@ def interrupt(state: AcpState) -> tuple[str, ...]:
     return (rpc.notification("session/cancel", {"sessionId": state.session}),)
 
 
-def _unread(state: AcpState, line: OutputLine) -> Folded:
+def _unread(state: AcpState, profile: Profile, line: OutputLine) -> Folded:
+    if line.stream == "err" and _is_own_log(state, profile, line.text):
+        return Folded(state=replace(state, in_own_log=True), events=(_raw({"type": "log"}, line.text),))
     raw = _raw({"stream": line.stream}, line.text)
-    state = replace(state, tail=remembered(state.tail, line.text))
-    waits = rpc.id_of_cut_request(line.text) if line.stream == "out" else None
+    state = replace(state, tail=remembered(state.tail, line.text), in_own_log=False)
+    if line.stream == "err":
+        return _complained(state, profile, raw)
+    waits = rpc.id_of_cut_request(line.text)
     if waits is None or state.aim is None or state.ending is not None:
         return Folded(state=state, events=(raw,))
     too_long = rpc.refusal(waits, rpc.INVALID_REQUEST, "Loopwright cannot read this request: it is too long")
     return Folded(state=state, events=(raw,), writes=(too_long,))
+
+
+def _is_own_log(state: AcpState, profile: Profile, text: str) -> bool:
+    if profile.own_log is None:
+        return False
+    return bool(profile.own_log.match(text)) or (state.in_own_log and text[:1] in ("", " ", "\t", "}"))
+
+
+def _complained(state: AcpState, profile: Profile, raw: AgentEvent) -> Folded:
+    """Take in a line on stderr: it may tell that the service refuses, and that it goes on trying."""
+    if not state.is_working or state.is_stopping:
+        return Folded(state=state, events=(raw,))
+    state, event = tries.seen(state, profile)
+    if event is None:
+        return Folded(state=state, events=(raw,))
+    return Folded(state=state, events=(raw, event), writes=interrupt(state) if state.stalled else ())
 
 
 def _requested(state: AcpState, profile: Profile, method: str, id: object, params: Object) -> Folded:

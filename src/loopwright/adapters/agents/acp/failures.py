@@ -38,6 +38,9 @@ _BY_KIND: Final[Mapping[str, Failure]] = MappingProxyType(
 )
 _FIRST_WORDS: Final = (
     # These come under the names and codes of something else.
+    # Google's for a limit by the minute; its limits by the day are told apart by Gemini CLI itself.
+    (re.compile(r"quota exceeded for (?:quota )?metric(?!.{0,200}limit: 0\b)", re.IGNORECASE | re.DOTALL),
+     Failure.RATE_LIMIT),
     (re.compile(r"hit your .*limit|usage limit|exhausted your (?:daily|weekly) quota", re.IGNORECASE),
      Failure.USAGE_LIMIT),
     (re.compile(r"billing details|credit balance|insufficient.quota|payment required", re.IGNORECASE),
@@ -52,7 +55,8 @@ _LAST_WORDS: Final = (
     (re.compile(r"api.?key|authenticat|auth method|insufficient permissions|forbidden|unauthori[sz]ed|"
                 r"log(?:ged)? ?in\b", re.IGNORECASE),
      Failure.AUTH),
-    (re.compile(r"rate.?limit|too many requests|resource.{0,10}exhausted", re.IGNORECASE), Failure.RATE_LIMIT),
+    (re.compile(r"rate.?limit|too many requests|resource.{0,10}exhausted|exhausted your capacity", re.IGNORECASE),
+     Failure.RATE_LIMIT),
     (re.compile(r"overloaded|high demand|at capacity|internal server error|service unavailable", re.IGNORECASE),
      Failure.OVERLOADED),
     (re.compile(r"ECONNREFUSED|ENOTFOUND|ETIMEDOUT|fetch failed|connection (?:refused|error|failed)|"
@@ -67,6 +71,16 @@ _RESETS: Final = re.compile(
     r"\bresets (?:(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2}), )?"
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?(?P<half>am|pm) \((?P<zone>[\w/+-]+)\)"
 )
+_PART: Final = re.compile(
+    r"(\d{1,9}(?:\.\d{1,9})?)\s?(ms|d|h|m|s)(?:ays?|ours?|rs?|inutes?|ins?|econds?|ecs?)?(?![a-z])"
+)
+_RESETS_IN: Final = re.compile(
+    rf"\b(?:resets?|retry|try again) (?:after|in) (?P<span>{_PART.pattern}(?:[ ,]*(?:and )?{_PART.pattern}){{0,4}})",
+    re.IGNORECASE,
+)
+_SECONDS: Final = MappingProxyType({"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0})
+_FARTHEST_S: Final = 40 * 86_400.0
+"""Further ahead no limit ends."""
 
 
 def problem(error: object) -> Problem:
@@ -120,11 +134,21 @@ def by_words(
     return next((failure for pattern, failure in table if pattern.search(text)), None)
 
 
+def resets_in(text: str) -> float | None:
+    """Return how many seconds a text like `will reset after 8h44m7s` means."""
+    found = _RESETS_IN.search(text)
+    if found is None:
+        return None
+    told = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(found["span"]))
+    return told if told <= _FARTHEST_S else None
+
+
 def resets_at(text: str, after: datetime) -> datetime | None:
     """Return the time that a text like `resets 9:44pm (UTC)` means: the next one of that name."""
     found = _RESETS.search(text)
     if found is None:
-        return None
+        ahead_s = resets_in(text)
+        return None if ahead_s is None else after + timedelta(seconds=ahead_s)
     try:
         here = after.astimezone(ZoneInfo(found["zone"]))
         hour = int(found["hour"]) % 12 + (12 if found["half"] == "pm" else 0)

@@ -76,6 +76,11 @@ class Profile:
     tool_in_options: re.Pattern[str] | None = None
     """Finds a tool's name in the options of a request that does not tell it anywhere else."""
     remarks: tuple[tuple[re.Pattern[str], Meaning], ...] = ()
+    tries: re.Pattern[str] | None = None
+    """Finds in its last lines on stderr that a call failed which it tries again by itself: the `message`, and where it
+    tells that the `status`, which `attempt` that was, and how long it pauses now (`pause_ms`)."""
+    own_log: re.Pattern[str] | None = None
+    """Finds the lines on stderr that tell nobody anything but its makers."""
     lingers_with_tools: bool = False
     """With a tool server it does not leave when its stdin is closed, not even when its turn is long over."""
     most_messages_in_a_row: int | None = None
@@ -90,7 +95,7 @@ GEMINI: Final = Profile(
     program="gemini",
     arguments=("--acp",),
     # Going on with a conversation is announced, and then fails: "No previous sessions found for this project."
-    capabilities=COMMON | {"usage"},
+    capabilities=COMMON | {"usage", "reset_time"},
     tested=("0.61.0", "0.61.0"),
     install="npm install -g @google/gemini-cli",
     inherit=(
@@ -105,6 +110,8 @@ GEMINI: Final = Profile(
         "GEMINI_CLI_NO_RELAUNCH": "true",
         # Without it no tool servers, no GEMINI.md, and no other mode than the asking one.
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        # Otherwise it keeps to itself until its end what it tries again, and it may wait for hours before it does.
+        "GEMINI_DEBUG_LOG_FILE": "/dev/stderr",
     },
     files={
         # Defaults only: what the user has set wins. Without a chosen way to log in it says too late that there is none,
@@ -124,6 +131,12 @@ GEMINI: Final = Profile(
     free_mode="yolo",
     tokens_in="quota",
     title_is_command=True,
+    tries=re.compile(
+        r"Attempt (?P<attempt>\d{1,4}) failed(?: with (?:status )?(?P<status>\d{3})\b[^.:]*)?"
+        r"(?:: (?P<message>(?:(?!Attempt \d).)+?))?\.? Retrying (?:with backoff|after (?P<pause_ms>\d{1,12})ms)",
+        re.DOTALL,
+    ),
+    own_log=re.compile(r"\[[\d:.TZ-]{20,30}\] \[(?:DEBUG|LOG)\] "),
     lingers_with_tools=True,
 )  # fmt: skip
 
@@ -135,8 +148,9 @@ _OPENCODE_ASKS: Final = (
 OPENCODE: Final = Profile(
     name="opencode",
     program="opencode",
-    arguments=("acp",),
-    capabilities=COMMON | {"resume", "fork", "cost"},
+    # What it tries again it says nowhere else.
+    arguments=("acp", "--print-logs", "--log-level", "ERROR"),
+    capabilities=COMMON | {"resume", "fork", "cost", "reset_time"},
     tested=("1.18.33", "1.18.33"),
     install="npm install -g opencode-ai",
     inherit=(
@@ -171,6 +185,11 @@ OPENCODE: Final = Profile(
         Access.SANDBOXED_ALL: {"OPENCODE_PERMISSION": '{"*":"allow"}'},
     },
     goes_on_by="session/resume",
+    # With `small` it asks for the title of the conversation, which nothing depends on.
+    tries=re.compile(
+        r'level=ERROR .*message="stream error" .*\bsmall=false\b.* '
+        r'error\.error="?(?:\w+: )?(?P<message>(?:[^"\\]|\\.)*)'
+    ),
     # A context that is too small makes it sum up what it has, fail again and sum up again, for ever.
     most_messages_in_a_row=6,
 )  # fmt: skip

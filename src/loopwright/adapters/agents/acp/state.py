@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.output import readable
+from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.core.permissions import Permissions
 from loopwright.core.questions import Asking
@@ -65,6 +66,17 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stalled:
+    """A call that it would have tried again and again."""
+
+    failure: Failure
+    message: str
+    pause_s: float | None
+    """How long it would have paused, where the service had said that."""
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
     """How the conversation came to its end."""
 
@@ -106,11 +118,15 @@ class AcpState:
     messages_in_a_row: int = 0
     """Without a tool call between them."""
     did_something: bool = False
-    """It said a word or used a tool."""
+    """It said a word or used a tool, after what it was `stalled` by."""
     complaint: tuple[Literal["error", "turns", "refused"], str] | None = None
     """What came last in place of the model's words: words of the program, or a refusal of ours."""
     circling: bool = False
     """It was stopped because it went round in circles."""
+    tries: int = 0
+    """How often in a row a call has failed that it tried again by itself."""
+    stalled: Stalled | None = None
+    """It was stopped because it got no further."""
     asked: tuple[Asking, ...] = ()
     denied: tuple[str, ...] = ()
     usage: Usage | None = None
@@ -120,6 +136,8 @@ class AcpState:
     ending: Ending | None = None
     tail: tuple[str, ...] = field(default=())
     """The last lines that were not JSON: this is where the program complains before it can talk."""
+    in_own_log: bool = False
+    """The last line on stderr was one that tells nobody anything; what is indented after it goes with it."""
 
     @property
     def is_working(self) -> bool:
@@ -129,7 +147,7 @@ class AcpState:
     @property
     def is_stopping(self) -> bool:
         """Whether we have told it to stop."""
-        return bool(self.asked) or self.circling
+        return bool(self.asked) or self.circling or self.stalled is not None
 
     def call(self, id: str) -> Call | None:
         """Return a call that has not ended."""

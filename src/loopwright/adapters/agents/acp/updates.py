@@ -10,6 +10,7 @@ from loopwright.adapters.agents.acp.state import LAST_WORDS, AcpState, Call
 from loopwright.adapters.agents.output import Object, micros, object_in, readable
 from loopwright.ports import AgentEvent, Folded
 
+_PROGRESS: Final = ("agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update")
 _ENDED: Final = ("completed", "failed")
 _CHANGING: Final = ("edit", "delete", "move")
 _SAY_AT: Final = 400
@@ -24,7 +25,10 @@ def fold(state: AcpState, profile: Profile, update: Object) -> Folded:
     if not state.is_working:
         # An old conversation is repeated before the prompt is given; after its answer nothing counts any more.
         return Folded(state=state)
-    match update.get("sessionUpdate"):
+    kind = update.get("sessionUpdate")
+    if state.tries and kind in _PROGRESS:
+        state = replace(state, tries=0)
+    match kind:
         case "agent_message_chunk":
             return _words(state, profile, update)
         case "agent_thought_chunk":
@@ -35,7 +39,7 @@ def fold(state: AcpState, profile: Profile, update: Object) -> Folded:
             return _usage(state, profile, update)
         case "plan":
             return _plan(state, update)
-        case kind:
+        case _:
             raw = AgentEvent(kind="Raw", data={"update": readable(kind, 100)})
             return Folded(state=state, events=(raw,))
 
