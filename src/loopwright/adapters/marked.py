@@ -8,6 +8,7 @@ import psutil
 
 from loopwright.core.errors import CannotRun
 from loopwright.keeper import places
+from loopwright.keeper.processes import content
 
 SWEEP_S = 10.0
 PROC = "/proc"
@@ -56,8 +57,7 @@ def _perhaps_marked(run_ids: Collection[str]) -> Iterator[psutil.Process]:
     # After every agent, among all processes of the machine: psutil's own way and pathlib's take many times as long.
     for pid in filter(str.isdigit, os.listdir(PROC)):  # noqa: PTH208
         try:
-            with open(f"{PROC}/{pid}/environ", "rb", buffering=0) as file:  # noqa: PTH123
-                environment = file.readall()
+            environment = content(f"{PROC}/{pid}/environ")
             if any(name in environment for name in names):
                 yield psutil.Process(int(pid))
         except (OSError, psutil.NoSuchProcess):

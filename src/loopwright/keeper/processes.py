@@ -11,6 +11,7 @@ from loopwright.keeper.places import MARKER
 
 SEES_PROCESSES = os.path.exists("/proc/self/stat")
 _TICKS = os.sysconf("SC_CLK_TCK")
+_PIECE = 1 << 16
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -33,7 +34,7 @@ def die_with(parent: int) -> None:
 class Process:
     """One line of /proc/<pid>/stat."""
 
-    __slots__ = ("cpu_s", "group", "parent", "pid", "session", "started", "zombie")
+    __slots__ = ("_times", "group", "parent", "pid", "session", "started", "zombie")
 
     def __init__(self, pid: int, stat: bytes) -> None:
         fields = stat.rpartition(b")")[2].split()
@@ -42,9 +43,13 @@ class Process:
         self.parent = int(fields[1])
         self.group = int(fields[2])
         self.session = int(fields[3])
-        # With the children it waited for: their work is a sign of life too.
-        self.cpu_s = sum(map(int, fields[11:15])) / _TICKS
+        self._times = fields[11:15]
         self.started = int(fields[19])
+
+    @property
+    def cpu_s(self) -> float:
+        """Its CPU time, with that of the children it waited for: their work is a sign of life too."""
+        return sum(map(int, self._times)) / _TICKS
 
     @property
     def key(self) -> tuple[int, int]:
@@ -55,10 +60,23 @@ class Process:
 def look(pid: int) -> Process | None:
     """Return one process, if it is there and can be seen."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return Process(pid, file.read())
+        return Process(pid, content(f"/proc/{pid}/stat"))
     except (OSError, IndexError, ValueError):
         return None
+
+
+def content(path: str) -> bytes:
+    """Return what is in a file of /proc."""
+    # Of every process of the machine, at the end of every run: a file object costs more than the reading.
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        content = piece = os.read(fd, _PIECE)
+        while len(piece) == _PIECE:
+            piece = os.read(fd, _PIECE)
+            content += piece
+        return content
+    finally:
+        os.close(fd)
 
 
 def numbers_of(pid: int) -> str:
@@ -100,6 +118,8 @@ class Tree:
         self._entry = b"\0" + f"{MARKER}={run_id}".encode() + b"\0"
         self._unmarked: set[tuple[int, int]] = set()
         self.keeper = os.getpid()
+        ourselves = look(self.keeper)
+        self._since = ourselves.started if ourselves is not None else 0
         self._spares_child = spares_child
         """The direct child keeps a sandbox: asked to end, it would kill everything in there without a word."""
         self._numbers = numbers_of(self.keeper) if spares_child else ""
@@ -160,11 +180,12 @@ class Tree:
         return self.child is not None and self.child in {process.session, process.group}
 
     def _is_marked(self, process: Process) -> bool:
-        if process.key in self._unmarked:
+        # What was there before the child cannot have inherited the marker from it. Without a child it is an earlier
+        # keeper's processes that are looked for.
+        if process.key in self._unmarked or (self.child is not None and process.started < self._since):
             return False
         try:
-            with open(f"/proc/{process.pid}/environ", "rb") as file:
-                marked = self._entry in b"\0" + file.read() + b"\0"
+            marked = self._entry in b"\0" + content(f"/proc/{process.pid}/environ") + b"\0"
         except OSError:
             marked = False
         if not marked:

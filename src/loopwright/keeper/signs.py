@@ -31,7 +31,7 @@ class Signs:
         self.last = now
         self._due = now + self._every
         self.seen_at: dict[str, float] = {}
-        self._cpu = tree.cpu()
+        self._cpu: dict[tuple[int, int], float] = {}  # nothing yet: the child was started just now
         self._cpu_at = now
         self._files: tuple[int, int] | None = None
         self._walk: Iterator[tuple[int, int] | None] | None = self._walking() if paths else None

@@ -59,8 +59,7 @@ class Workspaces:
                 if keep is not None:
                     await keep(path)
             unfinished = Record(state="unfinished", sha=sha, marker=marker)
-            await self._save(path, unfinished)
-            await asyncio.to_thread(delete, path)
+            await asyncio.to_thread(self._clear, path, unfinished)
             await self._save(path, await self._build(path, unfinished, copy_files))
             return True
 
@@ -89,16 +88,20 @@ class Workspaces:
         self._records.check(path)
         async with held(self._records.lock(path)):
             record = self._records.load(path)
-            if record is not None:
-                # From here on it counts as nobody's work: half of it may be gone after a crash.
-                await self._save(path, replace(record, state="unfinished"))
+            unfinished = None if record is None else replace(record, state="unfinished")
             try:
-                await asyncio.to_thread(delete, path)
+                await asyncio.to_thread(self._clear, path, unfinished)
             except OSError as error:
                 raise GitFailed(
                     f"{path} could not be deleted: {error.strerror or error} ({error.filename})"
                 ) from error
             self._records.forget(path)
+
+    def _clear(self, path: Path, unfinished: Record | None) -> None:
+        """Delete a clone, in a thread. First it counts as nobody's work: half of it may be gone after a crash."""
+        if unfinished is not None:
+            self._records.save(path, unfinished)
+        delete(path)
 
     async def _save(self, path: Path, record: Record) -> None:
         """Keep a record, beside everything else: to be durable it waits for the disk."""

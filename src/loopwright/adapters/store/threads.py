@@ -16,22 +16,29 @@ async def run_in(pool: Executor, work: Callable[[], T]) -> T:
     When the caller is cancelled, work that has not begun never does; work that has is waited for, so that nothing is
     still being written after the caller has gone.
     """
+    loop = asyncio.get_running_loop()
     future = pool.submit(work)
-    done = asyncio.wrap_future(future)
+    # One event instead of asyncio's own chain of futures, each of which takes one more turn of the loop.
+    done = asyncio.Event()
+
+    def tell(_: "Future[T]") -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(done.set)
+
+    future.add_done_callback(tell)
     try:
-        return await asyncio.shield(done)
+        await done.wait()
     except asyncio.CancelledError:
         if not future.cancel():
             await _finished(future, done)
         raise
+    return future.result()
 
 
-async def _finished(future: "Future[T]", done: "asyncio.Future[T]") -> None:
+async def _finished(future: "Future[T]", done: asyncio.Event) -> None:
     with anyio.CancelScope(shield=True):
         while not future.done():
             try:
-                await asyncio.wait([done])
+                await done.wait()
             except asyncio.CancelledError:
                 continue  # cancelled once more: the first cancellation is raised when the work is finished
-    if done.done() and not done.cancelled():
-        done.exception()  # looked at, because nobody else will
