@@ -1,7 +1,9 @@
-"""`metrics`: how well the plans of a project went."""
+"""`metrics`: how well the plans of a project went, by plan, by loop or by run."""
 
 import json as jsonlib
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
 
 from rich.text import Text
 
@@ -16,36 +18,60 @@ from loopwright.core.errors import NotFound
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan
 from loopwright.engine.metrics import Figures, PlanFigures, plan_figures, together
+from loopwright.engine.run_metrics import LoopFigures, RunFigures, loop_figures, run_figures
 from loopwright.engine.views import recent_plans
 from loopwright.ports import Tx
 
-_SHOWN = 20
+Per = Literal["plan", "loop", "run"]
+_SHOWN: Final = 20
+_HEADS: Final[Mapping[Per, tuple[str, ...]]] = {
+    "plan": ("plan", "tasks", "attempts", "at once", "took", "agents", "cost", ""),
+    "loop": ("loop", "plans", "tasks", "attempts", "at once", "took", "agents", "cost", ""),
+    "run": ("run", "task", "attempt", "role", "took", "cost", ""),
+}
 
 
-def metrics(plan: str | None = None, /, *, last: int = 1000, jsonl: bool = False, json: bool = False) -> int:
+def metrics(
+    plan: str | None = None,
+    /,
+    *,
+    per: Per = "plan",
+    last: int = 1000,
+    jsonl: bool = False,
+    json: bool = False,
+) -> int:
     """Show attempts, retries, time, cost and first-pass rate of this repository's plans (outside of one, of all).
 
     Parameters
     ----------
     plan
         Only this plan.
+    per
+        What a line is about: a plan, a loop (all plans of one source), or a run (one agent's or gate's process).
     last
         How many plans to look at, from the newest.
     jsonl
-        Print one JSON document per plan, each on a line.
+        Print one JSON document per plan, loop or run, each on a line.
     json
         Print one JSON document.
     """
-    with glancing() as look:
-        found = look.store.read_sync(lambda tx: [plan_figures(tx, one) for one in _plans(tx, plan, last)])
-    whole = together(found)
+
+    def look(tx: Tx) -> tuple[list[PlanFigures], list[RunFigures]]:
+        plans = _plans(tx, plan, last)
+        runs = [run for one in plans for run in run_figures(tx, one)] if per == "run" else []
+        return [plan_figures(tx, one) for one in plans], runs
+
+    with glancing() as home:
+        plans, runs = home.store.read_sync(look)
+    found: Mapping[Per, Sequence[Any]] = {"plan": plans, "loop": loop_figures(plans), "run": runs}
+    whole = together(plans)
     if jsonl:
-        for one in found:
+        for one in found[per]:
             sys.stdout.write(jsonlib.dumps(document(one), ensure_ascii=False) + "\n")
     elif json:
-        print_json({"plans": found, "together": whole})
+        print_json({f"{per}s": found[per], "together": whole})
     else:
-        _print(found, whole)
+        _print(found[per], per, plans, whole)
     return ExitCode.VERIFIED
 
 
@@ -59,32 +85,50 @@ def _plans(tx: Tx, name: str | None, last: int) -> list[Plan]:
     return [plan]
 
 
-def _print(plans: list[PlanFigures], whole: Figures) -> None:
+def _print(found: Sequence[Any], per: Per, plans: list[PlanFigures], whole: Figures) -> None:
     out = console()
     if not plans:
         out.print("no plan was run here yet")
         return
-    rows: list[tuple[str, ...]] = [("plan", "tasks", "attempts", "at once", "agents", "cost", "")]
-    rows += [_row(one) for one in plans[:_SHOWN]]
+    rows = [_HEADS[per], *(_row(one) for one in found[:_SHOWN])]
     for line in columns(rows):
         out.print(Wrapped(Text(line), indent="    "))
-    if len(plans) > _SHOWN:
-        out.print(f"and {counted(len(plans) - _SHOWN, 'older plan')}; --json has them all")
+    if len(found) > _SHOWN:
+        out.print(f"and {len(found) - _SHOWN} more; --json has them all")
     for line in _told(plans, whole):
         out.print(Wrapped(Text(line), indent="  "))
 
 
-def _row(one: PlanFigures) -> tuple[str, ...]:
+def _row(one: PlanFigures | LoopFigures | RunFigures) -> tuple[str, ...]:
+    if isinstance(one, RunFigures):
+        return (
+            short_id(one.run_id),
+            one.task or "-",
+            str(one.attempt or "-"),
+            one.role,
+            "-" if one.wall_seconds is None else duration(one.wall_seconds),
+            _run_cost(one),
+            one_line("  ".join(filter(None, (one.state, one.failure, one.agent, one.model))), 60),
+        )
     figures = one.figures
-    return (
-        short_id(one.plan_id),
+    told = (
         f"{figures.completed}/{figures.tasks}",
         str(figures.begun),
         _rate(figures),
+        "-" if one.wall_seconds is None else duration(one.wall_seconds),
         duration(figures.agent_seconds),
         _cost(figures),
-        one_line(f"{standing(one)[0]}  {one.title}", 60),
     )
+    if isinstance(one, LoopFigures):
+        return short_id(one.loop_id), f"{one.verified}/{one.plans}", *told, one_line(one.loop, 60)
+    return short_id(one.plan_id), *told, one_line(f"{standing(one)[0]}  {one.title}", 60)
+
+
+def _run_cost(one: RunFigures) -> str:
+    if one.agent is None:
+        return "-"  # a gate costs nothing
+    known = one.cost_micros is not None or one.ended_at is None
+    return cost_in_words(one.cost_micros, complete=known, estimated=one.cost_estimated)
 
 
 def _told(plans: list[PlanFigures], whole: Figures) -> list[str]:

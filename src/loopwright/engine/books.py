@@ -19,6 +19,7 @@ from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState
 from loopwright.engine.branch import tip_of
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
+from loopwright.engine.signs import show_sign
 from loopwright.engine.world import World, no_source
 from loopwright.ports import (
     Candidate,
@@ -123,6 +124,7 @@ async def tell(world: World, plan_id: str) -> str:
     except UserError as refused:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(refused)})
         return str(refused)
+    await show_sign(world, project, loop, plan, progress)
     return ""
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from loopwright.core.model import Loop, Plan, Project
 from loopwright.core.states import LoopState
+from loopwright.engine.signs import show_signs
 from loopwright.engine.world import World
 from loopwright.ports import StateFiles, Tx
 
@@ -17,12 +18,13 @@ BEAT: Final = timedelta(seconds=5)
 
 
 async def beat(world: World, files: StateFiles) -> None:
-    """Write the health of every running loop."""
+    """Write the health of every running loop, and the sign of life that its source asks for."""
     for path, loop_id, health in await world.store.read(lambda tx: _healths(tx, world)):
         try:
             files.put(path, "health", loop_id, health, durably=False)
         except OSError as trouble:
             log.warning("health not written", extra={"loop": loop_id, "why": str(trouble)})
+    await show_signs(world)
 
 
 def _healths(tx: Tx, world: World) -> list[tuple[Path, str, dict[str, Any]]]:

@@ -9,7 +9,7 @@ from loopwright.core.discoveries import Discovery
 from loopwright.core.model import Attempt, Plan, Task, VerdictRecord
 from loopwright.core.qa import ORIGIN as QA
 from loopwright.core.qa import TYPE as LOOK
-from loopwright.core.states import AttemptState, DiscoveryState, TaskState
+from loopwright.core.states import AttemptState, DiscoveryState, PlanState, TaskState
 from loopwright.core.tdd import FIX_ORIGIN
 from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.doc_sync import sync_progress
@@ -104,6 +104,7 @@ def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
         agent=agents[0] if agents else "",
         started_at=plan.executed_at,
         completed_at=plan.completed_at,
+        failed=plan.status is PlanState.FAILED,
     )
 
 

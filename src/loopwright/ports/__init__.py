@@ -36,6 +36,7 @@ from loopwright.ports.home import Membership, StateFiles
 from loopwright.ports.processes import Exit, Keepers, OutputLine, RunSpec, Sighting
 from loopwright.ports.sandbox import NoSandbox, Reach, Sandbox
 from loopwright.ports.sources import (
+    BeatingSource,
     Discovered,
     Files,
     FixTask,
@@ -59,6 +60,7 @@ __all__ = [
     "AgentRequest",
     "AgentResult",
     "Base",
+    "BeatingSource",
     "Built",
     "Candidate",
     "Clock",

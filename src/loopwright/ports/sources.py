@@ -204,3 +204,14 @@ class TellingSource(Protocol):
 
     def told(self, place: Path, progress: Progress) -> bool:
         """Tell it; what it refuses is raised as a `UserError` with its own words."""
+
+
+@runtime_checkable
+class BeatingSource(Source, Protocol):
+    """A source whose format has a file that shows others that somebody is at work."""
+
+    def sign_file(self, files: Files) -> str | None:
+        """Return the name of that file, relative to the source's folder; None where nobody asks for it."""
+
+    def sign(self, files: Files, progress: Progress, pid: int | None) -> bytes | None:
+        """Return what stands in it now, None while it is fresh; `pid` is who is at work, None when nobody is."""

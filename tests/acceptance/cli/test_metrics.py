@@ -26,6 +26,23 @@ def test_attempts_retries_cost_and_tasks_that_needed_many_are_told(sandbox: Sand
     assert one["figures"] == figures
     (line,) = sandbox("metrics", one["plan_id"], "--jsonl").out.splitlines()
     assert json.loads(line) == one
+    (loop,) = json.loads(sandbox("metrics", "--per", "loop", "--json").out)["loops"]
+    assert (loop["loop_id"], loop["plans"], loop["verified"]) == (one["loop_id"], 1, 1)
+    assert (loop["figures"], loop["wall_seconds"]) == (figures, one["wall_seconds"])
+    runs = [json.loads(line) for line in sandbox("metrics", "--per", "run", "--jsonl").out.splitlines()]
+    agents = [run for run in runs if run["agent"]]
+    assert sorted((run["task"], run["attempt"]) for run in agents) == [
+        ("one", 1),
+        ("two", 1),
+        ("two", 2),
+        ("two", 3),
+    ]
+    assert sum(run["cost_micros"] for run in agents) == figures["cost_micros"]
+    assert sum(run["wall_seconds"] for run in agents) == pytest.approx(figures["agent_seconds"])
+    assert agents[0]["usage"]["output_tokens"] == 300
+    assert {run["role"] for run in runs if not run["agent"]} == {"gate", "verify"}
+    assert len(runs) == figures["agent_runs"] + figures["gate_runs"]
+    assert "two   3        implementer" in sandbox("metrics", "--per", "run").out
     said = sandbox("metrics").out
     assert "VERIFIED " in said
     assert "; $0.04" in said

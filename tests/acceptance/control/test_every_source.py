@@ -3,14 +3,17 @@
 `UPDATE_SAMPLES=1` writes what came out beside each sample; look at it before it is taken.
 """
 
+import json
 import os
 import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.acceptance.control.workshop import Workshop, kill
+from tests.waiting import eventually
 
 from loopwright.core.model import Plan
 
@@ -60,6 +63,13 @@ def plain(text: str, shop: Workshop, plan: Plan) -> str:
     return _TIME.sub("TIME", text).replace(plan.id, "PLAN")
 
 
+def health(shop: Workshop) -> tuple[Any, ...]:
+    """Return what the sign of life says that a source of tests asked for; it is no part of the work."""
+    path = shop.repository / "health.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    return tuple(found.get(key) for key in ("status", "current_test", "pid", "progress"))
+
+
 @pytest.mark.capability("C014")
 @pytest.mark.capability("C053")
 @pytest.mark.parametrize("sample", EVERY, ids=lambda one: one.kind)
@@ -76,10 +86,16 @@ def test_it_runs_is_killed_goes_on_and_is_told_how_it_ended(shop: Workshop, samp
     )
     run = shop.start("run", sample.place)
     gate.until_reached()
+    if sample.kind == "test_state":
+        eventually(lambda: health(shop)[:3] == ("running", sample.first, run.process.pid), timeout=30)
     kill(run)
     gate.let_go()
     said = shop("run", sample.place, timeout=100)
     assert said.code == 0, said.out + said.err
+    if sample.kind == "test_state":
+        assert health(shop) == ("stopped", None, None, {"passed": 2, "total": 2}), (
+            "in the checkout, not merged"
+        )
     plan = shop.row(Plan)
     assert (plan.status, shop.started_keys()) == ("VERIFIED", [sample.first, *sample.then])
     shop.git("merge", "-q", "--ff-only", plan.branch)

@@ -1,6 +1,7 @@
 """`metrics` says of a plan what `status` says of it."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.doubles import Home, planned
@@ -8,9 +9,12 @@ from tests.doubles import Home, planned
 from loopwright.cli.metrics import _cost, _row
 from loopwright.cli.table import standing, summary
 from loopwright.core.model import Plan
-from loopwright.engine.metrics import Figures, plan_figures
+from loopwright.engine.metrics import Figures, PlanFigures, plan_figures
 from loopwright.engine.overview import plan_summaries
+from loopwright.engine.run_metrics import RunFigures, loop_figures
 from loopwright.engine.views import plan_view
+
+EPOCH = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 async def test_a_plan_stands_as_in_the_list_of_plans() -> None:
@@ -42,3 +46,71 @@ async def test_a_plan_stands_as_in_the_list_of_plans() -> None:
 )
 def test_an_unknown_cost_is_said_in_the_words_of_status(figures: Figures, said: str) -> None:
     assert _cost(figures) == said
+
+
+@pytest.mark.parametrize(
+    ("agent", "micros", "ended", "said"),
+    [
+        (None, None, True, "-"),
+        ("claude", None, True, "cost unknown"),
+        ("claude", None, False, "$0.00"),
+        ("claude", 2_000_000, True, "$2.00"),
+    ],
+)
+def test_the_cost_of_a_run_is_never_made_up(
+    agent: str | None, micros: int | None, *, ended: bool, said: str
+) -> None:
+    run = RunFigures(
+        run_id="run_1",
+        plan_id="plan_1",
+        loop_id="loop_1",
+        task="",
+        attempt=None,
+        role="gate",
+        agent=agent,
+        model=None,
+        state="COMPLETE",
+        failure=None,
+        started_at=EPOCH,
+        ended_at=EPOCH if ended else None,
+        wall_seconds=3.0 if ended else None,
+        cost_micros=micros,
+        cost_estimated=False,
+        usage=None,
+    )
+    row = _row(run)
+    assert row[:2] + row[2:6] == ("run_1", "-", "-", "gate", "3 s" if ended else "-", said)
+
+
+def test_a_loop_is_all_of_its_plans() -> None:
+    """The newest first: it still goes on, so the loop has not ended."""
+    first = Figures(tasks=2, completed=2, attempts=3, retries=1, first_pass=1, cost_micros=5)
+    plan = PlanFigures(
+        plan_id="plan_1",
+        loop_id="loop_1",
+        loop="shop/plan",
+        title="t",
+        status="VERIFIED",
+        outcome="verified",
+        loop_state="",
+        started_at=EPOCH,
+        ended_at=EPOCH + timedelta(seconds=9),
+        wall_seconds=9.0,
+        figures=first,
+    )
+    going = replace(
+        plan,
+        plan_id="plan_2",
+        status="RUNNING",
+        started_at=EPOCH + timedelta(seconds=20),
+        ended_at=None,
+        wall_seconds=None,
+        figures=Figures(tasks=4, completed=1, attempts=1, first_pass=1),
+    )
+    other = replace(plan, plan_id="plan_3", loop_id="loop_2")
+    one, two = loop_figures([going, other, plan])
+    assert (one.loop_id, one.plans, one.verified, one.wall_seconds) == ("loop_1", 2, 1, 9.0)
+    assert (one.started_at, one.ended_at) == (EPOCH, None)
+    assert (one.figures.tasks, one.figures.retries, one.figures.first_pass_rate) == (6, 1, 2 / 3)
+    assert (two.loop_id, two.ended_at) == ("loop_2", plan.ended_at)
+    assert _row(one)[:3] == ("loop_1", "1/2", "3/6")

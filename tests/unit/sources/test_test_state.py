@@ -1,6 +1,7 @@
 """test-state.json with its config.json: schemas decide, every mistake has its place, status and health get back."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -259,41 +260,67 @@ def test_counters_are_set_and_never_added_to() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "current", "status"),
+    ("more", "current", "pid", "status"),
     [
-        ({}, None, "starting"),
-        ({"started_at": AT}, None, "running"),
-        ({}, "A-B-1", "running"),
-        ({"completed_at": AT}, None, "stopped"),
-        ({"completed_at": AT, "failed": True}, None, "error"),
+        ({}, None, 7, "starting"),
+        ({"started_at": AT}, None, 7, "running"),
+        ({}, "A-B-1", 7, "running"),
+        ({"started_at": AT, "completed_at": AT}, None, 7, "running"),  # the complete gate is left
+        ({"completed_at": AT}, None, None, "stopped"),
+        ({"started_at": AT}, None, None, "stopped"),
+        ({"completed_at": AT, "failed": True}, None, None, "error"),
     ],
 )
-def test_the_health_file_tells_who_is_at_work(more: dict[str, Any], current: str | None, status: str) -> None:
+def test_the_health_file_tells_who_is_at_work(
+    more: dict[str, Any], current: str | None, pid: int | None, status: str
+) -> None:
     progress = Progress(plan_id="p", at=LATER, items={}, **more)
-    found = json.loads(health("loop", Standing(passed=3, total=9, current=current), progress))
-    assert found == {
+    assert health("loop", Standing(passed=3, total=9, current=current), progress, pid) == {
         "loop_name": "loop",
         "status": status,
         "current_test": current,
         "progress": {"passed": 3, "total": 9},
         "last_heartbeat": "2026-03-02T10:00:00Z",
-        "pid": None,
+        "pid": pid,
     }
 
 
-def test_the_health_file_is_written_only_where_it_is_asked_for(tmp_path: Path) -> None:
-    config = {**CONFIGURED, "health_check": {"enabled": True, "file": "run/health.json"}}
+def test_the_health_file_is_there_only_where_it_is_asked_for_and_beats_by_its_interval(
+    tmp_path: Path,
+) -> None:
+    config = {
+        **CONFIGURED,
+        "health_check": {"enabled": True, "file": "run/health.json", "interval_seconds": 20},
+    }
     held = files(test("A-B-1"), test("A-B-2", status="passed"), config=config)
     progress = told({"A-B-1": ItemProgress(mark=Mark.RUNNING)})
-    made = SOURCE.written(held, progress)
-    assert set(made) == {"run/health.json", "test-state.json"}  # which had no summary
-    found = json.loads(made["run/health.json"])
+    assert SOURCE.sign_file(held) == "run/health.json"
+    assert set(SOURCE.written(held, progress)) == {"test-state.json"}, "which had no summary"
+    made = SOURCE.sign(held, progress, 7)
+    assert made is not None
+    found = json.loads(made)
     assert (found["current_test"], found["progress"]) == ("A-B-1", {"passed": 1, "total": 2})
-    for name, content in {**held, **made}.items():
+    for name, content in {**held, "run/health.json": made}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(content)
-    assert SOURCE.written(SOURCE.files(tmp_path), progress) == {}
-    assert "run/health.json" not in SOURCE.written(files(test("A-B-1"), config=CONFIGURED), progress)
+    held = SOURCE.files(tmp_path)
+
+    def later(seconds: float, pid: int | None = 7, mark: Mark = Mark.RUNNING) -> bytes | None:
+        at = progress.at + timedelta(seconds=seconds)
+        return SOURCE.sign(held, told({"A-B-1": ItemProgress(mark=mark)}, at), pid)
+
+    assert later(19) is None, "it is fresh"
+    assert later(20) is not None
+    assert later(-1) is not None, "it is from a clock that went back"
+    assert later(1, mark=Mark.DONE) is not None, "something else is to be told"
+    stopped = later(1, None)
+    assert stopped is not None
+    held = {**held, "run/health.json": stopped}
+    assert later(1000, None) is None, "who has stopped has no heart to beat"
+    held = {**held, "run/health.json": b'{"loop_name": "x", "last_heartbeat": "yesterday"}'}
+    assert later(1) is not None
+    assert SOURCE.sign_file(files(test("A-B-1"), config=CONFIGURED)) is None
+    assert SOURCE.sign_file(files(test("A-B-1"))) is None
 
 
 def test_a_file_that_is_no_health_file_is_not_written_over() -> None:
@@ -302,8 +329,8 @@ def test_a_file_that_is_no_health_file_is_not_written_over() -> None:
     )
     for theirs in (b'{"name": "app"}', b"not json"):
         with pytest.raises(BadPlan):
-            SOURCE.written({**held, "package.json": theirs}, told({}))
-    assert "package.json" in SOURCE.written({**held, "package.json": b'{"loop_name": "x"}'}, told({}))
+            SOURCE.sign({**held, "package.json": theirs}, told({}), 7)
+    assert SOURCE.sign({**held, "package.json": b'{"loop_name": "x"}'}, told({}), 7)
 
 
 @pytest.mark.parametrize("schema", [CONFIG, TEST_STATE], ids=["config", "state"])

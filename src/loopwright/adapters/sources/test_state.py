@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from loopwright.adapters.sources.test_state_schema import (
     LoopConfig,
     loop_config,
 )
-from loopwright.adapters.sources.test_state_writing import health, tell_tests
+from loopwright.adapters.sources.test_state_writing import health, next_health, tell_tests
 from loopwright.config.kinds import is_inside
 from loopwright.config.nearest import quoted
 from loopwright.core.errors import BadPlan
@@ -102,17 +103,31 @@ class LoopTestsSource:
         )
 
     def written(self, files: Files, progress: Progress) -> Files:
-        """Return the tests with their status, and the health file where it is asked for."""
-        config = _settled(files)
-        state = _state_of(files, config)
+        """Return the tests with their status."""
+        state = _state_of(files, _settled(files))
         edits = opened(state, files[state])
-        standing = tell_tests(edits, progress)
-        made = {state: edits.bytes()}
-        if config is not None and config.health_check["enabled"]:
-            health_file = config.health_check["file"]
-            _refuse_other_file(health_file, files.get(health_file))
-            made[health_file] = health(config.name, standing, progress)
-        return {name: content for name, content in made.items() if files.get(name) != content}
+        tell_tests(edits, progress)
+        return {state: edits.bytes()} if edits.bytes() != files[state] else {}
+
+    def sign_file(self, files: Files) -> str | None:
+        """Return the health file, where the configuration asks for it."""
+        config = _settled(files)
+        return (
+            str(config.health_check["file"])
+            if config is not None and config.health_check["enabled"]
+            else None
+        )
+
+    def sign(self, files: Files, progress: Progress, pid: int | None) -> bytes | None:
+        """Return the health file as it is now; None while the one that is there is younger than its interval."""
+        config = _settled(files)
+        assert config is not None  # else nobody asks for it
+        name = config.health_check["file"]
+        _refuse_other_file(name, files.get(name))
+        state = _state_of(files, config)
+        standing = tell_tests(opened(state, files[state]), progress)
+        interval = timedelta(seconds=config.health_check["interval_seconds"])
+        return next_health(files.get(name), health(config.name, standing, progress, pid), interval)
 
 
 def _refuse_other_file(name: str, content: bytes | None) -> None:

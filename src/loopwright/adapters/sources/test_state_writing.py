@@ -3,8 +3,9 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from loopwright.adapters.sources.json_edits import JsonEdits, stamp
 from loopwright.adapters.sources.located import Located, inner, plain, tables, words
@@ -96,21 +97,33 @@ def _tell_summary(edits: JsonEdits, counts: Mapping[str, int]) -> None:
         edits.put(summary, key, count)
 
 
-def health(name: str, standing: Standing, progress: Progress) -> bytes:
-    """Return the health file: who is at work on what, and when that was last known."""
-    status = "running"
+def health(name: str, standing: Standing, progress: Progress, pid: int | None) -> dict[str, Any]:
+    """Return what the health file says: who is at work on what, and when that was last known."""
+    status = "stopped"
     if progress.failed:
         status = "error"
-    elif progress.completed_at is not None:
-        status = "stopped"
-    elif progress.started_at is None and standing.current is None:
-        status = "starting"
-    told = {
+    elif pid is not None:
+        status = "starting" if progress.started_at is None and standing.current is None else "running"
+    return {
         "loop_name": name,
         "status": status,
         "current_test": standing.current,
         "progress": {"passed": standing.passed, "total": standing.total},
         "last_heartbeat": stamp(progress.at),
-        "pid": None,  # the agents' processes come and go; whether they live is asked of the program
+        "pid": pid,
     }
-    return (json.dumps(told, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def next_health(present: bytes | None, wanted: Mapping[str, Any], interval: timedelta) -> bytes | None:
+    """Return the health file to write; None while the one that is there says the same and is young enough."""
+    said = json.loads(present.decode("utf-8-sig")) if present is not None else {}
+    before, now = said.get("last_heartbeat"), wanted["last_heartbeat"]
+    if {**said, "last_heartbeat": now} == wanted and isinstance(before, str):
+        try:
+            age = datetime.fromisoformat(now) - datetime.fromisoformat(before)
+        except (ValueError, TypeError):  # no time at all, or one without a zone: somebody else wrote that
+            age = interval
+        # Somebody who has stopped needs no beat.
+        if wanted["pid"] is None or timedelta() <= age < interval:
+            return None
+    return (json.dumps(wanted, indent=2, ensure_ascii=False) + "\n").encode()
