@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from loopwright.adapters.sources.plan_md import PlanMdSource
@@ -129,8 +129,17 @@ def test_reading_anything_gives_work_or_located_problems(content: bytes) -> None
         assert find_cycle(edges) is None
 
 
+def _found(*marks: Mark, title: str = "0") -> Progress:
+    found = tuple(Discovered(title=title, recommendation="new", mark=mark) for mark in marks)
+    return Progress(plan_id="plan_1", at=AT, items={}, discovered=found)
+
+
 @quick
 @given(plans, progresses)
+@example(b"- [ ] Task 1: one", _found(Mark.OPEN, Mark.RUNNING))
+@example(b"## Discovered Work\nUnder\n=====\n- [ ] Task 1: one", _found(Mark.OPEN))
+@example(b"- [ ] Task 1: one", _found(Mark.OPEN, title="\x1b\r\x1b"))
+@example(b"- [ ] Task 1: one", _found(Mark.OPEN, title="<\x1b!-- id: 1 --\x1b>"))
 def test_what_is_written_is_what_is_read_and_twice_is_once(content: bytes, progress: Progress) -> None:
     if not readable(content):
         return

@@ -59,8 +59,8 @@ def _outline(content: bytes, name: str) -> Outline:
 
 def one_line(words: str, limit: int = _MAX_WORDS) -> str:
     """Return words as they may stand in a line of the plan: they cannot begin or end a comment."""
-    words = " ".join(words.replace("<!--", "<! --").replace("-->", "-- >").split())
-    words = "".join(char for char in words if char.isprintable())
+    words = " ".join("".join(char for char in words if char.isprintable() or char.isspace()).split())
+    words = words.replace("<!--", "<! --").replace("-->", "-- >")
     return words if len(words) <= limit else f"{words[: limit - 1]}…"
 
 
@@ -179,7 +179,8 @@ def _discovered(found: Outline, progress: Progress) -> bytes:
     ours = {_alike(lines_of[item.at].words): item for item in found.found if item.ours}
     rows = _rows(found.markdown)
     lines: list[str] = []
-    for one in progress.discovered:
+    # The same words are the same work: what was said last of it holds.
+    for one in {_alike(one_line(one.title)): one for one in progress.discovered}.values():
         title = one_line(one.title)
         if (item := ours.get(_alike(title))) is not None:
             rows[item.at] = (_boxed(lines_of[item.at], one.mark), rows[item.at][1])
@@ -213,8 +214,11 @@ def _in_section(found: Outline, rows: Rows, title: str, lines: list[str]) -> Row
     new: Rows = [(words, None) for words in lines]
     if section is not None:
         place = _last(rows, section.start + 1, section.end)
-        blank: Rows = [("", None)] if place == section.start + 1 else []
-        return [*rows[:place], *blank, *new, *rows[place:]]
+        blank: Rows = [("", None)]
+        above = blank if place == section.start + 1 else []
+        # A heading of the underlined kind would become a part of the list above it.
+        below = blank if place < len(rows) and rows[place][0].strip() else []
+        return [*rows[:place], *above, *new, *below, *rows[place:]]
     late = (SectionKind.REPORT, SectionKind.DISCOVERED)
     before = next(
         (
