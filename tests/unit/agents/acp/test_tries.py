@@ -169,6 +169,14 @@ def test_the_words_of_a_log_are_read_as_they_were_meant() -> None:
     assert result.detail.startswith('Weekly "usage limit" reached. Resets in 19hr')
 
 
+def test_an_empty_line_after_it_is_no_further_try() -> None:
+    result, events, _ = run(
+        OPENCODE, [*noted(1, "Rate limit reached"), *[line("", "err")] * 5, says("Done."), end()]
+    )
+    assert result.claimed
+    assert [event.kind for event in events].count("Retry") == 1
+
+
 def test_a_title_that_cannot_be_had_is_nothing() -> None:
     (told,) = LIMIT
     aside = replace(told, text=told.text.replace("small=false", "small=true"))

@@ -77,7 +77,8 @@ def _is_own_log(state: AcpState, profile: Profile, text: str) -> bool:
 
 def _complained(state: AcpState, profile: Profile, raw: AgentEvent) -> Folded:
     """Take in a line on stderr: it may tell that the service refuses, and that it goes on trying."""
-    if not state.is_working or state.is_stopping:
+    # An empty line is not kept, and what came before it was looked at already.
+    if not state.is_working or state.is_stopping or not raw.text.strip():
         return Folded(state=state, events=(raw,))
     state, event = tries.seen(state, profile)
     if event is None:
