@@ -59,7 +59,8 @@ class _Run:
 
 def case(setting: Setting) -> Iterator[Measurement]:
     """Run plans of several sizes with the product and with the script, alternately."""
-    starter_s = starter_cpu_s(setting.place("starters"), 10)
+    # As many as a plan of 50 tasks has: the process that they are forked from is loaded once for all of them.
+    starter_s = starter_cpu_s(setting.place("starters"), setting.pick(100, 20))
     for count, seconds in QUICK if setting.quick else FULL:
         repeats = 1 if count >= 200 or setting.quick else setting.repeats
         yield from _size(setting, count, seconds, repeats, starter_s)

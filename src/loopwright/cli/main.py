@@ -59,8 +59,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("loopwright.cli.demo:demo", "See the whole thing work, with a scripted agent."),
 }
 
-_OBJECTS = 50_000
-"""How many more objects there may be before garbage is looked for; loading the largest command makes 120,000."""
+_OBJECTS = 200_000
+"""How many more objects there may be before garbage is looked for: loading the largest command makes 120,000, all of
+which stay, and a task a few thousand, of which next to none is garbage that only a search would find."""
 
 _EPILOGUE = "Every command takes --help, and --json where it prints something a program may want."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -97,10 +98,25 @@ def reserve(directory: str, name: str, size: int) -> None:
     """Take real disk blocks now, to have them when the disk is full."""
     fd = os.open(os.path.join(directory, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        write_all(fd, b"\0" * size)
-        os.fsync(fd)
+        if not _allocated(fd, size):
+            # Only then are blocks chosen for what was written.
+            write_all(fd, b"\0" * size)
+            os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def _allocated(fd: int, size: int) -> bool:
+    """Have the file system set blocks aside at once, without writing anything; False where it cannot."""
+    if not hasattr(os, "posix_fallocate"):
+        return False
+    try:
+        os.posix_fallocate(fd, 0, size)
+    except OSError as problem:
+        if problem.errno in (errno.EOPNOTSUPP, errno.EINVAL):
+            return False
+        raise
+    return True
 
 
 def write_exit(directory: str, value: dict[str, Any]) -> None:
