@@ -25,7 +25,10 @@ BEGIN, END = "<!-- exit codes: begin -->", "<!-- exit codes: end -->"
 LIMITS_BEGIN, LIMITS_END = "<!-- limits: begin -->", "<!-- limits: end -->"
 PRICES_BEGIN, PRICES_END = "<!-- prices: begin -->", "<!-- prices: end -->"
 PROMISES_BEGIN, PROMISES_END = "<!-- promises: begin -->", "<!-- promises: end -->"
-_PROMISED = ("invariants", "dialogue", "money", "reviews", "ends", "territory", "taking_back", "by_hand")
+_PROMISED = (
+    *("invariants", "dialogue", "money", "reviews", "ends", "territory", "taking_back", "by_hand"),
+    *("discovered", "prompt_loops", "looks"),
+)
 FAULTS_BEGIN, FAULTS_END = "<!-- faults: begin -->", "<!-- faults: end -->"
 TRUST_BEGIN, TRUST_END = "<!-- behaviours: begin -->", "<!-- behaviours: end -->"
 AGENTS_BEGIN, AGENTS_END = "<!-- agents: begin -->", "<!-- agents: end -->"

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from tests.simulation.sayings import draw_noticed, draw_round, draw_words
 from tests.simulation.services import Services
 from tests.simulation.trouble import Trouble
 
 from loopwright.adapters.agents.output import json_object
+from loopwright.core.discoveries import Noticed
 from loopwright.core.model import Task
 from loopwright.core.permissions import Permissions, Settled, Wish, settle
 from loopwright.core.questions import Asking, asking_leave
@@ -51,6 +53,10 @@ class Act:
     """What it asks leave for in the middle."""
     question: Asking | None = None
     """What it asks with its tool in the middle."""
+    noticed: tuple[Noticed, ...] = ()
+    """The work that it comes upon in the middle, and notes with its tool."""
+    words: str = ""
+    """What it says in the end beside the quality of its work."""
 
     def usage(self, sum_micros: int) -> str:
         """Return the line by which it tells what it has cost so far."""
@@ -70,6 +76,9 @@ def draw_act(
         return act
     _price(act, trouble, run_id)
     _doubts(act, trouble, run_id, task)
+    act.noticed, noted = draw_noticed(trouble, run_id)
+    act.words = "\n".join(filter(None, (noted, draw_words(trouble, run_id, task))))
+    act.last_words["summary"] = draw_round(trouble, task, act.last_words["summary"])
     if trouble.strikes("overload", 0.1, run_id):
         act.last_words = _said(False, failure="overloaded", message="too busy")
     elif trouble.strikes("agent_errs", 0.1, run_id):

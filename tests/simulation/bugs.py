@@ -1,12 +1,12 @@
 """Bugs to plant: each is small, each breaks a promise, and the simulation has to find every one of them."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
-from unittest.mock import patch
 
+from tests.simulation import area_bugs
 from tests.simulation import target as sim_target
+from tests.simulation.planted import PLANTED, Bug, Patches, bug
 from tests.simulation.trouble import effect
 
 from loopwright.core import budget, decide, envelopes
@@ -49,44 +49,6 @@ from loopwright.engine import (
 )
 from loopwright.engine import envelopes as accounts
 from loopwright.ports import Tx
-
-Patches = tuple[tuple[Any, str, Any], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bug:
-    """One planted bug: what is replaced, and by what."""
-
-    name: str
-    what: str
-    patches: Callable[[], Patches]
-
-    @contextmanager
-    def planted(self) -> Iterator[None]:
-        """Have the bug as long as this lasts."""
-        undo = []
-        try:
-            for place, name, wrong in self.patches():
-                planted = patch.object(place, name, wrong)
-                planted.start()
-                undo.append(planted)
-            yield
-        finally:
-            for planted in reversed(undo):
-                planted.stop()
-
-
-_BUGS: list[Bug] = []
-
-
-def bug(what: str) -> Callable[[Callable[[], Patches]], Callable[[], Patches]]:
-    """Register a bug under its function's name."""
-
-    def register(patches: Callable[[], Patches]) -> Callable[[], Patches]:
-        _BUGS.append(Bug(name=patches.__name__, what=what, patches=patches))
-        return patches
-
-    return register
 
 
 @bug("work lands before a reviewer has looked at it")
@@ -604,4 +566,6 @@ def end_not_taken_up() -> Patches:
     return ((finishes, "due", lambda tx: [one for one in right(tx) if one.leg == 0]),)
 
 
-BUGS: Final[Mapping[str, Bug]] = {one.name: one for one in _BUGS}
+MORE_BUGS = (area_bugs,)
+"""Modules that register theirs when they are imported."""
+BUGS: Final[Mapping[str, Bug]] = {one.name: one for one in PLANTED}

@@ -11,7 +11,7 @@ from tests.simulation.scenario import Scenario
 
 from loopwright.core.awaited import Question
 from loopwright.core.decide import ahead
-from loopwright.core.failures import RULES, Level
+from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gates import plan_commands, task_commands
 from loopwright.core.graph import scopes_overlap
@@ -28,6 +28,7 @@ from loopwright.core.model import (
     VerdictRecord,
     Worker,
 )
+from loopwright.core.qa import TYPE as LOOK
 from loopwright.core.scopes import claims
 from loopwright.core.states import (
     ENDED_PLAN,
@@ -175,7 +176,9 @@ class Watch:
             lost = change.after.failure is not None and RULES[change.after.failure].level is Level.RACE
             # What a person did by hand uses up nothing that the machine may do.
             by_hand = change.after.agent == HUMAN
-            if now is AttemptState.REJECTED and before is not now and not lost and not by_hand:
+            # A look that found something did what it was for.
+            counts = not (lost or by_hand or change.after.failure is Failure.ISSUES)
+            if now is AttemptState.REJECTED and before is not now and counts:
                 self.rejected[change.after.task_id] += 1
 
 
@@ -309,7 +312,7 @@ def verified_means_gated(watch: Watch, name: str, changes: tuple[Change, ...]) -
         ]
         if not proofs:
             yield f"{plan.id} is VERIFIED at {plan.result_sha[:8]} without a passing gate:all on that tree"
-        for task in (one for one in tasks if not one.origin):
+        for task in (one for one in tasks if not one.origin and one.type != LOOK):
             if not is_good(f"accept {task.key}", target.trees[tree]):
                 yield f"{plan.id} is VERIFIED, but {task.key} is not in its tree"
 
@@ -518,7 +521,7 @@ def an_agent_sees_what_it_depends_on(watch: Watch, about: Mapping[str, Any]) -> 
     base = target.files(workspace.base_sha)
     for other_id in task.depends_on:
         other = watch.all(Task)[other_id]
-        if not is_good(f"accept {other.key}", base):
+        if other.landed_sha is not None and not is_good(f"accept {other.key}", base):
             yield f"{task.key} starts without {other.key}"
 
 
@@ -599,10 +602,10 @@ def landed_is_on_the_branch(watch: Watch) -> Problems:
     target = watch.universe.target
     for task in watch.all(Task).values():
         plan = watch.all(Plan)[task.plan_id]
-        there = task.status is not TaskState.COMPLETE or is_good(
-            f"accept {task.key}", target.files(target.refs[plan.branch])
-        )
-        if not there:
+        # A look brings nothing, nor does what was added and found nothing left to do.
+        brings = task.landed_sha is not None or not (task.origin or task.type == LOOK)
+        brings = brings and task.status is TaskState.COMPLETE
+        if brings and not is_good(f"accept {task.key}", target.files(target.refs[plan.branch])):
             yield f"{task.key} is COMPLETE, but not on {plan.branch}"
         gone: set[str] = set()
         for commit in target.line(target.refs.get(plan.branch, plan.base_sha), plan.base_sha):

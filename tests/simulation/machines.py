@@ -17,6 +17,8 @@ from tests.simulation.services import Services
 from tests.simulation.target import Target, Workspace
 from tests.simulation.trouble import Trouble, effect
 
+from loopwright.core.discoveries import Noticed
+from loopwright.core.doc_sync import ORIGIN as DOCUMENTS
 from loopwright.core.errors import CannotRun
 from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
 from loopwright.core.model import Task
@@ -63,6 +65,8 @@ class Kept:
     """What was written to an agent, by number."""
     asked: tuple[Asking, ...] = ()
     """What an agent asked with its tool."""
+    noticed: tuple[Noticed, ...] = ()
+    """What work an agent noted with its tool."""
     found: dict[str, bool] | None = None
     """What a gate's commands found, once they all ran."""
 
@@ -153,6 +157,11 @@ class Machine:
         kept = self.kept.get(directory)
         return kept.asked if kept is not None else ()
 
+    def noticed(self, directory: Path) -> tuple[Noticed, ...]:
+        """Return what work an agent noted with its tool."""
+        kept = self.kept.get(directory)
+        return kept.noticed if kept is not None else ()
+
     def reboot(self) -> None:
         """Lose everything that runs here; the disk stays."""
         for kept in self.kept.values():
@@ -188,6 +197,8 @@ class Machine:
         self._work(kept, half=False)
         self._watch("finished", {"kept": kept})
         costs, said = kept.act.costs, kept.act.last_words
+        if said["ok"] and kept.act.words:
+            said = {**said, "summary": f"{said['summary']}\n\n{kept.act.words}"}
         kept.say(*(kept.act.usage(micros) for micros in costs[-1:]), json.dumps(said))
         self._exit(kept, 0 if said["ok"] else 1, "itself")
 
@@ -199,6 +210,7 @@ class Machine:
         act = kept.act = self._draw(spec, self._task_of(spec.env["LOOPWRIGHT_TASK"]))
         if kept.reviews:
             act.wish = act.question = None
+            act.noticed, act.words = (), ""
             if act.last_words["ok"]:
                 key = self._task_of(spec.env["LOOPWRIGHT_TASK"]).key
                 act.last_words = {**act.last_words, "summary": draw_answer(self._trouble, key)}
@@ -227,6 +239,7 @@ class Machine:
         self._work(kept, half=True)
         if kept.act.question is not None:
             kept.asked = (kept.act.question,)
+        kept.noticed = kept.act.noticed
         if kept.act.wish is not None:
             kept.say(json.dumps({"event": "wish", "what": kept.act.wish.what}))
 
@@ -257,12 +270,15 @@ class Machine:
         said = kept.act.last_words
         if said.get("summary") == "nothing":
             return
-        key = self._task_of(kept.spec.env["LOOPWRIGHT_TASK"]).key
+        task = self._task_of(kept.spec.env["LOOPWRIGHT_TASK"])
+        key = task.key
         if half:
             self._write(workspace, f"{key}.txt", f"half {key}")
         elif said["ok"]:
             quality = said["summary"]
             self._write(workspace, f"{key}.txt", f"{quality} {key}")
+            for path in task.scope if task.origin == DOCUMENTS else ():
+                self._write(workspace, path, f"{quality} {path}")
             if kept.goes_back:
                 self._write(workspace, f"{key}.mended", kept.spec.run_id)
             if self._trouble.has("conflict") and self._trouble.chance("conflict").random() < 0.3:

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.simulation import discovered
 from tests.simulation.by_hand import Hands
 from tests.simulation.services import AGENT, OTHER
 
@@ -12,6 +13,7 @@ from loopwright.core.budget import CAPS
 from loopwright.core.envelopes import needs_person
 from loopwright.core.errors import Refused
 from loopwright.core.model import Command, CommandState, Loop, Plan, Task
+from loopwright.core.qa import TYPE as LOOK
 from loopwright.core.states import ENDED_PLAN, EnvelopeState, LoopState, PlanState, QuestionState, TaskState
 from loopwright.engine import commands
 from loopwright.engine.submit import submit
@@ -73,6 +75,11 @@ class Person:
                 self._commit_to(plan)
             if trouble.strikes("take_over", 0.4):
                 verb, target, arguments = self._hands.wish(tasks)
+                await self._ask(verb, target, **arguments)
+            if trouble.strikes("look", 0.1) and (seen := [one for one in tasks if one.type == LOOK]):
+                await self._ask("reviewed", seen[0].id)
+            if trouble.strikes("discovery", 0.5) and (decided := discovered.decide(self._universe)):
+                verb, target, arguments = decided
                 await self._ask(verb, target, **arguments)
 
     async def _take_back(self, plan: Plan, tasks: list[Task]) -> None:

@@ -43,12 +43,18 @@ FAULTS: Final[Mapping[str, str]] = {
     "foreign_commit": "someone commits to the plan branch, or to the base",
     "take_back": "a person rejects landed work and rolls it back",
     "take_over": "a person takes tasks over and hands them back: done well, done badly, or not done",
+    "discovery": "agents come upon work that nobody planned, and a person wants it done, or not",
+    "rounds": "a loop over one prompt, with rounds that are good, bad, or change nothing",
+    "look": "the last task of each plan is a look at the whole, which finds something, or nothing",
+    "documents": "agents say that business documents have to follow what they changed",
 }
 """Everything that may go wrong. A run has some of them: faults hide each other when all happen at once."""
 
 
 APART: Final = ("take_back", "take_over")
 """Drawn by themselves, so that a seed gives the run that it gave before they were thought of, but for them."""
+AREAS: Final[Mapping[str, float]] = {"discovery": 0.25, "rounds": 0.12, "look": 0.12, "documents": 0.12}
+"""Drawn in the same way, each with its share of all seeds: what only some plans have to do with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +99,9 @@ def draw(seed: int) -> Scenario:
     # Most plans are small, so that there are many runs; some are as large as real ones.
     tasks = chance.choice((1, 2, 3, 4, 5, 6, 8, 10, round(chance.triangular(12, 60, 12))))
     share = chance.choice((0.15, 0.3, 0.5))
-    faults = frozenset(name for name in FAULTS if name not in APART and chance.random() < share)
-    faults |= {name for name in APART if random.Random(f"{seed}/{name}").random() < share}
+    shares = {**dict.fromkeys(APART, share), **AREAS}
+    faults = frozenset(name for name in FAULTS if name not in shares and chance.random() < share)
+    faults |= {name for name, likely in shares.items() if random.Random(f"{seed}/{name}").random() < likely}
     return Scenario(
         seed=seed,
         tasks=tasks,

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from tests.simulation.invariants import Problems, Watch, at_end, on_effect, plan_of_branch
+from tests.simulation.target import patch_between
 
 from loopwright.core.findings import VerdictStatus
-from loopwright.core.model import Command, CommandState, Plan, VerdictRecord
+from loopwright.core.model import Attempt, Command, CommandState, Plan, VerdictRecord
+from loopwright.engine.handover import HUMAN
 
 
 @on_effect("landed")
@@ -26,6 +28,30 @@ def what_stays_was_judged(watch: Watch, about: Mapping[str, Any]) -> Problems:
     ]
     if commit.tree not in known and not passed:
         yield f"{commit.sha[:8]} takes work back, and nothing judged what stays"
+
+
+@on_effect("landed")
+def what_was_rejected_does_not_come_back(watch: Watch, about: Mapping[str, Any]) -> Problems:
+    """The very change that a person rejected with a word does not land again, unless a person hands it in."""
+    target = watch.universe.target
+    commit = target.commits[about["new"]]
+    if commit.trailers is None:
+        return
+    by_hand = any(
+        one.agent == HUMAN for one in watch.all(Attempt).values() if one.candidate_sha == commit.sha
+    )
+    plan = plan_of_branch(watch, about["branch"])
+    for one in target.line(about["old"], plan.base_sha):
+        asked = watch.all(Command).get(one.command)
+        if asked is None or asked.verb != "reject" or asked.target != commit.trailers.task or by_hand:
+            continue
+        for landing in one.takes_out:
+            gone = target.commits[landing]
+            if gone.trailers is not None and gone.trailers.task == asked.target:
+                was = patch_between(target.files(gone.parents[0]), target.files(landing))
+                now = patch_between(target.files(about["old"]), target.files(commit.sha))
+                if was.sha256 == now.sha256:
+                    yield f"{commit.sha[:8]} is what {asked.id} rejected as {landing[:8]}"
 
 
 @at_end

@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from tests.simulation import by_hand, dialogue, ends, money, reviews, taking_back, territory
+from tests.simulation import (
+    by_hand,
+    dialogue,
+    discovered,
+    ends,
+    looks,
+    money,
+    prompt_loops,
+    reviews,
+    taking_back,
+    territory,
+)
 from tests.simulation.agents import COMMANDS, PRICES, SimAgent
 from tests.simulation.answers import draw_policy
 from tests.simulation.invariants import Violation, Watch
@@ -50,7 +61,19 @@ LONGEST_S = 60_000.0
 MOST_COMMITS = 40_000
 MOST_READS = 500
 """More without any commit is looked at."""
-MORE_PROMISES = (dialogue, money, reviews, ends, territory, taking_back, by_hand)
+MORE_PROMISES = (
+    dialogue,
+    money,
+    reviews,
+    ends,
+    looks,
+    territory,
+    taking_back,
+    by_hand,
+    discovered,
+    prompt_loops,
+    looks,
+)
 """Modules that register theirs when they are imported, beside those of `invariants`."""
 
 
@@ -223,6 +246,7 @@ class Universe:
             ),
             agent=_agent,
             asked=lambda directory, _secrets: machine.asked(directory),
+            discovered=lambda directory, _secrets: machine.noticed(directory),
             gate=SimGate(machine),
             engine=engine,
             membership=LockHeld() if scenario.exclusive else LeasedMembership(),
@@ -259,9 +283,11 @@ class Universe:
                     scope=(f"s{chance.randint(0, 3)}/**",) if chance.random() < 0.2 else (),
                 )
             )
+        if self.trouble.has("look"):
+            planned.append(looks.planned(n, planned))
         base = self.target.commit(self.target.tree({"README": "hello", "shared.txt": "nobody"}), ())
         self.target.refs.setdefault(ends.BASE, base.sha)
-        return Submission(
+        asked = Submission(
             root=Path("/simulated/repository"),
             subfolder="",
             source_kind="yaml",
@@ -276,6 +302,7 @@ class Universe:
             gates=(GATE_ALL,),
             actor="person",
         )
+        return prompt_loops.as_prompt(self.trouble, asked) if self.trouble.has("rounds") and n == 0 else asked
 
     def _policy(self, chance: random.Random) -> Policy:
         policy = Policy(

@@ -18,6 +18,7 @@ LoopwrightError
 │   ├── Denied           a sandbox refused what a gate needs; names the path and the setting
 │   └── BranchRewritten  somebody rewrote the plan branch; says how to go on
 ├── GitFailed            git refused, with its own words
+│   └── CommitGone       git works, and has no such commit
 ├── MergeConflict        the candidate cannot be built
 ├── Busy                 a service asks to come back later; says when
 ├── StoreUnavailable     the database cannot be reached or written
@@ -181,6 +182,12 @@ class GitFailed(LoopwrightError):
     """A git command failed."""
 
     code = "git_failed"
+
+
+class CommitGone(GitFailed):
+    """A commit is not in the repository any more."""
+
+    code = "commit_gone"
 
 
 class MergeConflict(LoopwrightError):

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from loopwright.core.errors import GitFailed, NotFound
+from loopwright.core.errors import CommitGone
 from loopwright.core.model import Attempt, Task
 from loopwright.engine.handover import HUMAN
 from loopwright.ports import Candidate, Repository, Tx
@@ -39,9 +39,10 @@ async def as_rejected(
         landed = (attempt.candidate_parent, attempt.candidate_sha)
         old, new = landed if all(landed) else (attempt.base_sha, attempt.tip_sha)
         try:
-            theirs = (await repository.patch(old or "", new or "")).sha256
-        except (GitFailed, NotFound):
+            for sha in (old, new):
+                await repository.tree_of(sha or "")
+        except CommitGone:
             continue  # it was cleaned away: then nobody can tell
-        if theirs == mine:
+        if (await repository.patch(old or "", new or "")).sha256 == mine:
             return attempt.n, said
     return None

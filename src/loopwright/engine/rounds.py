@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.core.errors import BadPlan, GitFailed, NotFound
+from loopwright.core.errors import BadPlan, CommitGone
 from loopwright.core.events import happened
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.model import Attempt, Outcome, Plan, Task
@@ -102,7 +102,7 @@ async def start_of(world: World, repository: Repository, rows: Rows) -> str:
         return tip
     try:
         await repository.tree_of(left)
-    except (GitFailed, NotFound):
+    except CommitGone:
         return tip  # it was cleaned away
     return left
 

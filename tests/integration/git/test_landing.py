@@ -10,7 +10,7 @@ import pytest
 from tests.integration.git.world import ANY, AT, BRANCH, TASK, World, sh, trailers, write
 
 from loopwright.adapters.git import DIFF_COMMAND, GitRepository
-from loopwright.core.errors import GitFailed, MergeConflict, NotFound, Refused
+from loopwright.core.errors import CommitGone, GitFailed, MergeConflict, NotFound, Refused
 from loopwright.ports import Candidate
 
 OTHER = TASK.replace("0001", "0002")
@@ -265,7 +265,7 @@ async def test_history_and_differences_can_be_read(world: World) -> None:
     assert await repository.file_at(made, "docs/readme.md") == "hello\n"
     for absent in ("nothing", "docs", "../app.py", "/app.py", "", "a\nb"):
         assert await repository.file_at(made, absent) is None
-    with pytest.raises(GitFailed, match="is not in"):
+    with pytest.raises(CommitGone, match="is not in"):
         await repository.tree_of("a" * 40)
 
 

@@ -5,11 +5,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.doubles import Home, planned
 
 from loopwright.adapters.sources.prompt_md import PromptSource
+from loopwright.core.errors import CommitGone, GitFailed
 from loopwright.core.failures import Failure
-from loopwright.core.model import Leg, Loop, Project
+from loopwright.core.model import Attempt, Leg, Loop, Project
 from loopwright.core.policy import Policy, RoundsPolicy
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine import rounds
@@ -82,6 +84,30 @@ async def test_a_round_that_would_begin_too_late_does_not_and_a_person_can_have_
     await home.command("retry", home.task("prompt").id)
     [leg] = await home.turn()
     assert not await is_over(home, leg)
+
+
+async def test_what_a_round_left_is_carried_on_unless_it_is_gone_and_trouble_is_not_taken_for_that() -> None:
+    home = await loop()
+    [leg] = await home.turn()
+    home.hand.fail(leg, Failure.GATE)
+    await home.ended(leg)
+    [before] = [one for one in home.all(Attempt) if one.n == 1]
+    home.store.transact_sync("left", lambda tx: tx.update(Attempt, before.id, tip_sha="1" * 40))
+    await home.turn()
+    repository, rows = home.world.repository(home.project()), begun(home, "prompt")
+    assert await rounds.start_of(home.world, repository, rows) == "1" * 40
+
+    def answers(trouble: GitFailed) -> None:
+        async def tree_of(_sha: str) -> str:
+            raise trouble
+
+        repository.tree_of = tree_of  # type: ignore[method-assign]
+
+    answers(CommitGone("it is not in there"))
+    assert await rounds.start_of(home.world, repository, rows) == home.plan().base_sha
+    answers(GitFailed("no space left on device"))
+    with pytest.raises(GitFailed, match="no space"):
+        await rounds.start_of(home.world, repository, rows)
 
 
 async def test_the_prompt_is_read_anew_and_one_that_cannot_be_read_stays_as_it_was(tmp_path: Path) -> None:

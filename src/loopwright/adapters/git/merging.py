@@ -13,7 +13,7 @@ from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.line import read_line
 from loopwright.adapters.git.names import display
 from loopwright.adapters.git.runner import Git
-from loopwright.core.errors import GitFailed, MergeConflict
+from loopwright.core.errors import CommitGone, GitFailed, MergeConflict
 from loopwright.ports import Candidate, Trailers
 
 DIFF_COMMAND: Final = "git diff-tree -r -p --binary --full-index --no-renames --no-color OLD NEW | sha256sum"
@@ -128,7 +128,7 @@ class Merging:
             "rev-parse", "--verify", "--quiet", f"{sha}^{{tree}}", env=self._depot.env(), ok=(0, 1)
         )
         if done.code != 0:
-            raise GitFailed(f"the commit {sha} is not in {self._depot.source.git_dir}")
+            raise CommitGone(f"the commit {sha} is not in {self._depot.source.git_dir}")
         _remember(self._trees, sha, done.text)
         return done.text
 
