@@ -1,18 +1,22 @@
-"""Telling a goal in words from a path: one that is mistyped must not cost a planner's run."""
+"""Telling a goal in words from a path or a command: one that is mistyped must not cost a planner's run."""
 
+import difflib
 import shlex
 from pathlib import Path
 from typing import Final
 
+from loopwright.cli.main import COMMANDS
 from loopwright.core.errors import UserError
 
 _FILES: Final = frozenset({".yaml", ".yml", ".json", ".jsonl", ".md"})
 _SENTENCE: Final = 3
 """So many words are a goal, and be it that the last one is the name of a file."""
+_OF_PLAN: Final = ("check", "coverage")
+_ALIKE: Final = 0.75
 
 
 def is_goal(text: str) -> bool:
-    """Say whether these are words and no path."""
+    """Say whether these are words and no path: a single one is a path, where both may stand."""
     words = text.split()
     if len(words) < 2 or Path(text.strip()).exists():
         return False
@@ -20,7 +24,7 @@ def is_goal(text: str) -> bool:
 
 
 def check_goal(text: str) -> None:
-    """Refuse what is no goal before an agent is asked to plan for it."""
+    """Refuse what is no goal before an agent is asked to plan for it; a single word may be one."""
     if is_goal(text):
         return
     said = text.strip()
@@ -32,7 +36,15 @@ def check_goal(text: str) -> None:
             f"{said} is there already, and no goal",
             hint=f"`loopwright plan check {name}` checks it as a plan, `loopwright run {name}` runs it",
         )
-    raise UserError(
-        f"{said!r} looks like a path or a command, and no agent is asked to plan for one",
-        hint=f"say the goal in a sentence; a plan is checked with `loopwright plan check {shlex.quote(said)}`",
-    )
+    if "/" in said or Path(said).suffix.lower() in _FILES:
+        raise UserError(
+            f"{said!r} looks like a path, and no agent is asked to plan for one",
+            hint=f"say the goal in a sentence; a plan is checked with `loopwright plan check {shlex.quote(said)}`",
+        )
+    near = difflib.get_close_matches(said.lower(), (*_OF_PLAN, *COMMANDS), n=1, cutoff=_ALIKE)
+    if near:
+        meant = f"plan {near[0]}" if near[0] in _OF_PLAN else near[0]
+        raise UserError(
+            f"{said!r} looks like the command `loopwright {meant}`, and no agent is asked to plan for one",
+            hint='if it is the goal, say it in a few words more: loopwright plan "..."',
+        )

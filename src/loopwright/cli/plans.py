@@ -22,7 +22,7 @@ from loopwright.cli.evaluator import check_evaluator, wanted
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.finishing import check_finish
 from loopwright.cli.glance import glance_at
-from loopwright.cli.goals import check_goal
+from loopwright.cli.goals import check_goal, is_goal
 from loopwright.cli.lines import columns, counted, listed, one_line
 from loopwright.cli.output import console, print_json
 from loopwright.cli.plan_surroundings import seen_around, with_base
@@ -123,6 +123,8 @@ def make(
     from loopwright.cli.planning import plan_goal
 
     check_goal(goal)
+    if not json and not is_goal(goal):
+        console().print(f"taken as a goal in one word: {escape(goal.strip())}")
     flags = {"agent": agent, "model": model, **costs.given()}
     planned = plan_goal(goal, out=out, flags=flags, own=True, packet=packet, force=force, quiet=json)
     if json:

@@ -233,6 +233,15 @@ _RECEIPT: Final[dict[str, Any]] = {
             "findings": [_finding],
         }
     ],
+    "opinions": [
+        {
+            "id": _id(ids.Kind.PLAN),
+            "agent": _text,
+            "model": _maybe(_text),
+            "summary": _text,
+            "findings": [{"task": _text, "severity": _one_of([*Severity]), "text": _text}],
+        }
+    ],
     "looks": [
         {
             "id": _id(ids.Kind.ATTEMPT),

@@ -21,6 +21,7 @@ from loopwright.core.receipt_facts import USAGE, Json, derive, gate_outputs, rev
 from loopwright.core.receipt_finishes import CommitFacts, finish_differences, finish_entry, told_once
 from loopwright.core.receipt_landings import landing_hash_differences, landing_text
 from loopwright.core.receipt_looks import look_differences, looks, reports
+from loopwright.core.receipt_opinions import opinions
 from loopwright.core.receipt_overrides import override_differences
 from loopwright.core.receipt_red import red_differences
 from loopwright.core.receipt_sandboxes import sandbox_differences
@@ -143,6 +144,7 @@ def build_receipt(
         "verdicts": [_verdict(v) for v in sorted(verdicts, key=lambda v: (v.created_at, v.id))],
         "reviews": [_review(one) for one in asked],
         "claims": [_said(one) for one in asked],
+        "opinions": opinions(plan),
         "looks": looks(tasks, attempts),
         "reports": reports(attempts),
         "overrides": list(overrides),
@@ -448,7 +450,17 @@ def _row_differences(receipt: Mapping[str, Any], rows: Mapping[str, Any]) -> lis
         found.append("the home's events say otherwise of what people decided")
     if receipt["checkout_changes"] != rows["checkout_changes"]:
         found.append("the home's events say otherwise of what changed in the checkout")
-    for part in ("tasks", "verdicts", "reviews", "claims", "looks", "reports", "runs", "finishes"):
+    for part in (
+        "tasks",
+        "verdicts",
+        "reviews",
+        "claims",
+        "opinions",
+        "looks",
+        "reports",
+        "runs",
+        "finishes",
+    ):
         mine, theirs = (
             {one["id"]: {**one, **dict.fromkeys(_FROM_GIT)} for one in whole[part]}
             for whole in (receipt, rows)

@@ -16,7 +16,10 @@ from loopwright.core.errors import UserError
         ("  ", "the goal is empty"),
         ("plan.yml", "looks like a path"),
         ("my plan.yml", "looks like a path"),
-        ("chekc", "looks like a path or a command"),
+        ("plans/next", "looks like a path"),
+        ("chekc", "looks like the command `loopwright plan check`"),
+        ("Coverage", "looks like the command `loopwright plan coverage`"),
+        ("satus", "looks like the command `loopwright status`"),
         ("plan.yaml", "plan.yaml is there already"),
         ("all of it.md", "all of it.md is there already"),
     ],
@@ -37,6 +40,15 @@ def test_what_is_no_goal_is_refused_before_an_agent_is_asked(
 def test_a_sentence_is_a_goal(text: str) -> None:
     assert is_goal(text)
     check_goal(text)
+
+
+@pytest.mark.parametrize("text", ["docs", "Accessibility", "i18n", " tests "])
+def test_a_single_word_is_a_goal_for_plan_and_a_path_for_run(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    check_goal(text)
+    assert not is_goal(text)
 
 
 def test_run_advises_no_flag_that_it_does_not_have() -> None:

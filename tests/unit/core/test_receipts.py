@@ -11,10 +11,12 @@ from uuid import UUID
 import pytest
 
 from loopwright.core.containment import MadeWith
+from loopwright.core.documents import document
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Rerun, Verdict, VerdictStatus
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task, Usage, VerdictRecord
+from loopwright.core.plan_evaluators import Judgement, Remark
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.receipt_facts import gates_asked
 from loopwright.core.receipt_landings import landing_hash
@@ -431,6 +433,31 @@ def test_that_somebody_looked_is_a_fact_and_what_was_said_is_a_claim():
         "no independent reviewer looked at the work of 't2'",
         "what reviewers say is their opinion: that they looked is a fact, that they are right is not",
     ]
+
+
+@pytest.mark.capability("C044")
+def test_what_an_evaluator_said_of_the_plan_is_an_opinion_and_no_fact():
+    remark = Remark(task="a", severity=Severity.OPINION, text="Too large.")
+    said = Judgement(plan_id=uid("plan", 7), agent="codex", model=None, summary="Fine.", findings=(remark,))
+    given = rows()
+    plan = replace(given["plan"], evaluation={**given["plan"].evaluation, "evaluator": document(said)})
+    receipt = build(plan=plan)
+    assert receipt["opinions"] == [
+        {
+            "id": uid("plan", 7),
+            "agent": "codex",
+            "model": None,
+            "summary": "Fine.",
+            "findings": [{"task": "a", "severity": "opinion", "text": "Too large."}],
+        }
+    ]
+    assert receipt["outcome"] == build()["outcome"] == "verified"
+    assert build()["opinions"] == []
+    assert verify_receipt(json.loads(render(receipt)), FACTS) == []
+    changed = json.loads(render(receipt))
+    changed["opinions"][0]["summary"] = "Do not run it."
+    (told, *_) = verify_receipt(changed | {"sha256": fingerprint(changed)}, replace(FACTS, rows=receipt))
+    assert "say otherwise of plan_" in told
 
 
 def test_nothing_is_said_of_unreviewed_work_where_all_of_it_was_looked_at():

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopwright.adapters.sources import located_json
 from loopwright.adapters.sources.located import Unreadable
-from loopwright.adapters.sources.located_json import read_json
+from loopwright.adapters.sources.located_json import LOOK, read_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -32,22 +31,19 @@ def test_it_is_read_as_the_standard_parser_reads_it(value: object, indent: int |
 @given(VALUES.filter(lambda value: "\\u0000" not in json.dumps(value)))
 def test_as_many_values_as_may_be_are_read_and_one_more_is_refused(value: object) -> None:
     text = json.dumps([value], indent=1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(located_json, "MAX_NODES", 1 + count(value))
-        read_json(text)
-        patch.setattr(located_json, "MAX_NODES", count(value))
+    for look in (1, LOOK):
+        read_json(text, most=1 + count(value), look=look)
         with pytest.raises(Unreadable, match="too many values"):
-            located_json._bound(text, 1)
+            read_json(text, most=count(value), look=look)
 
 
-def test_too_many_values_are_counted_before_any_of_them_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(located_json, "MAX_NODES", 7)
-    monkeypatch.setattr(located_json, "_LOOK", 1)
-    made: list[object] = []
-    monkeypatch.setattr(located_json, "Located", lambda *given: made.append(given))
+def test_too_many_values_are_counted_before_the_rest_is_read() -> None:
     text = '{"a, [{": "x, y, [z]",\n "b": ["\\",[{", 2],\n "c": 3,\n "d": 4}'
-    read_json(text)
-    made.clear()
-    with pytest.raises(Unreadable) as refused:
-        read_json(text.replace("}", ',\n "e": 5}'))
-    assert (refused.value.line, made) == (5, [])
+    assert read_json(text, most=7, look=1).plain()["d"] == 4
+    more = text.replace('"c": 3', '"c": nothing').replace("}", ',\n "e": 5}')
+    with pytest.raises(Unreadable, match="too many values") as refused:
+        read_json(more, most=7, look=1)
+    assert refused.value.line == 5
+    with pytest.raises(Unreadable, match="unknown word nothing") as read:
+        read_json(more, most=7)
+    assert read.value.line == 3, "a file with few values is read from the beginning"

@@ -18,7 +18,7 @@ from loopwright.adapters.sources.roadmap_bundle import read_bundle
 from loopwright.adapters.sources.roadmap_closeout import (
     Pointer,
     StatusChange,
-    closed_out,
+    close_out,
     refuse_other_meaning,
 )
 from loopwright.core.errors import BadPlan
@@ -243,7 +243,7 @@ def test_a_closeout_changes_status_in_both_forms_and_adds_a_pointer() -> None:
     pointer = Pointer(
         anchor_id="milestone-2-completion", text="Completed by round-7; evidence: tests passed."
     )
-    made = closed_out(BUNDLE, "x", [change()], [pointer])
+    made = close_out(BUNDLE, read_bundle(BUNDLE, "x"), [change()], [pointer])
     assert set(made) == {VIEW, PROSE}
     before, now = (BUNDLE[PROSE].decode().splitlines(), made[PROSE].decode().splitlines())
     assert [line for line in now if line not in before] == [
@@ -253,7 +253,8 @@ def test_a_closeout_changes_status_in_both_forms_and_adds_a_pointer() -> None:
     view = json.loads(made[VIEW])
     assert view["milestones"][1]["status"] == "done"
     assert view["anchors"]["milestone-2-status"]["selector"] == "### [done] 2. Refusing calls"
-    assert closed_out({**BUNDLE, **made}, "x", [], [pointer]) == {}
+    closed = {**BUNDLE, **made}
+    assert close_out(closed, read_bundle(closed, "x"), [], [pointer]) == {}
 
 
 @pytest.mark.parametrize(
@@ -276,7 +277,7 @@ def test_a_closeout_that_does_not_fit_is_refused_as_a_whole(asked: list[Any], wo
     changes = [one for one in asked if isinstance(one, StatusChange)]
     pointers = [one for one in asked if isinstance(one, Pointer)]
     with pytest.raises(BadPlan, match=words):
-        closed_out(BUNDLE, "x", [change("milestone-10", "pending"), *changes], pointers)
+        close_out(BUNDLE, read_bundle(BUNDLE, "x"), [change("milestone-10", "pending"), *changes], pointers)
 
 
 @pytest.mark.parametrize(
@@ -300,12 +301,48 @@ def test_a_closeout_that_does_not_fit_is_refused_as_a_whole(asked: list[Any], wo
 )
 @pytest.mark.capability("C023")
 def test_a_closeout_that_touches_meaning_is_refused(file: str, before: str, new: str, words: str) -> None:
-    closed = {**BUNDLE, **closed_out(BUNDLE, "x", [change()])}
-    refuse_other_meaning(BUNDLE, closed, "x")
+    was = read_bundle(BUNDLE, "x")
+    closed = after(SOURCE, BUNDLE, told({"milestone-2": ItemProgress(mark=Mark.DONE, commit="abc")}))
+    refuse_other_meaning(was, read_bundle(closed, "x"))
     touched = {**closed, file: closed[file].decode().replace(before, new, 1).encode()}
     assert touched[file] != closed[file]
     with pytest.raises(BadPlan, match=words):
-        refuse_other_meaning(BUNDLE, touched, "x")
+        refuse_other_meaning(was, read_bundle(touched, "x"))
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "new"),
+    [
+        (PROSE, "- One after the other.", "- All at once."),
+        (f"{FOLDER}/verification.md", "- `make test` passes", "- none"),
+    ],
+)
+@pytest.mark.capability("C023")
+def test_a_closeout_of_a_bundle_that_means_something_else_by_now_writes_nothing(
+    file: str, before: str, new: str
+) -> None:
+    touched = {**BUNDLE, file: BUNDLE[file].decode().replace(before, new, 1).encode()}
+    with pytest.raises(BadPlan, match="changes in a new revision, not in a closeout"):
+        close_out(touched, read_bundle(BUNDLE, "x"), [change()], [])
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    words=st.text(max_size=60),
+    checks=st.lists(st.text(max_size=30), max_size=3),
+    ends=st.lists(st.sampled_from(Mark), min_size=2, max_size=2),
+)
+@pytest.mark.capability("C023")
+def test_whatever_a_plan_has_to_tell_a_roadmap_means_the_same(
+    words: str, checks: list[str], ends: list[Mark]
+) -> None:
+    items = {
+        key: ItemProgress(mark=mark, commit="abc", summary=words, reason=words, checks=tuple(checks))
+        for key, mark in zip(("milestone-2", "milestone-10"), ends, strict=True)
+    }
+    closed = after(SOURCE, BUNDLE, told(items))
+    assert SOURCE.parse(closed, "x").sha256 == SOURCE.parse(BUNDLE, "x").sha256
+    refuse_other_meaning(read_bundle(BUNDLE, "x"), read_bundle(closed, "x"))
 
 
 def test_what_somebody_else_wrote_about_a_resume_stays() -> None:

@@ -8,10 +8,16 @@ from typing import Final
 
 from loopwright.adapters.sources.located import MAX_DEPTH, MAX_NODES, Located, Unreadable, check_text
 
+LOOK: Final = 1000
+"""After so many values the others are counted: what is wrong at the beginning is told first."""
 
-def read_json(text: str, line: int = 1) -> Located:
-    """Read one JSON document, which begins on this line of its file, or raise `Unreadable`."""
-    reader = _JsonReader(text, line)
+
+def read_json(text: str, line: int = 1, *, most: int = MAX_NODES, look: int = LOOK) -> Located:
+    """Read one JSON document, which begins on this line of its file, or raise `Unreadable`.
+
+    It may have `most` values; when `look` of them were read, the others are counted.
+    """
+    reader = _JsonReader(text, line, most, look)
     document = reader.read(0)
     reader.end()
     return document
@@ -30,17 +36,13 @@ _MARK: Final = re.compile(r"(?:,|[\[{](?!\s*[\]}]))\s*")
 """What stands before a value, or before its key: a comma, or the beginning of a list or table that is not empty."""
 
 
-_LOOK: Final = 1000
-"""After so many values the others are counted: what is wrong at the beginning is told first."""
-
-
-def _bound(text: str, line: int) -> None:
+def _bound(text: str, line: int, most: int) -> None:
     """Raise when the text has more values than may be read, in a fraction of the time that reading them takes."""
-    if sum(map(text.count, ",[{")) < MAX_NODES:
+    if sum(map(text.count, ",[{")) < most:
         return  # as every file that a person has written
     # A text may have such marks in it, but no end of line. Before the first value of all stands none.
     bare = _TEXT.sub("0", text)
-    beyond = next(islice(_MARK.finditer(bare), MAX_NODES - 1, None), None)
+    beyond = next(islice(_MARK.finditer(bare), most - 1, None), None)
     if beyond is not None:
         raise Unreadable(line + bare.count("\n", 0, beyond.end()), "too many values")
 
@@ -48,8 +50,9 @@ def _bound(text: str, line: int) -> None:
 class _JsonReader:
     """Walks through the text once, counting lines."""
 
-    def __init__(self, text: str, line: int) -> None:
+    def __init__(self, text: str, line: int, most: int, look: int) -> None:
         self._text = text
+        self._most, self._look = most, look
         self._at = 0
         self._line = self._first = line
         self._nodes = 0
@@ -59,9 +62,9 @@ class _JsonReader:
         char = self._peek()
         line, start = self._line, self._at
         self._nodes += 1
-        if self._nodes == _LOOK:
-            _bound(self._text, self._first)
-        if self._nodes > MAX_NODES:
+        if self._nodes == self._look:
+            _bound(self._text, self._first, self._most)
+        if self._nodes > self._most:
             raise Unreadable(line, "too many values")
         if depth > MAX_DEPTH:
             raise Unreadable(line, "nested too deeply")

@@ -34,13 +34,6 @@ class Pointer:
     """How an older line begins that this one replaces; without a text, that is taken out."""
 
 
-def closed_out(
-    files: Files, name: str, changes: Iterable[StatusChange], pointers: Iterable[Pointer] = ()
-) -> Files:
-    """Return the bundle's files with these changes made, or refuse all of them."""
-    return close_out(files, read_bundle(files, name), changes, pointers)
-
-
 def close_out(
     files: Files, bundle: Bundle, changes: Iterable[StatusChange], pointers: Iterable[Pointer]
 ) -> Files:
@@ -56,7 +49,7 @@ def close_out(
     made = {view_file: bundle.view.bytes(), prose_file: closing.prose.bytes()}
     changed = {file: content for file, content in made.items() if content != files[file]}
     if changed:
-        _compare(bundle, read_bundle({**files, **made}, bundle.label))
+        refuse_other_meaning(bundle, read_bundle({**files, **made}, bundle.label))
     return changed
 
 
@@ -162,12 +155,11 @@ def _begins(line: str, start: str) -> bool:
     return line.rstrip() == start or line.startswith((f"{start} ", f"{start};"))
 
 
-def refuse_other_meaning(before: Files, after: Files, name: str) -> None:
-    """Raise `BadPlan` when two states of a bundle differ in more than status, pointers and history."""
-    _compare(read_bundle(before, name), read_bundle(after, name))
+def refuse_other_meaning(was: Bundle, now: Bundle) -> None:
+    """Raise `BadPlan` when two states of a bundle differ in more than status, pointers and history.
 
-
-def _compare(was: Bundle, now: Bundle) -> None:
+    Every closeout goes through this before anything of it is written.
+    """
     problems = []
     if was.folder != now.folder:
         problems.append(f"the active bundle was {was.folder} and is {now.folder}")
