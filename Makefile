@@ -51,7 +51,7 @@ simulate: $(DEV) ## Play random crashes and faults in simulated time: SEEDS=2000
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
 
 simulate-bugs: $(DEV) ## Show that the simulation finds every planted bug within 2,000 seeds
-	@$(BIN)/python -m tests.simulation --bugs --seeds 2000 $(if $(RECORD),--record)
+	@$(BIN)/python -m tests.simulation --bugs --seeds 2000 $(if $(ANEW),--anew) $(if $(RECORD),--record)
 
 bench: $(DEV) ## Measure it beside its baselines; QUICK=1 in 3 minutes, CASES=keeper,recovery, DOCS=1 into the docs
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(CASES),--cases $(CASES)) $(if $(DOCS),--docs) $(ARGS)

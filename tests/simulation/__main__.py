@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.simulation.bugs import BUGS
-from tests.simulation.crowd import CHUNK, chunks, first_to_find, play_some, pool_of
+from tests.simulation.crowd import CHUNK, chunks, first_to_find, play_some, pool_of, still_found
 from tests.simulation.invariants import Violation
 from tests.simulation.scenario import FAULTS, Scenario, draw
 from tests.simulation.shrink import find, report, shrink
@@ -46,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--most", type=int, help="with --seed: at most so many faults")
     parser.add_argument("--bug", help="with --seed: with this planted bug")
     parser.add_argument("--bugs", nargs="*", metavar="BUG", help="find planted bugs, these or all")
+    parser.add_argument(
+        "--anew", action="store_true", help="with --bugs: not the recorded seed first, but all in order"
+    )
     parser.add_argument("--record", action="store_true", help="with --bugs: keep the seeds that found them")
     return parser
 
@@ -113,10 +116,13 @@ def _many(seeds: range, jobs: int) -> int:
 
 def _hunt(names: Sequence[str], asked: argparse.Namespace) -> int:
     recorded = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    seeds = range(asked.first, asked.first + asked.seeds)
+    known = {} if asked.anew else {name: recorded[name]["seed"] for name in names if name in recorded}
     missed = []
     with pool_of(asked.jobs) as pool:
+        again = still_found(pool, known, seeds)
         for name in names:
-            found = first_to_find(pool, name, range(asked.first, asked.first + asked.seeds), asked.jobs)
+            found = again.get(name) or first_to_find(pool, name, seeds, asked.jobs)
             if found is None:
                 missed.append(name)
                 print(f"NOT FOUND  {name}: {BUGS[name].what}", flush=True)

@@ -49,6 +49,15 @@ def breaks(name: str, seeds: range) -> tuple[int, str] | None:
     return None
 
 
+def still_found(
+    pool: ProcessPoolExecutor, known: dict[str, int], seeds: range
+) -> dict[str, tuple[int, str] | None]:
+    """Return which bugs are found by the one of these seeds that is known to have found them before."""
+    tried = [(name, seed) for name, seed in known.items() if seed in seeds]
+    found = pool.map(breaks, [name for name, _ in tried], [range(seed, seed + 1) for _, seed in tried])
+    return dict(zip((name for name, _ in tried), found, strict=True))
+
+
 def first_to_find(pool: ProcessPoolExecutor, name: str, seeds: range, jobs: int) -> tuple[int, str] | None:
     left: Iterator[range] = iter(chunks(seeds, 5))
     while some := list(islice(left, jobs)):
