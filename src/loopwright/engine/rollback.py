@@ -148,7 +148,7 @@ class Decision:
                 hint=f"take that back as well: `loopwright rollback {plan.id} --to TASK`",
             ) from conflict
         await self._gate(repository, asked, steps, candidate, landings)
-        await self._world.store.transact("command.takes_out", lambda tx: self._intend(tx, candidate.sha))
+        await self._world.store.transact("rollback.intended", lambda tx: self._intend(tx, candidate.sha))
         if not self._world.may_act():
             raise LeaseLost("the lease lapsed before the rollback")
         await repository.advance(plan.branch, new=candidate.sha, old=tip)
