@@ -1,30 +1,36 @@
-"""The part of `docs/benchmarks.md` that is made from a result. Pure: text in, text out."""
+"""The part of `docs/benchmarks.md` that is made from what was measured. Pure: text in, text out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from bench import table
-from bench.measure import Measurement
+from bench.measure import Measurement, read
 
 BEGIN = "<!-- results: begin -->"
 END = "<!-- results: end -->"
 TITLE = "Loopwright against its baselines (1 is the baseline; shorter is better)"
 
 
-def rendered(measurements: Sequence[Measurement], result: Mapping[str, Any]) -> str:
-    """Return the machine, the targets and the tables of every case."""
-    machine = "; ".join(f"{name} {value}" for name, value in result["machine"].items())
+def figures(cases: Mapping[str, Mapping[str, Any]]) -> list[Measurement]:
+    """Return the figures of all cases."""
+    return [read(one) for case in cases.values() for one in case["measurements"]]
+
+
+def rendered(cases: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the targets, and for every case when and where it was measured and its table."""
     lines = [
-        f"Measured {result['at'][:10]} ({'quick form' if result['quick'] else 'full form'}) on: {machine}.",
-        "",
         "![Ratios to the baselines](benchmarks.svg)",
         "",
         "### Targets",
         "",
-        table.markdown([one for one in measurements if one.target is not None]),
+        table.markdown([one for one in figures(cases) if one.target is not None]),
     ]
-    for case in dict.fromkeys(one.case for one in measurements):
-        lines += ["", f"### {case}", "", table.markdown([one for one in measurements if one.case == case])]
+    for name, case in cases.items():
+        machine = "; ".join(f"{what} {value}" for what, value in case["machine"].items())
+        measured = (
+            f"Measured {case['at'][:10]} ({'quick form' if case['quick'] else 'full form'}) on: {machine}."
+        )
+        lines += ["", f"### {name}", "", measured, "", table.markdown(figures({name: case}))]
     return "\n".join(lines)
 
 

@@ -18,7 +18,7 @@ from loopwright.ports import PlannedTask, Tx
 # --- discovered work -------------------------------------------------------------------------------------
 
 
-@bug("what an agent came upon is made a task at once, without asking anybody")
+@bug("what an agent came upon is made a task at once, without asking anybody", "discovery")
 def discovered_work_not_asked_about() -> Patches:
     right = discoveries.note
 
@@ -41,7 +41,7 @@ def discovered_work_not_asked_about() -> Patches:
     return ((discoveries, "note", note),)
 
 
-@bug("of the same work that several tasks came upon, only one is decided")
+@bug("of the same work that several tasks came upon, only one is decided", "discovery")
 def same_work_decided_apart() -> Patches:
     def decided(
         tx: Tx, found: Discovery, target: DiscoveryState, actor: str, *, task: Any = None, became: str = ""
@@ -51,7 +51,7 @@ def same_work_decided_apart() -> Patches:
     return ((discoveries, "_all_decided", decided),)
 
 
-@bug("what a run came upon is forgotten unless it claims to be done")
+@bug("what a run came upon is forgotten unless it claims to be done", "discovery")
 def only_claims_are_listened_to() -> Patches:
     right = discoveries.with_discovered
 
@@ -66,17 +66,17 @@ def only_claims_are_listened_to() -> Patches:
 # --- loops over a prompt ---------------------------------------------------------------------------------
 
 
-@bug("every round of a loop begins with the branch, and what an unfinished one left is forgotten")
+@bug("every round of a loop begins with the branch, and what an unfinished one left is forgotten", "rounds")
 def round_begun_anew() -> Patches:
     return ((rounds, "carried", lambda *_: None),)
 
 
-@bug("a loop goes on to its verification, and nobody writes down what stopped it")
+@bug("a loop goes on to its verification, and nobody writes down what stopped it", "rounds")
 def end_of_rounds_not_told() -> Patches:
     return ((rounds, "note_end", lambda *_: None),)
 
 
-@bug("rounds that landed are not counted")
+@bug("rounds that landed are not counted", "rounds")
 def landed_rounds_not_counted() -> Patches:
     def left(task: Task) -> int:
         return task.max_attempts - task.attempts
@@ -84,12 +84,12 @@ def landed_rounds_not_counted() -> Patches:
     return ((round_views, "left", left), (rounds, "left", left))
 
 
-@bug("a loop goes on however often a round changes nothing")
+@bug("a loop goes on however often a round changes nothing", "rounds")
 def unchanged_rounds_go_on() -> Patches:
     return ((rules, "unchanged", lambda *_: 0),)
 
 
-@bug("a round that sleeps begins although the time of its loop is over")
+@bug("a round that sleeps begins although the time of its loop is over", "rounds")
 def time_not_looked_at() -> Patches:
     def never(*_: Any, **__: Any) -> bool:
         return False
@@ -97,7 +97,7 @@ def time_not_looked_at() -> Patches:
     return ((rules, "is_late", never), (rounds, "is_late", never), (decide, "is_late", never))
 
 
-@bug("a git that fails once is taken for one that has lost what a round left")
+@bug("a git that fails once is taken for one that has lost what a round left", "rounds", "git_trouble")
 def trouble_taken_for_loss() -> Patches:
     return ((rounds, "CommitGone", GitFailed),)
 
@@ -105,7 +105,7 @@ def trouble_taken_for_loss() -> Patches:
 # --- looks at the whole, and documents -------------------------------------------------------------------
 
 
-@bug("what the gate finds is enough for a look, whatever its agent reports")
+@bug("what the gate finds is enough for a look, whatever its agent reports", "look")
 def report_not_read() -> Patches:
     right = qa.with_fixes
 
@@ -116,7 +116,7 @@ def report_not_read() -> Patches:
     return ((qa, "with_fixes", by_gate), (qa, "replace", lambda row, **_changes: row))
 
 
-@bug("a look is taken again at once, beside the tasks that mend what it found")
+@bug("a look is taken again at once, beside the tasks that mend what it found", "look")
 def fixes_not_waited_for() -> Patches:
     right = qa.move_task
 
@@ -128,12 +128,12 @@ def fixes_not_waited_for() -> Patches:
     return ((qa, "move_task", move),)
 
 
-@bug("a look finds the same again and again, and nobody counts")
+@bug("a look finds the same again and again, and nobody counts", "look")
 def looks_not_counted() -> Patches:
     return ((qa, "rounds", lambda _reports: 0),)
 
 
-@bug("what an agent changes while it looks at the whole lands like any work")
+@bug("what an agent changes while it looks at the whole lands like any work", "look")
 def look_lands() -> Patches:
     right = afterwards.move_attempt
 
@@ -143,7 +143,7 @@ def look_lands() -> Patches:
     return ((afterwards, "move_attempt", move),)
 
 
-@bug("a plan is verified whatever became of the documents that have to follow")
+@bug("a plan is verified whatever became of the documents that have to follow", "documents")
 def documents_not_waited_for() -> Patches:
     async def due(*_: Any) -> tuple[str, ...]:
         return ()

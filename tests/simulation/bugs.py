@@ -59,7 +59,7 @@ def review_not_waited_for() -> Patches:
     return ((land, "covered", covered),)
 
 
-@bug("the review of another change of the same task is enough")
+@bug("the review of another change of the same task is enough", "take_back")
 def any_review_will_do() -> Patches:
     right = reviewing._look
 
@@ -113,7 +113,7 @@ def fence_ignored() -> Patches:
     )
 
 
-@bug("waiting for the quota is counted as an attempt")
+@bug("waiting for the quota is counted as an attempt", "usage_limit")
 def quota_wait_counts() -> Patches:
     right = moves.move_attempt
 
@@ -219,12 +219,12 @@ def slot_not_waited_for() -> Patches:
     return ((slots.AgentSlots, "take", take),)
 
 
-@bug("an agent that waited for its slot starts whatever was said meanwhile")
+@bug("an agent that waited for its slot starts whatever was said meanwhile", "pause")
 def pause_not_looked_at_again() -> Patches:
     return ((agent_runs, "_is_held_back", lambda *_: False),)
 
 
-@bug("the budget is looked at by nobody")
+@bug("the budget is looked at by nobody", "budget")
 def budget_ignored() -> Patches:
     return (
         (decide, "over_budget", lambda _plan: None),
@@ -233,7 +233,7 @@ def budget_ignored() -> Patches:
     )
 
 
-@bug("a failed verification is tried again by the machine")
+@bug("a failed verification is tried again by the machine", "gate_flakes")
 def verify_run_again() -> Patches:
     def over(self: Any, tx: Tx, verdict: Verdict, sha: str, outcome: Any) -> None:
         if verdict.status is VerdictStatus.PASSED:
@@ -254,12 +254,12 @@ def verified_by_a_task() -> Patches:
     return ((unseen, "judge", judge),)
 
 
-@bug("the runs of an attempt that ends are left open")
+@bug("the runs of an attempt that ends are left open", "gone")
 def runs_left_open() -> Patches:
     return ((moves, "_end_open_runs", lambda *_args, **_more: None),)
 
 
-@bug("an agent that is still running is not looked for after a restart")
+@bug("an agent that is still running is not looked for after a restart", "crash")
 def agent_not_adopted() -> Patches:
     right = attempt.AttemptLeg._work
 
@@ -281,7 +281,7 @@ def landing_not_reconciled() -> Patches:
     return ((reconcile, "DRIVEN", reconcile.DRIVEN - {AttemptState.LANDING, AttemptState.CHECKING}),)
 
 
-@bug("a lost machine's attempts are waited for without an end")
+@bug("a lost machine's attempts are waited for without an end", "gone")
 def lost_host_waited_for() -> Patches:
     return ((reconcile, "_attempts_of_lost_hosts", lambda _tx: []),)
 
@@ -313,12 +313,12 @@ def command_not_answered() -> Patches:
     return ((worker.commands, "_answer", answer),)
 
 
-@bug("nobody tells those who wait for the budget that some of it is free")
+@bug("nobody tells those who wait for the budget that some of it is free", "budget")
 def freed_budget_not_told() -> Patches:
     return ((moves, "freed", lambda *_: None),)
 
 
-@bug("an agent waits for the budget in its leg, which keeps a place of its worker")
+@bug("an agent waits for the budget in its leg, which keeps a place of its worker", "budget")
 def leg_kept_for_the_budget() -> Patches:
     right = attempt.start_run
 
@@ -337,7 +337,7 @@ def leg_kept_for_the_budget() -> Patches:
     return ((attempt, "start_run", start),)
 
 
-@bug("more and more is begun that can only wait for the budget")
+@bug("more and more is begun that can only wait for the budget", "budget")
 def queue_for_the_budget() -> Patches:
     return ((decide, "WAITS", "nobody says this"),)
 
@@ -345,7 +345,7 @@ def queue_for_the_budget() -> Patches:
 # --- questions -------------------------------------------------------------------------------------------
 
 
-@bug("each run asks for its permission anew, although another one waits for the same")
+@bug("each run asks for its permission anew, although another one waits for the same", "permission")
 def permission_asked_twice() -> Patches:
     return ((questions, "_same", lambda *_: None),)
 
@@ -355,7 +355,7 @@ def yes_for_everybody() -> Patches:
     return ((questions, "_holds", lambda *_: True),)
 
 
-@bug("a permission that nobody answered in time is taken for given")
+@bug("a permission that nobody answered in time is taken for given", "permission")
 def silence_is_a_yes() -> Patches:
     right = questions.overdue
 
@@ -371,12 +371,12 @@ def silence_is_a_yes() -> Patches:
     return ((questions, "overdue", overdue),)
 
 
-@bug("whoever resumes a loop wakes those that wait for an answer, too")
+@bug("whoever resumes a loop wakes those that wait for an answer, too", "pause")
 def woken_without_an_answer() -> Patches:
     return ((questions, "open_of", lambda *_: []),)
 
 
-@bug("an answer reaches only the one that asked first")
+@bug("an answer reaches only the one that asked first", "permission")
 def answer_for_the_first_alone() -> Patches:
     right = questions._wake
 
@@ -412,7 +412,7 @@ def slot_kept_for_the_answer() -> Patches:
     return ((attempt.AttemptLeg, "_work", work),)
 
 
-@bug("whoever takes up a running agent settles anew what it may do")
+@bug("whoever takes up a running agent settles anew what it may do", "permission", "crash")
 def permissions_not_kept() -> Patches:
     right = agent_runs.move_run
 
@@ -425,7 +425,7 @@ def permissions_not_kept() -> Patches:
 # --- accounts --------------------------------------------------------------------------------------------
 
 
-@bug("a closed account whose time is over lets everybody through at once")
+@bug("a closed account whose time is over lets everybody through at once", "usage_limit")
 def everybody_probes() -> Patches:
     def may_probe(self: Any, envelope: Envelope) -> bool:
         return envelope.until is None or envelope.until <= self._now
@@ -433,12 +433,12 @@ def everybody_probes() -> Patches:
     return ((envelopes.Admission, "_may_probe", may_probe),)
 
 
-@bug("an agent that was ready starts although its account has closed meanwhile")
+@bug("an agent that was ready starts although its account has closed meanwhile", "auth")
 def account_not_looked_at_again() -> Patches:
     return ((agent_runs.envelopes, "admit", lambda *_args, **_more: True),)
 
 
-@bug("every task that meets a closed account raises the alarm")
+@bug("every task that meets a closed account raises the alarm", "auth")
 def an_alert_for_every_task() -> Patches:
     right = accounts.close
 
@@ -451,7 +451,7 @@ def an_alert_for_every_task() -> Patches:
     return ((accounts, "close", close),)
 
 
-@bug("any run that ends opens its account, also one that began before it closed")
+@bug("any run that ends opens its account, also one that began before it closed", "auth")
 def opened_by_anybody() -> Patches:
     right = accounts.hear
 
@@ -466,7 +466,7 @@ def opened_by_anybody() -> Patches:
 # --- what people decide ----------------------------------------------------------------------------------
 
 
-@bug("a landing that was taken back still counts as landed")
+@bug("a landing that was taken back still counts as landed", "take_back")
 def taken_back_counts_as_landed() -> Patches:
     async def landed(
         self: Any, branch_tip: str, *, since: str, task_id: str, among: Any, reverts: Any
@@ -480,7 +480,7 @@ def taken_back_counts_as_landed() -> Patches:
     return ((sim_target.SimRepository, "landed", landed),)
 
 
-@bug("work is taken back without a look at what stays")
+@bug("work is taken back without a look at what stays", "take_back")
 def nobody_judges_what_stays() -> Patches:
     async def gate(*_args: Any) -> None:
         return None
@@ -488,7 +488,7 @@ def nobody_judges_what_stays() -> Patches:
     return ((rollback.Decision, "_gate", gate),)
 
 
-@bug("what a person hands back lands without its gate")
+@bug("what a person hands back lands without its gate", "take_over")
 def handed_back_lands_ungated() -> Patches:
     right = land.judge
 
@@ -500,7 +500,7 @@ def handed_back_lands_ungated() -> Patches:
     return ((land, "judge", judge),)
 
 
-@bug("a task that a person has taken over is started all the same")
+@bug("a task that a person has taken over is started all the same", "take_over")
 def taken_over_is_started() -> Patches:
     right = advance._ready
 
@@ -514,7 +514,7 @@ def taken_over_is_started() -> Patches:
 # --- money -----------------------------------------------------------------------------------------------
 
 
-@bug("what running agents may still cost is not kept free for them")
+@bug("what running agents may still cost is not kept free for them", "budget")
 def nothing_is_reserved() -> Patches:
     right = spending.caps
 
@@ -524,12 +524,12 @@ def nothing_is_reserved() -> Patches:
     return ((spending, "caps", caps),)
 
 
-@bug("what running agents will probably cost is not kept free for them")
+@bug("what running agents will probably cost is not kept free for them", "budget")
 def nothing_is_expected() -> Patches:
     return ((reservations, "expected", lambda costs, *, least: 0),)
 
 
-@bug("nobody looks at what an agent has cost while it works")
+@bug("nobody looks at what an agent has cost while it works", "budget")
 def cost_not_watched() -> Patches:
     async def is_over(_self: Any) -> bool:
         return False
@@ -560,7 +560,7 @@ def end_not_gated() -> Patches:
     return ((finish.FinishLeg, "_gated", gated),)
 
 
-@bug("an end whose worker was killed is not taken up by another one")
+@bug("an end whose worker was killed is not taken up by another one", "crash")
 def end_not_taken_up() -> Patches:
     right = finishes.due
     return ((finishes, "due", lambda tx: [one for one in right(tx) if one.leg == 0]),)

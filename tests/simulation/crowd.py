@@ -41,11 +41,13 @@ def chunks(seeds: range, size: int = CHUNK) -> list[range]:
 
 def breaks(name: str, seeds: range) -> tuple[int, str] | None:
     """Return the first of these seeds that finds a bug, with the promise that is broken by it alone."""
-    for seed in seeds:
+    for scenario in map(draw, seeds):
+        if not BUGS[name].fits(scenario):
+            continue
         with BUGS[name].planted():
-            found = find(draw(seed))
-        if found is not None and find(draw(seed)) is None:
-            return seed, found.promise
+            found = find(scenario)
+        if found is not None and find(scenario) is None:
+            return scenario.seed, found.promise
     return None
 
 

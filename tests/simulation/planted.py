@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+from tests.simulation.scenario import Scenario
+
 Patches = tuple[tuple[Any, str, Any], ...]
 
 
@@ -15,7 +17,13 @@ class Bug:
 
     name: str
     what: str
+    needs: frozenset[str]
+    """Faults without which the wrong place is not come by: a run that lacks one of them need not be played."""
     patches: Callable[[], Patches]
+
+    def fits(self, scenario: Scenario) -> bool:
+        """Say whether such a run has what the bug needs to show."""
+        return self.needs <= scenario.faults
 
     @contextmanager
     def planted(self) -> Iterator[None]:
@@ -35,11 +43,11 @@ class Bug:
 PLANTED: list[Bug] = []
 
 
-def bug(what: str) -> Callable[[Callable[[], Patches]], Callable[[], Patches]]:
-    """Register a bug under its function's name."""
+def bug(what: str, *needs: str) -> Callable[[Callable[[], Patches]], Callable[[], Patches]]:
+    """Register a bug under its function's name, with the faults that it needs to show."""
 
     def register(patches: Callable[[], Patches]) -> Callable[[], Patches]:
-        PLANTED.append(Bug(name=patches.__name__, what=what, patches=patches))
+        PLANTED.append(Bug(name=patches.__name__, what=what, needs=frozenset(needs), patches=patches))
         return patches
 
     return register

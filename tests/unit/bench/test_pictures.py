@@ -1,9 +1,13 @@
 """The table, the page and the chart are made from the figures alone."""
 
+import json
+from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from bench import chart, page, table
+from bench.__main__ import put_into
 from bench.measure import Measurement, Target
 
 MET = Measurement(
@@ -31,7 +35,15 @@ LONG = Measurement(
     group="Wall",
     at="200",
 )
-RESULT = {"at": "2030-01-02T03:04:05", "quick": False, "machine": {"memory": "4 GB"}}
+
+
+def measured(*figures: Measurement, at: str = "2030-01-02T03:04:05") -> dict[str, Any]:
+    return {
+        "at": at,
+        "quick": False,
+        "machine": {"memory": "4 GB"},
+        "measurements": [one.document() for one in figures],
+    }
 
 
 def test_a_row_says_value_spread_baseline_ratio_and_target() -> None:
@@ -63,9 +75,8 @@ def test_the_terminal_gets_columns_and_the_page_gets_escaped_cells() -> None:
 
 
 def test_a_page_keeps_what_stands_around_the_marks() -> None:
-    text = page.replaced(
-        f"# Before\n{page.BEGIN}\nold\n{page.END}\nAfter\n", page.rendered([MET, MISSED], RESULT)
-    )
+    cases = {"overhead": measured(MET), "keeper": measured(MISSED)}
+    text = page.replaced(f"# Before\n{page.BEGIN}\nold\n{page.END}\nAfter\n", page.rendered(cases))
     assert text.startswith("# Before\n")
     assert text.endswith(f"{page.END}\nAfter\n")
     assert "old" not in text
@@ -73,6 +84,23 @@ def test_a_page_keeps_what_stands_around_the_marks() -> None:
     assert "2030-01-02 (full form) on: memory 4 GB." in text
     with pytest.raises(ValueError, match="needs the marks"):
         page.replaced("no marks", "part")
+
+
+def test_cases_that_are_measured_again_take_the_place_of_their_own_figures_alone(tmp_path: Path) -> None:
+    (tmp_path / "benchmarks.md").write_text(f"{page.BEGIN}\n{page.END}\n")
+    put_into(tmp_path, {"keeper": measured(MISSED), "overhead": measured(MET)})
+    put_into(tmp_path, {"overhead": measured(LONG, at="2031-01-02T03:04:05")})
+    kept = json.loads((tmp_path / "benchmarks.json").read_text())
+    assert list(kept) == ["overhead", "keeper"]
+    assert page.figures(kept) == [LONG, MISSED]
+    told = (tmp_path / "benchmarks.md").read_text()
+    assert "Measured 2031-01-02 (full form)" in told
+    assert "Measured 2030-01-02 (full form)" in told
+    assert "wall time" not in told
+    assert len(bars((tmp_path / "benchmarks.svg").read_text())) == 1
+    before = told
+    put_into(tmp_path, {})
+    assert (tmp_path / "benchmarks.md").read_text() == before
 
 
 def bars(picture: str) -> list[ElementTree.Element]:
