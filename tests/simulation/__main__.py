@@ -90,14 +90,14 @@ def _many(seeds: range, jobs: int) -> int:
     began, struck, simulated = time.monotonic(), Counter[str](), 0.0
     broken: list[tuple[int, str]] = []
     with pool_of(jobs) as pool:
-        for done, (found, hits, seconds) in enumerate(pool.map(play_some, chunks(seeds)), start=1):
+        for done, (found, hits, seconds) in enumerate(pool.imap(play_some, chunks(seeds)), start=1):
             broken += found
+            for seed, what in found:
+                print(f"seed {seed}: {what}", flush=True)
             struck += hits
             simulated += seconds
             if sys.stderr.isatty():
                 print(f"\r{min(done * CHUNK, len(seeds))}/{len(seeds)} seeds", end="", file=sys.stderr)
-    for seed, what in broken:
-        print(f"seed {seed}: {what}")
     took = time.monotonic() - began
     days, faults = simulated / 86_400, struck.total()
     print(

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
+from multiprocessing import get_context
+from multiprocessing.pool import Pool
 
 from tests.simulation.bugs import BUGS
 from tests.simulation.invariants import Violation
@@ -14,9 +15,12 @@ from tests.simulation.universe import play
 CHUNK = 10
 
 
-def pool_of(jobs: int) -> ProcessPoolExecutor:
-    """Return processes that are replaced now and then: a long run must not grow."""
-    return ProcessPoolExecutor(jobs, max_tasks_per_child=50)
+def pool_of(jobs: int) -> Pool:
+    """Return processes that are replaced now and then: a long run must not grow.
+
+    Not those of `concurrent.futures`: Python 3.11 and 3.12 may wait for ever when one of theirs is replaced.
+    """
+    return get_context("spawn").Pool(jobs, maxtasksperchild=50)
 
 
 def play_some(seeds: range) -> tuple[list[tuple[int, str]], Counter[str], float]:
@@ -51,19 +55,18 @@ def breaks(name: str, seeds: range) -> tuple[int, str] | None:
     return None
 
 
-def still_found(
-    pool: ProcessPoolExecutor, known: dict[str, int], seeds: range
-) -> dict[str, tuple[int, str] | None]:
+def still_found(pool: Pool, known: dict[str, int], seeds: range) -> dict[str, tuple[int, str] | None]:
     """Return which bugs are found by the one of these seeds that is known to have found them before."""
     tried = [(name, seed) for name, seed in known.items() if seed in seeds]
-    found = pool.map(breaks, [name for name, _ in tried], [range(seed, seed + 1) for _, seed in tried])
+    found = pool.starmap(breaks, [(name, range(seed, seed + 1)) for name, seed in tried], chunksize=1)
     return dict(zip((name for name, _ in tried), found, strict=True))
 
 
-def first_to_find(pool: ProcessPoolExecutor, name: str, seeds: range, jobs: int) -> tuple[int, str] | None:
-    left: Iterator[range] = iter(chunks(seeds, 5))
+def first_to_find(pool: Pool, name: str, seeds: range, jobs: int) -> tuple[int, str] | None:
+    left: Iterator[range] = iter(chunks(seeds))
     while some := list(islice(left, jobs)):
-        found = [one for one in pool.map(breaks, [name] * len(some), some) if one is not None]
+        answers = pool.starmap(breaks, [(name, seeds) for seeds in some], chunksize=1)
+        found = [one for one in answers if one is not None]
         if found:
             return min(found)
     return None
