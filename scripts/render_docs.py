@@ -1,4 +1,4 @@
-"""Make the pages of docs/ that only repeat what the code says: `make docs`.
+"""Make the pages of docs/ that only repeat what the code says, and the tables of SQLite as SQL: `make docs`.
 
 With `--check`, change nothing and name the pages that are out of date.
 """
@@ -11,6 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import create_mock_engine
+
+from loopwright.adapters.store.schema import metadata
+from loopwright.adapters.store.upgrade import CREATE_VERSIONS
 from loopwright.cli.exits import ExitCode
 from loopwright.core import errors
 from loopwright.core.failures import RULES, Level, Rule
@@ -340,6 +344,22 @@ def trust_page(root: Path = ROOT) -> str:
     return between(text, TRUST_BEGIN, TRUST_END, trust_table(seen))
 
 
+def sqlite_tables() -> str:
+    """Return what makes a new database in SQLite: the tables, and the row that counts events."""
+    made: list[str] = []
+    engine = create_mock_engine(
+        "sqlite://", lambda one, *_, **__: made.append(str(one.compile(dialect=engine.dialect)))
+    )
+    metadata.create_all(engine, checkfirst=False)
+    # Tables before their indexes; within these the order is by chance.
+    made.sort(key=lambda one: ("CREATE TABLE" not in one, one))
+    statements = (*made, CREATE_VERSIONS, "INSERT INTO counters (id, n) VALUES ('events', 0)")
+    lines = ["-- Made by `make docs` from adapters/store/schema.py. Edit that, not this."]
+    for one in statements:
+        lines += [line.rstrip() for line in f"{one.strip()};".expandtabs(4).splitlines()]
+    return "\n".join(lines) + "\n"
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/states.md": states_page,
     "docs/failures.md": failures_page,
@@ -350,6 +370,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/cost.md": cost_page,
     "docs/receipts.md": receipts_page,
     "docs/simulation.md": simulation_page,
+    "src/loopwright/adapters/store/tables.sql": sqlite_tables,
     "README.md": lambda: readme((ROOT / "README.md").read_text(encoding="utf-8")),
 }
 

@@ -32,7 +32,6 @@ _LATE = (
     "psutil",
     "rich._emoji_codes",
     "rich._unicode_data.unicode17-0-0",
-    "sqlalchemy.dialects.sqlite",
 )
 """What commands load only when they come to need it."""
 _COMMANDS = (

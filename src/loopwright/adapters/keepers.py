@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 from collections.abc import AsyncIterator
-from dataclasses import asdict
 from pathlib import Path
 
 import anyio
@@ -15,6 +14,7 @@ from loopwright.adapters import keeping_files
 from loopwright.adapters.keeping_calls import NoAnswer, Watch, call
 from loopwright.adapters.nursery import START_S, Nursery
 from loopwright.adapters.sandbox.leftovers import remove_of_run
+from loopwright.core.documents import document
 from loopwright.core.errors import CannotRun
 from loopwright.keeper import places
 from loopwright.ports import Exit, Failpoint, OutputLine, RunSpec, Sighting, no_failpoint
@@ -154,7 +154,7 @@ async def _asked_to_end(directory: Path, *, polite: bool) -> bool:
 
 def _leave_a_keeper(nursery: Nursery, spec: RunSpec) -> str:
     """Run the starting half of a keeper; return what went wrong, or nothing."""
-    value = {**asdict(spec), "env": dict(spec.env)}
+    value = document(spec)
     del value["files"]  # they are written already
     try:
         started = nursery.start(spec.directory.absolute(), json.dumps(value, default=os.fspath).encode())

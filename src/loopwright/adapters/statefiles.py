@@ -92,12 +92,15 @@ def _last_number(path: Path, coming: Mapping[int, str]) -> int:
         whole = tail[: tail.rfind(b"\n") + 1]
         if len(whole) < len(tail):
             file.truncate(size - (len(tail) - len(whole)))
-    numbers = [number for number in map(_number, reversed(whole.splitlines())) if number is not None]
-    for n, its_id in numbers:
-        if n < min(coming) or coming.get(n) == its_id:
+    newest: int | None = None
+    first = min(coming)
+    # From the end, where the last of ours nearly always is: the lines before it need not be read.
+    for n, its_id in filter(None, map(_number, reversed(whole.splitlines()))):
+        if n < first or coming.get(n) == its_id:
             return n
+        newest = n if newest is None else newest
     # Only later ones: a whole file of them is none of ours; before the end of a long one, ours were written already.
-    return numbers[0][0] if numbers and size > _TAIL else 0
+    return newest if newest is not None and size > _TAIL else 0
 
 
 def _number(line: bytes) -> tuple[int, str] | None:

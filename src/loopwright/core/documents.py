@@ -1,11 +1,12 @@
 """Rows as plain documents: what `--json`, the state files and the API show of them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 _LEAVES = frozenset({str, int, float, bool, type(None)})
@@ -14,7 +15,10 @@ _LEAVES = frozenset({str, int, float, bool, type(None)})
 def document(value: Any) -> dict[str, Any]:
     """Return a row as a mapping of JSON values, under the same names as its fields."""
     kind: Any = type(value)
-    return {name: plain(getattr(value, name)) for name in _names(kind)}
+    # Most values by far are left as they are, and this is done for each of them.
+    return {
+        name: one if type(one := getattr(value, name)) in _LEAVES else plain(one) for name in _names(kind)
+    }
 
 
 @cache
@@ -24,18 +28,37 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 def plain(value: Any) -> Any:
     """Return a value as JSON knows it; times are ISO 8601 in UTC."""
-    if type(value) in _LEAVES:  # most values by far, and this is done for each of them
-        return value
-    if is_dataclass(value) and not isinstance(value, type):
-        return document(value)
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(one) for one in value]
+    kind: Any = type(value)
+    return value if kind in _LEAVES else _way(kind)(value)
+
+
+@cache
+def _way(kind: Any) -> Callable[[Any], Any]:
+    """Return how values of a type are made plain."""
+    if is_dataclass(kind):
+        return document
+    if issubclass(kind, Enum):
+        return attrgetter("value")
+    if issubclass(kind, datetime):
+        return _moment
+    if issubclass(kind, Mapping):
+        return _mapping
+    return _items if issubclass(kind, list | tuple | set | frozenset) else _same
+
+
+def _moment(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat()
+
+
+def _mapping(values: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key): plain(one) for key, one in values.items()}
+
+
+def _items(values: Iterable[Any]) -> list[Any]:
+    return [one if type(one) in _LEAVES else plain(one) for one in values]
+
+
+def _same(value: Any) -> Any:
     return value
 
 

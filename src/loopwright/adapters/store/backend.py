@@ -1,19 +1,33 @@
 """What differs between the two databases, as a Protocol. `sqlite` and `postgres` fill it."""
 
 from contextlib import AbstractContextManager
-from typing import Protocol
-
-from sqlalchemy import Connection, Engine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from loopwright.adapters.store.link import Link
 from loopwright.adapters.store.wake import Wake
+
+if TYPE_CHECKING:
+    # Loading it takes as long as a short command: a home in SQLite needs it for an upgrade alone.
+    from sqlalchemy import Connection, Engine
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What is in a database, apart from its rows."""
+
+    tables: frozenset[str]
+    versions: tuple[str, ...]
+    """What its version table says."""
+    settled: bool
+    """Whether it is set up as it should be, apart from its tables."""
 
 
 class Backend(Protocol):
     """One database: how to begin, what its errors mean, and how to wake others."""
 
     @property
-    def engine(self) -> Engine:
+    def engine(self) -> "Engine":
         """Connections for what is not a transaction over rows: creating the tables, upgrading them."""
 
     @property
@@ -46,13 +60,13 @@ class Backend(Protocol):
     def close(self) -> None:
         """Let go of all connections."""
 
-    def tables(self, connection: Connection) -> frozenset[str]:
-        """Return the names of the tables that are there."""
+    def look(self) -> Seen:
+        """Say what is there, without changing anything."""
 
-    def is_settled(self, connection: Connection, /) -> bool:
-        """Say whether the database is set up as it should be, apart from its tables."""
+    def make(self, head: str, /) -> bool:
+        """Make the tables of this revision where there is nothing yet, in the quickest way; False if there is none."""
 
-    def upgrading(self) -> AbstractContextManager[Connection]:
+    def upgrading(self) -> AbstractContextManager["Connection"]:
         """Hold the database alone for creating or upgrading it; commit at the end, or change nothing."""
 
     def backup(self, found: str, /) -> str | None:

@@ -22,7 +22,9 @@ import psycopg
 from sqlalchemy import URL, Connection, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
 
+from loopwright.adapters.store.backend import Seen
 from loopwright.adapters.store.link import Link, Unsure
+from loopwright.adapters.store.tables import VERSION_TABLE
 from loopwright.adapters.store.wake import Signal
 from loopwright.core.errors import StaleVersion, StoreUnavailable
 
@@ -111,16 +113,20 @@ class PostgresBackend:
         """Close all connections."""
         self.engine.dispose()
 
-    def tables(self, connection: Connection) -> frozenset[str]:
-        """Return the names of the tables that are there."""
-        found = connection.execute(
-            text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
-        )
-        return frozenset(found.scalars())
+    def look(self) -> Seen:
+        """Say what is there; all else that matters is set on each connection."""
+        with self.engine.connect() as connection:
+            found = connection.execute(
+                text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+            )
+            tables = frozenset(found.scalars())
+            query = text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608 - a constant
+            versions = tuple(connection.execute(query).scalars()) if VERSION_TABLE in tables else ()
+        return Seen(tables=tables, versions=versions, settled=True)
 
-    def is_settled(self, _connection: Connection, /) -> bool:
-        """Say yes: what matters is set on each connection."""
-        return True
+    def make(self, _head: str, /) -> bool:
+        """Leave it to the usual way, which loads nothing that is not loaded already."""
+        return False
 
     @contextmanager
     def upgrading(self) -> Iterator[Connection]:

@@ -1,4 +1,4 @@
-"""The Store over SQLAlchemy: transactions in threads, failpoints around each commit, wake-ups after it."""
+"""The Store over SQL: transactions in threads, failpoints around each commit, wake-ups after it."""
 
 import logging
 import threading
@@ -7,9 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
-
-from sqlalchemy import make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from loopwright.adapters.store.backend import Backend
 from loopwright.adapters.store.link import Link, Unsure
@@ -67,9 +64,12 @@ class SqlStore:
         backend = _backend(url_or_path, create=create, patience=patience)
         try:
             prepare(backend, create=create, history=history)
-        except SQLAlchemyError as error:
+        except Exception as error:
             backend.close()
-            raise backend.explain(error) from error
+            explained = backend.explain(error)
+            if explained is error:
+                raise
+            raise explained from error
         except BaseException:
             backend.close()
             raise
@@ -173,6 +173,9 @@ def _backend(url_or_path: str | Path, *, create: bool, patience: float) -> Backe
     text = str(url_or_path)
     if "://" not in text:
         return _sqlite(Path(text), create=create, patience=patience)
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:

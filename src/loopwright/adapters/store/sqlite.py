@@ -7,37 +7,46 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Dialect, Engine, QueuePool, create_engine, make_url
-from sqlalchemy.exc import DBAPIError
-
+from loopwright.adapters.store.backend import Seen
 from loopwright.adapters.store.link import Link
 from loopwright.adapters.store.sockets import SocketWake
 from loopwright.adapters.store.sqlite_links import SqliteLinks
+from loopwright.adapters.store.tables import VERSION_TABLE
 from loopwright.core.errors import StaleVersion, StoreUnavailable
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Dialect, Engine
 
 _WAL_WRITE_LOCK: Final = 120
 """The byte of the `-shm` file that a writer locks (SQLite's file format, section 4.5)."""
 
 _OLDEST: Final = (3, 35)
 
+_TABLES: Final = Path(__file__).with_name("tables.sql")
+"""What makes a new database, one statement after the other; made from `schema` by `make docs`."""
+
 _COMPILED: Final[dict[Any, Any]] = {}
 """Statements that were compiled already, for all files that this process opens: that takes longer than to run them."""
 
 
 @cache
-def _dialect() -> Dialect:
+def _dialect() -> "Dialect":
     """Return the one that all engines share, because statements are compiled for one and no other."""
+    from sqlalchemy import create_engine
+
     model = create_engine("sqlite://")
     model.connect().close()  # it finds out then what it can do
     return model.dialect
 
 
-def _engine(connect: Callable[[], Any]) -> Engine:
+def _engine(connect: Callable[[], Any]) -> "Engine":
+    from sqlalchemy import Engine, QueuePool, make_url
+
     pool = QueuePool(connect, pool_size=5, max_overflow=5)
     return Engine(pool, _dialect(), make_url("sqlite://"), execution_options={"compiled_cache": _COMPILED})
 
@@ -55,9 +64,13 @@ class SqliteBackend:
         self._patience = patience
         self._create = create
         self.wake = SocketWake(path.parent / "wake")
-        self.engine = _engine(self._connect)
         self.errors = (sqlite3.Error,)
         self._links = SqliteLinks(self._connect)
+
+    @cached_property
+    def engine(self) -> "Engine":
+        """Connections for upgrading the tables; nothing else needs them."""
+        return _engine(self._connect)
 
     def writing(self) -> AbstractContextManager[Link]:
         """Take the file's only write lock, waiting for it as long as there is patience."""
@@ -76,7 +89,7 @@ class SqliteBackend:
 
     def explain(self, error: Exception) -> Exception:
         """Say what SQLite's error means and what to do."""
-        cause = error.orig if isinstance(error, DBAPIError) else error
+        cause = getattr(error, "orig", error)  # SQLAlchemy wraps it
         if isinstance(cause, sqlite3.IntegrityError):
             return StaleVersion(f"a row would have been left without the row it belongs to ({cause})")
         name = getattr(cause, "sqlite_errorname", "")
@@ -106,22 +119,37 @@ class SqliteBackend:
     def close(self) -> None:
         """Close the file."""
         self._links.close()
-        self.engine.dispose()
+        if "engine" in self.__dict__:
+            self.engine.dispose()
 
-    def tables(self, connection: Connection) -> frozenset[str]:
-        """Return the names of the tables that are there."""
-        found = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")
-        return frozenset(found.scalars())
+    def look(self) -> Seen:
+        """Say what is there, without changing anything."""
+        with closing(self._connect()) as connection:
+            tables = _tables(connection)
+            query = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a constant
+            versions = connection.execute(query).fetchall() if VERSION_TABLE in tables else ()
+            [mode] = connection.execute("PRAGMA journal_mode").fetchone()
+        # Readers and writers go on beside each other in WAL alone: a file restored from a dump has lost that.
+        return Seen(tables=tables, versions=tuple(one for (one,) in versions), settled=mode == "wal")
 
-    def is_settled(self, connection: Connection, /) -> bool:
-        """Say whether readers and writers go on beside each other: a file restored from a dump has lost that."""
-        return bool(connection.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal")
+    def make(self, head: str, /) -> bool:
+        """Make the tables in an empty file."""
+        with self._held_alone(), closing(self._connect()) as connection:
+            # Switching to WAL does not wait for others, hence the lock around it; it stays in the file for ever.
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("BEGIN IMMEDIATE")
+            if _tables(connection):
+                return False  # another process was quicker; closing the connection ends the transaction
+            for statement in _TABLES.read_text(encoding="utf-8").removesuffix(";\n").split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"INSERT INTO {VERSION_TABLE} VALUES (?)", (head,))  # noqa: S608 - a constant
+            connection.execute("COMMIT")
+        return True
 
     @contextmanager
-    def upgrading(self) -> Iterator[Connection]:
+    def upgrading(self) -> Iterator["Connection"]:
         """Hold the file alone: two processes that find no database yet must not both make it."""
         with self._held_alone(), self.engine.connect() as connection:
-            # Switching to WAL does not wait for others, hence the lock around it; it stays in the file for ever.
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
             # Tables are rebuilt with their children in place; what they refer to is checked as a whole below.
             connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
@@ -191,6 +219,11 @@ class SqliteBackend:
             f"{who} has held its write lock for more than {self._patience:g} s. Nothing was lost; "
             "wait for that process or end it, then try again"
         )
+
+
+def _tables(connection: sqlite3.Connection) -> frozenset[str]:
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return frozenset(name for (name,) in found)
 
 
 def _try_lock(descriptor: int) -> bool:

@@ -35,6 +35,9 @@ NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
     }
 )
 
+ALL: Final = frozenset({*NAMES.values(), EVENTS, "counters", "chains"})
+"""Every table but the one with the version."""
+
 UNIQUE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {"loops": ("project_id", "source_path"), "attempts": ("task_id", "n")}
 )

@@ -1,19 +1,25 @@
 """Creating a home's database, and bringing an older one up to date.
 
 Alembic is imported only when there is something to migrate: a new database is created from the tables at once, and a
-current one is recognised by its revision alone.
+current one is recognised by its revision alone. SQLAlchemy is not imported for either in SQLite.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Connection, insert, text
-
-from loopwright.adapters.store.backend import Backend
-from loopwright.adapters.store.schema import counters, metadata
-from loopwright.adapters.store.tables import REVISIONS, VERSION_TABLE
+from loopwright.adapters.store.backend import Backend, Seen
+from loopwright.adapters.store.tables import ALL, REVISIONS, VERSION_TABLE
 from loopwright.core.errors import NewerDatabase, NotFound, StoreUnavailable
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+CREATE_VERSIONS: Final = (
+    f"CREATE TABLE {VERSION_TABLE} "
+    f"(version_num VARCHAR(32) NOT NULL, CONSTRAINT {VERSION_TABLE}_pkc PRIMARY KEY (version_num))"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +40,9 @@ HISTORY: Final = History(location=Path(__file__).parent / "migrations", revision
 
 def prepare(backend: Backend, *, create: bool, history: History = HISTORY) -> None:
     """Make sure that the database is there and current; create or upgrade it only if asked to."""
-    with backend.engine.connect() as connection:
-        found = _revision(backend, connection, history)
-        settled = backend.is_settled(connection)
-    if found == history.head and (settled or not create):
+    seen = backend.look()
+    found = _revision(backend, seen, history)
+    if found == history.head and (seen.settled or not create):
         return
     if not create:
         if found is None:
@@ -48,29 +53,30 @@ def prepare(backend: Backend, *, create: bool, history: History = HISTORY) -> No
             f"The database {backend.where} was written by an older Loopwright (schema {found}). "
             "Run `loopwright run`, which upgrades it after a backup."
         )
+    if found is None and backend.make(history.head):
+        return
     with backend.upgrading() as connection:
         # Another process may have done it while we waited.
-        found = _revision(backend, connection, history)
+        found = _revision(backend, backend.look(), history)
         if found is None:
             create_new(connection, history.head)
         elif found != history.head:
             _upgrade(backend, connection, found, history)
 
 
-def create_new(connection: Connection, head: str) -> None:
+def create_new(connection: "Connection", head: str) -> None:
     """Create every table as the migrations would leave it, and say so in the version table."""
+    from sqlalchemy import insert, text
+
+    from loopwright.adapters.store.schema import counters, metadata
+
     metadata.create_all(connection, checkfirst=False)
     connection.execute(insert(counters).values(id="events", n=0))
-    connection.execute(
-        text(
-            f"CREATE TABLE {VERSION_TABLE} "
-            f"(version_num VARCHAR(32) NOT NULL, CONSTRAINT {VERSION_TABLE}_pkc PRIMARY KEY (version_num))"
-        )
-    )
+    connection.execute(text(CREATE_VERSIONS))
     connection.execute(text(f"INSERT INTO {VERSION_TABLE} VALUES (:head)"), {"head": head})  # noqa: S608 - a constant
 
 
-def migrate(connection: Connection, history: History) -> None:
+def migrate(connection: "Connection", history: History) -> None:
     """Run the migrations that are missing, inside the caller's transaction."""
     from alembic import command
     from alembic.config import Config
@@ -82,18 +88,16 @@ def migrate(connection: Connection, history: History) -> None:
     command.upgrade(config, history.head)
 
 
-def _revision(backend: Backend, connection: Connection, history: History) -> str | None:
+def _revision(backend: Backend, seen: Seen, history: History) -> str | None:
     """Return the revision of the database, None when there is nothing in it."""
-    tables = backend.tables(connection)
-    if VERSION_TABLE not in tables:
-        if taken := sorted(tables & metadata.tables.keys()):
+    if VERSION_TABLE not in seen.tables:
+        if taken := sorted(seen.tables & ALL):
             raise StoreUnavailable(
                 f"The database {backend.where} has tables of another program ({', '.join(taken)}). "
                 "Use a database of its own for Loopwright."
             )
         return None
-    query = text(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608 - a constant
-    found = connection.execute(query).scalar_one_or_none()
+    found = max(seen.versions, default=None)
     if found is not None and found not in history.revisions:
         raise NewerDatabase(
             f"The database {backend.where} was written by a newer Loopwright (schema {found}; this one knows "
@@ -102,7 +106,7 @@ def _revision(backend: Backend, connection: Connection, history: History) -> str
     return found
 
 
-def _upgrade(backend: Backend, connection: Connection, found: str, history: History) -> None:
+def _upgrade(backend: Backend, connection: "Connection", found: str, history: History) -> None:
     kept = backend.backup(found)
     try:
         migrate(connection, history)
