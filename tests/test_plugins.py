@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.capabilities_plugin import load_rows, marked_in
+from tests.order_plugin import pytest_collection_modifyitems
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -22,10 +24,11 @@ def run_pytest(folder: Path, source: str, *arguments: str) -> subprocess.Complet
     )
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     command = [sys.executable, "-m", "pytest", "-p", "tests.capabilities_plugin", "-p", "tests.serial_plugin"]
+    unneeded = [word for name in ("anyio", "hypothesispytest", "randomly") for word in ("-p", f"no:{name}")]
     return subprocess.run(
-        [*command, "-p", "no:cacheprovider", "--rootdir", str(folder), *arguments, str(folder)],
+        [*command, *unneeded, "-p", "no:cacheprovider", "--rootdir", str(folder), *arguments, str(folder)],
         cwd=folder,
-        env=env | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        env=env | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=60,
@@ -59,7 +62,8 @@ def test_it_runs(n):
 def test_every_trap_is_watched_by_a_test() -> None:
     marked: set[str] = set()
     for path in (ROOT / "tests").rglob("test_*.py"):
-        marked.update(row for _, row in marked_in(path.read_text(encoding="utf-8"), "trap"))
+        if "mark.trap" in (text := path.read_text(encoding="utf-8")):
+            marked.update(row for _, row in marked_in(text, "trap"))
     assert sorted(TRAPS.keys() - marked) == [], "no test would fail if these happened here"
     assert all(sentence and not sentence.endswith(".") for sentence in TRAPS.values())
 
@@ -90,6 +94,30 @@ def test_a_mark_without_a_row_fails_the_collection(tmp_path: Path) -> None:
     done = run_pytest(tmp_path, "import pytest\n\n@pytest.mark.capability()\ndef test_it_runs():\n    pass\n")
     assert done.returncode not in (0, 5)
     assert "names no row" in done.stdout + done.stderr
+
+
+class Marked:
+    """As much of a test as its place in the order depends on."""
+
+    def __init__(self, name: str, *marks: pytest.MarkDecorator) -> None:
+        self.name = name
+        self._marks = {mark.name: mark.mark for mark in marks}
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return self._marks.get(name)
+
+
+def test_who_looks_at_what_another_carries_out_comes_last() -> None:
+    look = pytest.mark.shares("stage")
+    items = [
+        Marked("quick"),
+        Marked("first look", look),
+        Marked("second look", look, pytest.mark.timeout(900)),
+        Marked("long", pytest.mark.timeout(900)),
+        Marked("alone", pytest.mark.serial),
+    ]
+    pytest_collection_modifyitems(items)  # type: ignore[arg-type]
+    assert [item.name for item in items] == ["alone", "first look", "long", "quick", "second look"]
 
 
 def test_a_serial_test_has_the_machine_for_itself(tmp_path: Path) -> None:

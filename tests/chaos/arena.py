@@ -1,6 +1,5 @@
-"""A repository, a plan of twelve tasks and the real command line, to be killed in every way."""
+"""A repository, a plan of eight tasks and the real command line, to be killed in every way."""
 
-import json
 import os
 import signal
 import subprocess
@@ -17,12 +16,12 @@ from tests.loaded import Said, call
 from loopwright.testing.scripted import JournalLine, read_journal, write_script
 
 RUN = ("run", "plan.yaml", "--agent", "scripted", "--parallel", "3", "--json")
-TASKS = 12
+TASKS = 8
 WORK_S = 0.25
 
 
 def edges(count: int = TASKS) -> dict[str, list[str]]:
-    """Three chains of four, with a few cross dependencies: always something in parallel, never everything."""
+    """Three chains, with a few cross dependencies: always something in parallel, never everything."""
     made: dict[str, list[str]] = {}
     for number in range(count):
         made[f"t{number}"] = [f"t{number - 3}"] if number >= 3 else []
@@ -57,7 +56,7 @@ class Arena:
         (root / "user").mkdir()
         (arena.repository / "README").write_text("base\n")
         graph = edges(tasks)
-        plan = ["title: Twelve", "gates:", "  - {name: whole, run: test -f README}", "tasks:"]
+        plan = ["title: Chains", "gates:", "  - {name: whole, run: test -f README}", "tasks:"]
         for key, needs in graph.items():
             plan.append(f"  - id: {key}")
             plan.append(f"    title: Make {key}")
@@ -109,19 +108,15 @@ class Arena:
             start_new_session=True,
         )
 
-    def carry_on(self, **more: str) -> Said:
+    def carry_on(self, *arguments: str, timeout: float = 90.0, **more: str) -> Said:
         """Do the same with a program that is loaded already, and wait for its end: for moments after that."""
-        return call(RUN, cwd=self.repository, env=self.env(**more), timeout=90)
+        return call(arguments or RUN, cwd=self.repository, env=self.env(**more), timeout=timeout)
 
     def finish(self, timeout: float = 90.0) -> dict[str, Any]:
         """Run the plan to its end and return what it says."""
-        process = self.start()
-        out, err = process.communicate(timeout=timeout)
-        assert process.returncode == 0, (
-            f"exit {process.returncode}\n{out[-3000:]}\n{err[-3000:]}\n{self.log()}"
-        )
-        result: dict[str, Any] = json.loads(out)
-        return result
+        said = self.carry_on(timeout=timeout)
+        assert said.code == 0, f"exit {said.code}\n{said.out[-3000:]}\n{said.err[-3000:]}\n{self.log()}"
+        return said.document
 
     def log(self) -> str:
         path = self.home / "loopwright.log"
@@ -159,9 +154,8 @@ class Arena:
             ends = Counter((line.task, line.attempt) for line in self.entries() if line.what == "end")
             assert ends == starts
         receipt = self.repository / ".loopwright" / "receipts" / f"{plan['id']}.json"
-        verified = self.start("receipt", "verify", str(receipt))
-        out, err = verified.communicate(timeout=60)
-        assert verified.returncode == 0, out + err
+        verified = self.carry_on("receipt", "verify", str(receipt))
+        assert verified.code == 0, verified.out + verified.err
         assert self.git("status", "--porcelain") == "", "the user's checkout was touched"
         assert self.git("rev-parse", "trunk") == plan["base_sha"]
 

@@ -1,6 +1,5 @@
 """Two machines on one PostgreSQL home: the death of one is the other's work, and a sleeper lands nothing."""
 
-import json
 import os
 import signal
 import subprocess
@@ -42,15 +41,14 @@ def _inherit(machine: Machine) -> dict:  # type: ignore[type-arg]
     heir = machine.start("worker", "--slots", "3", "--until-idle")
     out, err = heir.communicate(timeout=180)
     assert heir.returncode == 0, out[-3000:] + err[-3000:]
-    plan = machine.start("run", "plan.yaml", "--agent", "scripted", "--json")
-    out, err = plan.communicate(timeout=120)
-    assert plan.returncode == 0, out[-3000:] + err[-3000:]
-    return json.loads(out)
+    said = machine.arena.carry_on("run", "plan.yaml", "--agent", "scripted", "--json", **machine.env)
+    assert said.code == 0, said.out[-3000:] + said.err[-3000:]
+    return said.document
 
 
 @pytest.fixture
 def arena(tmp_path: Path) -> Arena:
-    return Arena.make(tmp_path, work_s=1.0, tasks=9)
+    return Arena.make(tmp_path, work_s=1.0)
 
 
 @pytest.mark.timeout(240)

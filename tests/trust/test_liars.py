@@ -1,7 +1,8 @@
 """Whatever an agent does, nothing is called done that is not, and nothing of anyone's is lost."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 from tests.acceptance.faults.record import Record
@@ -18,6 +19,11 @@ CASES = [(name, key) for name, stage in STAGES.items() for key in stage.behaviou
 REACHED = [("open", key) for key in REACHES]
 
 
+def looking(cases: Iterable[tuple[str, str]]) -> list[Any]:
+    """Return each behaviour as a parameter that says at which stage it looks."""
+    return [pytest.param(case, id=case[1], marks=pytest.mark.shares(f"liars-{case[0]}")) for case in cases]
+
+
 @pytest.fixture
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """One behaviour; its whole stage is carried out by whoever asks first."""
@@ -30,7 +36,7 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Seen(key=key, behaviour=stage.behaviours[key], stage=stage, record=record, kept=kept)
 
 
-@pytest.mark.parametrize("seen", CASES, ids=[key for _, key in CASES], indirect=True)
+@pytest.mark.parametrize("seen", looking(CASES), indirect=True)
 def test_no_lie_is_believed_and_nothing_is_lost_when_an_agent(
     seen: Seen, record_property: Callable[[str, object], None]
 ) -> None:
@@ -52,7 +58,7 @@ def test_no_lie_is_believed_and_nothing_is_lost_when_an_agent(
     record_property(TRUST.property, (key, {"ends": record.failures(key), "outcome": entry["outcome"]}))
 
 
-@pytest.mark.parametrize("seen", REACHED, ids=[key for _, key in REACHED], indirect=True)
+@pytest.mark.parametrize("seen", looking(REACHED), indirect=True)
 def test_the_user_is_told_what_an_agent_did_to_their_checkout_and_what_undoes_it(seen: Seen) -> None:
     (event,) = [event for event in seen.events if event["type"] == "checkout_changed"]
     assert event["payload"]["whose"] == "agent"
