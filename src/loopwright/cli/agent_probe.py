@@ -54,7 +54,7 @@ _TO_DO: Final[Mapping[Failure | None, str]] = {
 _LIMITS: Final = Limits(hard_s=120.0, idle_s=60.0, done_grace_s=10.0)
 
 
-def probe(name: str, settings: Settings, account: str | None = None) -> Finding:
+def probe(name: str, settings: Settings, account: str | None = None, model: str | None = None) -> Finding:
     """Let an agent make one turn in an empty repository, and say what came of it."""
     title = f"probe of {called(name, account)}"
     found = find_agent(name, settings)
@@ -65,7 +65,7 @@ def probe(name: str, settings: Settings, account: str | None = None) -> Finding:
     try:
         with tempfile.TemporaryDirectory(prefix="loopwright-probe-", dir=_place(settings)) as scratch:
             workspace = _repository(Path(scratch) / "workspace")
-            ended = asyncio.run(_turn(name, settings, Path(scratch), workspace, account))
+            ended = asyncio.run(_turn(name, settings, Path(scratch), workspace, account, model))
     except (CannotRun, UserError, OSError, subprocess.CalledProcessError) as problem:
         hint = getattr(problem, "hint", None)
         return Finding(name=title, status=Status.FAIL, text=one_line(str(problem), 300), fix=hint or "")
@@ -103,7 +103,9 @@ def _repository(workspace: Path) -> Path:
     return workspace
 
 
-async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path, account: str | None) -> Ended:
+async def _turn(
+    name: str, settings: Settings, scratch: Path, workspace: Path, account: str | None, model: str | None
+) -> Ended:
     policy = settings.policy()
     agent = registry.agent(name)
     run_id = new_id(Kind.RUN)
@@ -113,7 +115,7 @@ async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path, a
         prompt=PROMPT,
         workspace=workspace,
         run_directory=directory,
-        model=policy.model,
+        model=model or policy.model,
         permissions=Permissions(access=Access.READ_ONLY),
         contained=sandbox.level is not Containment.NONE,
         options=policy.agent_options.get(name, {}),
