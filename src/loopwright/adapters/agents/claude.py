@@ -161,11 +161,10 @@ def _conversation(request: AgentRequest) -> tuple[str, tuple[str, ...]]:
 
 
 def _limits(request: AgentRequest) -> tuple[str, ...]:
-    given = options.number("claude", request.options, "max_turns", least=1, most=10_000)
-    turns = [limit for limit in (request.max_turns, given) if limit is not None]
+    turns = options.most_turns("claude", request.options, request.max_turns)
     budget = request.max_cost_micros
     return (
-        *(("--max-turns", str(min(turns))) if turns else ()),
+        *(("--max-turns", str(turns)) if turns is not None else ()),
         # A budget of nothing is no budget to the program.
         *(("--max-budget-usd", f"{max(budget, 1) / 1_000_000:.6f}") if budget is not None else ()),
     )

@@ -27,7 +27,8 @@ def invocation(profile: Profile, request: AgentRequest) -> Invocation:
     """Say how to start it; what it is to do is told on stdin when it is ready."""
     known = ("command", "mode", "auth") if not profile.program else ("binary", "extra_args", "auth")
     trust = ("trust_workspace",) if profile.workspace_settings else ()
-    options.only(profile.name, request.options, (*known, *trust))
+    turns = ("max_turns",) if profile.turns else ()
+    options.only(profile.name, request.options, (*known, *trust, *turns))
     argv, env = _settings(profile, request)
     files = {name: json.dumps(content) for name, content in profile.files.values()}
     if profile.tools_argument and request.tools:
@@ -120,9 +121,10 @@ def _settings(profile: Profile, request: AgentRequest) -> tuple[list[str], dict[
     """Return the arguments and variables that tell permissions, model, turns and tools."""
     argv = list(profile.access_arguments.get(request.permissions.access, ()))
     env: dict[str, str] = {}
+    turns = options.most_turns(profile.name, request.options, request.max_turns)
     wanted: tuple[tuple[Setting | None, str | None], ...] = (
         (profile.model, request.model),
-        (profile.turns, str(request.max_turns) if request.max_turns is not None else None),
+        (profile.turns, str(turns) if turns is not None else None),
     )
     for setting, value in wanted:
         if setting is not None and value is not None:
