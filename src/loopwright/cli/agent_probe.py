@@ -29,10 +29,11 @@ from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind
 from loopwright.core.permissions import Access, Permissions
 from loopwright.core.policy import Limits
+from loopwright.core.prices import estimate
 from loopwright.engine import accounts as accounts_of_runs
 from loopwright.engine.containing import Shared, contain_agent
 from loopwright.engine.runs import Ended, agent_spec, drive_agent
-from loopwright.ports import AgentRequest, Spent
+from loopwright.ports import AgentRequest, AgentResult, Spent
 
 PROMPT: Final = (
     "This is a test of the connection. Change nothing and use no tool. Answer with the one word: ready"
@@ -77,11 +78,22 @@ def probe(name: str, settings: Settings, account: str | None = None, model: str 
         kind = failure.value.replace("_", " ") if failure else "it did not finish its turn"
         text = ": ".join(filter(None, (kind, one_line(detail, 240))))
         return Finding(name=title, status=Status.FAIL, text=text, fix=_to_do(name, failure))
-    cost = money(result.cost_micros) if result.cost_micros is not None else "cost unknown"
-    told = ", ".join(filter(None, (result.model, result.version and f"version {result.version}", took, cost)))
+    told = ", ".join(
+        filter(
+            None,
+            (result.model, result.version and f"version {result.version}", took, _cost(result, settings)),
+        )
+    )
     return Finding(
         name=title, status=Status.OK, text=f"it answered {one_line(result.summary, 40)!r} ({told})"
     )
+
+
+def _cost(result: AgentResult, settings: Settings) -> str:
+    if result.cost_micros is not None:
+        return money(result.cost_micros)
+    estimated = estimate(result.model, result.usage, settings.values.prices)
+    return "cost unknown" if estimated is None else money(estimated, estimated=True)
 
 
 def _to_do(name: str, failure: Failure | None) -> str:

@@ -97,7 +97,8 @@ class ClaudeAgent:
     def invocation(self, request: AgentRequest) -> Invocation:
         """Say how to start it; the prompt is said to it once it listens."""
         given = request.options
-        options.only(self.name, given, ("binary", "max_turns", "extra_args", "max_retries"))
+        options.only(self.name, given, ("binary", "max_turns", "instructions", "extra_args", "max_retries"))
+        told = options.instructions(self.name, given, request.instructions)
         session_ref, conversation = _conversation(request)
         argv = (
             options.text(self.name, given, "binary") or self.binary,
@@ -110,7 +111,7 @@ class ClaudeAgent:
             *(("--model", request.model) if request.model else ()),
             *conversation,
             *_limits(request),
-            *(("--append-system-prompt", request.instructions) if request.instructions else ()),
+            *(("--append-system-prompt", told) if told else ()),
             *(("--json-schema", json.dumps(request.schema)) if request.schema is not None else ()),
             *_tools(request),
             *_extra_arguments(given),
@@ -191,7 +192,7 @@ def _extra_arguments(given: Mapping[str, Any]) -> tuple[str, ...]:
         if argument.split("=", 1)[0] in _OURS:
             raise BadConfig(
                 f"agent claude: extra_args must not contain {argument}",
-                hint="permission mode, model and turns have settings of their own",
+                hint="permission mode, model, turns and instructions have settings of their own",
             )
     return extra
 

@@ -25,7 +25,8 @@ _OWN_SERVER: Final = OWN_TOOL.split("__")[1]
 
 def invocation(profile: Profile, request: AgentRequest) -> Invocation:
     """Say how to start it; what it is to do is told on stdin when it is ready."""
-    known = ("command", "mode", "auth") if not profile.program else ("binary", "extra_args", "auth")
+    own = ("command", "mode") if not profile.program else ("binary", "extra_args")
+    known = (*own, "auth", "instructions")
     trust = ("trust_workspace",) if profile.workspace_settings else ()
     turns = ("max_turns",) if profile.turns else ()
     options.only(profile.name, request.options, (*known, *trust, *turns))
@@ -77,7 +78,8 @@ def aim(profile: Profile, request: AgentRequest) -> Aim:
     # Without its free mode it asks, and is always allowed.
     modes = (chosen,) if chosen else (profile.free_mode if free else "", profile.asking_mode)
     # There is no other place for it in the protocol.
-    prompt = "\n\n".join(filter(None, (profile.rules, request.instructions.strip(), request.prompt)))
+    told = options.instructions(profile.name, given, request.instructions.strip())
+    prompt = "\n\n".join(filter(None, (profile.rules, told, request.prompt)))
     return Aim(
         prompt=prompt,
         workspace=str(request.workspace),
