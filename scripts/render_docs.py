@@ -22,12 +22,14 @@ from loopwright.core.limits import LIMITS
 from loopwright.core.prices import AS_OF, PRICES
 from loopwright.core.retry import MOST_RACES
 from loopwright.core.states import MACHINES
+from loopwright.testing import scenarios
 
 ROOT = Path(__file__).resolve().parent.parent
 MADE = "<!-- Made by `make docs` from {source}. Edit that, not this. -->"
 BEGIN, END = "<!-- exit codes: begin -->", "<!-- exit codes: end -->"
 LIMITS_BEGIN, LIMITS_END = "<!-- limits: begin -->", "<!-- limits: end -->"
 PRICES_BEGIN, PRICES_END = "<!-- prices: begin -->", "<!-- prices: end -->"
+TOOLS_BEGIN, TOOLS_END = "<!-- tools: begin -->", "<!-- tools: end -->"
 PROMISES_BEGIN, PROMISES_END = "<!-- promises: begin -->", "<!-- promises: end -->"
 _PROMISED = (
     *("invariants", "dialogue", "money", "reviews", "ends", "territory", "taking_back", "by_hand"),
@@ -251,6 +253,23 @@ def cost_page() -> str:
     return between(text, PRICES_BEGIN, PRICES_END, f"These have a price, as of {AS_OF:%Y-%m-%d}: {models}.")
 
 
+def offline_page() -> str:
+    """Return the page about running agents offline with the calls that each program understands."""
+    text = (ROOT / "docs/offline-agents.md").read_text(encoding="utf-8")
+    calls = {
+        name: (scenarios.WRITES[name]("a.txt", "hello\n"), scenarios.RUNS[name]("make"))
+        for name in scenarios.WRITES
+    }
+    rows = [
+        f"| {name} | "
+        + " | ".join(f"`{json.dumps({'name': one.name, 'input': one.input})}`" for one in both)
+        + " |"
+        for name, both in calls.items()
+    ]
+    made = "\n".join(["| program | create a file | run a command |", "|---|---|---|", *rows])
+    return between(text, TOOLS_BEGIN, TOOLS_END, made)
+
+
 def receipts_page() -> str:
     """Return the page about receipts with what no gate can exclude."""
     text = (ROOT / "docs/receipts.md").read_text(encoding="utf-8")
@@ -368,6 +387,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/agents.md": agents_page,
     "docs/trust.md": trust_page,
     "docs/cost.md": cost_page,
+    "docs/offline-agents.md": offline_page,
     "docs/receipts.md": receipts_page,
     "docs/simulation.md": simulation_page,
     "src/loopwright/adapters/store/tables.sql": sqlite_tables,

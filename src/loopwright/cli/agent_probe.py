@@ -29,10 +29,11 @@ from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind
 from loopwright.core.permissions import Access, Permissions
 from loopwright.core.policy import Limits
+from loopwright.core.prices import estimate
 from loopwright.engine import accounts as accounts_of_runs
 from loopwright.engine.containing import Shared, contain_agent
 from loopwright.engine.runs import Ended, agent_spec, drive_agent
-from loopwright.ports import AgentRequest, Spent
+from loopwright.ports import AgentRequest, AgentResult, Spent
 
 PROMPT: Final = (
     "This is a test of the connection. Change nothing and use no tool. Answer with the one word: ready"
@@ -54,7 +55,7 @@ _TO_DO: Final[Mapping[Failure | None, str]] = {
 _LIMITS: Final = Limits(hard_s=120.0, idle_s=60.0, done_grace_s=10.0)
 
 
-def probe(name: str, settings: Settings, account: str | None = None) -> Finding:
+def probe(name: str, settings: Settings, account: str | None = None, model: str | None = None) -> Finding:
     """Let an agent make one turn in an empty repository, and say what came of it."""
     title = f"probe of {called(name, account)}"
     found = find_agent(name, settings)
@@ -65,7 +66,7 @@ def probe(name: str, settings: Settings, account: str | None = None) -> Finding:
     try:
         with tempfile.TemporaryDirectory(prefix="loopwright-probe-", dir=_place(settings)) as scratch:
             workspace = _repository(Path(scratch) / "workspace")
-            ended = asyncio.run(_turn(name, settings, Path(scratch), workspace, account))
+            ended = asyncio.run(_turn(name, settings, Path(scratch), workspace, account, model))
     except (CannotRun, UserError, OSError, subprocess.CalledProcessError) as problem:
         hint = getattr(problem, "hint", None)
         return Finding(name=title, status=Status.FAIL, text=one_line(str(problem), 300), fix=hint or "")
@@ -77,11 +78,22 @@ def probe(name: str, settings: Settings, account: str | None = None) -> Finding:
         kind = failure.value.replace("_", " ") if failure else "it did not finish its turn"
         text = ": ".join(filter(None, (kind, one_line(detail, 240))))
         return Finding(name=title, status=Status.FAIL, text=text, fix=_to_do(name, failure))
-    cost = money(result.cost_micros) if result.cost_micros is not None else "cost unknown"
-    told = ", ".join(filter(None, (result.model, result.version and f"version {result.version}", took, cost)))
+    told = ", ".join(
+        filter(
+            None,
+            (result.model, result.version and f"version {result.version}", took, _cost(result, settings)),
+        )
+    )
     return Finding(
         name=title, status=Status.OK, text=f"it answered {one_line(result.summary, 40)!r} ({told})"
     )
+
+
+def _cost(result: AgentResult, settings: Settings) -> str:
+    if result.cost_micros is not None:
+        return money(result.cost_micros)
+    estimated = estimate(result.model, result.usage, settings.values.prices)
+    return "cost unknown" if estimated is None else money(estimated, estimated=True)
 
 
 def _to_do(name: str, failure: Failure | None) -> str:
@@ -103,7 +115,9 @@ def _repository(workspace: Path) -> Path:
     return workspace
 
 
-async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path, account: str | None) -> Ended:
+async def _turn(
+    name: str, settings: Settings, scratch: Path, workspace: Path, account: str | None, model: str | None
+) -> Ended:
     policy = settings.policy()
     agent = registry.agent(name)
     run_id = new_id(Kind.RUN)
@@ -113,7 +127,7 @@ async def _turn(name: str, settings: Settings, scratch: Path, workspace: Path, a
         prompt=PROMPT,
         workspace=workspace,
         run_directory=directory,
-        model=policy.model,
+        model=model or policy.model,
         permissions=Permissions(access=Access.READ_ONLY),
         contained=sandbox.level is not Containment.NONE,
         options=policy.agent_options.get(name, {}),

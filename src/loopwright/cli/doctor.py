@@ -35,7 +35,12 @@ _OF_HOME: Final[tuple[Callable[[Settings], list[Finding]], ...]] = (
 
 
 def doctor(
-    *, agent: str | None = None, account: str | None = None, probe: bool = False, json: bool = False
+    *,
+    agent: str | None = None,
+    account: str | None = None,
+    model: str | None = None,
+    probe: bool = False,
+    json: bool = False,
 ) -> int:
     """Check this machine: git, Python, agents, disk, database, and what keeps agents contained.
 
@@ -45,20 +50,23 @@ def doctor(
         Which agent to probe (default: the one that the settings name).
     account
         Which of the agent's accounts to probe (default: its first).
+    model
+        With which model to probe it (default: the one that the settings name, else the agent's own).
     probe
         Let the agent make one short turn with your own login, as a run would: it costs what one answer costs.
     json
         Print one JSON document.
     """
-    if (agent is not None or account is not None) and not probe:
-        flag = "--agent" if agent is not None else "--account"
-        raise BadConfig(f"{flag} is only for --probe", hint="every agent and account is looked at anyway")
+    probed = {"--agent": agent, "--account": account, "--model": model}
+    given = [flag for flag, value in probed.items() if value is not None]
+    if given and not probe:
+        raise BadConfig(f"{given[0]} is only for --probe", hint="every agent and account is looked at anyway")
     findings = _findings()
     if probe:
         from loopwright.cli.agent_probe import probe as one_turn
 
         settings = look_settings()
-        findings.append(one_turn(agent or settings.values.agent, settings, account))
+        findings.append(one_turn(agent or settings.values.agent, settings, account, model))
     counts = Counter(finding.status for finding in findings)
     code = ExitCode.ENVIRONMENT if counts[Status.FAIL] else ExitCode.VERIFIED
     if json:

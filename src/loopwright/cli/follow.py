@@ -24,6 +24,8 @@ class Display:
         self._footer = footer
         self._seen: dict[str, str] = {}
         self._asked: set[str] = set()
+        self._warned: dict[str, int] = {}
+        """Of which limit it was said that it is nearly used up, and how high that was."""
         self._begun = False
         self._waits = False
         self._sleeps: datetime | None = None
@@ -75,6 +77,10 @@ class Display:
         if view.sleeps_until and view.sleeps_until != self._sleeps:
             self._console.print(f"  [dim]{escape(sleeping(view))}[/]")
         self._sleeps = view.sleeps_until
+        for limit in view.limits:
+            if limit.warning and self._warned.get(limit.setting) != limit.limit_micros:
+                self._warned[limit.setting] = limit.limit_micros
+                self._console.print(f"  [yellow]warning[/]: {escape(limit.warning)}")
         for question in view.questions:
             if question.id not in self._asked:
                 from loopwright.cli.questions import picture

@@ -44,7 +44,12 @@ def _escaped(text: str) -> str:
 
 def money(micros: int | None, *, estimated: bool = False) -> str:
     """Return a sum as people write it; unknown is not zero, and an estimate is marked as one."""
-    return "$?" if micros is None else f"{'~' if estimated else ''}${micros / 1_000_000:.2f}"
+    if micros is None:
+        return "$?"
+    # What rounds to nothing is not nothing: one digit of it is shown.
+    small = 0 < micros < 5_000
+    amount = f"{micros / 1_000_000:.{7 - len(str(micros))}f}" if small else f"{micros / 1_000_000:.2f}"
+    return f"{'~' if estimated else ''}${amount}"
 
 
 def duration(seconds: float | None) -> str:

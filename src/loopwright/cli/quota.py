@@ -11,11 +11,15 @@ from rich.text import Text
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import counted
 from loopwright.cli.looking import glancing
-from loopwright.cli.output import console, print_json
-from loopwright.cli.rows import Wrapped
+from loopwright.cli.output import console, money, print_json
+from loopwright.cli.rows import Rows, Wrapped
+from loopwright.cli.table import cost_in_words
 from loopwright.core.awaited import Envelope, QuotaWindow
 from loopwright.core.envelopes import envelope_id, label, standing
+from loopwright.core.ids import short_id
 from loopwright.core.states import EnvelopeState
+from loopwright.engine.envelope_views import Drew, drawn_from
+from loopwright.engine.envelopes import find_named
 
 app = App(
     name="quota", help="Show what is left of the agents' accounts, or reopen one.", help_format="plaintext"
@@ -55,6 +59,47 @@ def _named() -> list[str]:
 
     accounts = look_settings().values.accounts
     return [envelope_id(agent, name) for agent, several in accounts.items() for name in several]
+
+
+@app.command
+def show(name: str, /, *, json: bool = False) -> int:
+    """Show what was drawn from an account: what it cost, and by which runs, the newest first.
+
+    Parameters
+    ----------
+    name
+        The agent whose account it is; `AGENT/ACCOUNT` for one of several.
+    json
+        Print it as JSON.
+    """
+    with glancing() as look:
+        found = look.store.read_sync(lambda tx: [drawn_from(tx, one) for one in find_named(tx, name)])
+    if json:
+        print_json({"drawn": found})
+        return ExitCode.VERIFIED
+    out = console()
+    for one in found:
+        _print(out, one.envelope, "")
+        cost = cost_in_words(one.cost_micros, complete=one.cost_complete, estimated=one.cost_estimated)
+        out.print(f"  {cost} in all, {money(one.today_micros, estimated=one.cost_estimated)} today")
+        out.print(Rows([_run(run) for run in one.runs], spare=(1, 4, 3), cut=2, right=(5,)))
+        if one.envelope.runs > len(one.runs):
+            out.print(f"  and {one.envelope.runs - len(one.runs)} before", style="dim")
+    return ExitCode.VERIFIED
+
+
+def _run(run: Drew) -> tuple[Text, ...]:
+    began = f"{run.started_at:%Y-%m-%d %H:%M}" if run.started_at else ""
+    cost = "$?" if run.cost_micros is None else money(run.cost_micros, estimated=run.cost_estimated)
+    return (
+        Text(f"  {short_id(run.id)}", style="bold"),
+        Text(began, style="dim"),
+        Text(run.task or short_id(run.plan_id)),
+        Text(run.role),
+        Text(run.model or ""),
+        Text(cost),
+        Text((run.failure or run.state.lower()).replace("_", " ")),
+    )
 
 
 @app.command(name="open")

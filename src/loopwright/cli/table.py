@@ -162,14 +162,15 @@ def awaits_look(view: PlanView) -> str:
 
 
 def limits(view: PlanView) -> str:
-    """Return a line with what may be spent, and how much of it was; nothing where nothing is limited."""
+    """Return lines with what may be spent, how much of it was, and what is nearly used up; none without limits."""
     parts = [
         f"{dollars(one.limit_micros)} {_LIMITED[one.setting]}"
         if one.spent_micros is None
         else f"{dollars(one.spent_micros)} of {dollars(one.limit_micros)} {_LIMITED[one.setting]}"
         for one in view.limits
     ]
-    return f"\n[dim]limits: {', '.join(parts)}[/]" if parts else ""
+    said = "".join(f"\n[yellow]warning[/]: {escape(one.warning)}" for one in view.limits if one.warning)
+    return f"\n[dim]limits: {', '.join(parts)}[/]{said}" if parts else ""
 
 
 def standing(view: PlanView | PlanSummary | PlanFigures) -> tuple[str, str]:

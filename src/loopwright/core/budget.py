@@ -32,6 +32,16 @@ _WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "max_cost_per_day": "the budget of the day is used up",
     }
 )
+_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "max_cost_per_run": "what a run may cost",
+        "max_cost_per_task": "the budget of a task",
+        "max_cost": "the budget",
+        "max_cost_per_loop": "the budget of the loop",
+        "max_cost_per_project": "the budget of the project",
+        "max_cost_per_day": "the budget of the day",
+    }
+)
 _CENT: Final = 10_000
 
 WAITS: Final = "waits for agents that run to leave enough of the budget"
@@ -66,19 +76,27 @@ class Cap:
 
     @property
     def is_near(self) -> bool:
-        """Say whether four fifths of it are spent."""
-        return self.spent * 5 >= self.limit * 4
+        """Say whether four fifths of it are spent, but not all."""
+        return self.limit * 4 <= self.spent * 5 < self.limit * 5
+
+    @property
+    def warning(self) -> str:
+        """Say that it is nearly used up."""
+        return f"four fifths of {_NAMES[self.setting]} are spent: {self._so_far}"
 
     @property
     def over(self) -> Over:
         """Say that it is used up."""
-        sign = "~" if self.estimated else ""
         return Over(
             setting=self.setting,
-            why=f"{_WORDS[self.setting]}: {sign}{dollars(self.spent)} of {dollars(self.limit)}",
+            why=f"{_WORDS[self.setting]}: {self._so_far}",
             raise_to=self._raised(),
             until=self.ends_at,
         )
+
+    @property
+    def _so_far(self) -> str:
+        return f"{'~' if self.estimated else ''}{dollars(self.spent)} of {dollars(self.limit)}"
 
     def _raised(self) -> int:
         """Return a limit under which as much can be spent again: what is proposed to a person."""
@@ -122,12 +140,6 @@ def caps(
 def used_up(these: Caps) -> Over | None:
     """Say which cap is reached, if one is."""
     return next((cap.over for cap in these if cap.spent >= cap.limit), None)
-
-
-def near(these: Caps) -> Cap | None:
-    """Return the cap of which most is spent, if that is four fifths of it or more."""
-    fullest = max(these, key=lambda cap: cap.spent / cap.limit, default=None)
-    return fullest if fullest is not None and fullest.is_near else None
 
 
 def expected(costs: Sequence[int], *, least: int | None) -> int:

@@ -303,7 +303,7 @@ def end_run(
         estimated = cost is not None
     envelopes.hear(tx, run, result, state, failure)
     discoveries.note(tx, plan, run, ended.discovered)
-    move_run(
+    moved = move_run(
         tx,
         run,
         state,
@@ -319,6 +319,7 @@ def end_run(
         agent_version=result.version,
         **exit_facts(ended.exit),
     )
+    spending.warn_when_charged(tx, moved)
 
 
 def is_over_budget(run: Run, ended: Ended) -> bool:

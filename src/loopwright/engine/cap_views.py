@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from loopwright.core import budget
 from loopwright.core.model import Plan
+from loopwright.core.states import ENDED_PLAN
 from loopwright.engine import spending
+from loopwright.engine.cap_warnings import in_force
 from loopwright.ports import Tx
 
 _EACH = frozenset({"max_cost_per_run", "max_cost_per_task"})
@@ -19,6 +21,8 @@ class CapView:
     limit_micros: int
     spent_micros: int | None
     """By runs that have ended; None where each run or task has the limit to itself."""
+    warning: str = ""
+    """That it is nearly used up, in words; empty while it is not, and when it is used up."""
 
 
 def cap_views(tx: Tx, plan: Plan) -> tuple[CapView, ...]:
@@ -26,11 +30,13 @@ def cap_views(tx: Tx, plan: Plan) -> tuple[CapView, ...]:
     if not budget.has_caps(plan.policy):
         return ()
     found = budget.caps(plan.policy, spending.spent_before(tx, plan))
+    warnings = {} if plan.status in ENDED_PLAN else in_force(tx, plan, found)
     return tuple(
         CapView(
             setting=one.setting,
             limit_micros=one.limit,
             spent_micros=None if one.setting in _EACH else one.spent,
+            warning=warnings.get(one.setting, ""),
         )
         for one in found
     )

@@ -163,23 +163,29 @@ def open_again(tx: Tx, id: str, actor: str = MACHINE) -> None:
     tx.append(happened("envelope_opened", actor, envelope=id, agent=envelope.agent))
 
 
-def reopen(tx: Tx, _ids: Ids, command: Command) -> str:
-    """Take a person's word that an account is in order again."""
-    known = tx.find(Envelope)
-    meant = [one for one in known if command.target in (one.id, one.agent)]
+def find_named(tx: Tx, name: str) -> list[Envelope]:
+    """Return the envelopes that a person names: one by `AGENT/ACCOUNT`, or all of an agent."""
+    known = tx.find(Envelope, order_by=("agent", "account"))
+    meant = [one for one in known if name in (one.id, one.agent)]
     if not meant:
         listed = ", ".join(sorted(map(label, known)))
         raise NotFound(
-            f"there is no account named {command.target}",
+            f"there is no account named {name}",
             hint=f"one of {listed}" if listed else "no agent has drawn from any yet",
         )
+    return meant
+
+
+def reopen(tx: Tx, _ids: Ids, command: Command) -> str:
+    """Take a person's word that an account is in order again."""
+    meant = find_named(tx, command.target)
     closed = [one for one in meant if one.state is EnvelopeState.CLOSED]
     if not closed:
         return "already open"
     if len(closed) > 1:
         listed = ", ".join(sorted(one.id for one in closed))
         raise Refused(f"{command.target} has several closed accounts", hint=f"name one of {listed}")
-    ids = [one.id for one in known if one.agent == closed[0].agent]
+    ids = [one.id for one in tx.find(Envelope, agent=closed[0].agent)]
     waiting = tx.count(Attempt, envelope_id=ids, state=AttemptState.WAITING)
     open_again(tx, closed[0].id, command.actor)
     return "open; 1 task goes on" if waiting == 1 else f"open; {waiting} tasks go on"

@@ -35,8 +35,12 @@ def wait_for_answers(
     fence: int,
     **saved: Any,
 ) -> Attempt:
-    """Write down what a run asks, and park its attempt until that is answered, or too late."""
-    open_ones = _ask(tx, ids, plan, attempt, run, asked)
+    """Write down what a run asks, and park its attempt until that is answered, or too late.
+
+    What was settled while the run went on is asked nobody again: the attempt goes on at once with the answer.
+    """
+    found = _ask(tx, ids, plan, attempt, run, asked)
+    open_ones = [one for one in found if one.state is QuestionState.OPEN]
     due = [one.deadline for one in open_ones if one.deadline is not None]
     parked = move_attempt(
         tx,
@@ -44,13 +48,13 @@ def wait_for_answers(
         AttemptState.WAITING,
         fence=fence,
         interrupt="",
-        wake_at=min(due, default=None),
-        wait_reason=f"asks: {open_ones[0].text}"[:500],
-        questions=tuple(dict.fromkeys((*attempt.questions, *(one.id for one in open_ones)))),
+        wake_at=min(due, default=None) if open_ones else tx.now(),
+        wait_reason=f"asks: {open_ones[0].text}"[:500] if open_ones else "it has its answer",
+        questions=tuple(dict.fromkeys((*attempt.questions, *(one.id for one in found)))),
         **saved,
     )
     task = need(tx.get(Task, attempt.task_id), "the task")
-    if task.status is TaskState.RUNNING:
+    if open_ones and task.status is TaskState.RUNNING:
         move_task(tx, task, TaskState.AWAITING_RESPONSE, "task_awaiting")
     return parked
 
@@ -61,7 +65,11 @@ def _ask(
     """Write down what a run asks; a permission that another run asks for already is the same question."""
     found: dict[str, Question] = {}
     for asking in asked:
-        question = _same(tx, plan, asking) or _new(tx, ids, plan, run, asking)
+        question = (
+            _settled(tx, plan, attempt, run, asking)
+            or _same(tx, plan, asking)
+            or _new(tx, ids, plan, run, asking)
+        )
         if attempt.id not in question.asked_by:
             question = tx.update(Question, question.id, asked_by=(*question.asked_by, attempt.id))
         event = "question_asked" if len(question.asked_by) == 1 else "question_joined"
@@ -79,6 +87,21 @@ def _same(tx: Tx, plan: Plan, asking: Asking) -> Question | None:
         Question, project_id=plan.project_id, key=asking.wish.key, state=QuestionState.OPEN, limit=1
     )
     return known[0] if known else None
+
+
+def _settled(tx: Tx, plan: Plan, attempt: Attempt, run: Run, asking: Asking) -> Question | None:
+    """Return a permission that a person settled for this run too since it began, and of which it cannot know."""
+    if asking.wish is None or run.started_at is None:
+        return None
+    known = tx.find(
+        Question,
+        project_id=plan.project_id,
+        key=asking.wish.key,
+        state=QuestionState.ANSWERED,
+        order_by=("-answered_at",),
+    )
+    latest = next((one for one in known if _holds(one, plan, attempt)), None)
+    return latest if latest and latest.answered_at and latest.answered_at > run.started_at else None
 
 
 def _new(tx: Tx, ids: Ids, plan: Plan, run: Run, asking: Asking) -> Question:

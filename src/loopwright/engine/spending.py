@@ -6,12 +6,12 @@ from dataclasses import fields
 from typing import Any
 
 from loopwright.core import budget
-from loopwright.core.events import happened
 from loopwright.core.model import AGENT_ROLES, Attempt, Plan, Project, Run, Task, Usage
 from loopwright.core.overspent import Over, nobody_knows
 from loopwright.core.prices import estimate
 from loopwright.core.states import AttemptState, RunState, TaskState
-from loopwright.engine.moves import MACHINE, need
+from loopwright.engine.cap_warnings import warn
+from loopwright.engine.moves import need
 from loopwright.engine.reservations import Reservations
 from loopwright.engine.world import World
 from loopwright.ports import AgentEvent, Tx
@@ -38,10 +38,7 @@ def caps(
     policy = plan.policy
     if not budget.has_caps(policy):
         return ()
-    spent = spent_before(tx, plan) + Counter(dict.fromkeys(budget.CAPS, own))
-    if policy.max_task_cost_micros is not None and run.task_id is not None:
-        ended = tx.find(Run, task_id=run.task_id, role=AGENT_ROLES)
-        spent["max_cost_per_task"] += sum(one.cost_micros or 0 for one in ended)
+    spent = spent_before(tx, plan) + _spent_on_task(tx, plan, run) + Counter(dict.fromkeys(budget.CAPS, own))
     reserved: Counter[str] = Counter()
     expected: Counter[str] = Counter()
     reservations = Reservations(tx)
@@ -101,6 +98,13 @@ def spent_before(tx: Tx, plan: Plan) -> Counter[str]:
     return spent
 
 
+def _spent_on_task(tx: Tx, plan: Plan, run: Run) -> Counter[str]:
+    if plan.policy.max_task_cost_micros is None or run.task_id is None:
+        return Counter()
+    ended = tx.find(Run, task_id=run.task_id, role=AGENT_ROLES)
+    return Counter({"max_cost_per_task": sum(one.cost_micros or 0 for one in ended)})
+
+
 def _together(tx: Tx, plan: Plan) -> dict[str, list[Plan]]:
     """Return the plans whose costs count together, for the caps that are set."""
     found: dict[str, list[Plan]] = {}
@@ -148,6 +152,14 @@ def _dearest_task(tx: Tx, plan: Plan) -> Counter[str]:
     return Counter({"max_cost_per_task": max(costs.values(), default=0)})
 
 
+def warn_when_charged(tx: Tx, run: Run) -> None:
+    """Warn of caps that are nearly used up once a run has ended: many agents tell their cost only then."""
+    plan = need(tx.get(Plan, run.plan_id), "the plan")
+    if budget.has_caps(plan.policy):
+        spent = spent_before(tx, plan) + _spent_on_task(tx, plan, run)
+        warn(tx, plan, run, budget.caps(plan.policy, spent))
+
+
 class SpendingWatch:
     """Adds up what a run says that it has used, warns before a cap is reached, and says when one is."""
 
@@ -160,7 +172,8 @@ class SpendingWatch:
         self._highest: int | None = None
         """The most that it was thought to have cost: an estimate may be above what it is told in the end."""
         self._estimated = False
-        self._warned = False
+        self._warned: frozenset[str] = frozenset()
+        """The caps of which it was said that they are nearly used up."""
         self.over: Over | None = None
         """Why it has to stop; None while it may go on."""
 
@@ -186,15 +199,15 @@ class SpendingWatch:
         await self._world.clock.sleep(_LAST_WORDS_S)
 
     async def is_over(self) -> bool:
-        """Say whether the run has cost as much as it may; warn once when it soon will have."""
+        """Say whether the run has cost as much as it may; warn once of each cap when it soon will have."""
         if self._cost is None:
             return False
         own = self._cost
         found = await self._world.store.read(lambda tx: self._look(tx, own))
         self.over = budget.used_up(found)
-        near = budget.near(found)
-        if self.over is None and near is not None and not self._warned:
-            self._warned = True
+        near = tuple(cap for cap in found if cap.is_near and cap.setting not in self._warned)
+        if self.over is None and near:
+            self._warned |= {cap.setting for cap in near}
             await self._world.store.transact("budget.near", lambda tx: self._warn(tx, near))
         return self.over is not None
 
@@ -214,13 +227,8 @@ class SpendingWatch:
         plan = need(tx.get(Plan, self._run.plan_id), "the plan")
         return caps(tx, self._world, plan, self._run, own=own, estimated=self._estimated or own != self._cost)
 
-    def _warn(self, tx: Tx, cap: budget.Cap) -> None:
-        # Whoever adopts the run hears all of it once more.
-        if tx.events(run=self._run.id, types=("budget_near",), limit=1):
-            return
-        plan = need(tx.get(Plan, self._run.plan_id), "the plan")
-        told: dict[str, Any] = {"cap": cap.setting, "spent_micros": cap.spent, "limit_micros": cap.limit}
-        tx.append(happened("budget_near", MACHINE, plan=plan, run=self._run, **told))
+    def _warn(self, tx: Tx, near: budget.Caps) -> None:
+        warn(tx, need(tx.get(Plan, self._run.plan_id), "the plan"), self._run, near)
 
 
 def cost_so_far(data: Mapping[str, Any], model: str | None, prices: tuple[str, ...]) -> int | None:

@@ -198,8 +198,10 @@ def test_a_key_whose_own_limit_is_reached_waits_until_the_service_gives_access_a
 @pytest.mark.capability("C007")
 def test_doctor_lets_the_real_program_make_one_turn(shop: Workshop) -> None:
     with CLAUDE.model(shop, scenarios.answer("ready")) as server:
-        said = shop("doctor", "--agent", "claude", "--probe", "--json", timeout=60)
-        assert len(server.asked) == 1
+        said = shop(
+            "doctor", "--agent", "claude", "--probe", "--model", "claude-haiku-4-5", "--json", timeout=60
+        )
+        assert [one.model for one in server.asked] == ["claude-haiku-4-5"]
     found = said.document["findings"][-1]
     assert (found["name"], found["status"]) == ("probe of claude", "ok")
     assert "it answered 'ready'" in found["text"]

@@ -38,19 +38,19 @@ def agents(shop: Workshop) -> list[Run]:
 
 @pytest.mark.capability("C075")
 @pytest.mark.parametrize(
-    ("cap", "reason"),
+    ("cap", "near", "reason"),
     [
-        ("max_cost", "the budget is used up: $1.20 of $1.00"),
-        ("max_cost_per_project", "the budget of the project is used up: $1.20 of $1.00"),
+        ("max_cost", "four fifths of the budget are spent", "the budget is used up: $1.20 of $1.00"),
+        ("max_cost_per_project", "project are spent", "the budget of the project is used up: $1.20 of $1.00"),
         # The others stop runs in tests of their own below.
-        long("max_cost_per_task", "the budget of a task is used up: $1.20 of $1.00"),
-        long("max_cost_per_loop", "the budget of the loop is used up: $1.20 of $1.00"),
-        long("max_cost_per_day", "the budget of the day is used up: $1.20 of $1.00"),
-        long("max_cost_per_run", "a run has cost what one may: $1.20 of $1.00"),
+        long("max_cost_per_task", "a task are spent", "the budget of a task is used up: $1.20 of $1.00"),
+        long("max_cost_per_loop", "the loop are spent", "the budget of the loop is used up: $1.20 of $1.00"),
+        long("max_cost_per_day", "the day are spent", "the budget of the day is used up: $1.20 of $1.00"),
+        long("max_cost_per_run", "a run may cost are spent", "a run has cost what one may: $1.20 of $1.00"),
     ],
 )
 def test_an_agent_is_stopped_at_a_cap_its_work_is_kept_and_a_higher_one_finishes_it(
-    shop: Workshop, cap: str, reason: str
+    shop: Workshop, cap: str, near: str, reason: str
 ) -> None:
     gate = shop.gate("warned")
     flag = "--" + cap.replace("_", "-")
@@ -59,8 +59,11 @@ def test_an_agent_is_stopped_at_a_cap_its_work_is_kept_and_a_higher_one_finishes
     shop.until_half()
     (warned,) = eventually(lambda: shop.events("budget_near"), timeout=60)
     assert warned.payload == {"cap": cap, "spent_micros": 850_000, "limit_micros": 1_000_000}
+    assert f"{near}: $0.85 of $1.00" in shop("status").out
+    going.until(f"{near}: $0.85 of $1.00")
     gate.let_go()
     assert going.end() == 3, going.out
+    assert "warning" not in shop("status").out, "used up is more than nearly used up"
     plan_id = short_id(shop.row(Plan).id)
     raising = f"loopwright resume {plan_id} {flag} 2.20"
     assert reason in going.out
@@ -95,8 +98,8 @@ def test_a_used_up_budget_is_a_question_and_its_answer_goes_on(shop: Workshop) -
         assert "limits: $5.00 a run, $1.20 of $1.00 for the plan" in told
     document = shop("status", "--json").document["plan"]
     assert document["limits"] == [
-        {"setting": "max_cost_per_run", "limit_micros": 5_000_000, "spent_micros": None},
-        {"setting": "max_cost", "limit_micros": 1_000_000, "spent_micros": 1_200_000},
+        {"setting": "max_cost_per_run", "limit_micros": 5_000_000, "spent_micros": None, "warning": ""},
+        {"setting": "max_cost", "limit_micros": 1_000_000, "spent_micros": 1_200_000, "warning": ""},
     ]
     assert [one["kind"] for one in document["questions"]] == ["budget"]
     refused(shop("answer", question.id, "yes"), 2, "is no answer to this question", "raise it to $2.20")

@@ -57,6 +57,12 @@ def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) ->
     assert told == ["envelope_closed", "envelope_probing", "envelope_opened"]
     assert {one.call_failures for one in shop.rows(Task)} == {0}
     assert shop("quota").out == "scripted  open  (7 runs)\n"
+    (drawn,) = shop("quota", "show", "scripted", "--json").document["drawn"]
+    assert {one["id"] for one in drawn["runs"]} == {run.id for run in runs}, "which runs drew from it"
+    assert [one["failure"] for one in drawn["runs"]] == [None] * 6 + ["usage_limit"], "the newest first"
+    shown = shop("quota", "show", "scripted/default").out
+    assert shown.startswith("scripted  open  (7 runs)\n  cost unknown in all")
+    assert shown.count("implementer") == 7
     assert "closed" not in shop("status").out
 
 

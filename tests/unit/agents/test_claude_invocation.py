@@ -125,6 +125,8 @@ def test_instructions_and_a_schema_reach_the_program() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
     argv = invoked(instructions="Be brief.", schema=schema).argv
     assert value_after(argv, "--append-system-prompt") == "Be brief."
+    both = invoked(instructions="Be brief.", options={"instructions": "Use tabs.\n"}).argv
+    assert value_after(both, "--append-system-prompt") == "Use tabs.\n\nBe brief."
     assert json.loads(value_after(argv, "--json-schema")) == schema
 
 
@@ -164,6 +166,7 @@ def test_the_program_is_kept_from_retrying_for_minutes_and_from_calling_home() -
         {"max_turns": 0},
         {"max_turns": "3"},
         {"max_turns": True},
+        {"instructions": ["Be brief."]},
         {"max_retries": 50},
         {"binary": ""},
         {"extra_args": "--effort low"},

@@ -153,6 +153,9 @@ class TestAppServer:
         tools = {"toy": ToolServer(command="toy", args=("-v",), env={"TOKEN": "secret"})}
         _, params = starting.thread(request(model="gpt-5.5", instructions="Be brief.", tools=tools))
         assert (params["model"], params["developerInstructions"]) == ("gpt-5.5", "Be brief.")
+        own = {"instructions": "Use tabs."}
+        assert starting.thread(request(options=own))[1]["developerInstructions"] == "Use tabs."
+        assert any("Use tabs." in word for word in invoked(options={**EXEC, **own}).argv)
         assert params["config"] == {
             "sandbox_workspace_write.writable_roots": ["/w"],
             "mcp_servers": {

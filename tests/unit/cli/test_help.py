@@ -11,7 +11,7 @@ from loopwright.config.settings import settings
 
 PARTS = {
     "plan": ("check", "coverage"),
-    "quota": ("open",),
+    "quota": ("open", "show"),
     "discovered": ("accept", "dismiss"),
     "receipt": ("show", "verify", "replay", "export"),
     "config": ("show", "check", "schema"),

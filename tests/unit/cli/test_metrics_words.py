@@ -7,6 +7,7 @@ import pytest
 from tests.doubles import Home, planned
 
 from loopwright.cli.metrics import _cost, _row
+from loopwright.cli.output import money
 from loopwright.cli.table import standing, summary
 from loopwright.core.model import Plan
 from loopwright.engine.metrics import Figures, PlanFigures, plan_figures
@@ -114,3 +115,20 @@ def test_a_loop_is_all_of_its_plans() -> None:
     assert (one.figures.tasks, one.figures.retries, one.figures.first_pass_rate) == (6, 1, 2 / 3)
     assert (two.loop_id, two.ended_at) == ("loop_2", plan.ended_at)
     assert _row(one)[:3] == ("loop_1", "1/2", "3/6")
+
+
+@pytest.mark.parametrize(
+    ("micros", "said"),
+    [
+        (None, "$?"),
+        (0, "$0.00"),
+        (1, "$0.000001"),
+        (1_640, "$0.002"),
+        (4_999, "$0.005"),
+        (5_000, "$0.01"),
+        (12_345, "$0.01"),
+    ],
+)
+def test_what_rounds_to_nothing_is_not_said_to_be_nothing(micros: int | None, said: str) -> None:
+    assert money(micros) == said
+    assert money(micros, estimated=True).removeprefix("~") == said

@@ -11,7 +11,6 @@ from loopwright.core.budget import (
     caps,
     expected,
     has_caps,
-    near,
     next_day,
     over_budget,
     spent_today,
@@ -131,13 +130,15 @@ def test_as_much_again_is_proposed_to_the_cent(limit: int, spent: int, proposed:
     assert Cap(setting="max_cost", limit=limit, spent=spent).over.raise_to == proposed
 
 
-def test_four_fifths_of_the_fullest_cap_are_near() -> None:
-    assert near(()) is None
-    assert near(caps(ALL, {"max_cost": 23, "max_cost_per_day": 31})) is None
-    found = near(caps(ALL, {"max_cost_per_task": 16, "max_cost": 29}))
-    assert found is not None
-    assert found.setting == "max_cost"
-    assert near((Cap(setting="max_cost", limit=10, spent=8),)) is not None
+@pytest.mark.parametrize(("spent", "is_near"), [(7, False), (8, True), (9, True), (10, False)])
+def test_a_cap_is_near_from_four_fifths_on_until_it_is_used_up(spent: int, *, is_near: bool) -> None:
+    assert Cap(setting="max_cost", limit=10, spent=spent).is_near is is_near
+
+
+def test_every_cap_has_words_for_that_it_is_nearly_used_up() -> None:
+    said = [replace(cap, limit=1_000_000, spent=850_000, estimated=True).warning for cap in caps(ALL, {})]
+    assert len(set(said)) == 6
+    assert "four fifths of the budget of the loop are spent: ~$0.85 of $1.00" in said
 
 
 def test_a_run_may_cost_what_the_tightest_cap_leaves() -> None:

@@ -15,6 +15,7 @@ from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, LoopState, QuestionState, RunState, TaskState
 from loopwright.engine import questions
+from loopwright.engine.moves import move_run
 
 DIST = Asking(
     kind="permission",
@@ -109,6 +110,31 @@ async def test_a_permission_holds_as_far_as_the_person_said(scope: str, others: 
     await home.command("answer", question(home).id, answer="yes", **{"for": scope})
     assert allowed(home, "a").granted == ("command:make dist",)
     assert allowed(home, "b").granted == others
+
+
+@pytest.mark.parametrize(("scope", "answer"), [("loop", "yes"), ("project", "no"), ("run", "yes")])
+async def test_what_was_settled_while_a_run_went_on_is_not_asked_again(scope: str, answer: str) -> None:
+    home = await Home(slots=2).launch()
+    home.submit(planned("a"), planned("b"), policy=Policy())
+    first, second = await home.turn()
+    home.hand.until(second, AttemptState.WORKING)
+    run = home.get(Run, home.attempt("b").run_id)
+    home.store.transact_sync("start", lambda tx: move_run(tx, run, RunState.RUNNING))
+    home.clock.advance(1)
+    home.hand.ask(first, DIST)
+    await home.command("answer", question(home).id, answer=answer, **{"for": scope})
+    home.hand.ask(second, DIST)
+    await home.ended(second)
+    if scope == "run":
+        assert home.task("b").status is TaskState.AWAITING_RESPONSE, "that answer was for the other one alone"
+        assert len(home.all(Question)) == 2
+        return
+    assert question(home).asked_by == (home.attempt("a").id, home.attempt("b").id)
+    assert home.task("b").status is TaskState.RUNNING, "nobody is waited for"
+    assert second.subject in {leg.subject for leg in await home.turn()}
+    assert allowed(home, "b") == Permissions(
+        **{"granted" if answer == "yes" else "refused": ("command:make dist",)}
+    )
 
 
 async def test_an_answer_for_a_loop_reaches_also_those_of_another_loop_that_asked_the_same() -> None:

@@ -11,9 +11,11 @@ from loopwright.core.model import Attempt, Leg, Run
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, LoopState, RunState
 from loopwright.engine import agent_runs, spending
+from loopwright.engine.cap_views import cap_views
 from loopwright.engine.moves import move_run
 from loopwright.engine.reservations import Reservations
-from loopwright.ports import AgentEvent, Tx
+from loopwright.engine.runs import Ended
+from loopwright.ports import AgentEvent, AgentResult, Exit, Tx
 
 
 async def at_work(keys: str, *, running: str = "", **policy: Any) -> tuple[Home, dict[str, Run]]:
@@ -189,6 +191,35 @@ async def test_a_run_is_over_at_what_all_of_them_have_cost() -> None:
     assert not await first.is_over(), "what it cost in the end is what counts"
     second.forget()
     assert not await first.is_over()
+
+
+async def test_what_a_run_tells_only_in_its_end_is_warned_of_once_and_shown_until_there_is_more() -> None:
+    home, runs = await at_work("abc", running="abc", max_cost_micros=100, max_task_cost_micros=90)
+
+    def shown() -> list[str]:
+        return [
+            one.warning for one in home.store.read_sync(lambda tx: cap_views(tx, home.plan())) if one.warning
+        ]
+
+    def ends(key: str, cost: int) -> None:
+        now = home.clock.now()
+        left = Exit(code=0, ended_by="itself", started_at=now, ended_at=now, output_bytes=0, output_sha256="")
+        ended = Ended(exit=left, interrupted=False, result=AgentResult(claimed=True, cost_micros=cost))
+        home.store.transact_sync(
+            "end", lambda tx: agent_runs.end_run(tx, runs[key], RunState.COMPLETE, ended)
+        )
+
+    assert shown() == []
+    ends("a", 80)
+    assert [event.payload["cap"] for event in home.events("budget_near")] == ["max_cost_per_task", "max_cost"]
+    assert "four fifths of the budget are spent: $0.00008 of $0.0001" in shown()
+    ends("b", 5)
+    assert len(home.events("budget_near")) == 2, "said once"
+    assert "four fifths of the budget are spent: $0.000085 of $0.0001" in shown()
+    await home.command("resume", home.plan().id, max_cost_micros=200, max_task_cost_micros=None)
+    assert shown() == [], "there is another limit"
+    ends("c", 80)
+    assert [event.payload["limit_micros"] for event in home.events("budget_near")] == [90, 100, 200]
 
 
 async def test_what_was_stopped_over_an_estimate_was_over_although_it_cost_less_in_the_end() -> None:

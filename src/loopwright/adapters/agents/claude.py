@@ -97,7 +97,8 @@ class ClaudeAgent:
     def invocation(self, request: AgentRequest) -> Invocation:
         """Say how to start it; the prompt is said to it once it listens."""
         given = request.options
-        options.only(self.name, given, ("binary", "max_turns", "extra_args", "max_retries"))
+        options.only(self.name, given, ("binary", "max_turns", "instructions", "extra_args", "max_retries"))
+        told = options.instructions(self.name, given, request.instructions)
         session_ref, conversation = _conversation(request)
         argv = (
             options.text(self.name, given, "binary") or self.binary,
@@ -110,7 +111,7 @@ class ClaudeAgent:
             *(("--model", request.model) if request.model else ()),
             *conversation,
             *_limits(request),
-            *(("--append-system-prompt", request.instructions) if request.instructions else ()),
+            *(("--append-system-prompt", told) if told else ()),
             *(("--json-schema", json.dumps(request.schema)) if request.schema is not None else ()),
             *_tools(request),
             *_extra_arguments(given),
@@ -161,11 +162,10 @@ def _conversation(request: AgentRequest) -> tuple[str, tuple[str, ...]]:
 
 
 def _limits(request: AgentRequest) -> tuple[str, ...]:
-    given = options.number("claude", request.options, "max_turns", least=1, most=10_000)
-    turns = [limit for limit in (request.max_turns, given) if limit is not None]
+    turns = options.most_turns("claude", request.options, request.max_turns)
     budget = request.max_cost_micros
     return (
-        *(("--max-turns", str(min(turns))) if turns else ()),
+        *(("--max-turns", str(turns)) if turns is not None else ()),
         # A budget of nothing is no budget to the program.
         *(("--max-budget-usd", f"{max(budget, 1) / 1_000_000:.6f}") if budget is not None else ()),
     )
@@ -192,7 +192,7 @@ def _extra_arguments(given: Mapping[str, Any]) -> tuple[str, ...]:
         if argument.split("=", 1)[0] in _OURS:
             raise BadConfig(
                 f"agent claude: extra_args must not contain {argument}",
-                hint="permission mode, model and turns have settings of their own",
+                hint="permission mode, model, turns and instructions have settings of their own",
             )
     return extra
 

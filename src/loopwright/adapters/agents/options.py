@@ -38,6 +38,18 @@ def number(agent: str, options: Mapping[str, Any], name: str, *, least: int, mos
     return value
 
 
+def most_turns(agent: str, options: Mapping[str, Any], wanted: int | None) -> int | None:
+    """Return how many turns a run may have: the lower of what is wanted and the user's own `max_turns`, if any."""
+    given = number(agent, options, "max_turns", least=1, most=10_000)
+    return min((limit for limit in (wanted, given) if limit is not None), default=None)
+
+
+def instructions(agent: str, options: Mapping[str, Any], wanted: str) -> str:
+    """Return what is added to the agent's own system prompt: the user's own words, and what is wanted of this run."""
+    own = text(agent, options, "instructions") or ""
+    return "\n\n".join(filter(None, (own.strip(), wanted)))
+
+
 def texts(agent: str, options: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Return an option that must be a list of texts; empty when it is not given."""
     value = options.get(name)

@@ -25,9 +25,11 @@ _OWN_SERVER: Final = OWN_TOOL.split("__")[1]
 
 def invocation(profile: Profile, request: AgentRequest) -> Invocation:
     """Say how to start it; what it is to do is told on stdin when it is ready."""
-    known = ("command", "mode", "auth") if not profile.program else ("binary", "extra_args", "auth")
+    own = ("command", "mode") if not profile.program else ("binary", "extra_args")
+    known = (*own, "auth", "instructions")
     trust = ("trust_workspace",) if profile.workspace_settings else ()
-    options.only(profile.name, request.options, (*known, *trust))
+    turns = ("max_turns",) if profile.turns else ()
+    options.only(profile.name, request.options, (*known, *trust, *turns))
     argv, env = _settings(profile, request)
     files = {name: json.dumps(content) for name, content in profile.files.values()}
     if profile.tools_argument and request.tools:
@@ -76,7 +78,8 @@ def aim(profile: Profile, request: AgentRequest) -> Aim:
     # Without its free mode it asks, and is always allowed.
     modes = (chosen,) if chosen else (profile.free_mode if free else "", profile.asking_mode)
     # There is no other place for it in the protocol.
-    prompt = "\n\n".join(filter(None, (profile.rules, request.instructions.strip(), request.prompt)))
+    told = options.instructions(profile.name, given, request.instructions.strip())
+    prompt = "\n\n".join(filter(None, (profile.rules, told, request.prompt)))
     return Aim(
         prompt=prompt,
         workspace=str(request.workspace),
@@ -120,9 +123,10 @@ def _settings(profile: Profile, request: AgentRequest) -> tuple[list[str], dict[
     """Return the arguments and variables that tell permissions, model, turns and tools."""
     argv = list(profile.access_arguments.get(request.permissions.access, ()))
     env: dict[str, str] = {}
+    turns = options.most_turns(profile.name, request.options, request.max_turns)
     wanted: tuple[tuple[Setting | None, str | None], ...] = (
         (profile.model, request.model),
-        (profile.turns, str(request.max_turns) if request.max_turns is not None else None),
+        (profile.turns, str(turns) if turns is not None else None),
     )
     for setting, value in wanted:
         if setting is not None and value is not None:

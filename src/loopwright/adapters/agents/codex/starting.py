@@ -100,7 +100,7 @@ _READ_RULES: Final = "Read AGENTS.md at the top of the repository first, if ther
 def invocation(binary: str, request: AgentRequest) -> Invocation:
     """Say how to start it."""
     given = request.options
-    options.only(NAME, given, ("binary", "protocol", "ask", "config"))
+    options.only(NAME, given, ("binary", "protocol", "ask", "instructions", "config"))
     program = options.text(NAME, given, "binary") or binary
     overrides = [word for entry in (*_ALWAYS, *_config(given)) for word in ("-c", entry)]
     if _choice(given, "protocol", _PROTOCOLS) == "exec":
@@ -139,13 +139,14 @@ def thread(request: AgentRequest) -> tuple[str, dict[str, Any]]:
     config: dict[str, Any] = {"sandbox_workspace_write.writable_roots": [str(request.workspace)]}
     if request.tools:
         config["mcp_servers"] = {name: _tool_server(tool) for name, tool in request.tools.items()}
+    told = options.instructions(NAME, request.options, request.instructions)
     params: dict[str, Any] = {
         "approvalPolicy": policy,
         "approvalsReviewer": "user",
         "sandbox": _NO_SANDBOX if request.contained else sandbox,
         "config": config,
         **({"model": request.model} if request.model else {}),
-        **({"developerInstructions": request.instructions} if request.instructions else {}),
+        **({"developerInstructions": told} if told else {}),
     }
     if request.session_ref is None:
         return "thread/start", params
@@ -195,7 +196,8 @@ def _exec_config(request: AgentRequest) -> list[str]:
     # It would note the workspace as trusted, see `thread`. An untrusted one has its rules left out as well.
     entries = [f"projects={_toml({str(request.workspace): {'trust_level': 'untrusted'}})}"]
     entries.append(f"sandbox_workspace_write.writable_roots={_toml([str(request.workspace)])}")
-    instructions = "\n\n".join(filter(None, (_READ_RULES, request.instructions)))
+    told = options.instructions(NAME, request.options, request.instructions)
+    instructions = "\n\n".join(filter(None, (_READ_RULES, told)))
     entries.append(f"developer_instructions={_toml(instructions)}")
     allowed = [*OWN_TOOLS, *(key.removeprefix("tool:") for key in request.permissions.granted)]
     for name, tool in request.tools.items():
@@ -240,7 +242,7 @@ def _config(given: Mapping[str, Any]) -> tuple[str, ...]:
         if key.strip().partition(".")[0] in _OURS:
             raise BadConfig(
                 f"agent codex: config must not contain {key.strip()}",
-                hint="permission mode and model have settings of their own",
+                hint="permission mode, model and instructions have settings of their own",
                 options=("config",),
             )
     return entries
