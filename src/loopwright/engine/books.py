@@ -164,7 +164,9 @@ async def _tell_in_place(
     # Before it is written: what stands there after a kill is then known to be ours.
     after = {task.key: task.mark.value for task in source.parse({**seen, **told}, loop.source_path).tasks}
     await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, after))
-    world.put_files(place if place.is_dir() else place.parent, told, seen)
+    folder = place if place.is_dir() else place.parent
+    if world.put_files(folder, told, seen):
+        world.own_writes.note(folder, told)
 
 
 def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:

@@ -19,6 +19,7 @@ from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanSt
 from loopwright.engine import commands
 from loopwright.engine.adding import add_task
 from loopwright.engine.books import writes
+from loopwright.engine.held import held_because
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
 from loopwright.engine.submit import SETTLED
@@ -41,10 +42,11 @@ class Edits:
         self._told: dict[str, str] = {}
         """Why each loop's files could not be read: said once, not at every look."""
 
-    async def take_in(self) -> None:
-        """Look at every source that may have been changed."""
+    async def take_in(self) -> bool:
+        """Look at every source that may have been changed; say whether one was."""
         if self._world.source is no_source:
-            return
+            return False
+        changed = False
         for project, loop, plan in await self._world.store.read(_watched):
             source = self._world.source(loop.source_kind)
             if source is None or not writes(source) or not Path(project.path).is_dir():
@@ -67,6 +69,8 @@ class Edits:
             await self._world.store.transact(
                 "source.edited", partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work)
             )
+            changed = True
+        return changed
 
     async def _tell(self, plan: Plan, why: str) -> None:
         log.warning("source not read", extra={"plan": plan.id, "why": why})
@@ -174,7 +178,7 @@ def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask) -> list
             return _asked(tx, ids, task, "cancel", "is not wanted any more")
         case Mark.BLOCKED if task.status in (TaskState.CREATED, TaskState.QUEUED):
             _stop_attempt(tx, task)
-            reason = f"it is marked as blocked: {item.reason or 'no reason is given'}"
+            reason = held_because(item.reason)
             move_task(tx, task, TaskState.ERROR, "task_failed", _person(plan), about={}, reason=reason)
             return [f"{task.key} was marked as blocked"]
     return []

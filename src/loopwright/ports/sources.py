@@ -91,8 +91,12 @@ class ItemProgress:
     mark: Mark
     commit: str | None = None
     """Where it landed."""
+    subject: str = ""
+    """The first line of that commit."""
     summary: str = ""
     """What was done, on one line."""
+    changed: tuple[str, ...] = ()
+    """What the work changed: files, or folders where that is very much."""
     checks: tuple[str, ...] = ()
     """What proves it: `name: passed`, one for each check."""
     tdd: str = ""
@@ -162,8 +166,12 @@ class Progress:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     """When every task was settled; only then a summary of the whole is written."""
+    rests: bool = False
+    """Whether nothing goes on without a person, because of a task that waits for one."""
     failed: bool = False
     """Whether the whole has come to an end without its goal."""
+    fix_cycles: int = 0
+    """How often what the complete gate found was made into work."""
 
 
 class Source(Protocol):
