@@ -115,7 +115,10 @@ async def tell(world: World, plan_id: str) -> str:
         return ""
     place = Path(project.path) / loop.source_path
     try:
-        if not plan.books and isinstance(source, TellingSource) and source.speaks():
+        if not plan.books and isinstance(source, TellingSource) and source.speaks(place):
+            marks = {key: item.mark.value for key, item in progress.items.items()}
+            known = {key: told for key, (_, told) in plan.marks.items()}
+            await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, {**known, **marks}))
             await asyncio.to_thread(source.told, place, progress)
         elif not plan.books:
             await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)

@@ -4,6 +4,7 @@ What was last seen in the file, and what was last told to it, are kept by item. 
 how the task stands, was set by a person.
 """
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.core.errors import BadPlan
+from loopwright.core.errors import BadPlan, UserError
 from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Loop, Outcome, Plan, Project, Task
 from loopwright.core.qa import ORIGIN
@@ -52,14 +53,15 @@ class Edits:
             if source is None or not writes(source) or not Path(project.path).is_dir():
                 continue  # on another machine, perhaps: whoever has the checkout looks
             try:
-                files = source.files(Path(project.path) / loop.source_path)
+                # Beside everything else: a source may have to ask a program of its own.
+                files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
                 digest = _digest(files)
                 if self._seen.get(loop.id) == digest:
                     continue
                 self._seen[loop.id] = digest
                 work = source.parse(files, loop.source_path)
                 _check(work)
-            except (BadPlan, OSError) as broken:
+            except (UserError, OSError) as broken:
                 # A person may be in the middle of it; the next look may find it whole.
                 if self._told.get(loop.id) != str(broken):
                     self._told[loop.id] = str(broken)

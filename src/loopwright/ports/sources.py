@@ -207,8 +207,8 @@ class WritingSource(Source, Protocol):
 class TellingSource(Protocol):
     """A source that has a program of its own to tell it, which is used instead of its files where it is there."""
 
-    def speaks(self) -> bool:
-        """Say whether that program is there."""
+    def speaks(self, place: Path) -> bool:
+        """Say whether that program is there, and meant by this place."""
 
     def told(self, place: Path, progress: Progress) -> bool:
         """Tell it; what it refuses is raised as a `UserError` with its own words."""
