@@ -35,7 +35,7 @@ async def tracked_files(
     repository: GitRepository, sha: str, source: Source, path: Path, root: Path
 ) -> tuple[str, ...]:
     """Return the files of a source that a commit has, relative to the repository; none if its format has no status."""
-    if not writes(source) or (isinstance(source, TellingSource) and source.speaks()):
+    if not writes(source) or (isinstance(source, TellingSource) and source.speaks(path)):
         return ()
     folder = os.path.relpath(folder_of(path.resolve()), root)
     names = [os.path.normpath(f"{folder}/{name}") for name in source.files(path)]

@@ -115,7 +115,10 @@ async def tell(world: World, plan_id: str) -> str:
         return ""
     place = Path(project.path) / loop.source_path
     try:
-        if not plan.books and isinstance(source, TellingSource) and source.speaks():
+        if not plan.books and isinstance(source, TellingSource) and source.speaks(place):
+            marks = {key: item.mark.value for key, item in progress.items.items()}
+            known = {key: told for key, (_, told) in plan.marks.items()}
+            await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, {**known, **marks}))
             await asyncio.to_thread(source.told, place, progress)
         elif not plan.books:
             await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)
@@ -164,7 +167,9 @@ async def _tell_in_place(
     # Before it is written: what stands there after a kill is then known to be ours.
     after = {task.key: task.mark.value for task in source.parse({**seen, **told}, loop.source_path).tasks}
     await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, after))
-    world.put_files(place if place.is_dir() else place.parent, told, seen)
+    folder = place if place.is_dir() else place.parent
+    if world.put_files(folder, told, seen):
+        world.own_writes.note(folder, told)
 
 
 def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ What was last seen in the file, and what was last told to it, are kept by item. 
 how the task stands, was set by a person.
 """
 
+import asyncio
 import hashlib
 import logging
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.core.errors import BadPlan
+from loopwright.core.errors import BadPlan, UserError
 from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Loop, Outcome, Plan, Project, Task
 from loopwright.core.qa import ORIGIN
@@ -19,6 +20,7 @@ from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanSt
 from loopwright.engine import commands
 from loopwright.engine.adding import add_task
 from loopwright.engine.books import writes
+from loopwright.engine.held import held_because
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
 from loopwright.engine.submit import SETTLED
@@ -41,23 +43,25 @@ class Edits:
         self._told: dict[str, str] = {}
         """Why each loop's files could not be read: said once, not at every look."""
 
-    async def take_in(self) -> None:
-        """Look at every source that may have been changed."""
+    async def take_in(self) -> bool:
+        """Look at every source that may have been changed; say whether one was."""
         if self._world.source is no_source:
-            return
+            return False
+        changed = False
         for project, loop, plan in await self._world.store.read(_watched):
             source = self._world.source(loop.source_kind)
             if source is None or not writes(source) or not Path(project.path).is_dir():
                 continue  # on another machine, perhaps: whoever has the checkout looks
             try:
-                files = source.files(Path(project.path) / loop.source_path)
+                # Beside everything else: a source may have to ask a program of its own.
+                files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
                 digest = _digest(files)
                 if self._seen.get(loop.id) == digest:
                     continue
                 self._seen[loop.id] = digest
                 work = source.parse(files, loop.source_path)
                 _check(work)
-            except (BadPlan, OSError) as broken:
+            except (UserError, OSError) as broken:
                 # A person may be in the middle of it; the next look may find it whole.
                 if self._told.get(loop.id) != str(broken):
                     self._told[loop.id] = str(broken)
@@ -67,6 +71,8 @@ class Edits:
             await self._world.store.transact(
                 "source.edited", partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work)
             )
+            changed = True
+        return changed
 
     async def _tell(self, plan: Plan, why: str) -> None:
         log.warning("source not read", extra={"plan": plan.id, "why": why})
@@ -174,7 +180,7 @@ def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask) -> list
             return _asked(tx, ids, task, "cancel", "is not wanted any more")
         case Mark.BLOCKED if task.status in (TaskState.CREATED, TaskState.QUEUED):
             _stop_attempt(tx, task)
-            reason = f"it is marked as blocked: {item.reason or 'no reason is given'}"
+            reason = held_because(item.reason)
             move_task(tx, task, TaskState.ERROR, "task_failed", _person(plan), about={}, reason=reason)
             return [f"{task.key} was marked as blocked"]
     return []

@@ -13,6 +13,8 @@ from loopwright.core.states import AttemptState, DiscoveryState, PlanState, Task
 from loopwright.core.tdd import FIX_ORIGIN
 from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.doc_sync import sync_progress
+from loopwright.engine.held import source_reason
+from loopwright.engine.naming import commit_subject
 from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress, Tx
 
 MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
@@ -59,6 +61,7 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
         branch=plan.branch,
         agent=attempt.agent,
         started_at=plan.executed_at,
+        fix_cycles=plan.fix_cycles,
     )
 
 
@@ -104,8 +107,15 @@ def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
         agent=agents[0] if agents else "",
         started_at=plan.executed_at,
         completed_at=plan.completed_at,
+        rests=plan.status is PlanState.RUNNING and plan.failed_tasks > 0 and not any(map(_goes_on, tasks)),
         failed=plan.status is PlanState.FAILED,
+        fix_cycles=plan.fix_cycles,
     )
+
+
+def _goes_on(task: Task) -> bool:
+    mark = MARKS[task.status]
+    return mark is Mark.RUNNING or (mark is Mark.OPEN and task.unmet == 0)
 
 
 def _discovered(tx: Tx, plan: Plan) -> tuple[Discovered, ...]:
@@ -156,19 +166,21 @@ def _fixes(tx: Tx, tasks: Iterable[Task]) -> tuple[FixTask, ...]:
 def _item(
     task: Task, attempt: Attempt | None, mark: Mark, commit: str | None, verdicts: Mapping[str, VerdictRecord]
 ) -> ItemProgress:
-    done = mark is Mark.DONE
+    done, blocked = mark is Mark.DONE, mark is Mark.BLOCKED
     record = verdicts.get(attempt.verdict_id) if attempt is not None and attempt.verdict_id else None
     checks = record.verdict.checks if record is not None and done else ()
     return ItemProgress(
         mark=mark,
         commit=commit if done else None,
+        subject=commit_subject(task) if done and commit else "",
         summary=task.title if done else "",
+        changed=attempt.touched if done and commit and attempt is not None else (),
         checks=tuple(f"{check.name}: {check.status}" for check in checks),
         tdd=_tdd(attempt) if done and attempt is not None else "",
-        reason=task.reason if mark is Mark.BLOCKED else "",
+        reason=source_reason(task.reason) if blocked else "",
         attempts=max(task.attempts, attempt.n if attempt is not None and attempt.run_id else 0),
         started_at=attempt.created_at if attempt is not None and mark is not Mark.OPEN else None,
-        ended_at=task.completed_at,
+        ended_at=task.completed_at or (task.updated_at if blocked else None),
     )
 
 

@@ -42,8 +42,8 @@ async def show_sign(
         if progress is None:
             progress = await world.store.read(lambda tx: progress_of(tx, plan))
         sign = source.sign(seen, progress, world.me.pid if alive else None)
-        if sign is not None:
-            world.put_files(folder, {name: sign}, seen)
+        if sign is not None and world.put_files(folder, {name: sign}, seen):
+            world.own_writes.note(folder, {name: sign})
     except (UserError, OSError) as trouble:
         log.warning("no sign of life", extra={"source": loop.source_path, "why": str(trouble)})
 

@@ -18,6 +18,7 @@ from loopwright.core.model import Loop, Plan, Project, Task
 from loopwright.core.plan_evaluators import Judgement, as_findings
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
+from loopwright.engine.held import held_because
 from loopwright.engine.known_base import KnownBase, take_over
 from loopwright.engine.moves import move_loop
 from loopwright.engine.naming import plan_branch
@@ -307,7 +308,7 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
             said=task.complexity,
         ).level,
         status=TaskState.ERROR if held else TaskState.CREATED,
-        reason=f"it is marked as blocked: {task.reason or 'no reason is given'}" if held else "",
+        reason=held_because(task.reason) if held else "",
         max_attempts=task.max_attempts or plan.policy.max_attempts,
         agent=task.agent,
         model=task.model,

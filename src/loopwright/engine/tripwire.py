@@ -69,7 +69,7 @@ def _earlier(tx: Tx, attempt: Attempt) -> str:
 
 async def _compare(world: World, repository: Repository, before: Tripwire, rows: Rows, run: Run) -> str:
     project, plan, attempt = rows.project, rows.plan, rows.attempt
-    after = await repository.tripwire()
+    before, after = world.own_writes.spare(Path(project.path), before, await repository.tripwire())
     strays, moved = repository.stray(before, after), await _moved(world, repository, plan, run)
     if not strays and not moved:
         return ""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -210,19 +210,16 @@ class WorkerLoop:
             lambda tx: (self._asked(tx), self.lease.holder(tx))
         )
         if await self.lease.controls(holder):
-            for command in waiting:
-                if command.verb in commands.BY_GIT:
-                    self._decide(command)
-                else:
-                    await apply_command(world.store, world.ids, command)
+            await self._obey(waiting)
             reconciled = bool(waiting) or ends or self._clock.monotonic() >= self._reconcile_at
             restarted = (
                 await reconcile(world, only_end=self._only_end, only_finish=self._only_finish)
                 if reconciled
                 else ()
             )
-            if reconciled and not self._only_end:
-                await self._edits.take_in()
+            if reconciled and not self._only_end and await self._edits.take_in():
+                # Before policy finds that nothing is left to do: what a person opened again is.
+                await self._obey(await world.store.read(commands.pending))
             try:
                 due = await self._advance()
             finally:
@@ -248,6 +245,14 @@ class WorkerLoop:
         for subject in interrupted:
             self._interrupts.raise_for(subject)
         return due
+
+    async def _obey(self, asked: Sequence[Command]) -> None:
+        """Carry out what people asked for, or begin with it where that takes a while."""
+        for command in asked:
+            if command.verb in commands.BY_GIT:
+                self._decide(command)
+            else:
+                await apply_command(self._world.store, self._world.ids, command)
 
     def _decide(self, command: Command) -> None:
         """Carry out beside the work what a person decided; one that was cut short is begun again."""

@@ -12,6 +12,7 @@ from loopwright.core.homes import HomeView
 from loopwright.core.model import Plan, Project
 from loopwright.core.questions import Asking
 from loopwright.engine.ledger import Ledger
+from loopwright.engine.own_writes import OwnWrites
 from loopwright.engine.room import Room
 from loopwright.ports import (
     Agent,
@@ -174,6 +175,8 @@ class World:
     """Returns what reads and writes a kind of work source; None when this worker does not know it."""
     put_files: Callable[[Path, Files, Files], bool] = _no_files
     """Replaces files in a folder atomically, unless one of them is no longer what was seen; then nothing is written."""
+    own_writes: OwnWrites = field(default_factory=OwnWrites)
+    """What was written like that: no agent is blamed for it."""
     ledger: Ledger = field(default_factory=Ledger)
     underway: "Underway" = field(default_factory=_nothing_underway)
     room: Room = field(default_factory=Room)

@@ -91,8 +91,12 @@ class ItemProgress:
     mark: Mark
     commit: str | None = None
     """Where it landed."""
+    subject: str = ""
+    """The first line of that commit."""
     summary: str = ""
     """What was done, on one line."""
+    changed: tuple[str, ...] = ()
+    """What the work changed: files, or folders where that is very much."""
     checks: tuple[str, ...] = ()
     """What proves it: `name: passed`, one for each check."""
     tdd: str = ""
@@ -162,8 +166,12 @@ class Progress:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     """When every task was settled; only then a summary of the whole is written."""
+    rests: bool = False
+    """Whether nothing goes on without a person, because of a task that waits for one."""
     failed: bool = False
     """Whether the whole has come to an end without its goal."""
+    fix_cycles: int = 0
+    """How often what the complete gate found was made into work."""
 
 
 class Source(Protocol):
@@ -199,8 +207,8 @@ class WritingSource(Source, Protocol):
 class TellingSource(Protocol):
     """A source that has a program of its own to tell it, which is used instead of its files where it is there."""
 
-    def speaks(self) -> bool:
-        """Say whether that program is there."""
+    def speaks(self, place: Path) -> bool:
+        """Say whether that program is there, and meant by this place."""
 
     def told(self, place: Path, progress: Progress) -> bool:
         """Tell it; what it refuses is raised as a `UserError` with its own words."""

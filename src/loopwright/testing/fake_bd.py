@@ -1,9 +1,9 @@
 """Plays `bd`, the program of the beads tracker: `install(folder)` puts it there under that name.
 
-It keeps its issues in `.beads/issues.jsonl` below its working folder, and knows the commands that Loopwright uses, with
-`--json`. What it does besides is said by the variable FAKE_BD: `refuse=STATUS` refuses that status and changes nothing,
-`error` ends well with an error in its answer, `garbage` answers with no JSON, `hang` never answers. Every command is
-appended to `.beads/commands.log`.
+It keeps its issues in `.beads/tracker.jsonl` below its working folder, or where there is none in `.beads/issues.jsonl`,
+and knows the commands that Loopwright uses, with `--json`. What it does besides is said by the variable FAKE_BD:
+`refuse=STATUS` refuses that status and changes nothing, `error` ends well with an error in its answer, `garbage`
+answers with no JSON, `hang` never answers. Every command is appended to `.beads/commands.log`.
 """
 
 import json
@@ -28,7 +28,8 @@ def install(folder: Path) -> Path:
 
 def main(arguments: list[str]) -> int:
     """Do one command."""
-    store = Path(".beads") / "issues.jsonl"
+    store = Path(".beads") / "tracker.jsonl"
+    store = store if store.exists() else store.with_name("issues.jsonl")
     with (store.parent / "commands.log").open("a") as log:
         log.write(shlex.join(arguments) + "\n")
     behaviour = os.environ.get("FAKE_BD", "")
@@ -43,6 +44,9 @@ def main(arguments: list[str]) -> int:
         return 0
     issues = [json.loads(line) for line in store.read_text().splitlines() if line.strip()]
     refused = behaviour.removeprefix("refuse=") if behaviour.startswith("refuse=") else ""
+    if arguments[0] == "export":
+        Path(arguments[1].removeprefix("--output=")).write_bytes(store.read_bytes())
+        return 0
     try:
         answer = _done(arguments, issues, refused)
     except ValueError as wrong:
@@ -71,6 +75,8 @@ def _done(arguments: list[str], issues: list[dict[str, Any]], refused: str) -> A
         issue["assignee"] = options["--assignee"]
     if "--reason" in options:
         issue["close_reason"] = options["--reason"]
+    if "--notes" in options:
+        issue["notes"] = options["--notes"]
     return issue
 
 

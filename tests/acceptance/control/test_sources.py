@@ -132,24 +132,38 @@ def test_a_source_beside_git_is_told_in_place_and_follows_a_person_through_a_kil
 @pytest.mark.capability("C041")
 @pytest.mark.trap("blocked head")
 def test_what_its_source_calls_blocked_waits_for_a_person_and_the_rest_goes_on(shop: Workshop) -> None:
+    """It lies in the checkout but not in git, and what is written into it there is nobody's stray change."""
     path = written(
-        shop.place / "feature_list.json",
+        shop.repository / "feature_list.json",
         feature("stuck", blocked=True, blocked_reason="no key"),
+        feature("held", needs_review=True),
         feature("free"),
         feature("old", passes=True),
         feature("after-old", "old"),
     )
-    shop.play(makes("stuck", "free", "after-old"))
-    said = shop.run(path, "--allow-unverified")
-    assert said.code == 1, said.out
-    assert "no key" in said.out
+    gate = shop.gate("gate")
+    slowly = {"after-old": [[{"run": gate.shell}, {"write": "after-old", "text": "x\n"}]]}
+    shop.play({**makes("stuck", "held", "free"), **slowly})
+    run = shop.start("run", str(path), "--allow-unverified")
+    gate.until_reached()
+    eventually(lambda: passes(path.read_text())["free"], timeout=30)
+    gate.let_go()
+    assert run.end() == 1, run.out
+    assert "no key" in run.out
     assert {task.key: task.status.value for task in shop.rows(Task)} == {
         "stuck": "ERROR",
+        "held": "ERROR",
         "free": "COMPLETE",
         "after-old": "COMPLETE",
     }
-    assert shop("retry", "stuck", timeout=90).code == 0
-    assert passes(path.read_text()) == {"stuck": True, "free": True, "old": True, "after-old": True}
+    stuck, held, *rest = json.loads(path.read_text())["features"]
+    assert (stuck["blocked_reason"], "blocked_at" in stuck) == ("no key", False), "it is theirs, and stays"
+    assert (held["needs_review"], "blocked" in held) == (True, False)
+    written(path, {**stuck, "blocked": False}, {**held, "needs_review": False}, *rest)
+    said = shop.run(path, "--allow-unverified")
+    assert "VERIFIED" in said.out, said.out + said.err
+    assert not shop.events("checkout_changed")
+    assert passes(path.read_text()) == dict.fromkeys(("stuck", "held", "free", "old", "after-old"), True)
 
 
 @pytest.mark.capability("C057")

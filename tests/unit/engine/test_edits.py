@@ -1,24 +1,36 @@
-"""A source that cannot be read any more is told of once, and holds nothing up."""
+"""What people change in a source is taken in, what we told it ourselves is not, and what is broken is told of once."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from tests.doubles import Home, planned
 
+from loopwright.adapters.sources.beads import BeadsSource
 from loopwright.adapters.sources.feature_list import FeatureListSource
+from loopwright.core.failures import Failure
 from loopwright.core.model import Loop, Project
+from loopwright.core.states import TaskState
+from loopwright.engine.books import tell
 from loopwright.engine.edits import Edits
+from loopwright.ports import Mark
+from loopwright.testing import fake_bd
 
 GOOD = '{"features": [{"id": "a", "name": "A", "description": "Do a."}]}'
+
+
+def lies_at(home: Home, place: Path) -> None:
+    (project,), (loop,) = home.all(Project), home.all(Loop)
+    home.store.transact_sync("here", lambda tx: tx.update(Project, project.id, path=str(place.parent)))
+    home.store.transact_sync("file", lambda tx: tx.update(Loop, loop.id, source_path=place.name))
 
 
 async def test_what_cannot_be_read_is_said_once_for_each_reason(tmp_path: Path) -> None:
     home = Home()
     home.submit(planned("a"))
-    (project,), (loop,) = home.all(Project), home.all(Loop)
-    home.store.transact_sync("here", lambda tx: tx.update(Project, project.id, path=str(tmp_path)))
     file = tmp_path / "feature_list.json"
-    home.store.transact_sync("file", lambda tx: tx.update(Loop, loop.id, source_path=file.name))
+    lies_at(home, file)
     edits = Edits(replace(home.world, source=lambda _kind: FeatureListSource()))
     for _ in range(3):
         await edits.take_in()
@@ -32,3 +44,25 @@ async def test_what_cannot_be_read_is_said_once_for_each_reason(tmp_path: Path) 
     file.unlink()
     await edits.take_in()
     assert len(home.events("source_unreadable")) == 3, "it was whole in between"
+
+
+async def test_what_a_tracker_was_told_is_not_taken_for_a_person_s_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was told that an issue is blocked, and nobody looked since: that does not undo a retry."""
+    monkeypatch.setenv("PATH", str(fake_bd.install(tmp_path / "bin").parent), prepend=":")
+    home = await Home().launch()
+    plan = home.submit(planned("bd-1", max_attempts=1), planned("bd-2", "bd-1"))
+    tracker = tmp_path / ".beads"
+    tracker.mkdir()
+    issues = [{"id": key, "title": f"Do {key}", "status": "open"} for key in ("bd-1", "bd-2")]
+    (tracker / "tracker.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in issues))
+    lies_at(home, tracker)
+    world = replace(home.world, source=lambda _kind: BeadsSource())
+    (leg,) = await home.turn()
+    home.hand.fail(leg, Failure.GATE)
+    assert await tell(world, plan.id) == ""
+    assert BeadsSource().parse(BeadsSource().files(tracker), "x").tasks[0].mark is Mark.BLOCKED
+    await home.command("retry", home.task("bd-1").id)
+    assert await Edits(world).take_in()
+    assert home.task("bd-1").status is TaskState.QUEUED

@@ -283,7 +283,9 @@ def tracker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def commands(tracker: Path) -> list[str]:
     return [
-        line for line in (tracker / "commands.log").read_text().splitlines() if not line.startswith("list")
+        line
+        for line in (tracker / "commands.log").read_text().splitlines()
+        if not line.startswith(("list", "export"))
     ]
 
 
@@ -305,7 +307,7 @@ def test_the_trackers_own_program_is_told_when_it_is_there(tracker: Path) -> Non
         "close bd-1 '--reason=Done in abc' --json",
         "update bd-2 --status=in_progress --assignee=claude --json",
         "reopen bd-3 --json",
-        "update bd-3 --status=blocked --json",
+        "update bd-3 --status=blocked '--notes=Blocked: why' --json",
     ]
     assert marks(SOURCE.parse(SOURCE.files(tracker), "x")) == {
         "bd-1": Mark.DONE,
@@ -367,7 +369,11 @@ def test_without_the_program_it_is_a_line_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("behaviour", "limit_s", "words"),
     [
-        ("refuse=blocked", 30, "`bd update bd-1 --status=blocked`: Error: invalid status: blocked"),
+        (
+            "refuse=blocked",
+            30,
+            "`bd update bd-1 --status=blocked --notes=Blocked: why`: Error: invalid status",
+        ),
         ("error", 30, "database is locked"),
         ("garbage", 30, "its answer is not JSON"),
         ("hang", 0.2, "it did not end within 0.2 s"),
@@ -383,9 +389,48 @@ def test_a_refusal_is_an_error_and_nothing_is_believed(
     with pytest.raises(Refused) as caught:
         tell(tracker.parent, progress, limit_s=limit_s)
     assert words in str(caught.value)
-    assert marks(SOURCE.parse({"issues.jsonl": before}, "x")) == marks(
-        SOURCE.parse(SOURCE.files(tracker), "x")
-    )
+    assert (tracker / "issues.jsonl").read_bytes() == before
+
+
+@pytest.mark.capability("C012")
+def test_what_is_refused_of_one_issue_keeps_nothing_from_the_others(
+    tracker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_BD", "refuse=in_progress")
+    progress = told({"bd-1": ItemProgress(mark=Mark.RUNNING), "bd-2": ItemProgress(mark=Mark.DONE)})
+    with pytest.raises(Refused, match="bd update bd-1"):
+        SOURCE.told(tracker, progress)
+    assert commands(tracker)[1:] == ["close bd-2 --reason=Done --json"]
+
+
+@pytest.mark.capability("C012")
+def test_the_tracker_is_asked_through_its_own_program_and_may_keep_no_file(tracker: Path) -> None:
+    note = b'{"_type":"memory","key":"k","value":"v"}\n'
+    (tracker / "tracker.jsonl").write_bytes(note + (tracker / "issues.jsonl").read_bytes())
+    (tracker / "issues.jsonl").unlink()
+    assert recognise(tracker, registry.sources()).kind == "beads"
+    assert marks(SOURCE.parse(SOURCE.files(tracker), "x")) == {
+        "bd-1": Mark.OPEN,
+        "bd-2": Mark.OPEN,
+        "bd-3": Mark.DONE,
+    }
+    (tracker / "tracker.jsonl").write_bytes(note + b'{"id":"bd-1"}\n')
+    with pytest.raises(BadPlan, match="bd export:2: "):
+        SOURCE.parse(SOURCE.files(tracker), ".beads")
+    stale = files(issue("bd-9"))
+    (tracker / "issues.jsonl").write_bytes(stale["issues.jsonl"])
+    named = tracker / "issues.jsonl"
+    assert (SOURCE.files(named), SOURCE.speaks(named)) == (stale, False), "whoever names the file means it"
+
+
+@pytest.mark.parametrize("behaviour", ["error", "garbage"])
+@pytest.mark.capability("C012")
+def test_a_tracker_that_does_not_answer_is_not_taken_for_an_empty_one(
+    tracker: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str
+) -> None:
+    monkeypatch.setenv("FAKE_BD", behaviour)
+    with pytest.raises(Refused, match="`bd export`: "):
+        SOURCE.files(tracker)
 
 
 def test_an_id_is_never_an_option(tracker: Path) -> None:

@@ -347,6 +347,16 @@ def test_metadata_that_is_ahead_of_the_plan_is_told_and_the_plan_counts() -> Non
     )
 
 
+def test_why_a_person_blocked_a_task_is_not_said_twice() -> None:
+    files = {"plan.md": b"- [!] a\n  - Blocker: no door\n- [!] b <!-- blocked: no key -->\n- [!] c\n"}
+    reasons = {task.key: task.reason for task in SOURCE.parse(files, "plan.md").tasks}
+    items = {key: {"mark": "blocked", "reason": reason} for key, reason in reasons.items()}
+    assert SOURCE.written(files, progress({"items": items})) == {}
+    items["a"]["reason"] = "3 of 3 attempts failed"
+    (now,) = SOURCE.written(files, progress({"items": items})).values()
+    assert b"- Blocker: no door\n  - Blocked: 3 of 3 attempts failed <!-- loopwright -->\n- [!] b" in now
+
+
 def test_what_the_evaluator_did_after_the_end_is_not_undone() -> None:
     ended = progress({"completed_at": "2026-11-16T13:00:00+00:00", "items": {"a": {"mark": "done"}}})
     files = {"plan.md": b"- [ ] a\n", "metadata.json": b'{"version": 3, "track_id": "t"}'}

@@ -71,7 +71,7 @@ def test_a_test_is_read_with_everything_in_it() -> None:
     assert work.tasks == (
         PlannedTask(
             key="CP-UFS-001",
-            title="CP-UFS-001: `npm test` passes",
+            title="`npm test` passes",
             description="mind the gap",
             criteria=("`npm test` passes", "the gap is minded"),
             acceptance=(GateCommand(name="npm test", command="npm test"),),

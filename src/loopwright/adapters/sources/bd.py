@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -13,11 +14,15 @@ from typing import Any, Final
 
 from loopwright.adapters.sources import beads_found
 from loopwright.adapters.sources.json_edits import storable
+from loopwright.adapters.sources.reading import read_file
+from loopwright.adapters.sources.reasons import blocked_note, theirs
 from loopwright.core.errors import Refused
 from loopwright.ports import Discovered, ItemProgress, Mark, Progress
 
 LIMIT_S: Final = 30.0
 MAX_OUTPUT: Final = 16 * 1024 * 1024
+_PATIENCE: Final = 3
+"""After so many refusals in one go nothing more is told, until the next time."""
 
 MARKS: Final[Mapping[str, Mark]] = MappingProxyType(
     {
@@ -59,6 +64,17 @@ class Bd:
         found = (*self._issues("list", limit="0"), *self._issues("list", status="closed", limit="0"))
         return {str(one["id"]): one for one in found if "id" in one}
 
+    def exported(self) -> bytes:
+        """Return every issue with all that the tracker knows of it, one on a line."""
+        with tempfile.TemporaryDirectory(prefix="loopwright-bd-") as folder:
+            # Into a file of its own: what some versions print, they take for what their own file has.
+            file = Path(folder) / "issues.jsonl"
+            arguments = ("export", f"--output={file}")
+            code, out, err = self._called(arguments)
+            if code != 0 or not file.exists():
+                raise self._refused(arguments[:1], _said(out, err) or f"exit code {code}")
+            return read_file(file)
+
     def create(self, found: Discovered, *, linked: bool) -> None:
         """Make an issue of work that was come upon, and link it with the one in which it was."""
         link = {"deps": f"discovered-from:{found.by}"} if linked else {}
@@ -71,13 +87,9 @@ class Bd:
             **link,
         )
 
-    def claim(self, key: str, assignee: str = "") -> None:
-        """Say that somebody is at work on an issue."""
-        self.update(key, "in_progress", assignee=assignee)
-
-    def update(self, key: str, status: str, *, assignee: str = "") -> None:
-        """Give an issue a status."""
-        self._run("update", key, status=status, **({"assignee": assignee} if assignee else {}))
+    def update(self, key: str, status: str, **more: str) -> None:
+        """Give an issue a status, and what else is said: who is at work on it, notes."""
+        self._run("update", key, status=status, **more)
 
     def close(self, key: str, reason: str) -> None:
         """Close an issue."""
@@ -98,9 +110,13 @@ class Bd:
         if any(one.startswith("-") for one in arguments[: len(arguments) - len(options)]):
             # Ids come out of a file: one that looks like an option must not become one.
             raise self._refused(arguments, "an id may not begin with a dash")
+        code, out, err = self._called((*arguments, "--json"))
+        return self._answer(arguments, code, out, err)
+
+    def _called(self, arguments: tuple[str, ...]) -> tuple[int, bytes, bytes]:
         try:
             with subprocess.Popen(
-                [self._program, *arguments, "--json"],
+                [self._program, *arguments],
                 cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -115,10 +131,10 @@ class Bd:
                     raise self._refused(arguments, f"it did not end within {self._limit_s:g} s") from None
         except (OSError, ValueError) as broken:
             raise self._refused(arguments, f"it cannot be started: {broken}") from broken
-        return self._answer(arguments, process.returncode, out, err)
+        return process.returncode, out, err
 
     def _answer(self, arguments: tuple[str, ...], code: int, out: bytes, err: bytes) -> Any:
-        said = err.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
+        said = _said(out, err)
         if code != 0:
             raise self._refused(arguments, said or f"exit code {code}")
         if not out.strip():
@@ -138,6 +154,10 @@ class Bd:
         return Refused(f"`{shown}`: {words}", hint="mend it in the tracker; what it was told is told again")
 
 
+def _said(out: bytes, err: bytes) -> str:
+    return err.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
+
+
 def is_there(program: str = "bd") -> bool:
     """Say whether the tracker's program is installed."""
     return shutil.which(program) is not None
@@ -150,26 +170,44 @@ def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float =
         return False
     tracker = Bd(folder, found, limit_s)
     present = tracker.issues()
+    refused: list[Refused] = []
     for key, item in progress.items.items():
         if key not in present:
             continue  # it was deleted meanwhile
-        status, wanted = str(present[key].get("status", "open")), STATUS[item.mark]
-        if MARKS.get(status) is MARKS[wanted] or status in NO_WORK:
-            continue
-        if status == "closed":
-            tracker.reopen(key)
-        if wanted == "closed":
-            tracker.close(key, closing(item))
-        elif wanted == "in_progress":
-            tracker.claim(key, progress.agent)
-        elif wanted != "open" or status != "closed":
-            tracker.update(key, wanted)
+        try:
+            _tell(tracker, key, present[key], item, progress.agent)
+        except Refused as no:
+            # The others are told all the same, unless it seems to refuse everything.
+            refused.append(no)
+            if len(refused) == _PATIENCE:
+                break
+    if refused:
+        raise refused[0]
     for one in beads_found.missing(progress, present.values()):
         tracker.create(one, linked=one.by in present)
     for key, issue in present.items():
         if beads_found.settled(progress, issue):
             tracker.close(key, "Decided in the plan in which it was found")
     return True
+
+
+def _tell(tracker: Bd, key: str, issue: Mapping[str, Any], item: ItemProgress, agent: str) -> None:
+    status, wanted = str(issue.get("status", "open")), STATUS[item.mark]
+    if MARKS.get(status) is MARKS[wanted] or status in NO_WORK:
+        return
+    if status == "closed":
+        tracker.reopen(key)
+    if wanted == "closed":
+        tracker.close(key, closing(item))
+    elif wanted != "open" or status != "closed":
+        claim = {"assignee": agent} if wanted == "in_progress" and agent else {}
+        tracker.update(key, wanted, **claim, **_notes(str(issue.get("notes") or ""), item))
+
+
+def _notes(present: str, item: ItemProgress) -> dict[str, str]:
+    """Return the notes to give an issue: why it is blocked, or nothing where that was said; a person's stay."""
+    wanted = blocked_note(item.reason or "no reason was given") if item.mark is Mark.BLOCKED else ""
+    return {"notes": wanted} if wanted != present and not theirs(present).strip() else {}
 
 
 def closing(item: ItemProgress) -> str:

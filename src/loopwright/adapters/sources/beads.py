@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.sources import beads_found
-from loopwright.adapters.sources.bd import MARKS, NO_WORK, STATUS, closing, commit_in, is_there, tell
+from loopwright.adapters.sources.bd import MARKS, NO_WORK, STATUS, Bd, closing, commit_in, is_there, tell
 from loopwright.adapters.sources.criteria import acceptance, lines_of
 from loopwright.adapters.sources.json_edits import JsonEdits, opened, stamp
 from loopwright.adapters.sources.located import MAX_NODES, Located, Unreadable, inner, plain, tables, words
@@ -24,6 +24,8 @@ from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork
 
 FOLDER: Final = ".beads"
 FILE: Final = "issues.jsonl"
+EXPORT: Final = "bd export"
+"""What stands for the file where the tracker's own program was asked."""
 MAX_ISSUES: Final = 20_000
 _KINDS: Final = frozenset({"blocks", "parent-child", "discovered-from", "related"})
 
@@ -61,19 +63,21 @@ class BeadsSource:
     kind = "beads"
 
     def recognises(self, place: Path) -> bool:
-        """Take the folder `.beads`, and the file in it."""
+        """Take the folder `.beads`, whose tracker may keep no such file, and the file in it."""
         if place.is_dir():
-            return place.name == FOLDER and (place / FILE).is_file()
+            return place.name == FOLDER and ((place / FILE).is_file() or self.speaks(place))
         return place.name == FILE and place.is_file()
 
     def files(self, place: Path) -> Files:
-        """Return the one file."""
+        """Return what the tracker's own program tells, or the one file."""
+        if self.speaks(place):
+            return {EXPORT: Bd(place.resolve().parent).exported()}
         return {FILE: read_file(place / FILE if place.is_dir() else place)}
 
     def parse(self, files: Files, name: str) -> PlannedWork:
         """Return the issues as tasks, or raise `BadPlan` with located problems."""
-        ((_, content),) = files.items()
-        problems = Problems(name if name.endswith(FILE) else f"{name}/{FILE}")
+        ((file, content),) = files.items()
+        problems = Problems(name if name.endswith(FILE) else f"{name}/{FILE}" if file == FILE else file)
         issues = _issues(content, problems)
         refuse(name, problems)
         edges = _edges(issues, problems)
@@ -93,14 +97,14 @@ class BeadsSource:
         made = beads_found.written(b"\n".join(lines), progress)
         return {name: made} if made != content else {}
 
-    def speaks(self) -> bool:
-        """Say whether the tracker's own program is there."""
-        return is_there()
+    def speaks(self, place: Path) -> bool:
+        """Say whether the tracker's own program is there; whoever names the file means the file."""
+        return place.is_dir() and is_there()
 
     def told(self, place: Path, progress: Progress) -> bool:
         """Tell the tracker through its own program; say no when there is none, so that the file is to be written."""
         folder = place if place.is_dir() else place.parent
-        return tell(folder.parent, progress)
+        return tell(folder.resolve().parent, progress)
 
 
 def _issues(content: bytes, problems: Problems) -> dict[str, Located]:
@@ -126,6 +130,8 @@ def _issues(content: bytes, problems: Problems) -> dict[str, Located]:
             problems.note(broken.line or number, "", broken.message)
             continue
         left -= line.count(":") + line.count(",")
+        if plain(issue, "_type", "issue") != "issue":
+            continue  # a note that the tracker keeps beside its issues
         before = problems.count
         check_schema(issue, ISSUE, problems)
         key = words(issue, "id")

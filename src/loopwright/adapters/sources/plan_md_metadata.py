@@ -125,7 +125,9 @@ def _wanted(
     if plain.get("status") in (None, "", "new"):
         wanted["status"] = "in_progress"
     loop: dict[str, Any] = {"checkpoints": steps}
-    if progress.completed_at is None:
+    if progress.fix_cycles > 0:
+        loop["fix_cycle_count"] = progress.fix_cycles
+    if progress.completed_at is None and not progress.rests:
         loop |= {"current_step": step, "step_status": "IN_PROGRESS", "step_started_at": started}
     elif not is_met(tasks, progress):
         loop |= {"current_step": step, "step_status": execute["status"]}
@@ -156,9 +158,10 @@ def _execute(
     if commits:
         execute["last_commit"] = commit_of(commits[-1])
     execute["commits"] = _commits(before.get("commits"), progress, commits)
-    if progress.completed_at is not None:
+    if progress.completed_at is not None or progress.rests:
         ended = "PASSED" if is_met(tasks, progress) else "PARTIAL_FAIL"
         execute["status"] = "FAILED" if progress.failed else ended
+    if progress.completed_at is not None:
         execute["completed_at"] = _time(progress.completed_at)
     return execute
 
@@ -189,7 +192,8 @@ def _commits(before: Any, progress: Progress, done: list[Item]) -> list[Any]:
     places = {one.get("task"): at for at, one in enumerate(found) if isinstance(one, dict)}
     for item in done:
         standing = progress.items.get(item.key)
-        said = one_line(standing.summary if standing is not None and standing.summary else item.title)
+        subject = (standing.subject or standing.summary) if standing is not None else ""
+        said = one_line(subject or item.title)
         if item.name not in places:
             found.append({"sha": commit_of(item), "message": said, "task": item.name})
         elif standing is not None:

@@ -20,6 +20,7 @@ from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress
 
 SHA_LENGTH: Final = 12
 _MAX_WORDS: Final = 500
+_SHOWN: Final = 5
 BOXES: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED: "!", Mark.SKIPPED: "-"}
 _ADVICE: Final = {"current": "Add to current track", "new": "Create new track"}
 _SUMMARY: Final = f"## Execution Summary {OURS}"
@@ -79,15 +80,23 @@ def _items(found: Outline, progress: Progress) -> bytes:
 
 
 def _tell(rows: Rows, found: Outline, item: Item, standing: ItemProgress) -> None:
-    inside = found.body(item)
-    wanted = [f"{_child(found.markdown.lines[item.at], inside)}{words} {OURS}" for words in _said(standing)]
+    inside, line = found.body(item), found.markdown.lines[item.at]
+    said = [] if _is_said(standing, line, *inside) else _said(standing)
+    wanted = [f"{_child(line, inside)}{words} {OURS}" for words in said]
     present = [at for at, line in enumerate(inside, start=item.at + 1) if _is_ours(line)]
     if [rows[at][0] for at in present] != wanted:
         place = present[0] if present else item.end
         for at in reversed(present):
             del rows[at]
         rows[place:place] = [(words, None) for words in wanted]
-    rows[item.at] = (_marked(found.markdown.lines[item.at], item, standing), rows[item.at][1])
+    rows[item.at] = (_marked(line, item, standing), rows[item.at][1])
+
+
+def _is_said(standing: ItemProgress, *lines: Line) -> bool:
+    """Say whether a person wrote down already why the task is blocked."""
+    reason = one_line(standing.reason)
+    theirs = (one_line(line.text) for line in lines if not _is_ours(line))
+    return standing.mark is Mark.BLOCKED and any(reason in words for words in theirs)
 
 
 def _is_ours(line: Line) -> bool:
@@ -109,12 +118,18 @@ def _said(standing: ItemProgress) -> list[str]:
         return [f"Blocked: {reason}"]
     if standing.mark is not Mark.DONE:
         return []
-    summary = one_line(standing.summary)
+    summary = "; ".join(filter(None, (one_line(standing.summary), _changed(standing.changed))))
     said = [f"Summary: {summary}"] if summary else []
     if standing.checks:
         sign = "✅" if all(check.endswith("passed") for check in standing.checks) else "❌"
         said.append(f"Acceptance: {sign} {one_line(', '.join(standing.checks))}")
     return [*said, f"TDD: {one_line(standing.tdd)}"] if standing.tdd else said
+
+
+def _changed(paths: Sequence[str]) -> str:
+    named = one_line(", ".join(paths[:_SHOWN]))
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return f"changed {named}{more}" if named else ""
 
 
 def _marked(line: Line, item: Item, standing: ItemProgress) -> str:
@@ -250,7 +265,8 @@ def _summary(found: Outline, progress: Progress, track: str) -> bytes:
     rows = _rows(found.markdown)
     headings = (one.start for one in found.sections if one.start >= 0)
     start = next((at for at in headings if rows[at][0].rstrip() == _SUMMARY), -1)
-    wanted = _fields(found, progress, track) if progress.completed_at is not None else []
+    is_over = progress.completed_at is not None or progress.rests
+    wanted = _fields(found, progress, track) if is_over else []
     if start < 0:
         if wanted:
             end = _last(rows, 0, len(rows))

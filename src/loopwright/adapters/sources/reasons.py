@@ -18,6 +18,11 @@ def reason_in(notes: str) -> str:
     return notes.removeprefix(_OURS).strip() or "blocked in the file, without a reason"
 
 
+def blocked_note(reason: str) -> str:
+    """Return what the notes of a blocked item say."""
+    return f"{_OURS}{storable(reason)}"
+
+
 def tell_reason(edits: JsonEdits, table: Located, reason: str) -> None:
     """Write a reason into the notes, or with none take ours out; what a person wrote there stays."""
     assert isinstance(table.value, dict)
@@ -26,6 +31,6 @@ def tell_reason(edits: JsonEdits, table: Located, reason: str) -> None:
     if theirs(present).strip():
         return
     if reason:
-        edits.put(table, "notes", f"{_OURS}{storable(reason)}")
+        edits.put(table, "notes", blocked_note(reason))
     elif present:
         edits.drop(table, "notes")

@@ -231,7 +231,7 @@ def _task(test: Located, depends_on: tuple[str, ...]) -> PlannedTask:
     mark, reason = _standing(test, notes)
     return PlannedTask(
         key=key,
-        title=f"{key}: {' '.join(criteria[0].split()) if criteria else category}"[:200],
+        title=(" ".join(criteria[0].split()) if criteria else category or key)[:200],
         description=theirs(notes).strip(),
         criteria=criteria,
         acceptance=acceptance(criteria),

@@ -1,0 +1,25 @@
+"""What a source is told of its plan, made from rows."""
+
+from tests.doubles import Home, planned
+
+from loopwright.core.states import TaskState
+from loopwright.engine.progress import progress_of
+from loopwright.ports import Mark, Progress
+
+
+def told(home: Home) -> Progress:
+    return home.store.read_sync(lambda tx: progress_of(tx, home.plan()))
+
+
+async def test_a_plan_rests_when_all_that_is_left_waits_for_a_person_or_for_what_does() -> None:
+    home = await Home().launch()
+    stuck = planned("stuck", mark=Mark.BLOCKED, reason="no key")
+    home.submit(stuck, planned("after", "stuck"), planned("free"))
+    (leg,) = await home.turn()
+    assert (told(home).rests, home.task("after").status) == (False, TaskState.QUEUED), "one is at work"
+    assert told(home).items["stuck"].reason == "no key", "its own words come back to it"
+    home.hand.land(leg)
+    now = told(home)
+    assert (now.rests, now.items["free"].subject) == (True, "feat(free): Do free")
+    await home.command("retry", home.task("stuck").id)
+    assert not told(home).rests
