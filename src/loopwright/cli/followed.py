@@ -10,6 +10,7 @@ from loopwright.core.model import Loop, Plan, Project, Task
 from loopwright.core.states import TaskState
 from loopwright.engine.books import writes
 from loopwright.engine.moves import need
+from loopwright.engine.source_checks import could_be_an_agents
 from loopwright.engine.submit import Submission, taken_in_by
 from loopwright.ports import Store, Tx
 
@@ -18,7 +19,8 @@ async def refuse_older_checks(store: Store, task: Task) -> None:
     """Refuse to try a task again by checks that its source has changed, where its plan does not follow the source."""
     plan, loop, project = await store.read(lambda tx: _around(tx, task))
     source = registry.source(loop.source_kind)
-    if writes(source) or plan.policy.rounds.on:
+    kept = await store.read(lambda tx: could_be_an_agents(tx, plan))
+    if (writes(source) or plan.policy.rounds.on) and not kept:
         return  # what changed there is taken in before anything starts
     try:
         work = read(source, Path(project.path) / loop.source_path)

@@ -34,7 +34,18 @@ from loopwright.core.errors import NotFound, Refused
 from loopwright.core.model import Role
 from loopwright.core.packets import in_markdown
 from loopwright.core.plan_evaluators import Judgement, in_words
-from loopwright.core.planning import CHECK, FENCE, FILE, FOLDER, KEY, TITLED, instructions, name_of, objected
+from loopwright.core.planning import (
+    CHECK,
+    FENCE,
+    FILE,
+    FOLDER,
+    KEY,
+    TITLED,
+    instructions,
+    name_of,
+    objected,
+    source_of,
+)
 from loopwright.core.policy import Answering
 from loopwright.engine.metrics import plan_figures, together
 from loopwright.engine.views import recent_plans
@@ -209,7 +220,7 @@ def _asked(goal: str, packet: str, *, gates: bool, new: bool) -> Asked:
         ),
         check=CHECK,
         arguments=("loopwright.cli.spec_check", *((GATES,) if gates else ())),
-        source=f"goal:{name_of(goal)}",
+        source=source_of(goal),
         new=new,
     )
 

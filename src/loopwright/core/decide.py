@@ -105,6 +105,8 @@ class BeginVerify:
     plan_id: str
     stopped: Stop | None = None
     """What stopped the loop, if the plan is one."""
+    green: bool = False
+    """Whether the checks of its last round passed, without an excuse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,8 +262,16 @@ def _start_tasks(
             if choice:
                 decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
     unseen = review_room(front)
-    # Whoever came now would only wait for the budget as well, with a workspace of its own.
-    crowded = any(attempt.wait_reason == WAITS for attempt in front.waiting)
+    # Whoever came now would only wait for the budget as well, with a workspace of its own. One that was told that some
+    # of it is free, and cannot go on for another reason, keeps nobody back.
+    woken = {one.attempt_id for one in decisions if isinstance(one, WakeAttempt)}
+    crowded = any(
+        attempt.wait_reason == WAITS
+        and (
+            attempt.id in woken or attempt.wake_at is None or _waits(attempt.wake_at, attempt.updated_at, now)
+        )
+        for attempt in front.waiting
+    )
     for task in () if crowded else front.ready:
         if task.not_before is not None and _waits(task.not_before, task.updated_at, now):
             due.append(task.not_before)
@@ -349,7 +359,8 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
                 return [NextRound(plan_id=plan.id)], []
             then = Stop.TIME
         stopped = then
-    return ([BeginVerify(plan_id=plan.id, stopped=stopped)] if room > 0 else []), []
+    green = front.last_round is not None and front.last_round.green
+    return ([BeginVerify(plan_id=plan.id, stopped=stopped, green=green)] if room > 0 else []), []
 
 
 def _failed_reason(plan: Plan) -> str:

@@ -59,6 +59,10 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "results_reviewed": EventType(_NORMAL, "A person has looked at what landed."),
         "plan_forced": EventType(_HIGH, "A person lets a plan run that its evaluation refuses."),
         "source_edited": EventType(_HIGH, "A person changed the work source, and the plan follows."),
+        "checks_kept": EventType(
+            _HIGH,
+            "The work source asks for other checks, which an agent could have written: the old ones hold.",
+        ),
         "source_not_told": EventType(
             _HIGH, "The work source could not be told how the plan stands; it is tried again."
         ),

@@ -120,11 +120,12 @@ class GateFiles:
     def is_capped(self, *, reviewed: bool, held_out: bool = False) -> bool:
         """Whether the work counts as verified with gaps only: unless a reviewer looked at exactly this change.
 
-        Checks that its author never saw are as good where it changed, with leave, those that it saw, or may only know
-        their answers.
+        Checks that its author never saw are as good where it changed, with leave, tests that it saw, or may only know
+        their answers. They are not where it changed what steers every check, these too.
         Checks that passed before the work prove nothing, whoever looks at them.
         """
-        unjudged = bool(self.exempt or self.answers) and not (reviewed or held_out)
+        covered = reviewed or (held_out and all(_is_test(path) for path in self.exempt))
+        unjudged = bool(self.exempt or self.answers) and not covered
         uncompared = bool(self.uncompared) and not reviewed
         return unjudged or uncompared or self.red_proof is False
 
@@ -138,6 +139,12 @@ def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:
     if path in rules.scripts:
         return Kind.STEERING
     return _named(path, existed=existed)
+
+
+def _is_test(path: str) -> bool:
+    """Say whether a file by its name has tests and nothing that other tests are run with."""
+    name = path.rpartition("/")[2]
+    return any(re.fullmatch(each, name) for each in _TEST_NAMES) and _named(path, existed=True) is Kind.TEST
 
 
 def _named(path: str, *, existed: bool) -> Kind | None:

@@ -1,5 +1,6 @@
 """From a goal to a plan: what the planner is told, and what the plan that it makes is called."""
 
+import hashlib
 import re
 from collections.abc import Sequence
 from typing import Final
@@ -22,6 +23,12 @@ def name_of(goal: str) -> str:
     """Return a file's name for a goal: its first words."""
     words = re.findall(r"[a-z0-9]+", goal.lower())[:_WORDS]
     return "-".join(words)[:60] or "plan"
+
+
+def source_of(goal: str) -> str:
+    """Return what a plan of plans is known by: goals that begin alike are others all the same."""
+    whole = hashlib.sha256(" ".join(goal.split()).encode()).hexdigest()
+    return f"goal:{name_of(goal)}-{whole[:16]}"
 
 
 _GATES: Final = """\

@@ -50,7 +50,8 @@ def derive(body: Mapping[str, Any]) -> Json:
             verdict=VerdictStatus.UNVERIFIED if by_word else refused[0] if refused else VerdictStatus.PASSED,
             waits_for_quota=_waits_for_quota(task),
             looked=task["type"] == TYPE,
-            capped=_is_capped(body, task)
+            # Where nothing was changed there is nothing that could be looked at.
+            capped=(task["landed_sha"] is not None and _is_capped(body, task))
             or _is_excused(latest, trees, gate_key(commands))
             or _is_excused(latest, [held_tree], gate_key(held)),
         )

@@ -53,6 +53,11 @@ def loops(plan: Plan, task: Task) -> bool:
     return plan.policy.rounds.on and task.origin in ("", ROUND)
 
 
+def tries(plan: Plan, task: Task) -> int:
+    """Return how many attempts a task has to begin with: the rounds of a loop, or what every task has."""
+    return plan.policy.rounds.max if loops(plan, task) else plan.policy.max_attempts
+
+
 def deadline(plan: Plan) -> datetime | None:
     """Return when the time of a loop is over."""
     seconds = plan.policy.rounds.stop_after_s
@@ -142,15 +147,19 @@ def following(plan: Plan, last: Last) -> datetime | Stop:
     return Stop.TIME if is_late(plan, at) else at
 
 
-def words(stop: Stop, plan: Plan, *, used: int = 0) -> str:
-    """Say what stopped a loop; `used` is how many rounds in a row were not green at its end."""
+def words(stop: Stop, plan: Plan, *, used: int = 0, green: bool = False) -> str:
+    """Say what stopped a loop; `used` is how many rounds in a row were not green at its end.
+
+    `green` says that the checks of its last round passed, and no failure of before was passed over.
+    """
     rounds = plan.policy.rounds
     last = "round" if rounds.unchanged == 1 else f"{rounds.unchanged} rounds"
-    end = f"the last {used} of them not green" if used else "and the gate is green"
+    end = f", the last {used} of them not green" if used else ", and the gate is green" if green else ""
+    there = "There was nothing more to change"
     return {
         Stop.GREEN: "The gate is green.",
-        Stop.SETTLED: "The gate is green, and there was nothing more to change.",
+        Stop.SETTLED: "The gate is green, and there was nothing more to change." if green else f"{there}.",
         Stop.UNCHANGED: f"Nothing changed in the last {last} (rounds.unchanged).",
-        Stop.ROUNDS: f"All rounds are used up (rounds.max is {rounds.max}), {end}.",
+        Stop.ROUNDS: f"All rounds are used up (rounds.max is {rounds.max}){end}.",
         Stop.TIME: f"Its time is over (rounds.stop_after is {rounds.stop_after_s or 0:g} s).",
     }[stop]

@@ -260,7 +260,7 @@ def task_outcome(
     if status is not TaskState.COMPLETE:
         return Outcome.WAITING_QUOTA if waits_for_quota else Outcome.NOT_VERIFIED
     if verdict is VerdictStatus.PASSED:
-        if not landed and not looked:
+        if not landed and not looked and not capped:
             return Outcome.NO_CHANGE_PROVEN
         return Outcome.VERIFIED_WITH_GAPS if capped or looked else Outcome.VERIFIED
     return Outcome.UNVERIFIED if verdict is VerdictStatus.UNVERIFIED else Outcome.NOT_VERIFIED

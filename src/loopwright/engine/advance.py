@@ -205,9 +205,9 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
             return _go_on(tx, world, need(tx.get(Attempt, attempt_id), "the attempt"), instead)
         case policy.OpenEnvelope(envelope_id=envelope_id):
             envelopes.open_again(tx, envelope_id)
-        case policy.BeginVerify(plan_id=plan_id, stopped=stopped):
+        case policy.BeginVerify(plan_id=plan_id, stopped=stopped, green=green):
             if stopped is not None:
-                rounds.note_end(tx, plan_id, stopped)
+                rounds.note_end(tx, plan_id, stopped, green=green)
             return begin_verify(tx, need(tx.get(Plan, plan_id), "the plan"))
         case policy.NextRound(plan_id=plan_id):
             rounds.begin_next(tx, world.ids, need(tx.get(Plan, plan_id), "the plan"))

@@ -22,6 +22,7 @@ from loopwright.core.model import (
     Run,
     Task,
 )
+from loopwright.core.rounds import tries
 from loopwright.core.states import (
     ENDED_PLAN,
     LIVE_ATTEMPT,
@@ -339,7 +340,7 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
         Task,
         task.id,
         # As many more as it had to begin with: what was used up before is not given twice.
-        max_attempts=max(task.max_attempts, task.attempts + min(task.max_attempts, plan.policy.max_attempts)),
+        max_attempts=max(task.max_attempts, task.attempts + min(task.max_attempts, tries(plan, task))),
         call_failures=0,
         races=0,
         passed_over=0,

@@ -23,6 +23,7 @@ from loopwright.engine.books import writes
 from loopwright.engine.held import held_because
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
+from loopwright.engine.source_checks import followed, tell_kept
 from loopwright.engine.submit import SETTLED
 from loopwright.engine.world import World, no_source
 from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx
@@ -123,7 +124,7 @@ def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
                 known[item.key] = add_task(tx, ids, plan, item, position=position)
                 told.append(f"{item.key} was added")
             continue
-        told += _reworded(tx, task, item, position)
+        told += _reworded(tx, plan, task, item, position)
         told += _marked(tx, ids, plan, task, item)
     named = {item.key for item in work.tasks}
     for key, task in known.items():
@@ -144,14 +145,15 @@ def _person(plan: Plan) -> str:
     return f"the source of {plan.id}"
 
 
-def _reworded(tx: Tx, task: Task, item: PlannedTask, position: int) -> list[str]:
+def _reworded(tx: Tx, plan: Plan, task: Task, item: PlannedTask, position: int) -> list[str]:
     if task.origin:
         return []  # the machine added it: the file has but a part of its words
-    words = {name: getattr(item, name) for name in _WORDS}
-    changed = {name: value for name, value in words.items() if value != getattr(task, name)}
-    if changed and task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
-        tx.update(Task, task.id, **changed, position=position, updated_at=tx.now())
-        return [f"{task.key}: {', '.join(sorted(changed))}"]
+    if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
+        new = followed(tx, plan, task, item, _WORDS)
+        tell_kept(tx, plan, task, item, new.kept)
+        if new.changes:
+            tx.update(Task, task.id, **new.changes, position=position, updated_at=tx.now())
+            return [f"{task.key}: {', '.join(sorted(new.changes))}"]
     if task.position != position:
         tx.update(Task, task.id, position=position)
     return []

@@ -409,7 +409,9 @@ async def _nothing_to_land(
             tx, moved, AttemptState.LANDED, fence=landing.fence, detail="nothing had to be changed", about={}
         )
         task = need(tx.get(Task, landing.task.id), "the task")
-        outcome = task_outcome(status=TaskState.COMPLETE, landed=False, verdict=verdict.status)
+        outcome = task_outcome(
+            status=TaskState.COMPLETE, landed=False, verdict=verdict.status, capped=verdict.is_excused
+        )
         complete_task(tx, task, outcome=outcome, landed_sha=None)
 
     await landing.world.store.transact("attempt.landed", proven)

@@ -8,6 +8,7 @@ from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
 from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Command, Loop, Plan, Project, Task
+from loopwright.core.rounds import tries
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.commands import check_retry
 from loopwright.engine.moves import cancel_attempt, move_loop, move_plan, move_task, need
@@ -226,7 +227,7 @@ def _queue(
             tx.update(Attempt, last.id, interrupt="cancel")
             return
     numbers = [attempt.n for attempt in tx.find(Attempt, task_id=task.id)]
-    more = min(task.max_attempts, plan.policy.max_attempts)
+    more = min(task.max_attempts, tries(plan, task))
     task = tx.update(Task, task.id, max_attempts=max(task.max_attempts, task.attempts + more))
     attempt = new_attempt(tx, ids, plan, task, n=max(numbers, default=0) + 1, evidence=evidence)
     about: dict[str, Any] = {"why": command.verb, "command": command.id, "n": attempt.n, "commit": commit}

@@ -2,7 +2,7 @@
 
 import logging
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from loopwright.core.errors import BadPlan, CommitGone
 from loopwright.core.events import happened
@@ -15,8 +15,9 @@ from loopwright.engine.agent_runs import Rows
 from loopwright.engine.branch import tip_of
 from loopwright.engine.moves import MACHINE, cancel_attempt, move_task, need
 from loopwright.engine.round_views import left
+from loopwright.engine.source_checks import followed, tell_kept
 from loopwright.engine.world import World
-from loopwright.ports import Ids, PlannedTask, PlannedWork, Repository, Tx
+from loopwright.ports import Ids, PlannedTask, Repository, Tx
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +65,8 @@ async def _read_anew(world: World, rows: Rows) -> None:
         return  # on another machine, perhaps
     try:
         work = source.parse(source.files(folder / rows.loop.source_path), rows.loop.source_path)
+        if len(work.tasks) != 1:
+            raise BadPlan(rows.loop.source_path, ("a loop over a prompt has one task",))
     except (BadPlan, OSError) as broken:
         why = str(broken)[:1000]
         log.warning("prompt not read", extra={"plan": rows.plan.id, "why": why})
@@ -73,21 +76,18 @@ async def _read_anew(world: World, rows: Rows) -> None:
 
         await world.store.transact("round.unreadable", tell)
         return
-    if _changes(rows.task, work):
-        await world.store.transact("round.read", lambda tx: _reword(tx, rows.plan, rows.task.id, work))
+    item = work.tasks[0]
+    if any(getattr(item, name) != getattr(rows.task, name) for name in _WORDS):
+        await world.store.transact("round.read", lambda tx: _reword(tx, rows.plan, rows.task.id, item))
 
 
-def _changes(task: Task, work: PlannedWork) -> dict[str, Any]:
-    (item,) = work.tasks
-    found = {name: getattr(item, name) for name in _WORDS}
-    return {name: value for name, value in found.items() if value != getattr(task, name)}
-
-
-def _reword(tx: Tx, plan: Plan, task_id: str, work: PlannedWork) -> None:
+def _reword(tx: Tx, plan: Plan, task_id: str, item: PlannedTask) -> None:
     task: Task = need(tx.get(Task, task_id), "the task")
-    if changed := _changes(task, work):
-        tx.update(Task, task.id, **changed, updated_at=tx.now())
-        told = [f"{task.key}: {', '.join(sorted(changed))}"]
+    new = followed(tx, plan, task, item, _WORDS)
+    tell_kept(tx, plan, task, item, new.kept)
+    if new.changes:
+        tx.update(Task, task.id, **new.changes, updated_at=tx.now())
+        told = [f"{task.key}: {', '.join(sorted(new.changes))}"]
         tx.append(happened("source_edited", f"the source of {plan.id}", plan=plan, changes=told))
 
 
@@ -150,10 +150,11 @@ def _key(first: Task, number: int) -> str:
     return f"{first.key}-{number}"
 
 
-def note_end(tx: Tx, plan_id: str, stop: Stop) -> None:
+def note_end(tx: Tx, plan_id: str, stop: Stop, *, green: bool) -> None:
     """Write down what stopped a loop whose last round landed, or found nothing more to do."""
     plan = need(tx.get(Plan, plan_id), "the plan")
     if plan.completed_at is None:
         plan = tx.update(Plan, plan.id, completed_at=tx.now())
         tx.append(happened("plan_completed", MACHINE, plan=plan))
-    tx.append(happened("rounds_ended", MACHINE, plan=plan, stopped=stop.value, reason=words(stop, plan)))
+    reason = words(stop, plan, green=green)
+    tx.append(happened("rounds_ended", MACHINE, plan=plan, stopped=stop.value, reason=reason))

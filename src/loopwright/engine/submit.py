@@ -148,6 +148,15 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
     project = register_project(tx, ids, asked.root, asked.subfolder, asked.actor)
     loop = _loop(tx, ids, project, asked)
     current = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+    if loop.source_kind != asked.source_kind:
+        if current is not None and current.status not in ENDED_PLAN:
+            raise Refused(
+                f"{asked.source_path} is worked on as {loop.source_kind}: plan {current.id} is unfinished",
+                hint=f"`--source {loop.source_kind}` goes on with it; `loopwright cancel {short_id(current.id)}` "
+                "ends it",
+            )
+        # The same file may be in another form by now.
+        loop = tx.update(Loop, loop.id, source_kind=asked.source_kind)
     if current is not None and not asked.new:
         if _goes_on(current, asked):
             return Submitted(loop=loop, plan=current, created=False)
@@ -196,9 +205,7 @@ def _goes_on(current: Plan, asked: Submission) -> bool:
 def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
     known = tx.find(Loop, project_id=project.id, source_path=asked.source_path, limit=1)
     if known:
-        # The same file may be in another form by now.
-        same = known[0].source_kind == asked.source_kind
-        return known[0] if same else tx.update(Loop, known[0].id, source_kind=asked.source_kind)
+        return known[0]
     now = tx.now()
     loop = Loop(
         id=ids(Kind.LOOP),
@@ -229,9 +236,9 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     wanted = to_do(asked.work)
     policy = asked.policy
     if asked.work.rounds:
-        # Its rounds are attempts: so many of them.
-        most = policy.rounds.max
-        policy = replace(policy, max_attempts=most, rounds=replace(policy.rounds, on=True))
+        # Its rounds are attempts: so many of them. What the machine adds to the plan has as many as any task.
+        wanted = tuple(replace(task, max_attempts=policy.rounds.max) for task in wanted)
+        policy = replace(policy, rounds=replace(policy.rounds, on=True))
     plan = Plan(
         id=plan_id,
         project_id=project.id,

@@ -7,6 +7,7 @@ import pytest
 from tests.contracts.store import rows
 
 from loopwright.core.awaited import Envelope
+from loopwright.core.budget import WAITS
 from loopwright.core.decide import (
     Decided,
     Front,
@@ -135,6 +136,17 @@ def test_tasks_and_parked_attempts_of_a_closed_envelope_wait_and_others_start() 
     other = task(agent="codex")
     scene = decided(plan(), envelope(), ready=(task(), other), waiting=(parked(),))
     assert scene == Decided(decisions=(StartAttempt(task_id=other.id),), look_again_at=LATER)
+
+
+def test_who_was_told_that_budget_is_free_keeps_nobody_back_while_its_account_is_closed() -> None:
+    other = task(agent="codex")
+    told = parked(envelope_id=None, wake_at=NOW, wait_reason=WAITS)
+    assert decided(plan(), envelope(), ready=(other,), waiting=(told,)).decisions == (
+        StartAttempt(task_id=other.id),
+    )
+    assert decided(plan(), ready=(other,), waiting=(told,)).decisions == (WakeAttempt(attempt_id=told.id),)
+    waits = parked(envelope_id=None, wake_at=None, wait_reason=WAITS)
+    assert decided(plan(), envelope(), ready=(other,), waiting=(waits,)).decisions == ()
 
 
 def test_one_of_many_is_the_probe_and_it_is_a_parked_one() -> None:

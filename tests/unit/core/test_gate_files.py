@@ -138,7 +138,12 @@ def test_only_what_nobody_compared_needs_another_look() -> None:
     for facts in (GateFiles(exempt=("a",)), GateFiles(uncompared=("a",))):
         assert facts.is_capped(reviewed=False)
         assert not facts.is_capped(reviewed=True)
-    assert not GateFiles(exempt=("a",)).is_capped(reviewed=False, held_out=True), "these it could not change"
+    test = GateFiles(exempt=("tests/test_a.py",))
+    assert not test.is_capped(reviewed=False, held_out=True), "these it could not change"
+    for steers in ("conftest.py", "tests/conftest.py", "tests/helper.py", "pyproject.toml", "ci/own.cfg"):
+        both = GateFiles(exempt=("tests/test_a.py", steers))
+        assert both.is_capped(reviewed=False, held_out=True), "these are run with it, too"
+        assert not both.is_capped(reviewed=True, held_out=True)
     assert GateFiles(uncompared=("a",)).is_capped(reviewed=False, held_out=True), "only eyes can compare it"
     assert GateFiles(red_proof=False).is_capped(reviewed=True), (
         "nobody's eyes make such acceptance prove anything"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loopwright.core.planning import instructions, name_of, objected
+from loopwright.core.planning import instructions, name_of, objected, source_of
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,14 @@ def test_a_planner_whose_plan_was_objected_to_is_shown_it_with_every_objection()
     assert text.startswith("Plan it.\n")
     assert "\n\n    tasks:\n    - a\n\n" in text
     assert text.endswith("leave the rest as it is:\n\n- a is too large\n- nothing checks a\n")
+
+
+def test_goals_that_begin_alike_are_told_apart_and_the_same_goal_is_known_again() -> None:
+    users, orders = (
+        "Add an endpoint that returns the list of users",
+        "Add an endpoint that returns the list of orders",
+    )
+    assert name_of(users) == name_of(orders)
+    assert source_of(users) != source_of(orders)
+    assert source_of(f"  {users}\n") == source_of(users)
+    assert source_of("добавить тесты") != source_of("исправить ошибку")

@@ -138,8 +138,11 @@ def test_the_next_round_begins_when_the_sleep_is_over_and_not_once_the_time_is()
     whole = plan(sleep_s=5, stop_after_s=60)
     assert decided(whole, last()) == ()
     assert decided(whole, last(), 5 * SECOND) == (NextRound(plan_id=whole.id),)
-    assert decided(whole, last(), 61 * SECOND) == (BeginVerify(plan_id=whole.id, stopped=Stop.TIME),)
-    assert decided(whole, last(settled=True)) == (BeginVerify(plan_id=whole.id, stopped=Stop.SETTLED),)
+    assert decided(whole, last(), 61 * SECOND) == (
+        BeginVerify(plan_id=whole.id, stopped=Stop.TIME, green=True),
+    )
+    settled = BeginVerify(plan_id=whole.id, stopped=Stop.SETTLED, green=True)
+    assert decided(whole, last(settled=True)) == (settled,)
 
 
 def test_only_the_prompt_s_own_tasks_are_rounds() -> None:
@@ -157,7 +160,10 @@ def test_what_stopped_it_is_said_with_the_setting_that_can_be_changed() -> None:
     whole = plan(max=3, unchanged=1, stop_after_s=90.0)
     assert words(Stop.GREEN, whole) == "The gate is green."
     assert words(Stop.UNCHANGED, whole) == "Nothing changed in the last round (rounds.unchanged)."
-    assert words(Stop.ROUNDS, whole) == "All rounds are used up (rounds.max is 3), and the gate is green."
+    assert words(Stop.ROUNDS, whole) == "All rounds are used up (rounds.max is 3)."
+    assert words(Stop.ROUNDS, whole, green=True).endswith("(rounds.max is 3), and the gate is green.")
+    assert words(Stop.SETTLED, whole) == "There was nothing more to change."
+    assert words(Stop.SETTLED, whole, green=True).startswith("The gate is green, and")
     assert "the last 2 of them not green" in words(Stop.ROUNDS, whole, used=2)
     assert words(Stop.TIME, whole) == "Its time is over (rounds.stop_after is 90 s)."
 

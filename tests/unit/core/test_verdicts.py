@@ -269,6 +269,11 @@ def test_a_task_is_verified_only_by_a_pass_on_the_tree_that_landed(status, lande
     assert task_outcome(status=status, landed=landed, verdict=verdict) is outcome
 
 
+def test_that_nothing_had_to_be_changed_is_not_proven_by_a_pass_with_an_excuse():
+    excused = task_outcome(status=TaskState.COMPLETE, landed=False, verdict=V.PASSED, capped=True)
+    assert excused is Outcome.VERIFIED_WITH_GAPS
+
+
 def test_a_task_that_waits_for_quota_says_so():
     waiting = task_outcome(status=TaskState.QUEUED, landed=False, verdict=None, waits_for_quota=True)
     assert waiting is Outcome.WAITING_QUOTA

@@ -10,7 +10,7 @@ from tests.doubles import Home, planned
 from loopwright.adapters.sources.beads import BeadsSource
 from loopwright.adapters.sources.feature_list import FeatureListSource
 from loopwright.core.failures import Failure
-from loopwright.core.model import Loop, Project
+from loopwright.core.model import Loop, Project, Run
 from loopwright.core.states import TaskState
 from loopwright.engine.books import tell
 from loopwright.engine.edits import Edits
@@ -66,3 +66,31 @@ async def test_what_a_tracker_was_told_is_not_taken_for_a_person_s_word(
     await home.command("retry", home.task("bd-1").id)
     assert await Edits(world).take_in()
     assert home.task("bd-1").status is TaskState.QUEUED
+
+
+@pytest.mark.parametrize("sandbox", ["none", "bubblewrap", None])
+@pytest.mark.capability("C040")
+async def test_checks_are_taken_over_only_where_no_agent_could_have_written_them(
+    sandbox: str | None, tmp_path: Path
+) -> None:
+    home = await Home().launch()
+    home.submit(planned("a"))
+    file = tmp_path / "feature_list.json"
+    lies_at(home, file)
+    await home.turn()
+    home.store.transact_sync("ran", lambda tx: tx.update(Run, home.all(Run)[0].id, sandbox=sandbox))
+    before = home.task("a").acceptance
+    feature = {"id": "a", "name": "Other", "description": "Do a.", "tests": ["`test -f a`"]}
+    file.write_text(json.dumps({"features": [feature]}))
+    edits = Edits(replace(home.world, source=lambda _kind: FeatureListSource()))
+    await edits.take_in()
+    file.write_text(json.dumps({"features": [feature]}, indent=1))
+    await edits.take_in()
+    assert home.task("a").title == "Other"
+    if sandbox == "none":
+        assert home.task("a").acceptance == before
+        [kept] = home.events("checks_kept")
+        assert kept.payload["reason"].startswith("acceptance of a changed in feature_list.json")
+    else:
+        assert [one.command for one in home.task("a").acceptance] == ["test -f a"]
+        assert home.events("checks_kept") == []

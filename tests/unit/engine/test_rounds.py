@@ -11,10 +11,11 @@ from tests.doubles import Home, planned
 from loopwright.adapters.sources.prompt_md import PromptSource
 from loopwright.core.errors import CommitGone, GitFailed
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Leg, Loop, Project
+from loopwright.core.model import Attempt, Leg, Loop, Project, Run
 from loopwright.core.policy import Policy, RoundsPolicy
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine import rounds
+from loopwright.engine.adding import add_task
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.round_views import sleeps_until
 from loopwright.ports import PlannedWork
@@ -127,3 +128,35 @@ async def test_the_prompt_is_read_anew_and_one_that_cannot_be_read_stays_as_it_w
     assert edited.payload["changes"] == ["prompt: acceptance, description, title"]
     [unread] = home.events("source_unreadable")
     assert "odd" in unread.payload["reason"]
+
+
+@pytest.mark.capability("C040")
+async def test_checks_in_a_prompt_that_an_agent_could_have_written_are_not_taken_over(tmp_path: Path) -> None:
+    home = await loop()
+    file = tmp_path / "PROMPT.md"
+    home.store.transact_sync("here", lambda tx: tx.update(Project, home.project().id, path=str(tmp_path)))
+    home.store.transact_sync("file", lambda tx: tx.update(Loop, home.loop().id, source_path=file.name))
+    world = replace(home.world, source=lambda _kind: PromptSource())
+    [leg] = await home.turn()
+    before = home.task("prompt").acceptance
+    home.store.transact_sync("ran", lambda tx: tx.update(Run, home.all(Run)[0].id, sandbox="none"))
+    for check in ("test -e y", "test -e y", "test -e x"):
+        file.write_text(f"---\nacceptance: {check}\n---\n# Another\n")
+        assert not await rounds.is_over(world, begun(home, "prompt"), fence=leg.fence)
+    assert (home.task("prompt").title, home.task("prompt").acceptance) == ("Another", before)
+    first, second = home.events("checks_kept")
+    assert "acceptance of prompt changed in PROMPT.md after an agent had run without a sandbox" in str(
+        first.payload
+    )
+    assert "cancel" in second.payload["hint"]
+
+
+async def test_what_the_machine_adds_to_a_loop_has_no_more_attempts_than_any_task() -> None:
+    home = await loop(max=50)
+    assert home.task("prompt").max_attempts == 50
+    assert home.plan().policy.max_attempts == Policy().max_attempts
+    plan = home.plan()
+    home.store.transact_sync(
+        "fix", lambda tx: add_task(tx, home.ids, plan, planned("fix-1"), position=1, origin="fix")
+    )
+    assert home.task("fix-1").max_attempts == Policy().max_attempts

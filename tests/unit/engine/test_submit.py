@@ -27,6 +27,16 @@ def create(home: Home, *tasks: PlannedTask, **changes: Any) -> bool:
     return home.store.transact_sync("submit", lambda tx: submit(tx, home.ids, asked)).created
 
 
+def test_a_source_is_not_read_in_another_form_while_its_plan_is_unfinished() -> None:
+    home = Home()
+    home.submit(planned("a"))
+    before = home.loop().source_kind
+    with pytest.raises(Refused, match=f"is worked on as {before}") as refused:
+        create(home, planned("a"), planned("b"), source_kind="another")
+    assert "loopwright cancel" in (refused.value.hint or "")
+    assert home.loop().source_kind == before
+
+
 # --- submitting --------------------------------------------------------------------------------------
 
 
