@@ -77,9 +77,8 @@ class Views:
         hide = {*map(_plain, self.hide), *self._within_home(self.own)}
         moved = dict(self._moved(env))
         others = [*self._within_home(self.accounts), *self._left(elsewhere, env)]
-        usual = {
-            path for path in (*HIDDEN, *_at_moved(moved), *others) if not _is_within(path, [*show, *kept])
-        }
+        seen = [_plain(one) for one in (*show, *kept)]
+        usual = {path for path in (*HIDDEN, *_at_moved(moved), *others) if not _is_within(path, seen)}
         view = HomeView(
             place=str(place),
             real=str(self.real),
@@ -109,8 +108,9 @@ class Views:
                 yield _plain(one.path)
 
     def _within_home(self, folders: Sequence[Path]) -> Iterator[str]:
+        real = self.real.resolve() if folders else self.real
         for folder in folders:
-            for inner, outer in ((folder, self.real), (folder.resolve(), self.real.resolve())):
+            for inner, outer in ((folder, self.real), (folder.resolve(), real)):
                 if inner != outer and inner.is_relative_to(outer):
                     yield inner.relative_to(outer).as_posix()
 
@@ -134,4 +134,4 @@ def _plain(path: str) -> str:
 
 
 def _is_within(path: str, folders: Sequence[str]) -> bool:
-    return any(path == _plain(one) or path.startswith(f"{_plain(one)}/") for one in folders)
+    return any(path == one or path.startswith(f"{one}/") for one in folders)

@@ -11,7 +11,8 @@ from loopwright.keeper.places import MARKER
 
 SEES_PROCESSES = os.path.exists("/proc/self/stat")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PIECE = 1 << 16
+_PIECE = 1 << 13
+"""More than nearly every file of /proc has: setting aside more for each of them takes longer than to read it."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -37,7 +38,7 @@ class Process:
     __slots__ = ("_times", "group", "parent", "pid", "session", "started", "zombie")
 
     def __init__(self, pid: int, stat: bytes) -> None:
-        fields = stat.rpartition(b")")[2].split()
+        fields = stat.rpartition(b")")[2].split(None, 20)
         self.pid = pid
         self.zombie = fields[0] in b"ZX"
         self.parent = int(fields[1])

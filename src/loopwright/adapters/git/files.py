@@ -77,7 +77,8 @@ def delete(path: Path) -> None:
     while folders:
         folder = folders.pop()
         emptied.append(folder)
-        os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101
+        if os.lstat(folder).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):

@@ -26,6 +26,9 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ROWS: Final = 500
 """How many rows are kept decoded: a plan, its loop and its tasks at work are read some hundred times per task."""
 
+_TEXTS: Final = 50
+"""How many texts of each nested column are kept as what they stand for."""
+
 _PLAIN: Final[Mapping[Any, Storage]] = {int: "integer", float: "number", bool: "boolean"}
 
 
@@ -82,12 +85,23 @@ def field_of(kind: Any, name: str) -> Field:
 
 def encode(row: Any) -> dict[str, Any]:
     """Return a row as column values."""
-    return {field.name: _maybe(field.encode, getattr(row, field.name)) for field in fields_of(type(row))}
+    kind: Any = type(row)
+    return {
+        name: None if (value := getattr(row, name)) is None else convert(value)
+        for name, convert in _encoding(kind)
+    }
+
+
+@cache
+def _encoding(kind: Any) -> tuple[tuple[str, Convert], ...]:
+    return tuple((one.name, one.encode) for one in fields_of(kind))
 
 
 def encode_some(kind: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return some columns' values."""
-    return {name: _maybe(field_of(kind, name).encode, value) for name, value in values.items()}
+    return {
+        name: None if value is None else field_of(kind, name).encode(value) for name, value in values.items()
+    }
 
 
 def decode_again(kind: type[R], stored: Sequence[Any]) -> R:
@@ -157,7 +171,18 @@ def _column(kind: Any) -> tuple[Storage, Convert, Convert]:
     if kind in _PLAIN:
         return _PLAIN[kind], kind, kind
     pack, unpack = _nested(kind)
-    return "json", lambda value: dump(pack(value)), lambda text: unpack(json.loads(text))
+
+    def read(text: str) -> Any:
+        return unpack(json.loads(text))
+
+    # A row is read anew whenever any of its columns changed, and most others have what they had: a plan's policy, or
+    # nothing. What cannot be changed is the same object then; a mapping could be.
+    kept = read if _is_mapping(kind) else lru_cache(_TEXTS)(read)
+    return "json", lambda value: dump(pack(value)), kept
+
+
+def _is_mapping(kind: Any) -> bool:
+    return kind is Any or (isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping))
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:

@@ -30,6 +30,9 @@ _OLDEST: Final = (3, 35)
 _TABLES: Final = Path(__file__).with_name("tables.sql")
 """What makes a new database, one statement after the other; made from `schema` by `make docs`."""
 
+_STATEMENTS: Final = 500
+"""How many a connection keeps prepared: a plan has some hundred and fifty, and to prepare one takes the longest."""
+
 _COMPILED: Final[dict[Any, Any]] = {}
 """Statements that were compiled already, for all files that this process opens: that takes longer than to run them."""
 
@@ -186,6 +189,7 @@ class SqliteBackend:
             timeout=self._patience,
             isolation_level=None,  # transactions are begun by us, in the mode that is needed
             check_same_thread=False,  # the pool gives a connection to one thread at a time
+            cached_statements=_STATEMENTS,
         )
         try:
             connection.execute("PRAGMA foreign_keys = ON")
