@@ -3,6 +3,7 @@
 import signal
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = [
     "tests.capabilities_plugin",
@@ -14,6 +15,10 @@ pytest_plugins = [
     "tests.serial_plugin",
     "tests.tables_plugin",
 ]
+
+# Half of the usual: every run draws others.
+settings.register_profile("suite", max_examples=50)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ _REST = 4
 _LONGEST_S = 0.5
 
 
-def eventually(pred: Callable[[], T], timeout: float = 10.0, every: float = 0.02) -> T:
+def eventually(pred: Callable[[], T], timeout: float = 30.0, every: float = 0.02) -> T:
     """Return the first truthy answer of `pred`, or fail with its last answer."""
     deadline = time.monotonic() + timeout
     while True:
@@ -29,7 +29,7 @@ def eventually(pred: Callable[[], T], timeout: float = 10.0, every: float = 0.02
 
 
 async def eventually_async(
-    pred: Callable[[], T | Awaitable[T]], timeout: float = 10.0, every: float = 0.02
+    pred: Callable[[], T | Awaitable[T]], timeout: float = 30.0, every: float = 0.02
 ) -> T:
     """Do the same without blocking the event loop; `pred` may be a plain function or a coroutine function."""
     deadline = time.monotonic() + timeout

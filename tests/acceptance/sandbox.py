@@ -162,7 +162,7 @@ class Background:
         """What it printed so far."""
         return self.path.read_text(errors="replace")
 
-    def until(self, text: str, timeout: float = 60.0) -> str:
+    def until(self, text: str, timeout: float = 120.0) -> str:
         """Wait until it printed this, and return everything it printed."""
 
         def seen() -> bool:
@@ -172,7 +172,7 @@ class Background:
         eventually(seen, timeout=timeout)
         return self.out
 
-    def end(self, timeout: float = 60.0) -> int:
+    def end(self, timeout: float = 120.0) -> int:
         """Wait for its end and return the exit code."""
         code = self.process.wait(timeout=timeout)
         assert "Traceback" not in self.out, self.out

@@ -130,7 +130,7 @@ def folded(agent: AcpAgent, output: list[OutputLine], asked: AgentRequest | None
     return steps
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(profiles, outputs, allowed, exits, st.booleans())
 def test_nothing_that_is_said_makes_it_raise_and_folding_again_comes_to_the_same(
     agent: AcpAgent, output: list[OutputLine], may: Permissions, exit: Any, is_begun: bool
@@ -156,7 +156,7 @@ def test_nothing_that_is_said_makes_it_raise_and_folding_again_comes_to_the_same
             event.text.encode()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(profiles, outputs, allowed)
 def test_every_request_is_answered_exactly_once_until_the_end(
     agent: AcpAgent, output: list[OutputLine], may: Permissions
@@ -207,7 +207,7 @@ def harmless(call: dict[str, Any], may: Permissions) -> bool:
             return call.get("title") == "loopwright-ask"
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(calls, allowed.filter(lambda may: may.access is not Access.SANDBOXED_ALL))
 def test_nothing_is_allowed_that_policy_does_not_allow(call: dict[str, Any], may: Permissions) -> None:
     agent = AcpAgent()
@@ -223,7 +223,7 @@ def test_nothing_is_allowed_that_policy_does_not_allow(call: dict[str, Any], may
         assert settle(may, asking.wish) is Settled.ASK
 
 
-@settings(max_examples=80, deadline=None)
+@settings(deadline=None)
 @given(st.sampled_from(NAMES), st.data())
 def test_a_recording_that_is_bent_somewhere_never_makes_it_raise(name: str, data: st.DataObject) -> None:
     agent, output = agent_of(name), lines(name)

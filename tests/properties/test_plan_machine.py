@@ -427,7 +427,7 @@ def walk(examples: int, steps: int) -> None:
 @pytest.mark.timeout(600)  # only a failure takes long: it is made as small as possible
 @pytest.mark.capability("C045", "C071", "C083", "C114")
 def test_any_plan_survives_agents_workers_and_people() -> None:
-    walk(40, 30)
+    walk(25, 30)
 
 
 @pytest.mark.long

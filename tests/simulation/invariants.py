@@ -69,6 +69,8 @@ AtEnd = Callable[["Watch"], Problems]
 
 ON_COMMIT: list[tuple[frozenset[type[Any]], OnCommit]] = []
 """Each with the kinds of rows whose changes it looks at; none for one that looks at every commit."""
+_LOOKS: dict[frozenset[type[Any]], list[OnCommit]] = {}
+"""Those that look when rows of these kinds have changed, once it was asked for."""
 ON_EFFECT: dict[str, list[OnEffect]] = defaultdict(list)
 AT_END: list[AtEnd] = []
 
@@ -76,6 +78,7 @@ AT_END: list[AtEnd] = []
 def on_commit(*kinds: type[Any]) -> Callable[[OnCommit], OnCommit]:
     def register(look: OnCommit) -> OnCommit:
         ON_COMMIT.append((frozenset(kinds), look))
+        _LOOKS.clear()
         return look
 
     return register
@@ -126,10 +129,13 @@ class Watch:
         if self.closed:
             return
         self._index(changes)
-        changed = {change.kind for change in changes}
-        for kinds, look in ON_COMMIT:
-            if not kinds or not kinds.isdisjoint(changed):
-                self._take(look.__name__, look(self, name, changes))
+        changed = frozenset([change.kind for change in changes])
+        looks = _LOOKS.get(changed)
+        if looks is None:
+            found = [look for kinds, look in ON_COMMIT if not kinds or not kinds.isdisjoint(changed)]
+            looks = _LOOKS[changed] = found
+        for look in looks:
+            self._take(look.__name__, look(self, name, changes))
 
     def effect(self, kind: str, about: Mapping[str, Any]) -> None:
         """Look at something that changed outside the database."""
@@ -266,9 +272,7 @@ def no_more_agents_than_slots(watch: Watch, name: str, changes: tuple[Change, ..
         run = change.after
         if run.role not in AGENT_ROLES or not universe.scenario.exclusive:
             continue
-        running = [
-            one for one in watch.all(Run).values() if one.role in AGENT_ROLES and universe.has_agent(one)
-        ]
+        running = [one for one in universe.running() if one.role in AGENT_ROLES]
         mine = [one for one in running if one.plan_id == run.plan_id]
         parallel = watch.all(Plan)[run.plan_id].policy.parallel
         # The one that is started now does not run yet.

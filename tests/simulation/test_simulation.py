@@ -18,7 +18,7 @@ from tests.simulation.universe import play
 
 FRESH = 300
 """How many new seeds every run of the suite plays."""
-PARTS = 12
+PARTS = 60
 NEARBY = 30
 """How many seeds are tried when a recorded one no longer finds its bug."""
 SECRETS = random.SystemRandom()

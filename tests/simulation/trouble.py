@@ -6,7 +6,7 @@ from collections import Counter
 
 from tests.simulation.scenario import Scenario
 
-from loopwright.testing.virtual_loop import Process
+from loopwright.testing.virtual_loop import Process, VirtualLoop
 
 _KEPT = 60_000
 
@@ -28,8 +28,9 @@ class History:
 class Trouble:
     """Says when something goes wrong. Each purpose has its own chance, so taking one away leaves the others alone."""
 
-    def __init__(self, scenario: Scenario, history: History) -> None:
+    def __init__(self, scenario: Scenario, history: History, loop: VirtualLoop) -> None:
         self.scenario = scenario
+        self.loop = loop
         self.history = history
         self.struck: Counter[str] = Counter()
         self.last_struck: dict[str, float] = {}
@@ -71,7 +72,7 @@ class Trouble:
         seconds = chance.uniform(0.0005, 0.02)
         if self.strikes("slow", 0.01):
             seconds = chance.uniform(0.5, 20.0)
-        await asyncio.sleep(seconds)
+        await self.loop.sleep(seconds)
 
 
 async def effect(trouble: Trouble, name: str, *, times: float = 1.0) -> None:

@@ -162,8 +162,9 @@ class Universe:
         self.scenario = scenario
         self.loop = loop
         self.history = History()
-        self.trouble = Trouble(scenario, self.history)
+        self.trouble = Trouble(scenario, self.history, loop)
         self.ids = Ids()
+        self.paths = HomePaths(root=Path("/simulated"))
         self.target = Target()
         self.services = Services(self.trouble)
         self.watch = Watch(self)
@@ -235,7 +236,7 @@ class Universe:
                 slots=scenario.slots,
                 version="0",
             ),
-            paths=HomePaths(root=Path("/simulated")),
+            paths=self.paths,
             store=Connection(self.database, machine.clock, self.trouble, self._read),
             clock=machine.clock,
             ids=self.ids,
@@ -259,8 +260,15 @@ class Universe:
 
     def has_agent(self, run: Run) -> bool:
         """Say whether the process of a run is there."""
-        kept = [machine.kept.get(HomePaths(root=Path("/simulated")).run(run.id)) for machine in self.machines]
+        folder = self.paths.run(run.id)
+        kept = [machine.kept.get(folder) for machine in self.machines]
         return any(one is not None and one.state == "alive" for one in kept)
+
+    def running(self) -> list[Run]:
+        """Return the runs whose process is there."""
+        kept = [one for machine in self.machines for one in machine.kept.values() if one.state == "alive"]
+        rows = self.database.all(Run)
+        return [rows[run_id] for run_id in dict.fromkeys(one.spec.run_id for one in kept) if run_id in rows]
 
     # --- work ---------------------------------------------------------------------------------------
 

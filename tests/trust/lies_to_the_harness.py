@@ -1,5 +1,7 @@
 """Agents that claim, crash, hang, linger, flood, leak, and reach for what is not theirs."""
 
+from dataclasses import replace
+
 from tests.acceptance.sandbox import FILES
 from tests.trust.behaviour import (
     CHECKOUT,
@@ -232,8 +234,13 @@ FORGED: dict[str, Behaviour] = {
         outcome="verified",
         caught="landings",
     ),
-    "said_to_have_landed": harmless(
-        "does its work, after another one forged a landing of it", by="landings", key="said_to_have_landed"
+    "said_to_have_landed": replace(
+        harmless(
+            "does its work, after another one forged a landing of it",
+            by="landings",
+            key="said_to_have_landed",
+        ),
+        more={"depends_on": ["forged_landings"]},
     ),
 }
 OPEN: dict[str, Behaviour] = {

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
+from functools import cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, TypeVar
@@ -15,7 +16,7 @@ from uuid import UUID
 
 from loopwright.adapters.store import schema
 from loopwright.adapters.store.chain import chain_of
-from loopwright.adapters.store.codec import Field, decode, encode, field_of, storable
+from loopwright.adapters.store.codec import Field, decode, encode, field_of, fields_of, storable
 from loopwright.adapters.store.tables import NAMES, UNIQUE
 from loopwright.adapters.store.tx import number, storable_event
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
@@ -153,15 +154,13 @@ class MemoryTx:
         **where: Any,
     ) -> list[R]:
         """Return the rows that match, in order."""
-        wanted = _normal(kind, where)
-        found = self._matching(kind, wanted)
-        found.sort(key=_ID)
-        for term in reversed(order_by):
-            name = term.removeprefix("-")
-            if field_of(kind, name).storage == "json":
-                raise TypeError(f"{kind.__name__}.{name} has no order")
-            found.sort(key=lambda row, name=name: _order(getattr(row, name)), reverse=term.startswith("-"))  # type: ignore[misc]
-        return found[:limit]
+        found = self._matching(kind, _normal(kind, where))
+        terms = _terms(kind, tuple(order_by)) if order_by else ()  # type: ignore[arg-type]
+        if len(found) > 1:
+            found.sort(key=_ID)
+            for name, backwards in terms:
+                found.sort(key=lambda row, name=name: _order(getattr(row, name)), reverse=backwards)  # type: ignore[misc]
+        return found if limit is None else found[:limit]
 
     def count(self, kind: type[Any], /, **where: Any) -> int:
         """Count the rows that match."""
@@ -280,6 +279,7 @@ class MemoryTx:
         self.dirty = True
 
 
+_FIELDS: Final = {kind: {field.name: field for field in fields_of(kind)} for kind in schema.TABLES}
 _NAMES: Final = {kind: tuple(field.name for field in fields(kind)) for kind in schema.TABLES}
 _KEYS: Final = {kind: [UNIQUE[name]] if name in UNIQUE else [] for kind, name in NAMES.items()}
 
@@ -299,10 +299,23 @@ _OWNED: Final = {
 }
 
 
+@cache
+def _terms(kind: type[Any], order_by: tuple[str, ...]) -> list[tuple[str, bool]]:
+    """Return the columns of an order, the last one first, each with whether it goes backwards."""
+    terms = []
+    for term in reversed(order_by):
+        name = term.removeprefix("-")
+        if field_of(kind, name).storage == "json":
+            raise TypeError(f"{kind.__name__}.{name} has no order")
+        terms.append((name, term.startswith("-")))
+    return terms
+
+
 def _normal(kind: type[Any], where: Mapping[str, Any]) -> dict[str, Any]:
     wanted = {}
+    fields = _FIELDS.get(kind, _UNCHANGED)
     for name, value in where.items():
-        field = field_of(kind, name)
+        field = fields.get(name) or field_of(kind, name)
         if value is None or type(value) is field.decode:
             wanted[name] = value
         elif isinstance(value, _MANY):

@@ -96,7 +96,7 @@ class Workshop(Sandbox):
 
     def until_started(self, *keys: str) -> None:
         """Wait until an agent is at work on each of these tasks."""
-        eventually(lambda: set(keys) <= {line.task for line in self.journal()}, timeout=60)
+        eventually(lambda: set(keys) <= {line.task for line in self.journal()}, timeout=120)
 
     def until_half(self) -> Path:
         """Wait until the agent of `HALF_DONE` has left its half; return its workspace."""
@@ -109,7 +109,7 @@ class Workshop(Sandbox):
     def until_quiet(self) -> None:
         """Wait until nothing of this place runs any more."""
         # Looking at every process of the machine is expensive: not too often.
-        eventually(lambda: not self.processes(), timeout=20, every=0.2)
+        eventually(lambda: not self.processes(), timeout=60, every=0.2)
 
     def processes(self) -> list[str]:
         """Return the command lines of everything that runs in this place: keepers, agents, gates, the program."""
@@ -183,7 +183,7 @@ class Gateway:
         self._here = path.with_suffix(".here")
         self._go = path.with_suffix(".go")
         self.shell = f"touch {self._here}; until test -e {self._go}; do sleep 0.02; done"
-        self.step = {"wait_for": str(self._go), "timeout": 90}
+        self.step = {"wait_for": str(self._go), "timeout": 240}
 
     def until_reached(self) -> None:
         """Wait until the shell command is there, and forget that it was."""

@@ -176,7 +176,7 @@ async def test_a_commit_of_another_process_between_two_waits_is_not_lost(
 
 async def test_a_commit_between_two_waits_is_not_lost(store: Any) -> None:
     await store.transact("one", lambda tx: tx.append(event()))
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         assert await store.changed(1000)
         await store.transact("two", lambda tx: tx.append(event()))
         assert await store.changed(1000)
@@ -189,7 +189,7 @@ async def test_a_commit_between_the_first_look_and_the_first_wait_is_not_lost(st
         await store.transact("other", lambda tx: tx.append(event()))
         assert await store.changed(1000)  # that another task was told already changes nothing for this one
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         await asyncio.create_task(other())
         assert await store.changed(1000)
 
@@ -205,7 +205,7 @@ async def test_every_waiting_task_is_woken_by_each_commit(store: Any) -> None:
             assert await store.changed(1000)
             woken.append(n)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as group:
             for n in range(3):
                 group.start_soon(wait, n)
@@ -218,7 +218,7 @@ async def test_every_waiting_task_is_woken_by_each_commit(store: Any) -> None:
 
 
 async def test_waiting_in_a_new_task_each_time_neither_misses_a_commit_nor_spins(store: Any) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         await store.transact("write", lambda tx: tx.append(event()))
         assert await asyncio.create_task(store.changed(1000))
         waiting = asyncio.create_task(store.changed(1000))
@@ -232,7 +232,7 @@ async def test_waiting_in_a_new_task_each_time_neither_misses_a_commit_nor_spins
 async def test_a_waiter_sleeps_through_what_it_ignores_and_wakes_for_the_rest(store: Any) -> None:
     ignoring = frozenset({"routine"})
     await store.read(lambda tx: tx.last_event())
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         for _ in range(3):
             await store.transact("routine", lambda tx: tx.append(event()))
         waiting = asyncio.create_task(store.changed(1000, ignoring=ignoring))
@@ -246,7 +246,7 @@ async def test_a_waiter_sleeps_through_what_it_ignores_and_wakes_for_the_rest(st
 
 async def test_what_is_ignored_hides_nothing_that_came_before_it(store: Any) -> None:
     await store.read(lambda tx: tx.last_event())
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         await store.transact("news", lambda tx: tx.append(event()))
         await store.transact("routine", lambda tx: tx.append(event()))
         assert await store.changed(1000, ignoring=frozenset({"routine"}))
@@ -267,7 +267,7 @@ async def test_whoever_has_not_looked_for_long_is_woken_whatever_it_ignores(stor
     await store.read(lambda tx: tx.last_event())
     for _ in range(1001):
         store.transact_sync("routine", lambda tx: tx.append(event()))
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         assert await store.changed(1000, ignoring=frozenset({"routine"}))
 
 

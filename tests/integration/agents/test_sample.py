@@ -63,29 +63,10 @@ def test_no_task_is_done_before_anybody_worked(plan: PlannedWork, shop: Path) ->
     assert shell("git status --porcelain --ignored", shop).stdout == ""
 
 
-async def test_playing_the_script_by_the_plan_needs_the_checks_and_the_evidence(
-    run_agent: Any, plan: PlannedWork, script: dict[str, str], shop: Path
-) -> None:
-    attempts: dict[str, int] = {}
-    for task in plan.tasks:
-        evidence = ""
-        for attempt in (1, 2, 3):
-            commands = "\n".join(gate.command for gate in task.acceptance)
-            prompt = f"Task: {task.key}\nAttempt: {attempt}\n{task.description}\n{commands}\n{evidence}"
-            ran = await run_agent(AGENT, prompt, options=script)
-            assert ran.result.claimed
-            attempts[task.key] = attempt
-            evidence = findings(plan, task, shop)
-            if not evidence:
-                break
-        assert not evidence
-    assert attempts == {**dict.fromkeys(attempts, 1), "discounts": 2, "totals": 2}
-
-
 async def test_who_is_not_told_what_was_found_fails_for_ever(
     run_agent: Any, plan: PlannedWork, script: dict[str, str], shop: Path
 ) -> None:
     totals = next(task for task in plan.tasks if task.key == "totals")
-    for attempt in (1, 2, 3):
+    for attempt in (1, 2):
         await run_agent(AGENT, f"Task: totals\nAttempt: {attempt}\n", options=script)
         assert EVIDENCE in findings(plan, totals, shop)

@@ -141,7 +141,7 @@ def test_what_is_wrong_is_refused_with_its_place(document: Any, words: str) -> N
         (b'\n\n{"features": ["\xff"]}', "here:3: this is not UTF-8"),
         (b'{"features": ' + b"[" * 2_500_000, "here:1: nested too deeply"),
         (b'{"features": [' + b"{},\n" * 1_200_000 + b"{}]}", "too many values"),
-        (b'{"features": [' + b'{"id":1},' * 60_000 + b"{}]}", "and "),
+        (b'{"features": [' + b'{"id":1},' * 20_000 + b"{}]}", "and "),
     ],
 )
 def test_a_hostile_file_is_refused_with_its_place(content: bytes, words: str) -> None:
