@@ -24,7 +24,7 @@ from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.inspecting import project_packet
 from loopwright.cli.lines import counted
 from loopwright.cli.output import duration, money
-from loopwright.cli.preflight import check_accounts, check_named, check_sandbox
+from loopwright.cli.preflight import check_accounts, check_named, check_sandbox, who_works
 from loopwright.cli.spec_check import GATES
 from loopwright.cli.starting import project_settings
 from loopwright.cli.writing import write_whole
@@ -121,7 +121,7 @@ async def _plan(
         settings, "planner.agent" if named == planner.agent and named else "agent", by.agent, by.model
     )
     check_evaluator(settings)
-    check_accounts(settings)
+    check_accounts(settings, who_works(settings, by.agent))
     check_sandbox(settings)
     home = open_home(settings, os.environ)
     log_to(home.root)

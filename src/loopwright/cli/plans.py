@@ -34,6 +34,7 @@ from loopwright.cli.preflight import (
     relative,
     uncommitted,
     warnings,
+    who_works,
 )
 from loopwright.cli.probes import FoundAgent
 from loopwright.cli.rows import Wrapped
@@ -253,7 +254,7 @@ def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> 
     check_fallback(settings)
     check_review(settings)
     check_evaluator(settings)
-    check_accounts(settings)
+    check_accounts(settings, who_works(settings, *(task.agent for task in work.tasks)))
     check_costs(settings, work)
     base, seen = asyncio.run(_around(settings, place, work, run, quiet=quiet)) if place else (None, ())
     found = evaluate(work, str(path), despite="it is only looked at", seen=seen)["findings"]

@@ -1,7 +1,7 @@
 """What is looked at before any money is spent: the agents that a plan will really use, its folder and its checks."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -178,8 +178,18 @@ def check_named(settings: Settings, key: str, name: str, model: str | None) -> N
         raise UserError(problem, hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more"))))
 
 
-def check_accounts(settings: Settings) -> None:
-    """Refuse an account that no agent could be started with, before anything is spent."""
+def who_works(settings: Settings, *more: str | None) -> frozenset[str]:
+    """Return the names of all agents that may have a run: those of the settings, and these."""
+    set_ = settings.values
+    others = (set_.review.agent, set_.evaluator.agent, *(named(entry)[0] for entry in set_.fallback))
+    return frozenset(filter(None, (set_.agent, *others, *more)))
+
+
+def check_accounts(settings: Settings, used: Collection[str] | None = None) -> None:
+    """Refuse an account that its agent could not be started with, before anything is spent.
+
+    Of the agents that are used, if they are named: an account of another one may miss what it needs here.
+    """
     known = registry.known_agents()
     for agent, several in accounts(settings, os.environ).items():
         if agent not in known:
@@ -187,7 +197,7 @@ def check_accounts(settings: Settings) -> None:
                 f"agents.{agent}.accounts: there is no agent named {agent!r}{did_you_mean(agent, known)}",
                 hint=f"the agents are: {', '.join(known)}",
             )
-        for one in several:
+        for one in several if used is None or agent in used else ():
             check(agent, one, settings)
 
 

@@ -48,6 +48,7 @@ from loopwright.cli.preflight import (
     relative,
     uncommitted,
     warnings,
+    who_works,
 )
 from loopwright.cli.round_flags import NO_ROUND_FLAGS, RoundFlags, check_rounds
 from loopwright.cli.starting import meant_path, project_settings, read_plan, tracked_files
@@ -269,7 +270,7 @@ async def _prepare(
     check_fallback(settings)
     check_review(settings)
     check_evaluator(settings)
-    check_accounts(settings)
+    check_accounts(settings, who_works(settings, *(task.agent for task in work.tasks)))
     check_costs(settings, work)
     check_gates(settings, work)
     check_sandbox(settings)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
 from loopwright.core.accounts import ACCOUNT, Accounts
@@ -92,7 +93,9 @@ def close(tx: Tx, attempt: Attempt, run: Run, failed: Failed, *, chance: float) 
     probed = envelope.probe == attempt.id
     closings = envelope.closings + (opened or probed)
     until = pause_until(rule, closings, now=now, retry_at=failed.retry_at, chance=chance)
-    if until == failed.retry_at:
+    if opened and _came_meanwhile(run, failed, now):
+        until = now
+    if until in (failed.retry_at, now):
         until += SPREAD * chance
     if not opened and not probed:
         # One of many that ran at the time: it knows no better, unless its service named a later time.
@@ -122,6 +125,12 @@ def close(tx: Tx, attempt: Attempt, run: Run, failed: Failed, *, chance: float) 
         tx.append(happened(event, MACHINE, agent=changed.agent, reason=because(changed), **_about(changed)))
     for other in tx.find(Attempt, envelope_id=changed.id, state=AttemptState.WAITING):
         tx.update(Attempt, other.id, wake_at=until)
+
+
+def _came_meanwhile(run: Run, failed: Failed, now: datetime) -> bool:
+    """Say whether the time that the service named came before the agent had ended: then one may find out at once."""
+    named, began = failed.retry_at, run.started_at
+    return RULES[failed.failure].honours and named is not None and began is not None and began < named <= now
 
 
 def parked(tx: Tx, attempt: Attempt, run: Run) -> dict[str, Any]:

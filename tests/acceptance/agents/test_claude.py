@@ -1,7 +1,6 @@
 """The real Claude Code program, driven by `loopwright run` against a model server on this machine."""
 
 import json
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from tests.acceptance.sandbox import task
 from loopwright.core.awaited import Envelope
 from loopwright.core.model import Plan, Role, Run, Usage
 from loopwright.testing import scenarios
-from loopwright.testing.model_server import Rejection, Reply, Scenario
+from loopwright.testing.model_server import Rejection, Reply, Scenario, Trouble
 
 pytestmark = pytest.mark.skipif(CLAUDE.binary is None, reason="the claude-agent-sdk wheel is not installed")
 
@@ -138,9 +137,8 @@ def test_the_real_program_keeps_to_a_budget_itself_and_a_higher_one_finishes_its
 @pytest.mark.capability("C104")
 @pytest.mark.agents
 def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) -> None:
-    resets_at = int(time.time()) + 3
     keys = ("one", "two", "three", "four")
-    limited = scenarios.window_used_up(resets_at=resets_at).turns
+    limited = (Trouble(kind="usage_limit", resets_in_s=3),)
     # Whoever was told to wait goes on, and whoever was made to wait before it began, begins.
     done = {f"Task: {key}": scenarios.write_file(f"{key}.txt", text="made\n").turns for key in keys[1:]}
     again = {"You were interrupted": scenarios.write_file("one.txt", text="made\n").turns}
@@ -152,9 +150,10 @@ def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) 
     (first,) = (run for run in runs if run.failure is not None)
     assert first.failure == "usage_limit"
     assert len(runs) == len(keys) + 1, "one run each, and none in vain"
-    began = [run.started_at.timestamp() for run in runs if run.started_at]
+    began = [run.started_at for run in runs if run.started_at]
     assert first.started_at is not None
-    assert not [at for at in began if first.started_at.timestamp() < at < resets_at]
+    assert first.retry_at is not None
+    assert not [at for at in began if first.started_at < at < first.retry_at]
     assert [event.type for event in shop.events("envelope_closed", "envelope_opened")] == [
         "envelope_closed",
         "envelope_opened",

@@ -11,12 +11,14 @@ from tests.doubles import Home, planned
 from loopwright.cli.cost_check import check_costs, check_new_limits
 from loopwright.cli.preflight import (
     agents_of,
+    check_accounts,
     check_agents,
     check_gates,
     check_options,
     check_review,
     uncommitted,
     warnings,
+    who_works,
 )
 from loopwright.config.resolve import Settings, load
 from loopwright.core.errors import BadConfig, Refused, UserError
@@ -55,6 +57,25 @@ def test_a_wrong_option_is_found_with_its_place_by_run_and_by_config_check(optio
     with pytest.raises(BadConfig) as checked:
         check_options(settings)
     assert str(checked.value).startswith(told)
+
+
+def test_an_account_whose_variable_is_not_set_is_only_in_the_way_of_who_uses_its_agent() -> None:
+    variables = {
+        "LOOPWRIGHT_AGENTS__CLAUDE__ACCOUNTS__API__VARIABLES": "ANTHROPIC_API_KEY=NOBODY_HAS_SET_THIS"
+    }
+    env = {
+        "HOME": "/nowhere",
+        "LOOPWRIGHT_HOME": "/nowhere/home",
+        "LOOPWRIGHT_AGENT": "scripted",
+        **variables,
+    }
+    settings = load(env, platform="linux", flags={})
+    check_accounts(settings, who_works(settings, None, "codex"))
+    for used in (who_works(settings, "claude"), None):
+        with pytest.raises(BadConfig, match="NOBODY_HAS_SET_THIS"):
+            check_accounts(settings, used)
+    with_fallback = load({**env, "LOOPWRIGHT_FALLBACK": "claude:some-model"}, platform="linux", flags={})
+    assert "claude" in who_works(with_fallback)
 
 
 def test_what_is_done_already_needs_no_check() -> None:

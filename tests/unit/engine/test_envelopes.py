@@ -57,6 +57,27 @@ async def test_a_usage_limit_parks_everyone_until_the_reset_with_one_alert() -> 
     assert home.loop().state is LoopState.RUNNING
 
 
+async def test_a_reset_that_came_before_the_agent_had_ended_is_tried_at_once_but_not_again_and_again() -> (
+    None
+):
+    home, [leg] = await working("a", slots=1)
+    home.hand.work(leg)
+    named = home.clock.now() + timedelta(seconds=3)
+    home.clock.advance(10)
+    home.hand.limit(leg, Failure.USAGE_LIMIT, retry_at=named)
+    await home.ended(leg)
+    assert envelope(home).until == home.clock.now() + SPREAD * home.chance
+    home.clock.advance(SPREAD.total_seconds())
+    [again] = await home.turn()
+    home.hand.work(again)
+    named = home.clock.now() + timedelta(seconds=3)
+    home.clock.advance(10)
+    home.hand.limit(again, Failure.USAGE_LIMIT, retry_at=named)
+    until = envelope(home).until
+    assert until is not None
+    assert until >= home.clock.now() + timedelta(seconds=30), "it is not believed a second time"
+
+
 async def test_another_plan_draws_from_the_same_account_and_waits_too() -> None:
     home, _ = await limited("a", slots=1)
     home.submit(planned("z"), source_path="other.yaml", sha256="b" * 64)

@@ -71,7 +71,9 @@ class Trouble:
 
     kind: TroubleKind
     resets_at: int | None = None
-    """When a usage limit ends, as an epoch time; an hour from now unless given."""
+    """When a usage limit ends, as an epoch time."""
+    resets_in_s: int = 3600
+    """Or how many seconds after the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

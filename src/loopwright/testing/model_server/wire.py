@@ -79,4 +79,4 @@ def pieces(text: str) -> list[str]:
 
 def resets_at(trouble: Trouble, frame: Frame) -> int:
     """Return when a usage limit ends."""
-    return frame.at + 3600 if trouble.resets_at is None else trouble.resets_at
+    return frame.at + trouble.resets_in_s if trouble.resets_at is None else trouble.resets_at
