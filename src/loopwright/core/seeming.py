@@ -6,7 +6,7 @@ to say what it is. Python is read as Python, every other language line by line; 
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from loopwright.core.gate_files import Kind, Rules, kind_of
@@ -19,6 +19,7 @@ EQUAL: Final = "makes something that is equal to anything"
 ENDS: Final = "ends the whole process as if all were well"
 READS: Final = "names a test's own file"
 CHANGES: Final = "changes what tests check with"
+SILENCES: Final = "silences"
 
 _RUNNERS: Final = frozenset({"pytest", "_pytest", "unittest", "nose", "nose2", "hypothesis"})
 _LOOKUPS: Final = frozenset({"get", "import_module", "find_spec", "__import__"})
@@ -26,7 +27,7 @@ _FRAMES: Final = frozenset(
     {"_getframe", "currentframe", "settrace", "setprofile", "get_referrers", "get_objects", "_current_frames"}
 )
 _VARIABLES: Final = re.compile(
-    r"\b(?:PYTEST_\w+|LOOPWRIGHT_\w+|JEST_WORKER_ID|VITEST(?:_\w+)?|NODE_TEST_CONTEXT|PHPUNIT_\w+)\b"
+    r"\b(?:PYTEST_\w+|LOOPWRIGHT_(?:WITNESS|RUN|ATTEMPT|TASK|PLAN)|JEST_WORKER_ID|VITEST(?:_\w+)?|NODE_TEST_CONTEXT|PHPUNIT_\w+)\b"
 )
 _LINES: Final = (
     (
@@ -58,6 +59,21 @@ _LINES: Final = (
         ),
     ),
 )
+_SILENCED: Final = {
+    "mypy": r"#\s*(?:type|mypy):\s*ignore",
+    "pyright": r"#\s*(?:type|pyright):\s*ignore",
+    "ruff": r"#\s*(?:noqa|ruff:\s*noqa)",
+    "flake8": r"#\s*(?:noqa|flake8:\s*noqa)",
+    "pylint": r"#\s*pylint:\s*(?:disable|skip-file)",
+    "bandit": r"#\s*nosec",
+    "cov": r"#\s*pragma:\s*no cover|istanbul ignore|[cv]8 ignore",
+    "eslint": r"eslint-disable",
+    "biome": r"biome-ignore",
+    "tsc": r"@ts-(?:ignore|nocheck|expect-error)",
+    "golangci-lint": r"//\s*nolint",
+    "clippy": r"#!?\[allow\(clippy",
+}
+"""Comments by which source is spared a check, by the program that makes it."""
 _INIT: Final = re.compile(r"^func init\(\)", re.MULTILINE)
 _GO_EXIT: Final = re.compile(r"\bos\.Exit\(0\)")
 _COMMENT: Final = re.compile(r"\s*(?://|\*|/\*|#)")
@@ -98,6 +114,20 @@ def seeming(path: str, before: str, after: str) -> Iterator[tuple[int, str]]:
         if n in added and n not in seen:
             seen.add(n)
             yield n, words
+
+
+def silenced(path: str, before: str, after: str, commands: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the added lines that a checker is told to pass over, where one of the commands runs just that checker."""
+    said = " ".join(commands)
+    wanted = [
+        (tool, re.compile(words)) for tool, words in _SILENCED.items() if re.search(rf"\b{tool}\b", said)
+    ]
+    if not wanted or not path.endswith(_CODE):
+        return
+    old = {line.strip() for line in before.splitlines()}
+    for n, line in enumerate(after.splitlines(), 1):
+        if len(line) <= LONGEST and line.strip() not in old:
+            yield from ((n, f"{SILENCES} {tool}") for tool, words in wanted if words.search(line))
 
 
 # --- Python --------------------------------------------------------------------------------------

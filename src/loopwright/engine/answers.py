@@ -8,7 +8,7 @@ from typing import Final
 from loopwright.core.gate_files import Kind, Rules, kind_of
 from loopwright.core.known_answers import LARGEST, MOST, Changed, known_answers, written_in
 from loopwright.core.policy import GateCommand
-from loopwright.core.seeming import seeming
+from loopwright.core.seeming import seeming, silenced
 from loopwright.ports import Candidate, Entry, Repository
 
 _SOURCE: Final = frozenset(
@@ -52,15 +52,22 @@ async def answers_in(
         for one in changed
         if one.after and one.after.id in texts and (one.before is None or one.before.id in texts)
     ]
-    return (*_seemings(files), *await _answers(repository, candidate, top, rules, commands, files))[:MOST]
+    return (
+        *_seemings(files, [one.command for one in commands]),
+        *await _answers(repository, candidate, top, rules, commands, files),
+    )[:MOST]
 
 
-def _seemings(files: Sequence[Changed]) -> Iterator[str]:
+def _seemings(files: Sequence[Changed], commands: Sequence[str]) -> Iterator[str]:
     left = LARGEST
     for one in files:
         if len(one.after) <= left:
             left -= len(one.after)
-            yield from (f"{one.path}:{n} {words}" for n, words in seeming(one.path, one.before, one.after))
+            found = (
+                *seeming(one.path, one.before, one.after),
+                *silenced(one.path, one.before, one.after, commands),
+            )
+            yield from (f"{one.path}:{n} {words}" for n, words in found)
 
 
 async def _answers(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from loopwright.core.seeming import ASKS, CALLER, CHANGES, ENDS, EQUAL, LOADS, READS, seeming
+from loopwright.core.seeming import ASKS, CALLER, CHANGES, ENDS, EQUAL, LOADS, READS, seeming, silenced
 
 
 def said(source: str, path: str = "calc.py", before: str = "") -> list[str]:
@@ -85,6 +85,25 @@ def test_what_work_does_about_its_tests_is_found_line_by_line_elsewhere(path, so
 )
 def test_honest_work_is_not_named(path, source):
     assert said(source, path) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "command", "words"),
+    [
+        ("a.py", "x: int = f()  # type: ignore[assignment]", "mypy .", ["silences mypy"]),
+        ("a.py", "import os  # noqa: F401", "python -m ruff check .", ["silences ruff"]),
+        ("a.py", "    pass  # pragma: no cover", "pytest --cov --cov-fail-under=90", ["silences cov"]),
+        ("a.ts", "// eslint-disable-next-line no-undef", "npx eslint src", ["silences eslint"]),
+        ("a.ts", "// @ts-nocheck", "npx tsc --noEmit", ["silences tsc"]),
+        ("a.go", "x := f() //nolint", "golangci-lint run", ["silences golangci-lint"]),
+        ("a.py", "x: int = f()  # type: ignore", "ruff check .", []),
+        ("a.py", "x = 1", "mypy .", []),
+        ("a.md", "# type: ignore", "mypy .", []),
+    ],
+)
+def test_a_checker_that_judges_and_is_silenced_is_named(path, line, command, words):
+    assert [one for _, one in silenced(path, "", f"{line}\n", [command])] == words
+    assert not list(silenced(path, f"{line}\n", f"{line}\n", [command])), "it was there before"
 
 
 def test_only_lines_that_the_work_added_are_looked_at():
