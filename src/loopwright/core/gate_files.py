@@ -4,16 +4,13 @@ They are known by their names, per ecosystem, as tables; the setting `gate_files
 attempt changed among them is judged with the files as they were before: see `docs/adr/0018-gate-integrity.md`.
 """
 
-import posixpath
 import re
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from loopwright.core.globs import any_covers, names_anything
-from loopwright.core.policy import GateCommand
 
 
 class Kind(StrEnum):
@@ -31,11 +28,13 @@ class Kind(StrEnum):
 
 _TEST_FOLDERS: Final = frozenset(
     {"tests", "test", "__tests__", "__snapshots__", "testdata", "e2e", "cypress"}
+    | {"testutil", "testutils", "test_utils", "test-utils", "testhelpers", "test_helpers", "test_support"}
 )
 _TEST_NAMES: Final = (
     r"test_.*\.py|.*_test\.py|tests\.py",
     r".*\.(?:test|spec)\.[cm]?[jt]sx?|.*\.snap",
     r".*_test\.(?:go|exs|dart|cc|cpp|rs)|.*_spec\.rb|.*\.bats",
+    r"test[-_]?(?:utils?|helpers?|support)\.\w+",
     r".*Tests?\.(?:java|kt|cs|swift|php|scala)",
 )
 _STEERING_NAMES: Final = (
@@ -44,19 +43,29 @@ _STEERING_NAMES: Final = (
     r"(?:sitecustomize|usercustomize)\.py|.*\.pth",
     r"(?:jest|vitest|vite|playwright|cypress|karma|ava|wdio)\.(?:config|conf|workspace|setup)\.(?:[cm]?[jt]sx?|json)",
     r"setupTests\.[cm]?[jt]sx?",
+    r"(?:babel|web-test-runner)\.config\.(?:[cm]?[jt]s|json)|nightwatch\.conf\.js|testem\.js|\.babelrc.*|\.swcrc",
+    r"bunfig\.toml|turbo\.json|nx\.json",
     r"\.mocharc\..*|\.nycrc(?:\.json)?|\.c8rc(?:\.json)?|\.taprc|\.eslintrc.*|\.eslintignore|eslint\.config\..*",
     r"biome\.jsonc?|tsconfig.*\.json|\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.cjs",
     r"\.golangci\.(?:ya?ml|toml)|\.?clippy\.toml|rust-toolchain(?:\.toml)?|\.rspec|phpunit\.xml(?:\.dist)?",
-    r".*\.mk|[Jj]ustfile|Taskfile\.ya?ml|Rakefile",
+    r"(?:spec|rails|test)_helper\.rb|gradle\.properties|gradlew|mvnw|\.bazelrc|CMakePresets\.json",
+    r"hatch\.toml|\.env\.test(?:\.local)?",
+    r".*\.mk|\.?[Jj]ustfile|Taskfile(?:\.dist)?\.ya?ml|Rakefile",
+    r".*\.py[co]",
 )
-_STEERING_FOLDERS: Final = frozenset({"node_modules", "site-packages", ".cargo", "__mocks__"})
+_STEERING_FOLDERS: Final = frozenset(
+    {"node_modules", "site-packages", ".cargo", "__mocks__", "__pycache__", ".mvn", "buildSrc"}
+)
+_PLUGGED: Final = (".egg-info", ".dist-info")
+"""How the folders end from which Python's test runners take plugins."""
 _MIXED_NAMES: Final = frozenset(
     {"pyproject.toml", "setup.cfg", "package.json", "composer.json", "Cargo.toml"}
     | {"Makefile", "makefile", "GNUmakefile"}
 )
 _BUILD_NAMES: Final = (
     r"setup\.py|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.rs|CMakeLists\.txt|meson\.build"
-    r"|mix\.exs|Package\.swift|.*\.(?:cs|fs)proj"
+    r"|.*\.gradle(?:\.kts)?|.*\.cmake|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|MODULE\.bazel|\.pnp\.[cm]?js"
+    r"|deno\.jsonc?|pixi\.toml|mix\.exs|Package\.swift|.*\.(?:cs|fs)proj"
 )
 _RUNNERS: Final = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "unittest", "nose", "nose2", "xdist"}
@@ -65,20 +74,21 @@ _RUNNERS: Final = frozenset(
 _SHADOWED: Final = frozenset(
     {"argparse", "ast", "contextlib", "doctest", "functools", "importlib", "inspect", "io", "os", "re"}
     | {"runpy", "site", "traceback", "types", "warnings"}
+    | {"hypothesis", "parameterized", "freezegun", "time_machine", "responses", "respx", "requests_mock"}
+    | {
+        "pytest_asyncio",
+        "pytest_mock",
+        "asynctest",
+        "hamcrest",
+        "assertpy",
+        "syrupy",
+        "testfixtures",
+        "numpy",
+    }
 )
-"""Modules that test runners load: a new file of that name in a folder that Python searches would be taken instead."""
+"""Modules that test runners load, or that tests check with: a new file of that name in a folder that Python searches
+would be taken instead."""
 _ROOTS: Final = frozenset({"", "src", "lib", "tests", "test"})
-_INTERPRETERS: Final = {
-    r"(?:ba|da|z|k)?sh": frozenset({"-c"}),
-    r"python[\d.]*": frozenset({"-c", "-m"}),
-    r"node|ruby|perl|php": frozenset({"-e", "-p", "-r", "--eval", "--print", "--test"}),
-}
-"""Programs that run a file, each with the options after which no file comes."""
-_WRAPPERS: Final = frozenset({"env", "exec", "time", "nice", "sudo", "command"})
-_BETWEEN: Final = frozenset({";", "&&", "||", "|", "&", "(", ")", "{", "}", "!", "then", "do", "else", "if"})
-_CHECKING: Final = re.compile(
-    r"test|check|verif|gate|lint|spec|accept|(?:^|/)(?:ci|scripts?|tools|hack)/", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +161,9 @@ def _named(path: str, *, existed: bool) -> Kind | None:
     *folders, name = path.split("/")
     if name in _MIXED_NAMES and not _STEERING_FOLDERS & set(folders):
         return Kind.MIXED
-    if _STEERING_FOLDERS & set(folders) or any(re.fullmatch(each, name) for each in _STEERING_NAMES):
+    if _STEERING_FOLDERS & set(folders) or any(folder.endswith(_PLUGGED) for folder in folders):
+        return Kind.STEERING
+    if any(re.fullmatch(each, name) for each in _STEERING_NAMES):
         return Kind.STEERING
     if name.endswith(".py") and (name.removesuffix(".py") in _RUNNERS or _RUNNERS & set(folders)):
         return Kind.STEERING
@@ -169,48 +181,6 @@ def _shadows(folders: Sequence[str], name: str) -> bool:
     if name.partition(".")[0] in _SHADOWED and "/".join(folders) in _ROOTS:
         return True
     return bool(folders) and folders[-1] in _SHADOWED and "/".join(folders[:-1]) in _ROOTS
-
-
-def scripts_in(gates: Iterable[GateCommand], acceptance: Iterable[GateCommand] = ()) -> frozenset[str]:
-    """Return the paths that commands run as programs or hand to an interpreter.
-
-    What a task's own acceptance runs may be the very thing that the task is about, so there a path counts only when its
-    name speaks of checking.
-    """
-    found = {path for gate in gates for path in _scripts(gate.command)}
-    found |= {path for each in acceptance for path in _scripts(each.command) if _CHECKING.search(path)}
-    return frozenset(found)
-
-
-def _scripts(command: str) -> list[str]:
-    try:
-        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        words = list(lexer)
-    except ValueError:
-        words = command.split()
-    found: list[str] = []
-    starts, instead = True, None
-    for word in words:
-        if word in _BETWEEN:
-            starts, instead = True, None
-        elif starts:
-            name = posixpath.basename(word)
-            if re.match(r"[A-Za-z_]\w*=", word) or name in _WRAPPERS:
-                continue
-            starts, instead = (
-                False,
-                next((_INTERPRETERS[p] for p in _INTERPRETERS if re.fullmatch(p, name)), None),
-            )
-            if "/" in word:
-                found.append(word)
-        elif instead is not None:
-            if not word.startswith("-"):
-                found.append(word)
-            if not word.startswith("-") or word in instead:
-                instead = None
-    plain = (posixpath.normpath(word) for word in found if not word.startswith(("/", "~", "$")))
-    return [path for path in plain if not path.startswith("../")]
 
 
 def declared(path: str, scope: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from loopwright.core.evaluating import Finding, Item, Weight, some
-from loopwright.core.gate_files import scripts_in
+from loopwright.core.gate_scripts import scripts_in
 from loopwright.core.globs import any_covers
 from loopwright.core.permissions import parts
 from loopwright.core.policy import GateCommand

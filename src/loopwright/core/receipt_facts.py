@@ -281,11 +281,11 @@ def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
 
 
 def _seen_gaps(plan: Mapping[str, Any], task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
-    """Name work that may know the answers of its tests, and what only checks judged that its author could see."""
+    """Name work that may only look right to its tests, and what only checks judged that its author could see."""
     if reviewed or task["held_out"] or task["landed_sha"] is None:
         return []
     answers, name = gate_files_of(task)["answers"], repr(task["key"])
-    said = [f"task {name} may know its tests' answers: {_listed(answers)}"] if answers else []
+    said = [f"task {name} may only look right to its tests: {_listed(answers)}"] if answers else []
     if plan["policy"]["unseen_proof"]:
         said.append(
             f"only checks that its author could see have judged task {name}, and unseen_proof asks for more"

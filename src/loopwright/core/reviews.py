@@ -107,7 +107,7 @@ def reasons(
         ("it changed files of the gate with leave", facts.exempt),
         ("what it loosened in files of the gate cannot be told by reading", facts.uncompared),
         ("checks are gone or ask for less", facts.weakened),
-        ("it may know the answers of its tests", facts.answers),
+        ("it may only look right to its tests", facts.answers),
     ):
         if names:
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

@@ -1,13 +1,14 @@
-"""Whether work holds the answers of the tests that judge it: both are read, the tests as they were before the work."""
+"""Whether work may only look right to the tests that judge it: both are read, the tests as they were before."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
 from loopwright.core.gate_files import Kind, Rules, kind_of
-from loopwright.core.known_answers import LARGEST, Changed, known_answers, written_in
+from loopwright.core.known_answers import LARGEST, MOST, Changed, known_answers, written_in
 from loopwright.core.policy import GateCommand
+from loopwright.core.seeming import seeming, silenced
 from loopwright.ports import Candidate, Entry, Repository
 
 _SOURCE: Final = frozenset(
@@ -30,7 +31,7 @@ async def answers_in(
     rules: Rules,
     commands: Sequence[GateCommand],
 ) -> tuple[str, ...]:
-    """Name the places of the work that hold an input and its answer of a test that was there before it."""
+    """Name the places at which work may only look right to its tests: it holds their answers, or knows of them."""
     top = f"{subfolder}/" if subfolder else ""
 
     def is_source(path: str) -> bool:
@@ -51,6 +52,32 @@ async def answers_in(
         for one in changed
         if one.after and one.after.id in texts and (one.before is None or one.before.id in texts)
     ]
+    return (
+        *_seemings(files, [one.command for one in commands]),
+        *await _answers(repository, candidate, top, rules, commands, files),
+    )[:MOST]
+
+
+def _seemings(files: Sequence[Changed], commands: Sequence[str]) -> Iterator[str]:
+    left = LARGEST
+    for one in files:
+        if len(one.after) <= left:
+            left -= len(one.after)
+            found = (
+                *seeming(one.path, one.before, one.after),
+                *silenced(one.path, one.before, one.after, commands),
+            )
+            yield from (f"{one.path}:{n} {words}" for n, words in found)
+
+
+async def _answers(
+    repository: Repository,
+    candidate: Candidate,
+    top: str,
+    rules: Rules,
+    commands: Sequence[GateCommand],
+    files: Sequence[Changed],
+) -> tuple[str, ...]:
     written = written_in(files)
     if not written:
         return ()

@@ -1,20 +1,24 @@
 """What an attempt did to the files that steer its gate, and the tree in which they are as they were before."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
 from loopwright.core.asserts import weakened
-from loopwright.core.gate_files import GateFiles, Kind, Rules, declared, kind_of, scripts_in
+from loopwright.core.gate_files import GateFiles, Kind, Rules, declared, kind_of
+from loopwright.core.gate_scripts import PACKAGE, new_scripts
 from loopwright.core.gates import setup_command, task_commands
 from loopwright.core.mixed_files import pinned_text, steers_differently
 from loopwright.core.model import Plan, Project, Task
+from loopwright.core.new_tests import acts_on_others, asks_for_nothing
 from loopwright.engine.answers import answers_in
+from loopwright.engine.gate_scripts import gate_scripts
 from loopwright.ports import Candidate, Entry, FileChange, Repository
 
 _MOST: Final = 200
 """So many are named on the record; no more steer any gate that a person still oversees."""
+_READ_WHEN_NEW: Final = (".go", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx")
 _LINK: Final = "120000"
 _SUBMODULE: Final = "160000"
 
@@ -50,10 +54,14 @@ async def pin(
     commands = [command.command for command in task_commands(plan, task)]
     setup = setup_command(plan.policy)
     gates = (*plan.gates, *((setup,) if setup else ()))
-    rules = Rules(patterns=plan.policy.gate_files, scripts=scripts_in(gates, task.acceptance))
+    scripts = await gate_scripts(repository, project, candidate, gates, task.acceptance)
+    rules = Rules(patterns=plan.policy.gate_files, scripts=scripts)
     said = [*commands, setup.command] if setup else commands
-    touched = await _touched(repository, project, rules, candidate, said)
-    added = [one for one in touched if one.kind is Kind.TEST and one.change.before is None]
+    concerned = await _touched(repository, project, rules, candidate)
+    touched = [one for one in concerned if _steers(one, said)]
+    new = [one for one in touched if one.kind is Kind.TEST and one.change.before is None]
+    beside = await _takes_a_place(repository, project, candidate, new)
+    added = [one for one in new if not (one in beside or acts_on_others(one.path, one.after or ""))]
     changed = [one for one in touched if one not in added]
     exempt = [one for one in changed if declared(one.path, (*task.scope, *task.approved))]
     undeclared = [one for one in changed if one not in exempt]
@@ -62,24 +70,77 @@ async def pin(
     facts = GateFiles(
         pinned=_named(pinned),
         exempt=_named(exempt),
-        uncompared=_named([one for one in undeclared if not _is_compared(one)]),
+        uncompared=_named([one for one in undeclared if not _is_compared(one, commands)]),
         weakened=tuple(
             [*lost, *(f"{one.path}: {what}" for one in exempt for what in _weakened(one))][:_MOST]
         ),
-        added_tests=len(added),
-        answers=await answers_in(
-            repository,
-            candidate,
-            subfolder=project.subfolder,
-            rules=rules,
-            commands=task_commands(plan, task),
+        added_tests=len(new),
+        answers=(
+            *_judges_itself(concerned, commands),
+            *await answers_in(
+                repository,
+                candidate,
+                subfolder=project.subfolder,
+                rules=rules,
+                commands=task_commands(plan, task),
+            ),
         ),
     )
     if lost or not pinned:
         return Pinning(facts=facts, refused=tuple(lost[:_MOST]))
     # New tests may need the new configuration beside them; those that the commands name are wanted all the same.
-    dropped = [one for one in added if not any(one.path in command for command in commands)]
-    return Pinning(facts=facts, pinned=await _laid_over(repository, candidate, [*pinned, *dropped]))
+    dropped = [one for one in (*added, *pinned) if not (_is_new_test(one) and _is_called(one, commands))]
+    if not dropped:
+        return Pinning(facts=facts)
+    return Pinning(facts=facts, pinned=await _laid_over(repository, candidate, dropped))
+
+
+def _judges_itself(concerned: Sequence[_Touched], commands: Sequence[str]) -> list[str]:
+    """Name what judges the task, was made by it, and asks for nothing that anybody but its author wrote."""
+    found = []
+    for one in concerned:
+        if _is_new_test(one) and _is_called(one, commands) and asks_for_nothing(one.path, one.after or ""):
+            found.append(f"{one.path}, which judges it, is its own and asks for nothing")
+        if one.kind is Kind.MIXED and PurePosixPath(one.path).name == PACKAGE:
+            found += [
+                f"{one.path}: the script {name!r}, which judges it, is its own"
+                for name in new_scripts(one.before, one.after, commands)
+            ]
+    return found
+
+
+def _is_new_test(one: _Touched) -> bool:
+    return one.kind is Kind.TEST and one.change.before is None
+
+
+def _is_called(one: _Touched, commands: Sequence[str]) -> bool:
+    return any(one.path in command for command in commands)
+
+
+async def _takes_a_place(
+    repository: Repository, project: Project, candidate: Candidate, new: Sequence[_Touched]
+) -> list[_Touched]:
+    """Return the new modules among the tests that are called like one of the project: tests may load them instead."""
+    modules = [
+        one
+        for one in new
+        if one.path.endswith(".py") and not PurePosixPath(one.path).name.startswith(("test", "__"))
+    ]
+    if not modules:
+        return []
+    top = f"{project.subfolder}/" if project.subfolder else ""
+    before = [
+        path.removeprefix(top) for path in await repository.listed(candidate.parent) if path.startswith(top)
+    ]
+    names = {part for path in before if path.endswith(".py") for part in _importable(path)}
+    return [one for one in modules if PurePosixPath(one.path).stem in names]
+
+
+def _importable(path: str) -> Iterator[str]:
+    """Yield the name by which a module at the top of the project, or of its source folder, is imported."""
+    first, *rest = PurePosixPath(path.removeprefix("src/").removeprefix("lib/")).parts
+    if not rest or rest[-1] == "__init__.py":
+        yield first.removesuffix(".py")
 
 
 async def _laid_over(repository: Repository, candidate: Candidate, taken: Sequence[_Touched]) -> Candidate:
@@ -95,7 +156,7 @@ async def _laid_over(repository: Repository, candidate: Candidate, taken: Sequen
 
 
 async def _touched(
-    repository: Repository, project: Project, rules: Rules, candidate: Candidate, commands: Sequence[str]
+    repository: Repository, project: Project, rules: Rules, candidate: Candidate
 ) -> list[_Touched]:
     """Return the changes that concern the gate, with the texts of those that are compared by reading."""
     found: list[_Touched] = []
@@ -106,7 +167,7 @@ async def _touched(
             found.append(_Touched(change=change, path=path, kind=kind))
     ids = [entry.id for one in found if _is_read(one) for entry in _files(one.change)]
     texts = dict(zip(ids, await repository.contents(ids), strict=True)) if ids else {}
-    read = [
+    return [
         _Touched(
             change=one.change,
             path=one.path,
@@ -116,15 +177,15 @@ async def _touched(
         )
         for one in found
     ]
-    return [
-        one
-        for one in read
-        if one.kind is not Kind.MIXED or steers_differently(one.path, one.before, one.after, commands)
-    ]
+
+
+def _steers(one: _Touched, commands: Sequence[str]) -> bool:
+    return one.kind is not Kind.MIXED or steers_differently(one.path, one.before, one.after, commands)
 
 
 def _is_read(one: _Touched) -> bool:
-    return one.kind is Kind.MIXED or (one.kind is Kind.TEST and one.path.endswith(".py"))
+    read = one.path.endswith(".py") or (one.change.before is None and one.path.endswith(_READ_WHEN_NEW))
+    return one.kind is Kind.MIXED or (one.kind is Kind.TEST and read)
 
 
 def _files(change: FileChange) -> list[Entry]:
@@ -139,8 +200,12 @@ def _weakened(one: _Touched) -> list[str]:
     return weakened(one.before, one.after)
 
 
-def _is_compared(one: _Touched) -> bool:
-    return one.kind is Kind.TEST and one.before is not None and one.path.endswith(".py")
+def _is_compared(one: _Touched, commands: Sequence[str]) -> bool:
+    """Say whether nothing is left to ask: it was read on both sides, or is new and the run without it says all."""
+    if _is_new_test(one):
+        return not _is_called(one, commands)
+    compiled = one.change.before is None and one.path.endswith((".pyc", ".pyo"))
+    return compiled or (one.kind is Kind.TEST and one.before is not None and one.path.endswith(".py"))
 
 
 def _named(touched: Sequence[_Touched]) -> tuple[str, ...]:

@@ -5,9 +5,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loopwright.core.findings import VerdictStatus
-from loopwright.core.gate_files import GateFiles, Kind, Rules, kind_of, scripts_in
+from loopwright.core.gate_files import GateFiles, Kind, Rules, kind_of
+from loopwright.core.gate_scripts import scripts_in
+from loopwright.core.idle_changes import is_idle
+from loopwright.core.known_answers import LARGEST
 from loopwright.core.model import Role
-from loopwright.core.tdd import is_asked, red_commands, why_skipped
+from loopwright.core.tdd import RedProof, is_asked, red_commands, why_skipped
 from loopwright.engine.checks import Judging, judge
 from loopwright.engine.pinning import inside
 from loopwright.ports import Candidate, FileChange
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
 _KNOWN: Final = {VerdictStatus.FAILED: True, VerdictStatus.PASSED: False}
 _MOST: Final = 200
+_FEW: Final = 20
 
 
 async def with_red_proof(
@@ -24,10 +28,11 @@ async def with_red_proof(
 ) -> GateFiles:
     """Return the facts with what running the checks without the work showed, or why that was not done."""
     plan, task = landing.plan, landing.task
-    if not is_asked(plan, task):
+    idle = plan.policy.red_proof != RedProof.OFF and await _is_idle(landing, candidate)
+    if not is_asked(plan, task) and not idle:
         return facts
     new = _new_tests(landing, candidate)
-    commands = red_commands(plan, task, brings_tests=bool(new))
+    commands = red_commands(plan, task, brings_tests=bool(new) or idle)
     if not commands:
         return facts
     if why := why_skipped(task):
@@ -51,6 +56,25 @@ async def with_red_proof(
     _, verdict = await judge(landing.world, landing.repository, ask, interrupt)
     names = tuple(inside(landing.project.subfolder, change.path) for change in new[:_MOST])
     return replace(facts, red_proof=_KNOWN.get(verdict.status), red_tree=tree, red_tests=names)
+
+
+async def _is_idle(landing: "Landing", candidate: Candidate) -> bool:
+    """Say whether nothing but comments and the like changed: then what passes now may have passed before."""
+    pairs = [(change.path, change.before, change.after) for change in candidate.changes]
+    if not 0 < len(pairs) <= _FEW or any(
+        old is None or new is None or old.mode != new.mode for _, old, new in pairs
+    ):
+        return False
+    ids = list(dict.fromkeys(entry.id for _, *both in pairs for entry in both if entry is not None))
+    texts = await landing.repository.texts(ids, limit=LARGEST)
+    return all(
+        old is not None
+        and new is not None
+        and old.id in texts
+        and new.id in texts
+        and is_idle(path, texts[old.id], texts[new.id])
+        for path, old, new in pairs
+    )
 
 
 def _new_tests(landing: "Landing", candidate: Candidate) -> list[FileChange]:

@@ -68,3 +68,41 @@ def test_an_id_of_a_task_never_becomes_a_path_a_branch_or_a_command(hung: Record
     assert not [name for name in names if "pwned" in name]
     assert "pwned" not in hung.git("for-each-ref")
     assert "pwned" not in "".join(hung.files())
+
+
+STATES = {
+    "task_queued": "QUEUED",
+    "task_started": "RUNNING",
+    "task_completed": "COMPLETE",
+    "attempt_landed": "LANDED",
+    "attempt_rejected": "REJECTED",
+    "attempt_broken": "BROKEN",
+    "plan_verified": "VERIFIED",
+}
+
+
+@pytest.mark.capability("C115")
+def test_a_plan_can_be_told_again_from_its_events_alone(hung: Record) -> None:
+    states: dict[str, str] = {}
+    commits: dict[str, str] = {}
+    judged: dict[str, list[tuple[str, str]]] = {}
+    runs: dict[str, dict[str, object]] = {}
+    for event in hung.events():
+        subject = event["attempt"] if event["type"].startswith("attempt_") else event["task"] or event["plan"]
+        if event["type"] in STATES:
+            states[subject] = STATES[event["type"]]
+            commits |= {subject: event["payload"]["commit"]} if "commit" in event["payload"] else {}
+        if event["type"] in ("run_started", "run_ended"):
+            runs.setdefault(event["run"], {}).update(event["payload"])
+        if event["type"] == "gate_judged":
+            judged[event["run"]] = [(one["name"], one["status"]) for one in event["payload"]["checks"]]
+    assert states[hung.plan["id"]] == hung.plan["status"]
+    told = judged[hung.plan["verify_run_id"]]
+    assert told == [(one["name"], one["status"]) for one in hung.plan["verdict"]["checks"]]
+    for task in hung.plan["tasks"]:
+        assert (states[task["id"]], commits[task["id"]]) == (task["status"], task["landed_sha"])
+        attempts = hung.attempts(task["key"])
+        assert [states[one["id"]] for one in attempts] == [one["state"] for one in attempts]
+    for run in hung.runs():
+        said = {name: runs[run["id"]][name] for name in ("agent", "exit_code", "ended_by", "output_sha256")}
+        assert said == {name: run[name] for name in said}

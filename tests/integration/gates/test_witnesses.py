@@ -198,15 +198,16 @@ def test_a_unittest_is_not_believed_when_the_source_bends_it(desk: Desk, text: s
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-def test_node_tells_every_test(desk: Desk) -> None:
+@pytest.mark.parametrize("given", ["node --test", "sh all.sh"])
+def test_node_tells_every_test_wherever_it_is_started_from(desk: Desk, given: str) -> None:
     text = """
     import test from 'node:test';
     import assert from 'node:assert';
-    test('good', () => {});
+    test('good', () => assert.equal(process.env.LOOPWRIGHT_WITNESS, undefined));
     test('bad', () => assert.equal(1, 2));
     test('left', { skip: true }, () => {});
     """
-    verdict, (seen,) = see(desk, command("node --test"), **{"a.test_mjs": text})
+    verdict, (seen,) = see(desk, command(given), **{"a.test_mjs": text, "all.sh": "node --test\n"})
     assert seen == Witnessed(
         passed=frozenset({"a.test.mjs::good"}),
         failed=frozenset({"a.test.mjs::bad"}),

@@ -2,7 +2,8 @@
 
 import pytest
 
-from loopwright.core.gate_files import GateFiles, Kind, Rules, declared, kind_of, scripts_in
+from loopwright.core.gate_files import GateFiles, Kind, Rules, declared, kind_of
+from loopwright.core.gate_scripts import scripts_in
 from loopwright.core.policy import GateCommand
 
 
@@ -24,6 +25,8 @@ def kind(path: str, *patterns: str, existed: bool = True, scripts: tuple[str, ..
         "spec/models/user_spec.rb",
         "src/test/java/AppTest.java",
         "e2e/login.ts",
+        "internal/testutil/assert.go",
+        "src/test-helpers.ts",
     ],
 )
 def test_tests_are_known_by_name_or_folder(path: str) -> None:
@@ -52,19 +55,37 @@ def test_tests_are_known_by_name_or_folder(path: str) -> None:
         "pytest.py",
         "tests/_pytest/runner.py",
         "src/unittest/__init__.py",
+        "__pycache__/calc.cpython-311.pyc",
+        "x.egg-info/entry_points.txt",
+        "x-1.dist-info/METADATA",
+        "babel.config.js",
+        ".babelrc",
+        "bunfig.toml",
+        ".mvn/maven.config",
+        "gradle.properties",
+        "spec/spec_helper.rb",
     ],
 )
 def test_configuration_plugins_and_what_takes_a_runners_place_steer_it(path: str) -> None:
     assert kind(path) is Kind.STEERING
 
 
-@pytest.mark.parametrize("path", ["traceback.py", "src/inspect/__init__.py", "tests/re.py"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "traceback.py",
+        "src/inspect/__init__.py",
+        "tests/re.py",
+        "hypothesis.py",
+        "tests/freezegun/__init__.py",
+    ],
+)
 def test_a_new_file_in_the_place_of_a_module_that_runners_load_steers(path: str) -> None:
     assert kind(path, existed=False) is Kind.STEERING
     assert kind(path, existed=True) is not Kind.STEERING, "the project has had one all along"
 
 
-@pytest.mark.parametrize("path", ["pkg/traceback.py", "src/pkg/types.py"])
+@pytest.mark.parametrize("path", ["pkg/traceback.py", "src/pkg/types.py", "app/responses.py"])
 def test_a_module_of_a_package_takes_nobodys_place(path: str) -> None:
     assert kind(path, existed=False) is None
 
@@ -76,7 +97,9 @@ def test_some_files_steer_among_other_things(path: str) -> None:
     assert kind(path) is Kind.MIXED
 
 
-@pytest.mark.parametrize("path", ["pom.xml", "build.gradle.kts", "setup.py"])
+@pytest.mark.parametrize(
+    "path", ["pom.xml", "build.gradle.kts", "setup.py", "gradle/test.gradle", "deno.json"]
+)
 def test_of_some_files_no_part_can_be_told_apart(path: str) -> None:
     assert kind(path) is Kind.BUILD
 

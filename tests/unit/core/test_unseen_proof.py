@@ -24,7 +24,7 @@ from loopwright.core.receipts import render, verify_receipt
 from loopwright.core.reviews import is_capped, reasons
 
 HOLDS = ("double.py:2 holds the input 2 and the answer 4 of tests/test_double.py:5",)
-GAP = f"task 't1' may know its tests' answers: {HOLDS[0]}; have it reviewed, or give it held-out checks"
+GAP = f"task 't1' may only look right to its tests: {HOLDS[0]}; have it reviewed, or give it held-out checks"
 
 
 def held_out(**changes):
@@ -97,5 +97,5 @@ def test_what_only_eyes_can_compare_is_not_settled_by_checks_that_its_author_nev
 
 def test_where_risky_work_is_reviewed_this_is_a_reason() -> None:
     assert reasons(RISKY, PATCH, GateFiles(answers=HOLDS)) == (
-        f"it may know the answers of its tests: {HOLDS[0]}",
+        f"it may only look right to its tests: {HOLDS[0]}",
     )

@@ -1,6 +1,6 @@
-// Preloaded into every Node process of a command, so that jest and vitest are seen also below npm, make or a script. Only
-// in the main process of one of them does it do anything: it adds a reporter that writes down how each test ended, and
-// afterwards has the same runner, with the project's configuration, run two canaries that lie outside of the tree.
+// Preloaded into every Node process of a command, so that jest, vitest and `node --test` are seen also below npm, make or a
+// script. Only in the main process of one of them does it do anything: it adds a reporter that writes down how each test
+// ended, and afterwards has the same runner, with the project's configuration, run two canaries that lie outside of the tree.
 'use strict';
 const { appendFileSync, readFileSync, realpathSync, rmSync, writeFileSync } = require('node:fs');
 const { randomBytes } = require('node:crypto');
@@ -177,6 +177,25 @@ class VitestReporter {
     }
   }
 }
+
+// --- node --test: started once more, since no option can be given to it any more.
+
+function testsWithNode() {
+  const given = [...process.execArgv, process.env.NODE_OPTIONS || ''].join(' ');
+  const plain = process.execArgv.includes('--test') && !/--test-reporter|--watch\b/.test(given);
+  return plain && !process.env.NODE_TEST_CONTEXT && Boolean(process.env.LOOPWRIGHT_WITNESS);
+}
+
+function watchNode() {
+  const { spawnSync } = require('node:child_process');
+  const own = ['spec', 'stdout', join(__dirname, 'witness_node.mjs'), '/dev/null'];
+  const options = own.map((what, n) => `--test-reporter${n % 2 ? '-destination' : ''}=${what}`);
+  const done = spawnSync(process.execPath, [...options, ...process.execArgv, ...process.argv.slice(1)], { stdio: 'inherit' });
+  if (done.signal) process.kill(process.pid, done.signal);
+  process.exit(done.status ?? 1);
+}
+
+if (testsWithNode()) watchNode();
 
 if (told && Number.parseInt(version(), 10) >= OLDEST[runner]) {
   // Taken away at once: what the tests start themselves is not what is being judged, and need not know of it.

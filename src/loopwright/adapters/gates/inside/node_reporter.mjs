@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { join, relative } from 'node:path';
 
 const told = JSON.parse(process.env.LOOPWRIGHT_WITNESS || 'null');
+delete process.env.LOOPWRIGHT_WITNESS; // what is tested need not know where this is written down
 const file = told && join(told.folder, `${process.pid}-${randomBytes(8).toString('hex')}.jsonl`);
 const say = (what) => told && appendFileSync(file, JSON.stringify(what) + '\n');
 
@@ -13,7 +14,6 @@ function canary(kind, body) {
   const path = join(told.folder, `${told[kind]}.test.mjs`);
   writeFileSync(path, `import test from 'node:test';\nimport assert from 'node:assert';\ntest('${told[kind]}', () => { ${body} });\n`);
   const env = { ...process.env };
-  delete env.LOOPWRIGHT_WITNESS;
   delete env.NODE_TEST_CONTEXT;
   env.NODE_OPTIONS = (env.NODE_OPTIONS || '').replace(/"--test-reporter[^"]*"|--test-reporter\S*/g, '');
   const done = spawnSync(process.execPath, ['--test', path], { env, encoding: 'utf8' });

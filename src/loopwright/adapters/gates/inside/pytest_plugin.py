@@ -16,6 +16,29 @@ import pytest
 VARIABLE = "LOOPWRIGHT_WITNESS"
 # Taken away at once: what the tests start themselves, another pytest for example, is not what is being judged.
 TOLD = os.environ.pop(VARIABLE, None)
+WAYS: Any = (
+    *(
+        ("assertEqual", 1, 2),
+        ("assertNotEqual", 1, 1),
+        ("assertTrue", 0),
+        ("assertFalse", 1),
+        ("assertIs", 1, 2),
+    ),
+    *(("assertIsNot", None, None), ("assertIsNone", 1), ("assertIsNotNone", None), ("assertIn", 1, [])),
+    *(("assertNotIn", 1, [1]), ("assertIsInstance", 1, str), ("assertNotIsInstance", 1, int)),
+    *(("assertRaises", ValueError, int), ("assertRaisesRegex", ValueError, "x", int)),
+    *(("assertAlmostEqual", 1.0, 2.0), ("assertNotAlmostEqual", 1.0, 1.0), ("assertGreater", 1, 2)),
+    *(
+        ("assertGreaterEqual", 1, 2),
+        ("assertLess", 2, 1),
+        ("assertLessEqual", 2, 1),
+        ("assertRegex", "a", "b"),
+    ),
+    *(("assertNotRegex", "a", "a"), ("assertCountEqual", [1], [2]), ("assertListEqual", [1], [2])),
+    *(("assertDictEqual", {1: 1}, {1: 2}), ("assertSetEqual", {1}, {2}), ("assertTupleEqual", (1,), (2,))),
+    *(("assertMultiLineEqual", "a", "b"), ("assertSequenceEqual", [1], [2])),
+)
+# What a test case checks with, each so that it has to fail.
 
 
 def pytest_configure(config: Any) -> None:
@@ -35,14 +58,22 @@ def must_fail() -> Iterator[Callable[[], object]]:
         with pytest.raises(ValueError):
             pass
 
-    case = unittest.TestCase()
+    def nearly() -> None:
+        if pytest.approx(2) != 1:
+            raise AssertionError("nearly")
+
     yield plain
     yield raises_nothing
-    yield lambda: case.assertEqual(1, 2)
-    yield lambda: case.assertTrue(0)
-    yield lambda: case.assertIn(1, [])
-    yield lambda: case.fail("on purpose")
+    yield nearly
     yield lambda: pytest.fail("on purpose")
+    yield from unittest_ways(unittest.TestCase())
+
+
+def unittest_ways(case: Any) -> Iterator[Callable[[], object]]:
+    """Yield what a test case checks with, each so that it has to fail."""
+    yield lambda: case.fail("on purpose")
+    for name, *given in WAYS:
+        yield lambda name=name, given=given: getattr(case, name)(*given)  # type: ignore[misc]
 
 
 class Canary(pytest.Item):

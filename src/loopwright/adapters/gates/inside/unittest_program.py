@@ -12,6 +12,30 @@ import unittest
 from typing import Any, Iterator
 
 TOLD = json.loads(os.environ.pop("LOOPWRIGHT_WITNESS"))
+WAYS: Any = (
+    ("fail", "on purpose"),
+    *(
+        ("assertEqual", 1, 2),
+        ("assertNotEqual", 1, 1),
+        ("assertTrue", 0),
+        ("assertFalse", 1),
+        ("assertIs", 1, 2),
+    ),
+    *(("assertIsNot", None, None), ("assertIsNone", 1), ("assertIsNotNone", None), ("assertIn", 1, [])),
+    *(("assertNotIn", 1, [1]), ("assertIsInstance", 1, str), ("assertNotIsInstance", 1, int)),
+    *(("assertRaises", ValueError, int), ("assertRaisesRegex", ValueError, "x", int)),
+    *(("assertAlmostEqual", 1.0, 2.0), ("assertNotAlmostEqual", 1.0, 1.0), ("assertGreater", 1, 2)),
+    *(
+        ("assertGreaterEqual", 1, 2),
+        ("assertLess", 2, 1),
+        ("assertLessEqual", 2, 1),
+        ("assertRegex", "a", "b"),
+    ),
+    *(("assertNotRegex", "a", "a"), ("assertCountEqual", [1], [2]), ("assertListEqual", [1], [2])),
+    *(("assertDictEqual", {1: 1}, {1: 2}), ("assertSetEqual", {1}, {2}), ("assertTupleEqual", (1,), (2,))),
+    *(("assertMultiLineEqual", "a", "b"), ("assertSequenceEqual", [1], [2])),
+)
+# What a test case checks with, each so that it has to fail.
 NAME = "{}-{}.jsonl".format(os.getpid(), os.urandom(8).hex())
 FILE = open(os.path.join(TOLD["folder"], NAME), "a", encoding="utf-8", errors="replace")
 
@@ -80,15 +104,9 @@ class MustFail(unittest.TestCase):
 
     def runTest(self) -> None:
         """Fail in every way there is; one that does not fail is a canary that passes by mistake."""
-        ways: Any = (
-            lambda: self.assertEqual(1, 2),
-            lambda: self.assertTrue(0),
-            lambda: self.assertIn(1, []),
-            lambda: self.fail("on purpose"),
-        )
-        for way in ways:
+        for name, *given in WAYS:
             try:
-                way()
+                getattr(self, name)(*given)
             except self.failureException:
                 continue
             return

@@ -1,0 +1,116 @@
+"""Work that may only look right to its tests is named; honest work is not."""
+
+import pytest
+
+from loopwright.core.seeming import ASKS, CALLER, CHANGES, ENDS, EQUAL, LOADS, READS, seeming, silenced
+
+
+def said(source: str, path: str = "calc.py", before: str = "") -> list[str]:
+    return [words for _, words in seeming(path, before, source)]
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("import sys\nX = 'pytest' in sys.modules\n", ASKS),
+        ("import os\nX = os.environ.get('PYTEST_CURRENT_TEST')\n", ASKS),
+        ("import sys\nX = any('unittest' in one for one in sys.argv)\n", ASKS),
+        ("import sys\nX = sys.modules.get('_pytest.python')\n", LOADS),
+        ("import sys\nX = sys.modules['pytest']\n", LOADS),
+        ("from importlib import import_module\nX = import_module('pytest')\n", LOADS),
+        ("import unittest\n", LOADS),
+        ("from _pytest.python import Function\n", LOADS),
+        ("import sys\ndef f():\n    return sys._getframe(1)\n", CALLER),
+        ("import inspect\ndef f():\n    return inspect.stack()\n", CALLER),
+        ("class A:\n    def __eq__(self, other):\n        return True\n", EQUAL),
+        ("class A:\n    __eq__ = lambda self, other: True\n", EQUAL),
+        ("import os\nos._exit(0)\n", ENDS),
+        ("import atexit, os\natexit.register(os._exit, 0)\n", ENDS),
+        ("from os import _exit\n", ENDS),
+        ("import sys\nsys.exit(0)\n", ENDS),
+        ("try:\n    raise SystemExit\nfinally:\n    pass\n", ENDS),
+        ("from pathlib import Path\nX = Path('tests/test_calc.py').read_text()\n", READS),
+        ("from pathlib import Path\nX = Path('tests') / 'test_calc.py'\n", READS),
+    ],
+)
+def test_what_work_does_about_its_tests_is_found_in_python(source, words):
+    assert said(source) == [words]
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "words"),
+    [
+        ("a.js", "const x = process.env.JEST_WORKER_ID;", ASKS),
+        ("a.ts", "if (process.env.NODE_ENV === 'test') {", ASKS),
+        ("a.js", "if (process.env['NODE_ENV'] == \"test\") {", ASKS),
+        ("a.js", "const { expect } = require('vitest');", LOADS),
+        ("a.mjs", "import { test } from 'node:test';", LOADS),
+        ("a.js", "assert.strictEqual = () => {};", CHANGES),
+        ("a.js", "Object.assign(assert, { equal() {} });", CHANGES),
+        ("a.js", "globalThis.expect = () => always;", CHANGES),
+        ("a.js", "process.exit(0);", ENDS),
+        ("a.js", "const text = fs.readFileSync('test/a.test.js', 'utf8');", READS),
+        ("a.go", "\tif testing.Testing() {", ASKS),
+        ("a.go", '\tif flag.Lookup("test.v") != nil {', ASKS),
+        ("a.go", '\t"testing"', LOADS),
+        ("a.go", "func init() { os.Exit(0) }", ENDS),
+        ("a.rs", "    if cfg!(test) { 4 } else { 0 }", ASKS),
+    ],
+)
+def test_what_work_does_about_its_tests_is_found_line_by_line_elsewhere(path, source, words):
+    assert said(source, path) == [words]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("a.py", "class A:\n    def __eq__(self, other):\n        return self.n == other.n\n"),
+        ("a.py", "import sys\n\nif __name__ == '__main__':\n    sys.exit(0)\n"),
+        ("a.py", "import sys\n\n\ndef main():\n    sys.exit(0)\n"),
+        ("a/__main__.py", "import sys\n\nsys.exit()\n"),
+        ("a.py", "import os\n\nif os.fork() == 0:\n    os._exit(1)\n"),
+        ("a.py", "import sys\nsys.exit(main())\n"),
+        ("a.py", "COMMAND = ['python', '-m', 'pytest']\n"),
+        ("a.py", "URL = '/test/abc.json'\nTEXT = 'see tests/test_a.py for more'\n"),
+        ("a.py", "# 'pytest' in sys.modules\n"),
+        ("a.js", "assert.strictEqual(add(2, 2), 4);"),
+        ("a.js", "const assert = require('node:assert');"),
+        ("a.js", "  process.exit(0);"),
+        ("a.js", "// process.env.JEST_WORKER_ID"),
+        ("a.go", "func main() { os.Exit(0) }"),
+        ("a.rs", "#[cfg(test)]"),
+        ("notes.md", "process.exit(0)"),
+        ("a.json", '{"file": "tests/test_a.py"}'),
+    ],
+)
+def test_honest_work_is_not_named(path, source):
+    assert said(source, path) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "command", "words"),
+    [
+        ("a.py", "x: int = f()  # type: ignore[assignment]", "mypy .", ["silences mypy"]),
+        ("a.py", "import os  # noqa: F401", "python -m ruff check .", ["silences ruff"]),
+        ("a.py", "    pass  # pragma: no cover", "pytest --cov --cov-fail-under=90", ["silences cov"]),
+        ("a.ts", "// eslint-disable-next-line no-undef", "npx eslint src", ["silences eslint"]),
+        ("a.ts", "// @ts-nocheck", "npx tsc --noEmit", ["silences tsc"]),
+        ("a.go", "x := f() //nolint", "golangci-lint run", ["silences golangci-lint"]),
+        ("a.py", "x: int = f()  # type: ignore", "ruff check .", []),
+        ("a.py", "x = 1", "mypy .", []),
+        ("a.md", "# type: ignore", "mypy .", []),
+    ],
+)
+def test_a_checker_that_judges_and_is_silenced_is_named(path, line, command, words):
+    assert [one for _, one in silenced(path, "", f"{line}\n", [command])] == words
+    assert not list(silenced(path, f"{line}\n", f"{line}\n", [command])), "it was there before"
+
+
+def test_only_lines_that_the_work_added_are_looked_at():
+    before = "import unittest\n"
+    assert said("import unittest\nX = 1\n", before=before) == []
+    assert list(seeming("calc.py", before, "import unittest\nimport os\nos._exit(0)\n")) == [(3, ENDS)]
+
+
+def test_python_that_cannot_be_read_is_read_line_by_line():
+    assert said("def f(:\n  os.environ['PYTEST_CURRENT_TEST']\n") == [ASKS]
