@@ -23,7 +23,7 @@ from loopwright.engine.books import writes
 from loopwright.engine.held import held_because
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
-from loopwright.engine.submit import SETTLED
+from loopwright.engine.submit import FIRST, SETTLED
 from loopwright.engine.world import World, no_source
 from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx
 
@@ -147,7 +147,7 @@ def _person(plan: Plan) -> str:
 def _reworded(tx: Tx, task: Task, item: PlannedTask, position: int) -> list[str]:
     if task.origin:
         return []  # the machine added it: the file has but a part of its words
-    words = {name: getattr(item, name) for name in _WORDS}
+    words = {name: getattr(item, name) for name in _WORDS if (name, task.priority) != ("priority", FIRST)}
     changed = {name: value for name, value in words.items() if value != getattr(task, name)}
     if changed and task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
         tx.update(Task, task.id, **changed, position=position, updated_at=tx.now())
