@@ -1,11 +1,13 @@
 """Looking at a project for an inspection packet: its files, its checks, what it says of itself, its newest commits."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.detect import detect
 from loopwright.adapters.git import GitRepository
 from loopwright.core.packets import PacketProject, layout
+from loopwright.core.policy import GateCommand
 
 TEXTS: Final = (
     *("README.md", "README.rst", "README", "CONTRIBUTING.md"),
@@ -17,11 +19,12 @@ _COMMITS: Final = 20
 
 
 async def look_at(
-    repository: GitRepository, root: Path, subfolder: str
+    repository: GitRepository, root: Path, subfolder: str, *, setup: str, gates: Sequence[GateCommand]
 ) -> tuple[PacketProject, tuple[str, ...]]:
     """Return what can be seen of a project without running anything, and what has to be asked about it.
 
     A project in a folder of a repository is that folder; what the whole repository says of itself holds for it, too.
+    `setup` and `gates` are what its settings say: where they do, nothing else is proposed.
     """
     base = await repository.base()
     every = await repository.tracked(base.sha)
@@ -34,8 +37,12 @@ async def look_at(
     project = PacketProject(
         name=f"{root.name}/{subfolder}" if subfolder else root.name,
         languages=found.languages,
-        setup=found.setup or "",
+        setup=setup or found.setup or "",
         gates=tuple(
+            {"name": one.name, "command": one.command, "why": "the project's own", "missing": ""}
+            for one in gates
+        )
+        or tuple(
             {"name": one.name, "command": one.command, "why": one.why, "missing": ", ".join(one.missing)}
             for one in found.gates
         ),
@@ -44,12 +51,12 @@ async def look_at(
         history=tuple(await repository.newest(base.sha, _COMMITS)),
         base=base.sha,
     )
-    asks = list(found.notes)
+    asks = [] if gates else list(found.notes)
     if base.dirty:
         asks.append(
             f"{len(base.dirty)} changed files of the checkout are not part of what a plan starts from."
         )
-    if not found.gates:
+    if not project.gates:
         asks.append("Which command shows that the project works?")
     return project, tuple(asks)
 

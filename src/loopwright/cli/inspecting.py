@@ -14,11 +14,12 @@ from loopwright.adapters.inspection import look_at
 from loopwright.adapters.keeping_files import OutputReader
 from loopwright.adapters.redaction import redacted
 from loopwright.adapters.statefiles import ProjectStateFiles
-from loopwright.cli.context import actor
+from loopwright.cli.context import actor, settings_for
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.looking import find_target, glancing
 from loopwright.cli.output import console, print_json
+from loopwright.cli.starting import project_settings
 from loopwright.core.documents import document
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import Kind
@@ -154,7 +155,15 @@ async def project_packet(goal: str) -> Packet:
     """Return what can be seen of the project around here without running anything."""
     place = needed_place()
     with glance_at(place.root) as repository:
-        project, asks = await look_at(repository, place.root, place.subfolder)
+        found = await project_settings(repository, (await repository.base()).sha, place)
+        settings = settings_for(project_text=found.text)
+        project, asks = await look_at(
+            repository,
+            place.root,
+            place.subfolder,
+            setup=settings.values.setup or "",
+            gates=settings.gates,
+        )
     packet = Packet(
         packet_id=new_id(Kind.PACKET),
         type="project",

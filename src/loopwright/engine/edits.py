@@ -24,7 +24,7 @@ from loopwright.engine.held import held_because
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
 from loopwright.engine.source_checks import followed, tell_kept
-from loopwright.engine.submit import SETTLED
+from loopwright.engine.submit import FIRST, SETTLED
 from loopwright.engine.world import World, no_source
 from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx
 
@@ -149,7 +149,9 @@ def _reworded(tx: Tx, plan: Plan, task: Task, item: PlannedTask, position: int) 
     if task.origin:
         return []  # the machine added it: the file has but a part of its words
     if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
-        new = followed(tx, plan, task, item, _WORDS)
+        # What was under way goes first, whatever its file says of it.
+        names = [name for name in _WORDS if (name, task.priority) != ("priority", FIRST)]
+        new = followed(tx, plan, task, item, names)
         tell_kept(tx, plan, task, item, new.kept)
         if new.changes:
             tx.update(Task, task.id, **new.changes, position=position, updated_at=tx.now())

@@ -173,7 +173,7 @@ def _item(
         mark=mark,
         commit=commit if done else None,
         subject=commit_subject(task) if done and commit else "",
-        summary=task.title if done else "",
+        summary=(task.title if commit else task.reason or task.title) if done else "",
         changed=attempt.touched if done and commit and attempt is not None else (),
         checks=tuple(f"{check.name}: {check.status}" for check in checks),
         tdd=_tdd(attempt) if done and attempt is not None else "",

@@ -26,6 +26,8 @@ from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
 
 SETTLED = (Mark.DONE, Mark.SKIPPED)
 """Items that are not made into tasks: nobody has to do them."""
+FIRST = -1
+"""The priority of what its source says was under way when a plan was made of it: it goes on before others begin."""
 
 
 def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
@@ -302,7 +304,7 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
         acceptance=task.acceptance,
         held_out=task.held_out,
         scope=task.scope,
-        priority=task.priority,
+        priority=FIRST if task.mark is Mark.RUNNING else task.priority,
         position=position,
         phase=task.phase,
         type=task.type,

@@ -54,7 +54,10 @@ def test_a_project_is_gathered_without_running_anything(sandbox: Sandbox) -> Non
     assert project["texts"]["AGENTS.md"].startswith("Use tabs.")
     assert SECRET not in said.out
     assert any(line.endswith(" more") for line in project["history"])
+    (sandbox.repository / "loopwright.toml").write_text('[[gates]]\nname = "own"\nrun = "make own"\n')
     told = sandbox("inspect", "--goal", "greet in French", "--markdown").out
+    assert "gate own: `make own` (the project's own)" in told
+    assert "pytest" not in told, "what is settled is not asked about"
     assert "## Goal\n\ngreet in French" in told
     assert "greeter" in sandbox("inspect").out
     below = sandbox.repository / "web"

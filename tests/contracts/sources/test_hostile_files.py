@@ -1,5 +1,6 @@
 """Every kind of work, as a file of 5 MB that nobody can use: refused with its place, and nothing on disk is changed."""
 
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from loopwright.adapters.sources.reading import read, recognise
 from loopwright.core.errors import BadPlan, UserError
 
 _LONGEST = 2000
+_SECONDS = 2
 
 
 def _tree(folder: Path) -> dict[Path, bytes]:
@@ -28,8 +30,10 @@ def test_a_file_that_nobody_can_use_is_refused_with_its_place(tmp_path: Path, ki
             folder = tmp_path / what / str(n)
             place = laid(folder, form, what)
             before = _tree(folder)
+            began = time.process_time()
             with pytest.raises(BadPlan) as refused:
                 read(source, place)
+            assert time.process_time() - began < _SECONDS, what
             problems = refused.value.problems
             assert problems, what
             assert all("\n" not in one and len(one) < _LONGEST for one in problems), what

@@ -46,6 +46,21 @@ async def test_what_cannot_be_read_is_said_once_for_each_reason(tmp_path: Path) 
     assert len(home.events("source_unreadable")) == 3, "it was whole in between"
 
 
+@pytest.mark.trap("lost resume")
+async def test_what_the_source_says_was_under_way_goes_on_first(tmp_path: Path) -> None:
+    home = await Home(slots=1).launch()
+    under_way = planned("b", title="B", description="Do b.", priority=199, mark=Mark.RUNNING)
+    home.submit(planned("a", title="A", description="Do a.", priority=99), under_way)
+    lies_at(home, tmp_path / "feature_list.json")
+    (tmp_path / "feature_list.json").write_text(
+        GOOD.replace("]", ', {"id": "b", "name": "B", "description": "Do b."}]')
+    )
+    assert await Edits(replace(home.world, source=lambda _kind: FeatureListSource())).take_in()
+    assert home.events("source_edited") == []
+    first, *_ = await home.turn()
+    assert first.subject == home.attempt("b").id
+
+
 async def test_what_a_tracker_was_told_is_not_taken_for_a_person_s_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

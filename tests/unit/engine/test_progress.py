@@ -2,9 +2,11 @@
 
 from tests.doubles import Home, planned
 
+from loopwright.core.model import Outcome
 from loopwright.core.states import TaskState
+from loopwright.engine.moves import complete_task
 from loopwright.engine.progress import progress_of
-from loopwright.ports import Mark, Progress
+from loopwright.ports import Mark, Progress, Tx
 
 
 def told(home: Home) -> Progress:
@@ -23,3 +25,17 @@ async def test_a_plan_rests_when_all_that_is_left_waits_for_a_person_or_for_what
     assert (now.rests, now.items["free"].subject) == (True, "feat(free): Do free")
     await home.command("retry", home.task("stuck").id)
     assert not told(home).rests
+
+
+async def test_what_a_person_ticked_by_hand_is_not_told_as_if_it_had_been_done_here() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"))
+
+    def tick(tx: Tx) -> None:
+        why = "ticked by hand: nothing was checked"
+        complete_task(tx, home.task("a"), outcome=Outcome.UNVERIFIED, landed_sha=None, reason=why)
+
+    await home.turn()
+    home.store.transact_sync("tick", tick)
+    item = told(home).items["a"]
+    assert (item.summary, item.subject) == ("ticked by hand: nothing was checked", "")

@@ -11,7 +11,7 @@ from tests.unit.sources import laws
 from tests.unit.sources.laws import AT, LATER, after, marks, refused, told
 
 from loopwright.adapters import registry
-from loopwright.adapters.sources.feature_list import NEEDS_REVIEW, FeatureListSource
+from loopwright.adapters.sources.feature_list import MAX_FEATURES, NEEDS_REVIEW, FeatureListSource
 from loopwright.adapters.sources.reading import recognise
 from loopwright.core.errors import BadPlan
 from loopwright.core.policy import GateCommand
@@ -148,6 +148,21 @@ def test_a_hostile_file_is_refused_with_its_place(content: bytes, words: str) ->
     problems = refused(SOURCE, {"feature_list.json": content})
     assert len(problems) <= 51
     assert any(words in problem for problem in problems)
+
+
+def test_what_would_multiply_is_refused_before_it_costs_time() -> None:
+    looks = [feature(f"qa-{n}") for n in range(400)]
+    work = [feature(f"f{n}") for n in range(400)]
+    (only,) = refused(SOURCE, files(*looks, *work))
+    assert only == "here:3: dependencies: 400 looks have to say what they wait for"
+    assert len(parse(*looks[:100], *work).tasks) == 500
+    (only,) = refused(SOURCE, {"feature_list.json": many(MAX_FEATURES + 1)})
+    assert only == f"here:{MAX_FEATURES + 2}: a list has at most {MAX_FEATURES} features"
+
+
+def many(count: int) -> bytes:
+    lines = (json.dumps(feature(f"f{n}")) for n in range(count))
+    return ('{"features": [\n' + ",\n".join(lines) + "]}").encode()
 
 
 def test_a_missing_file_and_one_that_is_too_large_are_said_so(tmp_path: Path) -> None:

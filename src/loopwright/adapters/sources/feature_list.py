@@ -22,6 +22,7 @@ from loopwright.adapters.sources.qa_fixes import (
 from loopwright.adapters.sources.reading import read_file
 from loopwright.adapters.sources.schema_check import check_schema
 from loopwright.config.nearest import nearest, quoted
+from loopwright.core.errors import BadPlan
 from loopwright.core.graph import topological
 from loopwright.core.qa import TYPE
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
@@ -29,6 +30,7 @@ from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork
 FILE: Final = "feature_list.json"
 _KEYS: Final = frozenset(FEATURE_LIST["properties"]["features"]["items"]["properties"])
 DEFAULT_PRIORITY: Final = 99
+MAX_FEATURES: Final = 10_000
 _BAND: Final = 100
 _LAST_BAND: Final = 9
 NEEDS_REVIEW: Final = "it needs a review by a person first (needs_review)"
@@ -55,11 +57,16 @@ class FeatureListSource:
         check_schema(document, FEATURE_LIST, problems)
         refuse(name, problems)
         features = tables(inner(document, "features"))
+        if len(features) > MAX_FEATURES:
+            line = features[MAX_FEATURES].line
+            raise BadPlan(name, (f"{name}:{line}: a list has at most {MAX_FEATURES} features",))
         edges, places = _graph(features, problems)
         refuse(name, problems)
         check_graph(problems, edges, places, "feature")
         refuse(name, problems)
-        tasks = _ordered(features, waiting_for_all(features, edges), problems)
+        waits = waiting_for_all(features, edges, problems)
+        refuse(name, problems)
+        tasks = _ordered(features, waits, problems)
         title = _title(document)
         asked = fingerprint(without_fixes(tasks, features), title)
         return PlannedWork(title=title, tasks=tasks, sha256=asked, notes=problems.notes)

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from loopwright.adapters.sources.json_edits import JsonEdits
 from loopwright.adapters.sources.located import Located, inner, plain, tables, words
+from loopwright.adapters.sources.plan_md_meaning import MAX_WAITS
+from loopwright.adapters.sources.problems import Problems
 from loopwright.core.graph import dependents
 from loopwright.core.qa import TYPE, is_fix_of
 from loopwright.ports import FixTask, Mark, PlannedTask, Progress
@@ -26,13 +28,18 @@ def is_own_fix(feature: Located) -> bool:
 
 
 def waiting_for_all(
-    features: list[Located], edges: Mapping[str, tuple[str, ...]]
+    features: list[Located], edges: Mapping[str, tuple[str, ...]], problems: Problems
 ) -> Mapping[str, tuple[str, ...]]:
     """Let a look that names nothing to wait for wait for everything that does not wait for it."""
-    looks = {words(one, "id") for one in features if is_look(one)}
+    looks = {words(one, "id"): one for one in features if is_look(one)}
     fixes = {words(one, "id") for one in features if is_own_fix(one)}
     unsaid = [key for key in looks if set(edges[key]) <= fixes]
     if not unsaid:
+        return edges
+    if len(unsaid) * len(edges) > MAX_WAITS:
+        problems.note(
+            looks[unsaid[0]].line, "dependencies", f"{len(unsaid)} looks have to say what they wait for"
+        )
         return edges
     followers = dependents(edges)
     made = dict(edges)
