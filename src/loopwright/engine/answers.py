@@ -51,7 +51,11 @@ async def answers_in(
         for one in changed
         if one.after and one.after.id in texts and (one.before is None or one.before.id in texts)
     ]
-    written = written_in(files)
+    # An agent wrote them: what is long is read beside the event loop, which others need meanwhile.
+    if sum(len(one.before) + len(one.after) for one in files) < _SHORT:
+        written = written_in(files)
+    else:
+        written = await asyncio.to_thread(written_in, files)
     if not written:
         return ()
     tests = await _tests(repository, candidate, top, rules, commands)
