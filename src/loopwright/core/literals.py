@@ -143,8 +143,9 @@ def _of_python(tree: ast.Module) -> Iterator[Literal]:
         if isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Expr) and value_of(node.value)[0]):
             continue
         inside = node.lineno if isinstance(node, _Function) else function
-        idle = _idle(node)
-        waiting += [(child, inside, child not in idle) for child in ast.iter_child_nodes(node)]
+        # By identity in a set: a call may have tens of thousands of arguments.
+        idle = {id(one) for one in _idle(node)}
+        waiting += [(child, inside, id(child) not in idle) for child in ast.iter_child_nodes(node)]
 
 
 def _idle(node: ast.AST) -> Sequence[ast.AST]:

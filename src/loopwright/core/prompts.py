@@ -91,7 +91,8 @@ def implementer(
     if attempt.note:
         parts.append("A note from the person in charge:\n\n" + indented(attempt.note))
     parts.append(_discovering(by_tool=asks_by_tool))
-    parts.append(_FLAGGING)
+    if task.origin != doc_sync.ORIGIN:
+        parts.append(_FLAGGING)
     parts.append(asking(by_tool=asks_by_tool))
     parts.append(_closing())
     return "\n\n".join(parts) + "\n"

@@ -1,15 +1,17 @@
 """Whether work may only look right to the tests that judge it: both are read, the tests as they were before."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Final, TypeVar
 
 from loopwright.core.gate_files import Kind, Rules, kind_of
 from loopwright.core.known_answers import LARGEST, MOST, Changed, known_answers, written_in
 from loopwright.core.policy import GateCommand
 from loopwright.core.seeming import seeming, silenced
 from loopwright.ports import Candidate, Entry, Repository
+
+T = TypeVar("T")
 
 _SOURCE: Final = frozenset(
     {".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte", ".go", ".rs", ".rb"}
@@ -53,9 +55,16 @@ async def answers_in(
         if one.after and one.after.id in texts and (one.before is None or one.before.id in texts)
     ]
     return (
-        *_seemings(files, [one.command for one in commands]),
+        *await _beside(files, lambda: list(_seemings(files, [one.command for one in commands]))),
         *await _answers(repository, candidate, top, rules, commands, files),
     )[:MOST]
+
+
+async def _beside(files: Sequence[Changed], read: Callable[[], T]) -> T:
+    """Read what an agent wrote: what is long beside the event loop, which others need meanwhile."""
+    if sum(len(one.before) + len(one.after) for one in files) < _SHORT:
+        return read()
+    return await asyncio.to_thread(read)
 
 
 def _seemings(files: Sequence[Changed], commands: Sequence[str]) -> Iterator[str]:
@@ -78,7 +87,7 @@ async def _answers(
     commands: Sequence[GateCommand],
     files: Sequence[Changed],
 ) -> tuple[str, ...]:
-    written = written_in(files)
+    written = await _beside(files, lambda: written_in(files))
     if not written:
         return ()
     tests = await _tests(repository, candidate, top, rules, commands)

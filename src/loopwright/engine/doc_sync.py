@@ -28,6 +28,8 @@ from loopwright.ports import Ids, Mark, PlannedTask, Repository, SyncProgress, T
 
 def note(tx: Tx, plan: Plan, attempt: Attempt, said: str) -> None:
     """Take down what an agent says of documents that have to follow; it counts once its work has landed."""
+    if need(tx.get(Task, attempt.task_id), "the task").origin == ORIGIN:
+        return  # it brings documents up to date: if each could name the next, no plan would come to its end
     current = need(tx.get(Plan, plan.id), "the plan")
     flags = tuple(one for one in flagged_in(said, attempt.id) if one not in current.doc_sync)
     if flags:

@@ -217,6 +217,9 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
     """Let every task that has not begun wait for what the source says now."""
     tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
     waits = {task.id: list(task.depends_on) for task in tasks.values()}
+    # A fix that a person does not want is waited for no more, though the file still names it.
+    mending = [task for task in tasks.values() if task.origin == ORIGIN]
+    declined = {task.id for task in mending if task.status is TaskState.CANCELLED}
     for item in work.tasks:
         task = tasks.get(item.key)
         if (
@@ -226,8 +229,8 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
         ):
             said = [tasks[key].id for key in dict.fromkeys(item.depends_on) if key in tasks]
             # What a look at the whole waits for may stand in no file that a person edits.
-            mends = [one.id for one in tasks.values() if one.origin == ORIGIN and one.id in task.depends_on]
-            waits[task.id] = list(dict.fromkeys((*said, *mends)))
+            mends = [one.id for one in mending if one.id in task.depends_on]
+            waits[task.id] = [one for one in dict.fromkeys((*said, *mends)) if one not in declined]
     done = {task.id for task in tasks.values() if task.status is TaskState.COMPLETE}
     for task in tasks.values():
         needs = tuple(waits[task.id])

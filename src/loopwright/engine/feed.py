@@ -93,11 +93,20 @@ class Outbox:
             # work goes on, and the next time tries again.
             log.warning("state files not written", extra={"project": str(where), "why": str(trouble)})
             return False
+        except Exception:  # the boundary: one project's files must not take down the work of all others
+            log.exception("state files not written", extra={"project": str(where)})
+            return False
         return True
 
     async def _tell(self, plan_id: str) -> None:
         """Tell the plan's source how it stands; that it cannot be told is an event, once for each reason."""
-        why = await tell(self._world, plan_id)
+        try:
+            why = await tell(self._world, plan_id)
+        except (LoopwrightError, OSError):
+            raise
+        except Exception as defect:  # the boundary: what lies in one source must not take down the worker
+            log.exception("source not told", extra={"plan": plan_id})
+            why = f"internal error: {type(defect).__name__}: {defect}"
         if why and self._untold.get(plan_id) != why:
 
             def say(tx: Tx) -> None:

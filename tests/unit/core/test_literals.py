@@ -1,5 +1,7 @@
 """Literals in source: what counts as the same, what decides something, and that no file is too odd to be read."""
 
+import time
+
 import pytest
 
 from loopwright.core.literals import literals_of
@@ -53,3 +55,10 @@ def test_a_python_file_that_no_person_wrote_is_read_line_by_line() -> None:
 
 def test_what_only_looks_like_a_number_is_none() -> None:
     assert values("a.js", "x = 0x_ + 017 + 44") == ["17", "44"]
+
+
+def test_a_call_with_many_arguments_takes_time_in_proportion() -> None:
+    source = f"f({', '.join(f'{chr(34)}w{n}{chr(34)}' for n in range(25_000))})\n"
+    began = time.process_time()
+    assert sum(not one.decides for one in literals_of("x.py", source)) == 25_000
+    assert time.process_time() - began < 5

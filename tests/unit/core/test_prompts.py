@@ -115,6 +115,11 @@ def test_one_that_has_the_tools_is_told_of_them_and_not_of_blocks() -> None:
     assert "```loopwright-discovered" not in text
 
 
+def test_only_one_who_does_not_bring_documents_up_to_date_is_asked_for_them() -> None:
+    assert "loopwright-docs" in told()
+    assert "loopwright-docs" not in told(origin="docs")
+
+
 def test_the_same_rows_give_the_same_words() -> None:
     changes = {"description": "d", "criteria": ("c",), "scope": ("s",), "evidence": "e", "note": "n"}
     assert told(**changes) == told(**changes)

@@ -83,3 +83,19 @@ async def test_what_an_agent_says_counts_once_its_work_has_landed() -> None:
     await home.ended(leg)
     await verified(home)
     assert home.task("business-sync").scope == ("docs/a.md",)
+
+
+async def test_whoever_brings_documents_up_to_date_names_no_more_of_them() -> None:
+    home = await landed()
+    await verified(home)
+    [leg] = await home.turn()
+    home.hand.until(leg, AttemptState.CHECKING)
+    said = '```loopwright-docs\n{"documents": ["docs/one-more.md"]}\n```\n'
+    attempt = home.get(Attempt, leg.subject)
+    home.store.transact_sync("note", lambda tx: note(tx, home.plan(), attempt, said))
+    assert home.plan().doc_sync == (FLAG,), "else it never ends"
+    home.repository.differs = ("docs/prices.md",)
+    home.hand.land(leg)
+    await home.ended(leg)
+    await verified(home)
+    assert home.plan().status is PlanState.VERIFIED

@@ -1,19 +1,24 @@
 """What follows from a look at the whole: the engine's own moves over rows."""
 
 import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.doubles import BROKEN, FAILED, PASSED, Home, planned
 
+from loopwright.adapters.sources.feature_list import FeatureListSource
 from loopwright.core.errors import CannotRun, FenceLost
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict
-from loopwright.core.model import Attempt, CommandState, Leg, Outcome, Task
+from loopwright.core.model import Attempt, CommandState, Leg, Loop, Outcome, Project, Task
 from loopwright.core.policy import Policy
 from loopwright.core.qa import AREAS, Checked, QaIssue, QaReport
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.engine.checks import Interrupted
+from loopwright.engine.edits import Edits
 from loopwright.engine.land import Landing
 from loopwright.engine.progress import progress_of
 from loopwright.engine.qa import settle
@@ -127,6 +132,28 @@ async def test_a_fix_that_a_person_declines_is_waited_for_no_more_and_not_asked_
     await scene.mend()
     await scene.look("typo")
     assert scene.task.status is TaskState.COMPLETE
+
+
+async def test_a_declined_fix_that_stands_in_the_source_is_not_waited_for_after_an_edit(
+    tmp_path: Path,
+) -> None:
+    scene = await looked()
+    await scene.look("Typo", "Slow")
+    await scene.home.command("cancel", scene.home.task("fix-qa-1-001").id)
+    file = tmp_path / "feature_list.json"
+    needs = {"a": [], "fix-qa-1-001": [], "fix-qa-1-002": [], "qa-1": ["a", "fix-qa-1-001", "fix-qa-1-002"]}
+    features = [
+        {"id": key, "name": key, "description": "Edited.", "dependencies": on} for key, on in needs.items()
+    ]
+    file.write_text(json.dumps({"features": features}))
+    (project,), (loop,) = scene.home.all(Project), scene.home.all(Loop)
+    scene.home.store.transact_sync("at", lambda tx: tx.update(Project, project.id, path=str(tmp_path)))
+    scene.home.store.transact_sync("file", lambda tx: tx.update(Loop, loop.id, source_path=file.name))
+    edits = Edits(replace(scene.home.world, source=lambda _kind: FeatureListSource()))
+    assert await edits.take_in()
+    waited = [scene.home.get(Task, one).key for one in scene.task.depends_on]
+    assert (waited, scene.task.unmet) == (["a", "fix-qa-1-002"], 1)
+    assert scene.home.task("fix-qa-1-001").dependents == ()
 
 
 async def test_a_person_may_pass_a_look_that_waits_or_was_given_up() -> None:

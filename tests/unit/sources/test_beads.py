@@ -366,6 +366,16 @@ def test_without_the_program_it_is_a_line_of_the_file() -> None:
     assert marks(SOURCE.parse(mine, "x"))[added["id"]] is Mark.OPEN, "without the label it is a task"
 
 
+@pytest.mark.parametrize("odd", [[], "words", 7, None, {"title": ["x"]}, {"id": ["bd-9"]}])
+def test_a_line_that_is_no_issue_keeps_nothing_from_being_told(odd: Any) -> None:
+    before = files(odd, issue("bd-1"))
+    made = after(SOURCE, before, discovered(FOUND))["issues.jsonl"]
+    assert made.startswith(before["issues.jsonl"]), "it is left as it is"
+    added = json.loads(made.splitlines()[-1])
+    assert added["title"] == FOUND.title
+    assert added["id"].startswith("bd-")
+
+
 @pytest.mark.parametrize(
     ("behaviour", "limit_s", "words"),
     [

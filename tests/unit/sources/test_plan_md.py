@@ -347,6 +347,23 @@ def test_metadata_that_is_ahead_of_the_plan_is_told_and_the_plan_counts() -> Non
     )
 
 
+@pytest.mark.parametrize(
+    "odd", [{"title": ["x"], "id": ["x"], "task": ["x"]}, {"title": {}}, [], "words", None]
+)
+def test_odd_entries_of_the_metadata_stay_and_hold_nothing_up(odd: object) -> None:
+    held = {"EXECUTE": {"commits": [odd]}}
+    state = {"version": 3, "track_id": "t", "discovered_work": [odd], "blockers": [odd]}
+    before = json.dumps({**state, "loop_state": {"checkpoints": held}}).encode()
+    items = {"a": {"mark": "done", "commit": "abc1234"}, "b": {"mark": "blocked", "reason": "no key"}}
+    step = progress({"items": items, "discovered": [{"title": "Mend the clock"}]})
+    files = {"plan.md": b"- [ ] a\n- [ ] b\n", "metadata.json": before}
+    files |= SOURCE.written(files, step)
+    assert SOURCE.written(files, step) == {}
+    now = json.loads(files["metadata.json"])
+    lists = now["discovered_work"], now["blockers"], now["loop_state"]["checkpoints"]["EXECUTE"]["commits"]
+    assert [(one[0], len(one)) for one in lists] == [(odd, 2)] * 3
+
+
 def test_why_a_person_blocked_a_task_is_not_said_twice() -> None:
     files = {"plan.md": b"- [!] a\n  - Blocker: no door\n- [!] b <!-- blocked: no key -->\n- [!] c\n"}
     reasons = {task.key: task.reason for task in SOURCE.parse(files, "plan.md").tasks}

@@ -66,7 +66,9 @@ def written(content: bytes, progress: Progress) -> bytes:
         if not row.strip():
             continue
         issue = json.loads(row)
-        present[str(issue.get("id"))] = issue
+        if not isinstance(issue, dict) or not isinstance(issue.get("id"), str):
+            continue  # not an issue: whoever reads the file is told of it
+        present[issue["id"]] = issue
         if settled(progress, issue):
             at = stamp(progress.at)
             closed = {**issue, "status": "closed", "updated_at": at, "closed_at": at}

@@ -189,7 +189,7 @@ def _sync(sync: SyncProgress) -> dict[str, Any]:
 def _commits(before: Any, progress: Progress, done: list[Item]) -> list[Any]:
     """Return the list of commits: what others wrote stays, each of our tasks has one entry."""
     found = list(before) if isinstance(before, list) else []
-    places = {one.get("task"): at for at, one in enumerate(found) if isinstance(one, dict)}
+    places = _places(found, "task")
     for item in done:
         standing = progress.items.get(item.key)
         subject = (standing.subject or standing.summary) if standing is not None else ""
@@ -200,6 +200,12 @@ def _commits(before: Any, progress: Progress, done: list[Item]) -> list[Any]:
             place = places[item.name]
             found[place] = {**found[place], "sha": commit_of(item), "message": said}
     return found
+
+
+def _places(found: list[Any], key: str) -> dict[str, int]:
+    """Return where in a list each entry is, by its text at a key; what else others wrote there has no place."""
+    named = ((one.get(key), at) for at, one in enumerate(found) if isinstance(one, dict))
+    return {name: at for name, at in named if isinstance(name, str)}
 
 
 _DECIDED: Final = {
@@ -213,7 +219,7 @@ _DECIDED: Final = {
 def _discovered(before: Any, progress: Progress, tasks: tuple[Item, ...]) -> list[Any]:
     """Return the list of discovered work: what others wrote stays, each of ours is there once, by its title."""
     found = list(before) if isinstance(before, list) else []
-    places = {one.get("title"): at for at, one in enumerate(found) if isinstance(one, dict)}
+    places = _places(found, "title")
     names = {item.key: item.name for item in tasks}
     for one in progress.discovered:
         title = one_line(one.title)
@@ -235,7 +241,7 @@ def _discovered(before: Any, progress: Progress, tasks: tuple[Item, ...]) -> lis
 def _blockers(before: Any, progress: Progress, tasks: tuple[Item, ...], step: str) -> list[Any]:
     """Return the list of blockers: a task that waits for a person has an active one, which it resolves itself."""
     found = list(before) if isinstance(before, list) else []
-    places = {one.get("id"): at for at, one in enumerate(found) if isinstance(one, dict)}
+    places = _places(found, "id")
     for item in tasks:
         standing, name = progress.items.get(item.key), f"loopwright-{item.key}"
         if standing is None:
