@@ -399,7 +399,7 @@ class Home:
         if self.engine is None:
             self.engine = SeededEngine(0, on_error=_no_error)
         self.membership: Membership = (
-            LockedMembership(Path("/dev/null/nowhere")) if self.exclusive else LeasedMembership()
+            LockedMembership(Path("/nowhere")) if self.exclusive else LeasedMembership()
         )
         self.keepers = InstantKeepers(self.clock)
         self.hand = Hand(self)
@@ -407,7 +407,7 @@ class Home:
             me=Me(
                 host_id=self.host, boot_id="boot", hostname=self.host, pid=1, slots=self.slots, version="0"
             ),
-            paths=HomePaths(root=Path("/dev/null/nowhere")),
+            paths=HomePaths(root=Path("/nowhere")),
             store=self.store,
             clock=self.clock,
             ids=self.ids,

@@ -118,7 +118,8 @@ async def ask(
 
 
 def _work(asked: Asked) -> PlannedWork:
-    words = (sys.executable, "-m", *asked.arguments, asked.answering.file)
+    # Not from the folder in which it runs: that is the project's, whose modules may have names of ours.
+    words = (sys.executable, "-P", "-m", *asked.arguments, asked.answering.file)
     task = PlannedTask(
         key=asked.key,
         title=asked.title[:200],

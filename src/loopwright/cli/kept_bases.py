@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.gates.commands import CommandGate
-from loopwright.adapters.git.files import delete
+from loopwright.adapters.git.files import delete, write_atomically
 from loopwright.adapters.host import boot_id, host_id, new_id
 from loopwright.adapters.keeping_files import read_exit
 from loopwright.app import chosen_sandbox
@@ -103,12 +103,18 @@ class Bases:
         """Keep how acceptance commands ended beside the gates of the same tree."""
         place = self._place(tree, commands)
         if place.is_dir():
-            (place / _ACCEPTANCE).write_text(json.dumps(plain(ran)), encoding="utf-8")
+            write_atomically(place / _ACCEPTANCE, json.dumps(plain(ran)))
 
-    def taken(self, kept: KeptBase) -> KnownBase:
-        """Copy a run to where the runs of plans are, for a plan that begins with it."""
+    def taken(self, kept: KeptBase) -> KnownBase | None:
+        """Copy a run to where the runs of plans are, for a plan that begins with it; None when it is gone by now."""
         run_id = new_id(Kind.RUN)
-        shutil.copytree(kept.directory, HomePaths(root=self.settings.home).run(run_id), symlinks=True)
+        copied = HomePaths(root=self.settings.home).run(run_id)
+        try:
+            shutil.copytree(kept.directory, copied, symlinks=True)
+        except OSError:
+            # Somebody else put another one in its place, or let it go: the plan judges its base itself.
+            delete(copied)
+            return None
         return KnownBase(
             run_id=run_id,
             tree=kept.tree,
@@ -138,8 +144,13 @@ class Bases:
 def _read(path: Path) -> dict[str, OnBase]:
     if not path.is_file():
         return {}
-    found = json.loads(path.read_text(encoding="utf-8"))
-    return {
-        command: OnBase(**{**one, "condition": Condition(one["condition"]), "failed": tuple(one["failed"])})
-        for command, one in found.items()
-    }
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            command: OnBase(
+                **{**one, "condition": Condition(one["condition"]), "failed": tuple(one["failed"])}
+            )
+            for command, one in found.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}  # gone, or not what was written: then it is tried anew

@@ -330,6 +330,13 @@ async def gate_request(
     return contain_gate(sandbox, request, tree, await shared_by(world, project, plan, sandbox))
 
 
+def _goes_on(world: World, run: Run) -> bool:
+    """Say whether a gate that was begun can be ended: one that never started cannot in another sandbox than its own."""
+    now = world.sandbox()
+    own = (run.sandbox, run.sandbox_made_with) == (now.level.value, now.made_with)
+    return own or world.keepers.look(world.paths.run(run.id)).state != "absent"
+
+
 async def _gate_run(world: World, ask: Judging, key: str) -> Run:
     """Find the gate run of exactly this tree that a dead worker left, or create it."""
     attempt_id = ask.attempt.id if ask.attempt else None
@@ -344,7 +351,11 @@ async def _gate_run(world: World, ask: Judging, key: str) -> Run:
         open_runs = tx.find(
             Run, plan_id=ask.plan.id, attempt_id=attempt_id, role=ask.role, state=RunState.RUNNING
         )
-        same = [run for run in open_runs if run.summary == about and run.host_id == world.me.host_id]
+        same = [
+            run
+            for run in open_runs
+            if run.summary == about and run.host_id == world.me.host_id and _goes_on(world, run)
+        ]
         stale = [run for run in open_runs if run not in same[:1]]
         for run in stale:
             move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the tree to judge changed")

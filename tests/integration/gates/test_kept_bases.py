@@ -5,6 +5,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from loopwright.adapters.git.files import delete
 from loopwright.cli.clean_tree import clean_tree
 from loopwright.cli.kept_bases import Bases
 from loopwright.config.resolve import Settings, load
@@ -43,6 +44,7 @@ def test_what_was_found_is_found_again_until_it_is_old(tmp_path: Path) -> None:
     assert [one.condition for one in found.gates] == [Condition.GREEN, Condition.RED]
     assert found.acceptance["x"].condition is Condition.GREEN
     taken = bases.taken(found)
+    assert taken is not None
     assert (tmp_path / "home" / "runs" / taken.run_id / "gate" / "results.json").is_file()
 
     assert bases.find("b" * 40, COMMANDS) is None, "another tree"
@@ -68,3 +70,18 @@ def test_a_record_that_somebody_changed_is_not_believed(tmp_path: Path) -> None:
     assert found is not None
     (found.directory / "gate" / "2.out").write_text("all is well\n")
     assert bases.find(TREE, COMMANDS) is None
+
+
+def test_what_is_half_written_is_not_known_and_what_is_gone_is_not_taken(tmp_path: Path) -> None:
+    bases = Bases(settings=settings(tmp_path))
+    kept(tmp_path, bases)
+    found = bases.find(TREE, COMMANDS)
+    assert found is not None
+    for text in ('{"x": {"cond', "[]", '{"x": 1}', '{"x": {"condition": "odd", "failed": []}}'):
+        (found.directory / "acceptance.json").write_text(text)
+        again = bases.find(TREE, COMMANDS)
+        assert again is not None
+        assert again.acceptance == {}
+    delete(found.directory)
+    assert bases.taken(found) is None
+    assert not (tmp_path / "home" / "runs").exists()

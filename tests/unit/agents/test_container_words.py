@@ -9,7 +9,9 @@ import pytest
 
 from loopwright.adapters.sandbox import boxed
 from loopwright.adapters.sandbox.container import Container, Engine, client_environment
+from loopwright.adapters.sandbox.leftovers import remove_of_run
 from loopwright.adapters.sandbox.mounts import mounts
+from loopwright.core.errors import CannotRun
 from loopwright.core.homes import HomeView
 from loopwright.keeper import places
 from loopwright.ports import Reach
@@ -136,3 +138,29 @@ def test_programs_of_the_image_come_first_but_for_what_was_put_before_all(now: s
 
 def test_a_path_with_a_comma_is_one_path() -> None:
     assert boxed.mount_words("write", "/a,b", "/a,b") == 'type=bind,"source=/a,b","target=/a,b"'
+
+
+@pytest.mark.parametrize(
+    ("said", "gone"),
+    [
+        ("Error: No such container: x", True),
+        ('no container with name or ID "x" found: no such container', True),
+        ("dial unix /run/podman.sock: connect: no such file or directory", False),
+    ],
+)
+def test_a_container_is_gone_when_its_engine_says_so_and_not_when_there_is_no_engine(
+    said: str, gone: bool, tmp_path: Path
+) -> None:
+    program = tmp_path / "podman"
+    program.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 125\n")
+    program.chmod(0o755)
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    note = notes / "loopwright-run_1-x"
+    note.write_text(json.dumps({"engine": {"program": str(program), "kind": "docker"}, "client": {}}))
+    if gone:
+        assert remove_of_run(notes, "run_1", tries=1) == 1
+    else:
+        with pytest.raises(CannotRun, match="could not be removed"):
+            remove_of_run(notes, "run_1", tries=1)
+    assert note.exists() is not gone

@@ -1,17 +1,23 @@
 """Which word on a tree is taken when it was judged before."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from tests.doubles import FAILED, GATE, PASSED, Home, planned
 
+from loopwright.core.containment import Containment, MadeWith
+from loopwright.core.errors import GitFailed
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.ids import Kind
 from loopwright.core.model import Role, Run, VerdictRecord
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
 from loopwright.engine.checks import Judging, judge
+from loopwright.engine.world import HomePaths
+from loopwright.ports import NoSandbox
 
 
 async def judged(home: Home, role: Role) -> Verdict:
@@ -78,3 +84,41 @@ async def test_what_was_before_is_run_when_it_is_asked_for() -> None:
     home = await planned_home()
     said(home, PASSED, 0, Role.BASELINE)
     assert (await judged(home, Role.BASELINE)).reason == "asked anew"
+
+
+class _Container(NoSandbox):
+    """A sandbox of an image; nothing is started in it here."""
+
+    level = Containment.CONTAINER
+
+    def __init__(self, image_id: str) -> None:
+        self.made_with = MadeWith(program="podman 5", image="mine", image_id=image_id)
+
+
+async def test_a_gate_that_never_started_is_begun_anew_where_its_sandbox_is_another_one_by_now(
+    tmp_path: Path,
+) -> None:
+    home = await Home().launch()
+    home.submit(planned("a"))
+    await home.turn()
+    ask = Judging(
+        project=home.project(),
+        plan=home.plan(),
+        attempt=None,
+        role=Role.GATE,
+        sha="1" * 40,
+        tree="2" * 40,
+        commands=(GATE,),
+        still_mine=lambda _: None,
+    )
+    home.gate.answer = PASSED
+    home.repository.broken = GitFailed("killed here")
+    world = replace(home.world, paths=HomePaths(root=tmp_path), sandbox=lambda: _Container("sha256:aaa"))
+    with pytest.raises(GitFailed):
+        await judge(world, home.repository, ask, asyncio.Event())
+    home.repository.broken = None
+    rebuilt = replace(world, sandbox=lambda: _Container("sha256:bbb"))
+    _, verdict = await judge(rebuilt, home.repository, ask, asyncio.Event())
+    assert verdict.status is VerdictStatus.PASSED
+    first, second = home.all(Run, role=Role.GATE, order_by=("created_at",))
+    assert (first.state, second.state) == (RunState.CANCELLED, RunState.COMPLETE)

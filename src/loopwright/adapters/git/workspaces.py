@@ -1,10 +1,10 @@
 """Making and deleting private clones: workspaces for agents, trees for gates."""
 
-import asyncio
 import os
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from loopwright.adapters.git import marks, modules
@@ -15,6 +15,7 @@ from loopwright.adapters.git.files import delete, held, is_real_dir
 from loopwright.adapters.git.place import Place, Source
 from loopwright.adapters.git.records import Module, Record, Records
 from loopwright.adapters.git.runner import Git
+from loopwright.adapters.threads import to_the_end
 from loopwright.core.errors import GitFailed
 
 _NESTING_LIMIT = 5
@@ -59,7 +60,7 @@ class Workspaces:
                 if keep is not None:
                     await keep(path)
             unfinished = Record(state="unfinished", sha=sha, marker=marker)
-            await asyncio.to_thread(self._clear, path, unfinished)
+            await to_the_end(partial(self._clear, path, unfinished))
             await self._save(path, await self._build(path, unfinished, copy_files))
             return True
 
@@ -90,7 +91,7 @@ class Workspaces:
             record = self._records.load(path)
             unfinished = None if record is None else replace(record, state="unfinished")
             try:
-                await asyncio.to_thread(self._clear, path, unfinished)
+                await to_the_end(partial(self._clear, path, unfinished))
             except OSError as error:
                 raise GitFailed(
                     f"{path} could not be deleted: {error.strerror or error} ({error.filename})"
@@ -105,7 +106,7 @@ class Workspaces:
 
     async def _save(self, path: Path, record: Record) -> None:
         """Keep a record, beside everything else: to be durable it waits for the disk."""
-        await asyncio.to_thread(self._records.save, path, record)
+        await to_the_end(partial(self._records.save, path, record))
 
     async def _build(self, path: Path, record: Record, copy_files: Sequence[str]) -> Record:
         alternates = (self._depot.objects, self._place.source.objects)
@@ -161,7 +162,7 @@ class Workspaces:
                 await self._populate(inside, link.sha, source, (depot.objects, source.objects))
             except GitFailed:
                 # The clone lacks that commit; only the network has it.
-                await asyncio.to_thread(_emptied, inside)
+                await to_the_end(partial(_emptied, inside))
                 continue
             depot.ensure()
             shutil.copy2(inside / ".git" / "index", self._records.index(top, key))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,8 +29,10 @@ FAILED = 125
 NOT_STARTED = "it was not started, see above"
 _POLITE = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _DONE = b"."
-_TRIES = 20
+TRIES = 20
 _PAUSE_S = 0.25
+_GONE = re.compile(r"no such (?:container|object)", re.IGNORECASE)
+"""What is said of a container that is not there; a daemon that is not there has no such file."""
 _LATE_S = 1.0
 _PATIENCE_S = 60.0
 
@@ -65,16 +68,16 @@ def take_note(path: str, job: dict[str, Any]) -> int:
     return fd
 
 
-def remove(job: dict[str, Any], name: str) -> bool:
+def remove(job: dict[str, Any], name: str, tries: int = TRIES) -> bool:
     """Have no such container any more, whatever it is doing; say whether that is so."""
     program, client = job["engine"]["program"], job["client"]
     now = ["--time", "0"] if job["engine"]["kind"] == "podman" else []
-    for _ in range(_TRIES):
+    for _ in range(tries):
         code, told, said = _called([program, "rm", "--force", *now, name], client)
         if code == 0 and not told.strip():
             # Podman says so also of one that it has only begun to remove.
             said = _called([program, "container", "inspect", name], client)[2]
-        if told.strip() or "no such" in said.lower():
+        if told.strip() or _GONE.search(said):
             return True
         if code < 0:
             return False  # everything of this run is being ended: it is left to whoever does that
@@ -188,7 +191,7 @@ def _ear(job: dict[str, Any], name: str) -> int:
         return pid
     while True:
         number = signal.sigwait(_POLITE)
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             # Until it runs, nobody in there can be asked.
             words = [job["engine"]["program"], "kill", "--signal", str(int(number)), name]
             if _called(words, job["client"])[0] == 0:

@@ -2,25 +2,37 @@
 
 import fcntl
 import json
+import logging
 import os
 from pathlib import Path
 
 from loopwright.adapters.sandbox import boxed
+from loopwright.core.errors import CannotRun
+
+log = logging.getLogger(__name__)
 
 
-def remove_of_run(notes: Path, run_id: str) -> int:
-    """Remove the containers of a run, whoever is in charge of them; return how many there may have been."""
+def remove_of_run(notes: Path, run_id: str, tries: int = boxed.TRIES) -> int:
+    """Remove the containers of a run, whoever is in charge of them; return how many there may have been.
+
+    Raise `CannotRun` when one may be there still: nobody may take its workspace for left.
+    """
     found = list(notes.glob(f"loopwright-{run_id}-*"))
-    for note in found:
-        _remove(note)
+    stay = [note.name for note in found if not _remove(note, tries)]
+    if stay:
+        raise CannotRun(f"a container could not be removed: {', '.join(stay)}")
     return len(found)
 
 
 def remove_abandoned(notes: Path) -> int:
-    """Remove the containers that nobody is in charge of; return how many there may have been."""
+    """Remove the containers that nobody is in charge of; return how many there may have been.
+
+    One that stays keeps its note, and is removed the next time.
+    """
     found = [note for note in notes.glob("loopwright-*") if _is_abandoned(note)]
     for note in found:
-        _remove(note)
+        if not _remove(note, boxed.TRIES):
+            log.warning("container not removed", extra={"container": note.name})
     return len(found)
 
 
@@ -39,14 +51,16 @@ def _is_abandoned(note: Path) -> bool:
     return True
 
 
-def _remove(note: Path) -> None:
+def _remove(note: Path, tries: int) -> bool:
     try:
         job = json.loads(note.read_text())
     except FileNotFoundError:
-        return
+        return True
     except ValueError:
         # It is written before anything is made, so there was nothing to remove.
         note.unlink(missing_ok=True)
-        return
-    if boxed.remove(job, note.name):
-        note.unlink(missing_ok=True)
+        return True
+    if not boxed.remove(job, note.name, tries):
+        return False
+    note.unlink(missing_ok=True)
+    return True

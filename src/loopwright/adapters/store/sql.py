@@ -10,11 +10,11 @@ from typing import Final, TypeVar
 
 from loopwright.adapters.store.backend import Backend
 from loopwright.adapters.store.link import Link, Unsure
-from loopwright.adapters.store.threads import run_in
 from loopwright.adapters.store.tx import SqlTx
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster
 from loopwright.adapters.store.upgrade import HISTORY, History, prepare
 from loopwright.adapters.store.wake import Signal
+from loopwright.adapters.threads import run_in
 from loopwright.core.errors import BadConfig, NotFound, StoreUnavailable
 from loopwright.ports import Failpoint, Tx, no_failpoint
 

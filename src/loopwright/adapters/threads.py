@@ -35,6 +35,25 @@ async def run_in(pool: Executor, work: Callable[[], T]) -> T:
     return future.result()
 
 
+async def to_the_end(work: Callable[[], T]) -> T:
+    """Run `work` in a thread of the event loop's own and wait for its end, also when the caller is cancelled.
+
+    For what must not go on without the lock under which it began.
+    """
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        while not task.done():
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError:
+                continue  # cancelled once more
+        if not task.cancelled() and (error := task.exception()) is not None:
+            raise error from None
+        raise
+
+
 async def _finished(future: "Future[T]", done: asyncio.Event) -> None:
     with anyio.CancelScope(shield=True):
         while not future.done():
