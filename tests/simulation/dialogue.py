@@ -1,6 +1,7 @@
 """The promises about questions: one for the same thing, no answer twice, never a silent yes, and an end to waiting."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -61,13 +62,14 @@ def who_was_answered_does_not_ask_again(watch: Watch, name: str, changes: tuple[
 
 @on_commit(Question)
 def no_answer_is_applied_twice(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
-    """A question that was closed stays as it was closed, and by one answer only."""
+    """A question that was closed stays as it was closed, by one answer only, whoever else asks for the same."""
     for change in changes:
         if change.kind is not Question or change.before is None:
             continue
-        if change.before.state is not QuestionState.OPEN:
+        joined = replace(change.before, asked_by=change.after.asked_by) == change.after
+        if change.before.state is not QuestionState.OPEN and not joined:
             yield f"{name} changes {change.id}, which is {change.before.state.value}"
-        if change.after.state is QuestionState.ANSWERED:
+        if change.after.state is QuestionState.ANSWERED and not joined:
             answers = [
                 one
                 for one in watch.all(Command).values()

@@ -6,6 +6,7 @@ from tests.simulation.invariants import Problems, Watch, at_end, moves, on_commi
 from tests.simulation.rows import Change
 
 from loopwright.core.discoveries import Discovery, same_work
+from loopwright.core.failures import Failure
 from loopwright.core.model import Command, CommandState, Plan, Role, Run, Task
 from loopwright.core.states import ENDED_RUN, DiscoveryState, RunState
 from loopwright.engine.discoveries import CURRENT, NEW, ORIGIN
@@ -91,6 +92,8 @@ def what_agents_come_upon_is_kept(watch: Watch) -> Problems:
             run: Run = watch.all(Run)[kept.spec.run_id]
             if run.role is not Role.IMPLEMENTER or run.state not in ENDED_RUN or machine.gone:
                 continue
+            if run.failure is Failure.HOST_LOST:
+                continue  # nobody could hear of it any more when it was given up
             for one in kept.noticed:
                 if (run.task_id, same_work(one.title)) not in known:
                     yield f"{run.id} is {run.state.value}, and nobody knows that it noted {one.title!r}"

@@ -233,11 +233,11 @@ def _writing_leg() -> str:
 
 @on_commit(Attempt, Plan)
 def slots_are_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
-    """Nothing is begun beyond what the living workers have room for."""
+    """Nothing is begun beyond what the living workers have room for, but a verification that a person asks for."""
     woken = [one for one in moves(changes, Attempt, "WORKING") if one.before.state == "WAITING"]
     begun = [*moves(changes, Attempt, AttemptState.PREPARING), *woken]
     started = [*begun, *moves(changes, Plan, PlanState.VERIFYING)]
-    if not started:
+    if not started or name == "command.reverify":
         return
     universe = watch.universe
     now = universe.database._clock.now()
@@ -324,7 +324,8 @@ def verified_means_gated(watch: Watch, name: str, changes: tuple[Change, ...]) -
 @on_commit(Run, Plan)
 def a_failed_verify_stays_failed(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
     """A failed verification is never run again without a person."""
-    if name in ("command.retry", "command.reverify", "command.reject", "command.rollback"):
+    asked = ("retry", "reverify", "reject", "rollback", "accept_discovered")
+    if name in {f"command.{verb}" for verb in asked}:
         for change in changes:
             if change.kind is Plan:
                 watch.refuted.discard(change.id)
