@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chaos.arena import Arena, kill
+from tests.chaos.arena import TASKS, Arena, kill
 from tests.waiting import eventually
 
 from loopwright.engine.worker import TICK_S
@@ -26,7 +26,7 @@ def test_the_health_file_beats_while_an_agent_runs_and_stops_with_its_worker(tmp
     eventually(lambda: arena.journal.exists() and health(), timeout=30)
     first = health()
     assert (first["status"], first["pid"]) == ("RUNNING", process.pid)
-    assert first["progress"] == {"settled": 0, "failed": 0, "total": 12}
+    assert first["progress"] == {"settled": 0, "failed": 0, "total": TASKS}
     second = eventually(
         lambda: (now := health())["last_heartbeat"] != first["last_heartbeat"] and now, timeout=20
     )

@@ -10,7 +10,7 @@ from loopwright.core.model import Loop, Plan, Project, Task
 from loopwright.core.states import TaskState
 from loopwright.engine.books import writes
 from loopwright.engine.moves import need
-from loopwright.engine.source_checks import could_be_an_agents
+from loopwright.engine.source_checks import JUDGED, could_be_an_agents, followed
 from loopwright.engine.submit import Submission, taken_in_by
 from loopwright.ports import Store, Tx
 
@@ -39,11 +39,21 @@ def told_of_change(tx: Tx, asked: Submission, plan: Plan) -> tuple[str, ...]:
     if plan.source_sha256 == asked.work.sha256:
         return ()
     failed = tx.find(Task, plan_id=plan.id, status=TaskState.ERROR, order_by=("position",))
-    return tuple(
-        f"{asked.source_path} changed; {task.key} has failed, and `loopwright retry {shlex.quote(task.key)}` tries it "
-        "by what stands there now"
-        for task in failed
-    )
+    items = {item.key: item for item in asked.work.tasks}
+    told = []
+    for task in failed:
+        item = items.get(task.key)
+        if item is not None and followed(tx, plan, task, item, JUDGED).kept:
+            told.append(
+                f"{asked.source_path} has other checks for {task.key} now, which an agent without a sandbox could have "
+                f"written; if you did: {taken_in_by(plan, asked.source_path)}"
+            )
+        else:
+            told.append(
+                f"{asked.source_path} changed; {task.key} has failed, and `loopwright retry {shlex.quote(task.key)}` "
+                "tries it by what stands there now"
+            )
+    return tuple(told)
 
 
 def _around(tx: Tx, task: Task) -> tuple[Plan, Loop, Project]:

@@ -19,7 +19,7 @@ from loopwright.ports import PlannedTask, Tx
 
 log = logging.getLogger(__name__)
 
-_JUDGED: Final = ("acceptance", "scope")
+JUDGED: Final = ("acceptance", "scope")
 """What a task is checked by, and the paths at which files of the gate are its own to change."""
 
 
@@ -40,7 +40,7 @@ def followed(tx: Tx, plan: Plan, task: Task, item: PlannedTask, names: Sequence[
     """Compare a task with its item in the source by the fields of these names."""
     said = {name: getattr(item, name) for name in names}
     changes = {name: value for name, value in said.items() if value != getattr(task, name)}
-    judged = tuple(name for name in _JUDGED if name in changes)
+    judged = tuple(name for name in JUDGED if name in changes)
     if not judged or not could_be_an_agents(tx, plan):
         return Followed(changes=changes)
     return Followed(

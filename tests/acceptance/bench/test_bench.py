@@ -40,8 +40,9 @@ def test_a_case_is_chosen_by_name_and_its_result_is_written(tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stderr
     result = json.loads(out.read_text())
-    assert result["quick"] is True
-    assert {one["case"] for one in result["measurements"]} == {"history"}
+    assert list(result) == ["history"]
+    assert result["history"]["quick"] is True
+    assert {one["case"] for one in result["history"]["measurements"]} == {"history"}
     assert "git work of a task" in done.stdout
     wrong = subprocess.run(
         [sys.executable, "-m", "bench", "--cases", "nothing"], cwd=ROOT, capture_output=True, text=True

@@ -94,7 +94,8 @@ def test_checks_that_are_mended_after_a_failure_are_taken_in_by_cancelling_first
     assert shop("status", "--exit-code").code == 3
 
 
-def test_checks_that_are_mended_in_a_source_that_is_followed_are_those_of_the_next_try(
+@pytest.mark.capability("C040")
+def test_checks_that_are_mended_in_a_source_that_an_agent_could_have_written_are_those_of_the_next_plan(
     shop: Workshop,
 ) -> None:
     path = written(shop.place / "feature_list.json", feature("one", check="test -s other"))
@@ -102,9 +103,17 @@ def test_checks_that_are_mended_in_a_source_that_is_followed_are_those_of_the_ne
     flags = ("--allow-unverified", "--max-attempts", "1")
     assert shop.run(path, *flags).code == 1
     path.write_text(path.read_text().replace("test -s other", "test -s one"))
+    plan = shop.row(Plan)
+    way = f"`loopwright cancel {short_id(plan.id)}`, then"
     said = shop.run(path)
     assert said.code == 1, said.out + said.err
-    assert "`loopwright retry one` tries it by what stands there now" in plain(said.out)
+    assert way in plain(said.out)
+    refused = shop("retry", "one")
+    assert refused.code == 2
+    assert way in plain(refused.err)
+    assert shop.started() == [("one", 1)]
+    assert shop("cancel", plan.id).code == 0
+    said = shop.run(path, "--allow-unverified")
+    assert "it is marked as blocked" in plain(said.out), "it was told so when it failed"
     said = shop("retry", "one", timeout=90)
     assert said.code == 0, said.out + said.err
-    assert shop.started() == [("one", 1), ("one", 2)]
