@@ -161,8 +161,12 @@ def _all_decided(
     task: Task | None = None,
     became: str = "",
 ) -> None:
-    """Take down a decision for all that is the same work: what several tasks of a plan found is decided once."""
-    for one in tx.find(Discovery, plan_id=found.plan_id, state=found.state, order_by=("created_at", "id")):
+    """Take down a decision for all that is the same work: what several tasks of a plan found is decided once.
+
+    Whoever thinks again about what was dismissed has also decided about those who came upon it since.
+    """
+    states = [state for state, leads in DISCOVERY.items() if target in leads]
+    for one in tx.find(Discovery, plan_id=found.plan_id, state=states, order_by=("created_at", "id")):
         if same_work(one.title) == same_work(found.title):
             _decided(tx, one, target, actor, task=task, became=became)
 

@@ -23,14 +23,18 @@ from loopwright.core.errors import CannotRun
 # Starts a child that left the process group and the session, and whose parent is gone: a daemon.
 DAEMON = """
 import os, signal, sys, time
+said, says = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         {before}
         print(os.getpid(), flush=True)
+        os.close(says)
         time.sleep(300)
     os._exit(0)
+os.close(says)
 os.wait()
+os.read(said, 1)
 """
 
 

@@ -168,3 +168,16 @@ async def test_only_a_plan_that_goes_on_is_said_to_take_it_in() -> None:
     assert fits() == [True]
     await home.command("cancel", home.plan().id)
     assert fits() == [False]
+
+
+@pytest.mark.capability("C040")
+async def test_who_thinks_again_about_dismissed_work_decides_for_those_who_found_it_since() -> None:
+    home = await at_work(CLOCK)
+    first = found(home, CLOCK.title)
+    await home.command("dismiss_discovered", first.id)
+    other = home.get(Run, home.attempt("b").run_id)
+    again = replace(CLOCK, title="mend the CLOCK")
+    home.store.transact_sync("end", lambda tx: discoveries.note(tx, home.plan(), other, (again,)))
+    await home.command("accept_discovered", first.id)
+    assert {one.state for one in home.all(Discovery)} == {DiscoveryState.ACCEPTED}
+    assert {one.became for one in home.all(Discovery)} == {"mend-the-clock"}
