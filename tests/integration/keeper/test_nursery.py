@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -63,7 +64,10 @@ def in_json(spec: RunSpec) -> bytes:
 
 def held(spec: RunSpec) -> list[str]:
     """Return what a keeper holds open, without the names and numbers that differ between any two."""
-    links = [link.readlink() for link in Path(f"/proc/{keeper_of(spec).pid}/fd").iterdir()]
+    links = []
+    for link in Path(f"/proc/{keeper_of(spec).pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since they were listed
+            links.append(link.readlink())
     return sorted(str(link).replace(str(spec.directory), "RUN").partition(":[")[0] for link in links)
 
 
