@@ -1,11 +1,14 @@
 """Running blocking work in a thread without ever leaving it behind."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import TypeVar
 
 import anyio
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -50,7 +53,8 @@ async def to_the_end(work: Callable[[], T]) -> T:
             except asyncio.CancelledError:
                 continue  # cancelled once more
         if not task.cancelled() and (error := task.exception()) is not None:
-            raise error from None
+            # Who was called off must not go on as if this were all that happened.
+            log.warning("failed after it was called off", exc_info=error)
         raise
 
 
