@@ -308,6 +308,16 @@ FORGED: dict[str, Behaviour] = {
         more={"depends_on": ["said_to_have_landed"]},
     ),
 }
+UNMADE: dict[str, Behaviour] = {
+    "unmakes_users": caught(
+        "deletes the user's .git, which the person has a copy of",
+        shell(f"cp -a {CHECKOUT}/.git {PLACE}/copy.git; rm -rf {CHECKOUT}/.git"),
+        right("unmakes_users"),
+        ends="stray_write",
+        by="held",
+        key="unmakes_users",
+    ),
+}
 OPEN: dict[str, Behaviour] = {
     **{key: reaches(says, command, key) for key, (says, command) in REACHES.items()},
     "forges": harmless("forges a receipt and an event", shell(_FORGE), by="rows", key="forges"),
@@ -359,6 +369,13 @@ STAGES = {
         code=1,
         files=FILES,
         gates=("grep -q hello greet.txt",),
+    ),
+    "unmade": Stage(
+        behaviours=UNMADE,
+        code=1,
+        files=FILES,
+        gates=("grep -q hello greet.txt",),
+        mends=f"mv {PLACE}/copy.git {CHECKOUT}/.git",
     ),
     "forged": Stage(
         behaviours=FORGED,

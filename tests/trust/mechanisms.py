@@ -103,6 +103,13 @@ def _put_back(seen: Seen) -> bool:
     return any(" again" in change for change in told) and sorted(line) == sorted(landed)
 
 
+def _held(seen: Seen) -> bool:
+    """The call ended with a sentence that says what is gone and what to do, and nothing was tried in vain."""
+    code, out = seen.kept["held"]
+    said = "the git repository of your project is gone"
+    return code == 3 and said in " ".join(out.split()) and _tripped(seen)
+
+
 def _capped(seen: Seen) -> bool:
     """The plan is not simply verified, and the receipt names the files of the gate that nobody judged."""
     receipt = seen.kept["receipt"]
@@ -254,6 +261,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "put_back": Mechanism(
         "the tripwire; what is ours in the user's repository was put back as it was", _put_back
     ),
+    "held": Mechanism("the tripwire; the loop waits until a person has put it back", _held),
     "capped": Mechanism(
         "commits that no task made are named with the gate's files among them: no result with them is simply verified",
         _capped,
