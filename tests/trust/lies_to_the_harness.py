@@ -318,6 +318,14 @@ UNMADE: dict[str, Behaviour] = {
         key="unmakes_users",
     ),
 }
+UNSAID: dict[str, Behaviour] = {
+    "relative": harmless(
+        "writes into the user's checkout by a path that it does not name",
+        shell(f"echo x > {UNNAMED}/new.txt"),
+        by="reported",
+        key="relative",
+    ),
+}
 OPEN: dict[str, Behaviour] = {
     **{key: reaches(says, command, key) for key, (says, command) in REACHES.items()},
     "forges": harmless("forges a receipt and an event", shell(_FORGE), by="rows", key="forges"),
@@ -355,6 +363,13 @@ STAGES = {
         gates=("grep -q hello greet.txt",),
         # One after the other, so that each is seen to have done what it did.
         settings={"parallel": 1},
+        dirties=True,
+    ),
+    "unsaid": Stage(
+        behaviours=UNSAID,
+        code=0,
+        files=FILES,
+        gates=("grep -q hello greet.txt",),
         dirties=True,
     ),
     "branch": Stage(

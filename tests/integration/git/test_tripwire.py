@@ -20,6 +20,11 @@ DEEDS = {
     "commits": ("git commit -q --allow-empty -m x", "HEAD moved from trunk "),
     "switches": ("git switch -q -c other", "refs/heads/other was created at "),
     "tags": ("git tag v1", "refs/tags/v1 was created at "),
+    "notes": ("git notes add -m x HEAD", "refs/notes/commits was created at "),
+    "replaces a commit": (
+        "git replace $(git rev-parse HEAD) $(git commit-tree -m x HEAD^{tree})",
+        "refs/replace/",
+    ),
     "deletes a branch": ("git branch -D spare", "refs/heads/spare was deleted (it was at "),
     "moves a branch": (
         "git branch -f spare $(git commit-tree -m x HEAD^{tree})",

@@ -26,7 +26,7 @@ _COUNT_LIMIT: Final = 2000
 _AT_ONCE: Final = 500
 _NO_TEXT: Final = "\ufffd"
 _OURS: Final = "refs/heads/loopwright/"
-_THEIRS: Final = ("refs/heads", "refs/tags", "refs/stash")
+_THEIRS: Final = ("refs/heads", "refs/tags", "refs/stash", "refs/notes", "refs/replace")
 _PINS: Final = "refs/loopwright/attempts/"
 _WATCHED: Final = ("config", "config.worktree", "info/exclude", "info/attributes", "info/grafts", "shallow")
 
