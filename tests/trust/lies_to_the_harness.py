@@ -17,6 +17,13 @@ from tests.trust.behaviour import (
 )
 
 SECRET = "ghp_0123456789abcdefABCDEF0123456789abcd"
+FILLS = """import time
+
+with open("filler", "wb") as file:
+    file.write(bytes(40_000_000))
+while True:
+    time.sleep(0.1)
+"""
 LATE = "while :; do echo late >> late.txt; sleep 0.02; done"
 PLANTED = f"""
 printf '#!/bin/sh\\ntouch {PLACE}/ran-hook\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit
@@ -153,6 +160,16 @@ RUNS: dict[str, Behaviour] = {
         ends="environment",
         by="quota",
         key="fills",
+    ),
+    "fills_in_gate": replace(
+        caught(
+            "fills the disk by what its checks run",
+            write("fills_in_gate.py", FILLS),
+            ends="environment",
+            by="quota",
+            key="fills_in_gate",
+        ),
+        checks=("python -B -c 'import fills_in_gate'",),
     ),
     "floods": harmless("prints 200 MB", {"flood_mb": 201, "line_kb": 64}, by="output", key="floods"),
     "leaks": harmless(

@@ -16,6 +16,7 @@ LoopwrightError
 ├── StaleVersion         the row changed between reading and writing
 ├── CannotRun            a run could not be created: recorded on its task
 │   ├── Denied           a sandbox refused what a gate needs; names the path and the setting
+│   ├── TookTooMuch      a gate took more room on the disk than it may; names the setting
 │   ├── BranchRewritten  somebody rewrote the plan branch; says how to go on
 │   └── RepositoryGone   the project's repository is not there any more; says how to go on
 ├── GitFailed            git refused, with its own words
@@ -171,6 +172,12 @@ class Denied(CannotRun):
     """A sandbox refused what a gate needs."""
 
     code = "denied"
+
+
+class TookTooMuch(CannotRun):
+    """A gate took more room on the disk than it may."""
+
+    code = "took_too_much"
 
 
 class BranchRewritten(CannotRun):

@@ -18,6 +18,7 @@ from loopwright.core.errors import (
     RepositoryGone,
     StaleVersion,
     StoreUnavailable,
+    TookTooMuch,
     UserError,
 )
 from loopwright.core.failures import RULES, Failure
@@ -36,7 +37,7 @@ from loopwright.engine.agent_runs import (
 from loopwright.engine.checks import Interrupted, break_off, end_all
 from loopwright.engine.concealing import concealed, concealing
 from loopwright.engine.containing import with_denial
-from loopwright.engine.governor import RoomWatch, until_room
+from loopwright.engine.governor import until_room
 from loopwright.engine.land import Landing, check_and_land
 from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.moves import (
@@ -47,6 +48,7 @@ from loopwright.engine.moves import (
     need,
     next_run,
 )
+from loopwright.engine.room_watch import RoomWatch
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent
 from loopwright.engine.setting_up import set_up
 from loopwright.engine.slots import AgentSlots, Slot
@@ -168,6 +170,9 @@ class AttemptLeg:
         except (Denied, BranchRewritten, RepositoryGone) as denied:
             await self._hold(rows, str(denied))
             return False
+        except TookTooMuch as taken:
+            # Nothing was learned about the work, and whatever judges it again would take as much.
+            await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(taken), lasting=True))
         except (CannotRun, GitFailed, OSError) as trouble:
             if await self._may_repeat(trouble):
                 return True
@@ -311,6 +316,7 @@ class AttemptLeg:
         repository = self._repository(rows)
         before, spec = await watch(world, repository, run, started.spec)
         spending = SpendingWatch(world, run, rows.plan.policy.prices)
+        workspace = (Path(attempt.workspace),) if attempt.workspace else ()
 
         def clean(text: str) -> str:
             return world.redact(text, spec.secrets)
@@ -325,7 +331,7 @@ class AttemptLeg:
                 interrupt=interrupt,
                 heard=concealing(Progress(spec.directory), clean),
                 spending=spending,
-                excess=RoomWatch(world, attempt, spec),
+                excess=RoomWatch(world, *workspace, spec.directory),
             )
             ended = await with_denial(world, started.walls, concealed(ended, clean))
             await self._close_account(rows, run, ended)

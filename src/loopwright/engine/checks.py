@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from loopwright.core.errors import Denied, GitFailed, UserError
+from loopwright.core.errors import Denied, GitFailed, TookTooMuch, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus
@@ -31,7 +31,8 @@ from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared
 from loopwright.engine.held_files import lay
 from loopwright.engine.moves import MACHINE, move_run
 from loopwright.engine.reruns import Ran, settle
-from loopwright.engine.runs import drive_command
+from loopwright.engine.room_watch import RoomWatch
+from loopwright.engine.runs import Ended, drive_command
 from loopwright.engine.surroundings import attempt_values, files_to_copy
 from loopwright.engine.world import World
 from loopwright.ports import Exit, GateRequest, Repository, Tx
@@ -132,17 +133,19 @@ async def _run_gate(
     if world.keepers.look(request.directory).state == "absent":
         await repository.checkout(tree_path, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
         lay(world.paths, tree_path / ask.project.subfolder, ask.files)
-    ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt)
+    ended = await _driven(world, request, tree_path, interrupt)
     if ended.exit.ended_by == "lost":
         await world.keepers.sweep(run.id)
     verdict = world.gate.verdict(request, ended.exit)
     seen = world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands)
     if ended.interrupted:
         verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="the gate was interrupted")
-    denial = denial_in(walls, verdict)
-    failure = Failure.ENVIRONMENT if denial is not None else None
+    denial = None if ended.excess else denial_in(walls, verdict)
+    failure = Failure.ENVIRONMENT if ended.excess or denial is not None else None
     end, interrupted = ended.exit, ended.interrupted
-    if denial is not None:
+    if ended.excess:
+        verdict = _took_too_much(ended.excess, verdict)
+    elif denial is not None:
         verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason=denial, commands=verdict.commands)
     elif verdict.status in _JUDGED:
         before, unknown = await _baseline(world, repository, ask, seen, interrupt)
@@ -176,9 +179,21 @@ async def _run_gate(
         log.warning("tree of a gate kept", extra={"run": run.id, "why": str(trouble)})
     if interrupted:
         raise Interrupted
+    if ended.excess:
+        raise TookTooMuch(ended.excess)
     if denial is not None:
         raise Denied(denial)
     return record, verdict
+
+
+async def _driven(world: World, request: GateRequest, tree: Path, interrupt: asyncio.Event) -> Ended:
+    """Run a gate to its end, or until it takes more room than it may."""
+    excess = RoomWatch(world, tree, request.directory)
+    return await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt, excess=excess)
+
+
+def _took_too_much(excess: str, verdict: Verdict) -> Verdict:
+    return Verdict(status=VerdictStatus.INCONCLUSIVE, reason=excess, commands=verdict.commands)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,11 +220,12 @@ class _Again:
             await self.repository.remove_workspace(tree)
             await self.repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
             lay(world.paths, tree / ask.project.subfolder, ask.files)
-        ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=self.interrupt)
+        ended = await _driven(world, request, tree, self.interrupt)
         if ended.exit.ended_by == "lost":
             await world.keepers.sweep(self.run.id)
+        verdict = world.gate.verdict(request, ended.exit)
         return Ran(
-            verdict=world.gate.verdict(request, ended.exit),
+            verdict=_took_too_much(ended.excess, verdict) if ended.excess else verdict,
             seen=world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands),
             exit=ended.exit,
             interrupted=ended.interrupted,

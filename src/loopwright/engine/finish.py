@@ -15,6 +15,7 @@ from loopwright.core.errors import (
     LeaseLost,
     MergeConflict,
     Refused,
+    TookTooMuch,
     UserError,
 )
 from loopwright.core.findings import VerdictStatus
@@ -130,7 +131,7 @@ class FinishLeg:
             await self._refuse(told, way)
         except Refused as refused:
             await self._refuse(str(refused), "; ".join(filter(None, (refused.hint, again))))
-        except Denied as denied:
+        except (Denied, TookTooMuch) as denied:
             await self._refuse(f"the gate cannot run: {denied}", again)
         except Busy as busy:
             await self.break_off(str(busy), after_s=busy.after_s)

@@ -1,28 +1,22 @@
-"""Sees to it that there is room on the disk: nothing is started without it, and nobody takes all of it."""
+"""Sees to it that there is room on the disk: nothing is started without it."""
 
 import asyncio
 import logging
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from loopwright.core.events import happened
-from loopwright.core.model import Attempt, Plan
+from loopwright.core.model import Plan
 from loopwright.engine.checks import Interrupted
 from loopwright.engine.moves import MACHINE
 from loopwright.engine.world import World
-from loopwright.ports import RunSpec, Tx
+from loopwright.ports import Tx
 
 log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 5.0
 """How often it is looked whether there is room again."""
-_FIRST_S: Final = 1.0
-_LAST_S: Final = 30.0
-_REST: Final = 50
-"""A running agent's folders are measured sooner at first, then at this pace, and never for more than a fiftieth of
-the time: counting a large workspace takes a while."""
 
 
 async def until_room(world: World, plan: Plan, interrupt: asyncio.Event) -> None:
@@ -45,26 +39,3 @@ async def until_room(world: World, plan: Plan, interrupt: asyncio.Event) -> None
 
 def _tell(tx: Tx, *, what: str, plan: Plan, why: str = "") -> None:
     tx.append(happened(what, MACHINE, plan=plan, why=why))
-
-
-class RoomWatch:
-    """Looks from time to time how much the folders of a run take."""
-
-    def __init__(self, world: World, attempt: Attempt, spec: RunSpec) -> None:
-        self._room = world.room
-        self._clock = world.clock
-        self._folders = (*([Path(attempt.workspace)] if attempt.workspace else ()), spec.directory)
-        self.why = ""
-        """Why the run has to stop; empty while it may go on."""
-
-    async def until_over(self) -> None:
-        """Wait until the run has taken more room than it may."""
-        pace = _FIRST_S
-        if not self._room.is_limited:
-            await asyncio.Event().wait()
-        while not self.why:
-            await self._clock.sleep(pace)
-            began = self._clock.monotonic()
-            self.why = await asyncio.to_thread(self._room.excess, *self._folders)
-            took = self._clock.monotonic() - began
-            pace = max(min(2 * pace, _LAST_S), took * _REST)

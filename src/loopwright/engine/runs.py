@@ -193,8 +193,10 @@ async def drive_agent(
     return Ended(exit=end, interrupted=interrupted, result=result)
 
 
-async def drive_command(keepers: Keepers, spec: RunSpec, *, interrupt: asyncio.Event) -> Ended:
-    """Start a gate or a setup command, or adopt it, and wait for its end."""
+async def drive_command(
+    keepers: Keepers, spec: RunSpec, *, interrupt: asyncio.Event, excess: Excess
+) -> Ended:
+    """Start a gate or a setup command, or adopt it, and wait for its end: it runs what an agent wrote."""
     if keepers.look(spec.directory).state == "lost":
         return await _lost(keepers, spec)
     await keepers.start(spec)
@@ -205,8 +207,14 @@ async def drive_command(keepers: Keepers, spec: RunSpec, *, interrupt: asyncio.E
     async def stop() -> None:
         await keepers.end(spec.directory)
 
-    end, why = await _until_end(keepers, spec.directory, listen, [interrupt.wait], stop)
-    return Ended(exit=end, interrupted=why is not None and end.ended_by == "asked")
+    reasons = [interrupt.wait, excess.until_over]
+    end, why = await _until_end(keepers, spec.directory, listen, reasons, stop)
+    asked = end.ended_by == "asked"
+    return Ended(
+        exit=end,
+        interrupted=asked and why is reasons[0],
+        excess=excess.why if asked and why is reasons[1] else "",
+    )
 
 
 async def _lost(keepers: Keepers, spec: RunSpec) -> Ended:

@@ -13,6 +13,7 @@ from loopwright.core.states import RunState
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.checks import Interrupted, denial_in, exit_facts, gate_request
 from loopwright.engine.moves import change_attempt, move_run, need
+from loopwright.engine.room_watch import RoomWatch
 from loopwright.engine.runs import drive_command
 from loopwright.engine.world import World
 from loopwright.ports import Tx
@@ -31,18 +32,21 @@ async def set_up(
         return None
     gate = GateCommand(name="setup", command=policy.setup or "", timeout_s=policy.setup_timeout_s)
     request, walls = await gate_request(world, rows.project, rows.plan, rows.attempt, run, path, (gate,))
-    ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt)
+    excess = RoomWatch(world, path, request.directory)
+    ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt, excess=excess)
     verdict = world.gate.verdict(request, ended.exit)
-    ok = verdict.status == "passed"
-    denial = denial_in(walls, verdict)
+    ok = verdict.status == "passed" and not ended.excess
+    denial = ended.excess or denial_in(walls, verdict)
 
     def over(tx: Tx) -> None:
         change_attempt(tx, rows.attempt.id, fence)
         state = RunState.COMPLETE if ok else RunState.ERROR
-        failure = Failure.ENVIRONMENT if denial is not None else None
+        failure = Failure.ENVIRONMENT if denial else None
         move_run(tx, run, state, verdict=verdict, failure=failure, **exit_facts(ended.exit))
 
     await world.store.transact("setup.over", over)
+    if ended.excess:
+        return Failed(failure=Failure.ENVIRONMENT, detail=ended.excess, lasting=True)
     not_run = verdict.status is VerdictStatus.INCONCLUSIVE and not verdict.lasting
     if ended.interrupted or (not_run and ended.exit.ended_by == "asked"):
         raise Interrupted
@@ -50,7 +54,7 @@ async def set_up(
         raise CannotRun(f"the setup command was not run to its end: {verdict.reason}")
     if ok:
         return None
-    if denial is not None:
+    if denial:
         return Failed(failure=Failure.ENVIRONMENT, detail=denial, lasting=True)
     shown = verdict.commands[-1].tail if verdict.commands else verdict.reason
     return Failed(failure=Failure.SETUP, detail=shown[-2000:])

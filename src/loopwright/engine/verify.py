@@ -9,6 +9,7 @@ from loopwright.core.errors import (
     Denied,
     FenceLost,
     GitFailed,
+    TookTooMuch,
     UserError,
 )
 from loopwright.core.findings import VerdictStatus
@@ -60,7 +61,7 @@ class VerifyLeg:
             await self._world.store.transact(
                 "verify.stopped", lambda tx: self._back(tx, "stopped by a person")
             )
-        except (Denied, BranchRewritten) as denied:
+        except (Denied, BranchRewritten, TookTooMuch) as denied:
             await self._wait_for_a_person(str(denied))
         except (CannotRun, GitFailed, UserError, OSError) as trouble:
             await self.break_off(str(trouble))

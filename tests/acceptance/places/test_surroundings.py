@@ -35,6 +35,17 @@ def test_a_setup_that_fails_says_so_and_starts_no_agent(shop: Workshop) -> None:
     assert "no such registry" in shop("show", "one").out
 
 
+def test_a_setup_that_takes_too_much_room_is_ended_and_names_the_setting(shop: Workshop) -> None:
+    shop.program.env["LOOPWRIGHT_DISK__MAX_WORKSPACE"] = "8MB"
+    settings = {"setup": "head -c 12000000 /dev/zero > filler; exec sleep 600"}
+    said = shop.run(shop.chain("one", settings=settings))
+    assert said.code == 1, said.out + said.err
+    assert shop.started() == []
+    (attempt,) = shop.attempts("one")
+    assert (attempt.failure, shop.task("one").attempts) == ("environment", 0)
+    assert "disk.max_workspace allows 8.0 MB" in attempt.detail
+
+
 def test_attempts_at_the_same_time_have_ports_and_names_of_their_own(shop: Workshop) -> None:
     told = "$COMPOSE_PROJECT_NAME $LOOPWRIGHT_PORT_BASE $LOOPWRIGHT_ATTEMPT"
     both = [f"{shop.place}/{key}.arrived" for key in ("one", "two")]
