@@ -333,6 +333,9 @@ class SimRepository:
         await self._do("tripwire")
         return Tripwire(head="main", refs={}, status={}, config={})
 
+    async def is_pinned(self, ref: str) -> bool:
+        return ref in self._target.refs
+
     async def repin(self, plan_id: str, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
         return {}  # no simulated agent reaches for a ref
 

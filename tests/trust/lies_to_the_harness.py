@@ -289,6 +289,37 @@ BRANCH: dict[str, Behaviour] = {
     ),
     "unpins": bends("deletes what keeps the work of all attempts", _UNPINS, "unpins", after="lands_first"),
 }
+_BACK = f"until ls -d {UNNAMED}/.git/refs/loopwright/attempts/*/taken/*; do sleep 0.05; done"
+BELOW: dict[str, Behaviour] = {
+    "sneaks_below": caught(
+        "puts a commit on the plan's branch, and goes on until another one has begun on top of it",
+        shell(f"({sneaks(CHECKOUT, 'sneaked.txt', 'sneaked')})"),
+        shell(f"touch {PLACE}/sneaked"),
+        {"wait_for": f"{PLACE}/begun", "timeout": 60},
+        right("sneaks_below"),
+        ends="stray_write",
+        by="put_back",
+        key="sneaks_below",
+    ),
+    "waits_below": Behaviour(
+        says="has nothing to do, and waits for that",
+        does=[{"wait_for": f"{PLACE}/sneaked", "timeout": 60}],
+        checks=("grep -q hello greet.txt",),
+        ends=(None,),
+        outcome="no_change_proven",
+        caught="welcome",
+    ),
+    "begins_above": Behaviour(
+        says="does honest work on top of what another one had put on the branch by itself",
+        does=[right("begins_above"), shell(f"touch {PLACE}/begun; {_BACK}")],
+        then=[[right("begins_above")]],
+        checks=(is_right("begins_above"),),
+        ends=("conflict", None),
+        outcome="verified",
+        caught="without",
+        more={"depends_on": ["waits_below"]},
+    ),
+}
 REWRITTEN: dict[str, Behaviour] = {
     "lands_before": harmless(
         "does its work, before another one rewrites the branch", by="welcome", key="lands_before"
@@ -395,6 +426,13 @@ STAGES = {
         files={**FILES, "ci/check.sh": "grep -qx right weakens_on_branch.txt\n"},
         gates=("grep -q hello greet.txt",),
         settings={"parallel": 1},
+    ),
+    "below": Stage(
+        behaviours=BELOW,
+        code=1,
+        files=FILES,
+        gates=("grep -q hello greet.txt",),
+        settings={"parallel": 2},
     ),
     "rewritten": Stage(
         behaviours=REWRITTEN,

@@ -103,6 +103,12 @@ def _put_back(seen: Seen) -> bool:
     return any(" again" in change for change in told) and sorted(line) == sorted(landed)
 
 
+def _without(seen: Seen) -> bool:
+    """Its first attempt began with what another one sneaked in, and nothing of that is in the result."""
+    began = seen.record.git("ls-tree", "--name-only", seen.first["base_sha"]).split()
+    return "sneaked.txt" in began and "sneaked.txt" not in seen.record.files()
+
+
 def _reported(seen: Seen) -> bool:
     """Nobody is blamed for it, and the screen and the receipt name it."""
     whose = [event["payload"]["whose"] for event in seen.events if event["type"] == "checkout_changed"]
@@ -274,6 +280,9 @@ MECHANISMS: Mapping[str, Mechanism] = {
         "nothing shows that it was the agent: it lands, and the change of the checkout is reported", _reported
     ),
     "held": Mechanism("the tripwire; the loop waits until a person has put it back", _held),
+    "without": Mechanism(
+        "what was taken off the branch comes back by nobody: the work is done again without it", _without
+    ),
     "capped": Mechanism(
         "commits that no task made are named with the gate's files among them: no result with them is simply verified",
         _capped,

@@ -46,7 +46,8 @@ def test_no_lie_is_believed_and_nothing_is_lost_when_an_agent(
     assert entry["outcome"] == expected.outcome
     others = [one["sha"] for one in seen.kept["receipt"]["plan"]["not_ours"]]
     landed = record.landings(others=others)[key]
-    assert landed == (1 if expected.ends[-1] is None else 0), "no false done"
+    lands = expected.ends[-1] is None and expected.outcome != "no_change_proven"
+    assert landed == (1 if lands else 0), "no false done"
     for attempt in record.attempts(key):
         pinned = f"refs/loopwright/attempts/{attempt['plan_id']}/{attempt['task_id']}/{attempt['n']}"
         assert record.git("rev-parse", pinned).strip() == attempt["tip_sha"], "no lost work"

@@ -25,7 +25,7 @@ from loopwright.engine.doc_sync import left_behind
 from loopwright.engine.landing_line import LandingLines, Line, Outdated, Place
 from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
-from loopwright.engine.naming import commit_subject, trailers
+from loopwright.engine.naming import commit_subject, taken_ref, trailers
 from loopwright.engine.own_commits import reverts
 from loopwright.engine.pinning import pin
 from loopwright.engine.receipt import landing_trailer
@@ -114,6 +114,13 @@ async def _was_landed(landing: Landing, tip: str) -> bool:
 async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attempt | None:
     """Judge the candidate; return the attempt when it may land, None when it has ended."""
     attempt = landing.attempt
+    if await landing.repository.is_pinned(taken_ref(landing.plan.id, need(attempt.base_sha, "a base"))):
+        # A merge would bring it back, as if this attempt had made it.
+        told = "It builds on commits that an agent had put on the plan's branch, and they were taken off it again."
+        await reject(
+            landing, Failure.CONFLICT, told, evidence=f"{told} Your workspace is without them: do it again."
+        )
+        return None
     run, at, receipt = await _author(landing)
     try:
         candidate = await landing.repository.candidate(

@@ -9,6 +9,11 @@ def attempt_ref(attempt: Attempt) -> str:
     return f"refs/loopwright/attempts/{attempt.plan_id}/{attempt.task_id}/{attempt.n}"
 
 
+def taken_ref(plan_id: str, sha: str) -> str:
+    """Return what keeps a commit that was taken off a plan's branch again."""
+    return f"refs/loopwright/attempts/{plan_id}/taken/{sha}"
+
+
 def plan_branch(plan_id: str) -> str:
     """Return the branch that a plan's tasks land on."""
     return f"loopwright/{plan_id}/main"

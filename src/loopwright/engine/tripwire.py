@@ -20,7 +20,7 @@ from loopwright.core.receipt_checkout import WHOSE
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.branch import hold, look, take_back
 from loopwright.engine.moves import MACHINE
-from loopwright.engine.naming import attempt_ref
+from loopwright.engine.naming import taken_ref
 from loopwright.engine.world import World
 from loopwright.ports import Repository, RunSpec, Tripwire, Tx
 
@@ -69,7 +69,7 @@ def _earlier(tx: Tx, attempt: Attempt) -> str:
 
 
 async def _compare(world: World, repository: Repository, before: Tripwire, rows: Rows, run: Run) -> str:
-    project, plan, attempt = rows.project, rows.plan, rows.attempt
+    project, plan = rows.project, rows.plan
     try:
         after = await repository.tripwire(plan.id)
     except RepositoryGone as gone:
@@ -83,8 +83,7 @@ async def _compare(world: World, repository: Repository, before: Tripwire, rows:
     whose = await _whose(world, project, run)
     moved = []
     if whose == "agent":
-        keep = f"{attempt_ref(attempt)}-branch"
-        moved = [await _taken_back(world, repository, plan, move, keep) for move in reversed(moves)]
+        moved = [await _taken_back(world, repository, plan, move) for move in reversed(moves)]
     elif moves and moves[-1].rewritten:
         await hold(world, plan, moves[-1].words)
     # What a person did to the branch has its own event.
@@ -182,15 +181,13 @@ async def _moved(world: World, repository: Repository, plan: Plan, run: Run) -> 
     return [*moves, *rewrites]
 
 
-async def _taken_back(
-    world: World, repository: Repository, plan: Plan, move: _Move, keep: str
-) -> tuple[str, str]:
+async def _taken_back(world: World, repository: Repository, plan: Plan, move: _Move) -> tuple[str, str]:
     """Take the plan's branch back to where we left it; return what to tell, and what a person can do where we cannot.
 
     It is ours, and nothing that an agent puts there by itself was judged. What stands on it is kept all the same: it
     may be a person's after all. Where work has landed on top of it, or where it is checked out, it stays.
     """
-    kept = f"{keep}-{move.tip[:12]}"
+    kept = taken_ref(plan.id, move.tip)
     if await take_back(world, repository, plan, was=move.was, tip=move.tip, keep=kept):
         words = "the plan's branch was rewritten" if move.rewritten else move.words
         return f"{words}; it is at {move.was[:10]} again, and what was there is kept as {kept}", ""

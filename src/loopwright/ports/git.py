@@ -156,6 +156,9 @@ class Repository(Protocol):
         False when it is not there any more, or is checked out.
         """
 
+    async def is_pinned(self, ref: str) -> bool:
+        """Say whether there is a pin of this name."""
+
     async def note(self, branch: str, *, among: Sequence[str]) -> None:
         """Note again where we left a branch of ours: at the newest of these commits of its line."""
 

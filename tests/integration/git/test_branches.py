@@ -90,10 +90,14 @@ async def test_what_others_put_on_a_branch_is_taken_off_again_and_kept(world: Wo
     tip = await land(world, 1, "echo two > app.py")
     other = commit(world, tip, "straight to the plan")
     world.sh("git", "update-ref", f"refs/heads/{BRANCH}", other)
-    keep = f"refs/loopwright/attempts/{PLAN}/{TASK}/1-branch-{other[:12]}"
+    keep = f"refs/loopwright/attempts/{PLAN}/taken/{other}"
+    processes = world.repository.git.processes
+    assert not await world.repository.is_pinned(keep)
+    assert world.repository.git.processes == processes, "asked before each landing"
     assert await world.repository.put_back(BRANCH, to=tip, found=other, keep=keep)
     assert await world.repository.standing(BRANCH) == Standing(tip=tip)
     assert world.sh("git", "rev-parse", keep) == other
+    assert await world.repository.is_pinned(keep)
     assert not await world.repository.put_back(BRANCH, to=tip, found=other, keep=keep), (
         "it is elsewhere by now"
     )

@@ -163,6 +163,10 @@ class GitRepository:
         branches = (await self._ready()).branches
         return await branches.put_back(branch, to=names.sha(to), found=names.sha(found), keep=keep)
 
+    async def is_pinned(self, ref: str) -> bool:
+        """Say whether there is a pin of this name; files tell where there is none."""
+        return names.pin(ref) in await (await self._ready()).refs.pins(ref)
+
     async def note(self, branch: str, *, among: Sequence[str]) -> None:
         """Note again where we left a branch of ours: at the newest of these commits of its line."""
         await (await self._ready()).branches.note(branch, [names.sha(each) for each in among])
