@@ -7,7 +7,7 @@ how the task stands, was set by a person.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,7 @@ from loopwright.engine import commands
 from loopwright.engine.adding import add_task
 from loopwright.engine.books import writes
 from loopwright.engine.held import held_because
+from loopwright.engine.marks import keep_marks, marks_of
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
 from loopwright.engine.source_checks import followed, tell_kept
@@ -115,26 +116,25 @@ def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
     plan: Plan = need(tx.get(Plan, plan_id), "the plan")
     if plan.status not in _TAKEN_IN:
         return
-    known = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
+    known, marks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}, marks_of(tx, plan.id)
     told: list[str] = []
     for position, item in enumerate(work.tasks):
         task = known.get(item.key)
         if task is None:
-            if item.key not in plan.marks and item.mark not in SETTLED:
+            if item.key not in marks and item.mark not in SETTLED:
                 known[item.key] = add_task(tx, ids, plan, item, position=position)
                 told.append(f"{item.key} was added")
             continue
         told += _reworded(tx, plan, task, item, position)
-        told += _marked(tx, ids, plan, task, item)
+        told += _marked(tx, ids, plan, task, item, marks.get(task.key, (Mark.OPEN.value,)))
     named = {item.key for item in work.tasks}
     for key, task in known.items():
-        if key not in named and key in plan.marks and not task.origin:
+        if key not in named and key in marks and not task.origin:
             told += _dropped(tx, ids, task)
     _rewire(tx, plan, work)
-    current = need(tx.get(Plan, plan.id), "the plan")
-    tx.update(Plan, plan.id, marks=_merged(current.marks, marks_in(work)))
+    keep_marks(tx, plan.id, _merged(marks, marks_in(work)))
     if told:
-        tx.append(happened("source_edited", _person(plan), plan=current, changes=told[:50]))
+        tx.append(happened("source_edited", _person(plan), plan=plan, changes=told[:50]))
 
 
 def _merged(known: Mapping[str, Any], seen: Mapping[str, str]) -> dict[str, Any]:
@@ -161,9 +161,9 @@ def _reworded(tx: Tx, plan: Plan, task: Task, item: PlannedTask, position: int) 
     return []
 
 
-def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask) -> list[str]:
+def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask, known: Sequence[str]) -> list[str]:
     task = need(tx.get(Task, task.id), "the task")
-    expected = {*plan.marks.get(task.key, (Mark.OPEN.value,)), MARKS[task.status].value, Mark.RUNNING.value}
+    expected = {*known, MARKS[task.status].value, Mark.RUNNING.value}
     if item.mark.value in expected:
         return []
     match item.mark:

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 _ENDS: Final = ("plan_verified", "plan_failed")
 _CURSOR: Final = "state-files"
-_PAGE = 500
+_PAGE = 5_000
 
 Page = tuple[int | None, list[RecordedEvent]]
 """Where the cursor stands, None when there is none yet, and what follows."""
