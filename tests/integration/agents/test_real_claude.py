@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.core.awaited import QuotaKind
 from loopwright.core.failures import Failure
 from loopwright.core.permissions import Access, Permissions
 from loopwright.ports import AgentRequest, Spent
@@ -31,6 +32,7 @@ async def test_the_real_program_edits_a_file_with_its_own_tool(run_claude: Any, 
     assert ran.result.cost_micros > 0
     assert ran.result.usage is not None
     assert ran.result.usage.output_tokens == 75
+    assert [one.kind for one in ran.result.windows] == [QuotaKind.DOLLARS], "it has a key"
     assert ran.result.version == AGENT.tested[1], "the newest version that it was tried with is the one here"
     assert {"Started", "ToolStart", "ToolEnd", "FileChange", "Usage", "Finished"} <= set(ran.kinds())
     assert asked[0].prompt.endswith("it has a “quote”, a $VARIABLE and\nsecond lines.")
@@ -61,6 +63,7 @@ async def test_a_used_up_subscription_says_when_it_can_be_used_again(run_claude:
     assert ran.result.retry_at == datetime.fromtimestamp(resets_at, UTC)
     assert "RateLimit" in ran.kinds()
     (window,) = ran.result.windows
+    assert window.kind is QuotaKind.SUBSCRIPTION
     assert (window.name, window.rejected, window.resets_at) == ("five_hour", True, ran.result.retry_at)
 
 

@@ -14,6 +14,7 @@ import psutil
 import pytest
 from tests.integration.agents.codex_runs import AGENT, PROGRAM, Codex
 
+from loopwright.core.awaited import QuotaKind
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.core.permissions import Access, Permissions
@@ -258,7 +259,18 @@ async def test_a_used_up_subscription_says_when_it_can_be_used_again(codex: Code
     windows = {one.name: one for one in ran.result.windows}
     assert windows["primary"].rejected
     assert windows["primary"].used == 1.0
+    assert windows["primary"].kind is QuotaKind.SUBSCRIPTION
     assert "RateLimit" in ran.kinds()
+
+
+async def test_who_logged_in_with_a_key_pays_call_by_call(codex: Codex) -> None:
+    login = codex.user / ".codex" / "auth.json"
+    login.parent.mkdir()
+    login.write_text('{"OPENAI_API_KEY": "no-real-key-0123456789"}')
+    ran = await codex(
+        scenarios.answer(), options={"config": ["model_providers.local.requires_openai_auth=true"]}
+    )
+    assert [one.kind for one in ran.result.windows] == [QuotaKind.DOLLARS]
 
 
 @pytest.mark.parametrize(

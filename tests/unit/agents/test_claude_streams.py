@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.core.awaited import QuotaKind
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, QuotaWindow, Spent
@@ -191,12 +192,20 @@ def test_tokens_are_counted_to_the_last_request_as_the_cost_is() -> None:
 def test_each_window_of_the_quota_is_told_with_the_newest_word_on_it() -> None:
     resets_at = datetime.fromtimestamp(1794779041, UTC)
     assert judged("c_429sub").windows == (
-        QuotaWindow(name="five_hour", used=1.0, resets_at=resets_at, rejected=True),
+        QuotaWindow(
+            name="five_hour", kind=QuotaKind.SUBSCRIPTION, used=1.0, resets_at=resets_at, rejected=True
+        ),
     )
-    assert judged("c_warn").windows == (QuotaWindow(name="five_hour", used=0.93, resets_at=resets_at),)
+    assert judged("c_warn").windows == (
+        QuotaWindow(name="five_hour", kind=QuotaKind.SUBSCRIPTION, used=0.93, resets_at=resets_at),
+    )
     (week,) = judged("c_429week").windows
-    assert (week.name, week.used, week.rejected) == ("seven_day", None, True)
-    assert judged("claude_edit").windows == ()
+    assert (week.name, week.kind, week.used, week.rejected) == ("seven_day", QuotaKind.WEEKLY, None, True)
+
+
+def test_a_key_is_paid_for_call_by_call_and_no_login_says_nothing() -> None:
+    assert judged("claude_edit").windows == (QuotaWindow(name="api_key", kind=QuotaKind.DOLLARS),)
+    assert judged("c_noauth").windows == ()
 
 
 def test_refused_tools_are_noted_although_the_run_claims_success() -> None:

@@ -251,13 +251,13 @@ class TestAppServer:
         """The recording answered both requests with yes, in a conversation that it had begun as we do."""
         _, _, writes, closed = folded("EDIT")
         assert [one.get("method") or one["result"] for one in writes] == [
-            "initialized", "thread/start", "turn/start", {"decision": "accept"}, {"decision": "accept"},
+            "initialized", "account/read", "thread/start", "turn/start", {"decision": "accept"}, {"decision": "accept"},
         ]  # fmt: skip
-        assert writes[2]["params"] == {
+        assert writes[3]["params"] == {
             "threadId": "01a1e095-c0f3-7fd3-a76d-fea7b4bde137",
             "input": [{"type": "text", "text": "go"}],
         }
-        assert [one["id"] for one in writes[3:]] == [0, 1]
+        assert [one["id"] for one in writes[4:]] == [0, 1]
         assert closed
 
     def test_an_edit_is_told_step_by_step(self) -> None:

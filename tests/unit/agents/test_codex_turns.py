@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.agents.codex_messages import AGENT, answered, begun, ended, message
 
+from loopwright.core.awaited import QuotaKind
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.core.permissions import Permissions
@@ -244,6 +245,75 @@ class TestQuota:
             ("other/primary", 0.3, False),
             ("individualLimit", 0.85, False),
         ]
+
+    def test_what_each_part_of_the_quota_is_paid_with(self) -> None:
+        result = judged(
+            limits(
+                primary={"usedPercent": 10, "windowDurationMins": 300},
+                secondary={"usedPercent": 20, "windowDurationMins": 10_080},
+                credits={"hasCredits": True, "unlimited": False, "balance": "12.50"},
+                individualLimit={
+                    "remainingPercent": 15,
+                    "resetsAt": 1_900_000_000,
+                    "limit": "9",
+                    "used": "8",
+                },
+            ),
+            # Not everything is said each time, and what is not said has not changed.
+            limits(primary={"usedPercent": 30}, secondary=None, credits=None),
+            WORDS,
+            end(),
+        )
+        assert [(one.kind.value, one.used, one.left) for one in result.windows] == [
+            ("subscription", 0.3, ""),
+            ("weekly", 0.2, ""),
+            ("credits", 0.85, "8 of 9 used"),
+            ("credits", None, "12.50"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("facts", "left"),
+        [
+            ({"hasCredits": True, "unlimited": True, "balance": None}, "unlimited"),
+            ({"hasCredits": False, "unlimited": False, "balance": None}, "none"),
+            ({"hasCredits": True, "unlimited": False}, ""),
+            ({"hasCredits": True, "unlimited": False, "balance": ["odd"]}, ""),
+        ],
+    )
+    def test_credits_are_told_in_the_words_of_the_service(self, facts: dict[str, Any], left: str) -> None:
+        (window,) = judged(limits(credits=facts), WORDS, end()).windows
+        assert (window.kind, window.left, window.used) == (QuotaKind.CREDITS, left, None)
+
+    def test_credits_that_are_used_up_are_what_a_request_was_refused_for(self) -> None:
+        windows = limits(
+            primary={"usedPercent": 40, "resetsAt": 1_900_000_000, "windowDurationMins": 300},
+            credits={"hasCredits": False, "unlimited": False, "balance": "0"},
+            rateLimitReachedType="workspace_member_credits_depleted",
+        )
+        error = {"message": "You’ve hit your usage limit.", "codexErrorInfo": "usageLimitExceeded"}
+        result = judged(windows, end("failed", error=error))
+        assert [(one.name, one.rejected) for one in result.windows] == [("primary", False), ("credits", True)]
+        # Nobody knows when somebody buys more.
+        assert result.retry_at is None
+
+    @pytest.mark.parametrize(
+        ("account", "kinds"),
+        [
+            ({"type": "apiKey"}, [QuotaKind.DOLLARS]),
+            ({"type": "chatgpt", "email": None, "planType": "plus"}, []),
+            (None, []),
+            ("odd", []),
+        ],
+    )
+    def test_a_key_is_paid_for_call_by_call(self, account: object, kinds: list[QuotaKind]) -> None:
+        answer = answered("account", account=account, requiresOpenaiAuth=True)
+        assert [one.kind for one in judged(answer, WORDS, end()).windows] == kinds
+
+    def test_one_that_does_not_know_who_is_logged_in_works_all_the_same(self) -> None:
+        refused = {"id": "account", "error": {"code": -32601, "message": "unknown method"}}
+        answer = OutputLine(offset=0, stream="out", text=json.dumps(refused))
+        result = judged(answer, WORDS, end())
+        assert (result.claimed, result.windows) == (True, ())
 
     def test_a_window_is_told_when_it_changes(self) -> None:
         same = limits(primary={"usedPercent": 10})

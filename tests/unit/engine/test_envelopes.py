@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.doubles import Home, planned
 
-from loopwright.core.awaited import Envelope, QuotaWindow
+from loopwright.core.awaited import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.envelopes import PROVEN_AFTER, SPREAD
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.model import Attempt, CommandState, Leg, Run
@@ -232,6 +232,23 @@ async def test_the_newest_word_on_each_window_is_kept() -> None:
         )
     assert envelope(home).windows == (QuotaWindow(name="five_hour", used=0.9),)
     assert (envelope(home).runs, envelope(home).last_run_id) == (1, run.id)
+
+
+async def test_who_logs_in_otherwise_pays_otherwise() -> None:
+    home, [leg] = await working("a", slots=1)
+    run = home.get(Run, home.hand.work(leg).run_id)
+    key = QuotaWindow(name="api_key", kind=QuotaKind.DOLLARS)
+    week = QuotaWindow(name="seven_day", kind=QuotaKind.WEEKLY, used=0.4)
+    bought = QuotaWindow(name="credits", kind=QuotaKind.CREDITS, left="12.50")
+
+    def hear(*windows: QuotaWindow) -> tuple[QuotaWindow, ...]:
+        result = AgentResult(claimed=True, windows=windows)
+        home.store.transact_sync("hear", lambda tx: envelopes.hear(tx, run, result, RunState.COMPLETE, None))
+        return envelope(home).windows
+
+    assert hear(key) == (key,)
+    assert hear(week, bought) == (week, bought)
+    assert hear(key) == (bought, key)
 
 
 async def test_one_that_was_cancelled_meanwhile_is_over() -> None:

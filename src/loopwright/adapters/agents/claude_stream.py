@@ -106,6 +106,7 @@ def _started(seen: Seen, event: Object) -> Read:
         model=readable(event.get("model"), 200) or seen.model,
         version=readable(event.get("claude_code_version"), 100) or seen.version,
         folder=readable(event.get("cwd")) or seen.folder,
+        windows=seen.windows or claude_meters.paid_by_key(event.get("apiKeySource")),
     )
     data = {
         "session_ref": new.session_ref,

@@ -120,6 +120,8 @@ class AppServer:
                     self.answer(
                         message, {"userAgent": agent, "platformFamily": "unix", "platformOs": "linux"}
                     )
+                case "account/read":
+                    self.answer(message, {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True})
                 case "thread/start" | "thread/resume" | "thread/fork":
                     self.begin(message)
                 case "turn/start":
