@@ -111,7 +111,7 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         ),
         Failure.USAGE_LIMIT: Rule(
             Level.CALL,
-            "The subscription's window is used up.",
+            "The account's limit is reached.",
             parks=True,
             first_s=60.0,
             longest_s=3600.0,

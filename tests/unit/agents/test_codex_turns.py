@@ -95,6 +95,11 @@ class TestErrors:
         ("words", "failure"),
         [
             ("Quota exceeded. Check your plan and billing details.", Failure.BILLING),
+            ("Your workspace is out of credits. Add credits to continue.", Failure.BILLING),
+            (
+                "You hit your spend cap set in your workspace. Increase your spend cap to continue.",
+                Failure.BILLING,
+            ),
             ("To use Codex with your ChatGPT plan, upgrade to Plus: https://example.com", Failure.BILLING),
             ("You’ve hit your usage limit.", Failure.USAGE_LIMIT),
         ],
@@ -294,7 +299,38 @@ class TestQuota:
         result = judged(windows, end("failed", error=error))
         assert [(one.name, one.rejected) for one in result.windows] == [("primary", False), ("credits", True)]
         # Nobody knows when somebody buys more.
-        assert result.retry_at is None
+        assert (result.failure, result.retry_at) == (Failure.BILLING, None)
+
+    @pytest.mark.parametrize(
+        ("reached", "failure"),
+        [
+            ("workspace_owner_credits_depleted", Failure.BILLING),
+            ("workspace_member_usage_limit_reached", Failure.BILLING),
+            ("rate_limit_reached", Failure.USAGE_LIMIT),
+            (None, Failure.USAGE_LIMIT),
+            (["odd"], Failure.USAGE_LIMIT),
+        ],
+    )
+    def test_whether_money_or_time_is_missing_is_said_without_words(
+        self, reached: object, failure: Failure
+    ) -> None:
+        told = limits(
+            primary={"usedPercent": 100, "resetsAt": 1_900_000_000},
+            rateLimitReachedType=reached,
+            credits=None,
+        )
+        error = {"message": "In other words.", "codexErrorInfo": "usageLimitExceeded"}
+        # What is not said again has not changed.
+        result = judged(told, limits(primary=None), end("failed", error=error))
+        assert result.failure is failure
+        assert (result.retry_at is None) == (failure is Failure.BILLING)
+
+    def test_the_newest_word_on_what_is_missing_counts(self) -> None:
+        error = {"message": "In other words.", "codexErrorInfo": "usageLimitExceeded"}
+        once = limits(rateLimitReachedType="workspace_owner_credits_depleted")
+        assert [one.name for one in judged(once, WORDS, end()).windows] == ["credits"]
+        result = judged(once, limits(rateLimitReachedType="rate_limit_reached"), end("failed", error=error))
+        assert result.failure is Failure.USAGE_LIMIT
 
     @pytest.mark.parametrize(
         ("account", "kinds"),

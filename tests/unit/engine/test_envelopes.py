@@ -266,7 +266,7 @@ async def test_another_agent_takes_over_in_the_same_workspace_and_hands_back_aft
     legs = await home.turn()
     first = home.attempt("a")
     assert (first.agent, first.model) == ("other", "small")
-    assert first.stands_in == "claude is closed: The subscription's window is used up."
+    assert first.stands_in == "claude is closed: The account's limit is reached."
     assert home.get(Run, first.run_id).agent == "other"
     told = home.events("attempt_working")[-1].payload
     assert (told["agent"], told["because"]) == ("other", first.stands_in)

@@ -78,7 +78,7 @@ class CodexAgent:
     def result(self, state: CodexState, exit: Exit) -> AgentResult:
         """Judge the run: only a completed turn and a clean exit together are a claim of success."""
         failure, detail, retry_at = _judge(state, exit)
-        limited = failure is Failure.USAGE_LIMIT
+        limited = failure in (Failure.USAGE_LIMIT, Failure.BILLING)
         asked = state.asked if failure is None else ()
         return AgentResult(
             claimed=failure is None and not asked,
@@ -123,6 +123,8 @@ def _judge(state: CodexState, exit: Exit) -> tuple[Failure | None, str, datetime
     failure = failures.failure(problem)
     if ending.status == "refused" and failure is Failure.AGENT_ERROR:
         failure = Failure.CANNOT_START
+    if failure is Failure.USAGE_LIMIT and state.unpaid:
+        failure = Failure.BILLING
     return failure, problem.message, quota.free_at(state.windows) if failure is Failure.USAGE_LIMIT else None
 
 

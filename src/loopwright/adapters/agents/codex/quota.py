@@ -14,6 +14,8 @@ Windows = tuple[QuotaWindow, ...]
 _ALLOWED: Final = "individualLimit"
 """What a company allows one of its people to spend."""
 _DEPLETED: Final = "credits_depleted"
+_BY_COMPANY: Final = "workspace_"
+"""How the limits begin that somebody has to raise: credits that are used up, and what may be spent."""
 _LONG_MINUTES: Final = 6 * 24 * 60
 _PAID_BY_CALL: Final = ("apiKey", "amazonBedrock")
 
@@ -31,11 +33,20 @@ def updated(known: Windows, limits: Mapping[str, Any]) -> Windows:
             # How long it is need not be said each time.
             kind = earlier.kind if window.kind is QuotaKind.UNKNOWN else window.kind
             fresh[window.name] = replace(window, kind=kind)
-    if isinstance(facts := limits.get("credits"), dict):
-        fresh["credits"] = _credits(
-            facts, depleted=_DEPLETED in readable(limits.get("rateLimitReachedType"), 100)
-        )
+    facts, depleted = limits.get("credits"), _DEPLETED in _reached(limits)
+    if isinstance(facts, dict) or depleted:
+        fresh["credits"] = _credits(facts if isinstance(facts, dict) else {}, depleted=depleted)
     return tuple(fresh.values())
+
+
+def unpaid(known: bool, limits: Mapping[str, Any]) -> bool:
+    """Say whether it is money that is missing, which no waiting brings; what is not mentioned stays as it was."""
+    reached = _reached(limits)
+    return reached.startswith(_BY_COMPANY) if reached else known
+
+
+def _reached(limits: Mapping[str, Any]) -> str:
+    return readable(limits.get("rateLimitReachedType"), 100)
 
 
 def of_account(known: Windows, account: Mapping[str, Any]) -> Windows:

@@ -245,7 +245,8 @@ def _limits(state: CodexState, limits: _Params) -> Folded:
         for one in windows
         if one not in state.windows
     )
-    return Folded(state=replace(state, windows=windows), events=events)
+    new = replace(state, windows=windows, unpaid=quota.unpaid(state.unpaid, limits))
+    return Folded(state=new, events=events)
 
 
 def _in_words(window: QuotaWindow) -> str:
