@@ -2,7 +2,7 @@
 
 import re
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.permissions import Access, Permissions
 from loopwright.ports import AgentRequest, Spent
 from loopwright.testing import scenarios
+from loopwright.testing.model_server import Rejection, Scenario
 
 AGENT = ClaudeAgent()
 BY_SUBSCRIPTION = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-no-real-token"}
@@ -46,6 +47,16 @@ async def test_the_done_pattern_matches_the_real_last_line_and_no_other(run_clau
     pattern = AGENT.invocation(request).done_pattern
     assert pattern is not None
     assert [line for line in ran.lines if re.search(pattern, line)] == [ran.lines[-1]]
+
+
+async def test_a_service_that_asks_to_slow_down_is_left_alone_for_so_long(run_claude: Any) -> None:
+    refused = Rejection(
+        status=429, kind="rate_limit_error", message="slow down", headers={"retry-after": "2"}
+    )
+    ran, asked = await run_claude(Scenario(turns=(refused,)), options={"max_retries": 1})
+    assert ran.result.failure is Failure.RATE_LIMIT
+    assert ran.result.retry_at == ran.exit.ended_at + timedelta(seconds=2)
+    assert len(asked) == 2
 
 
 @pytest.mark.capability("C028")

@@ -3,7 +3,7 @@
 import json
 import pickle
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -144,7 +144,7 @@ def is_result(text: str) -> bool:
 def test_a_used_up_window_says_when_it_opens_again() -> None:
     assert judged("c_429sub").retry_at == datetime.fromtimestamp(1794779041, UTC)
     assert judged("c_429week").retry_at == datetime.fromtimestamp(1795038241, UTC)
-    assert judged("c_429").retry_at is None
+    assert judged("c_429nr").retry_at is None
 
 
 def test_a_warning_about_the_window_does_not_fail_a_run() -> None:
@@ -243,6 +243,47 @@ def test_retries_are_told() -> None:
     retries = [event.data for event in events if event.kind == "Retry"]
     assert [retry["attempt"] for retry in retries] == [1, 2]
     assert {retry["status"] for retry in retries} == {529}
+
+
+def test_a_service_that_asks_to_slow_down_says_for_how_long() -> None:
+    assert judged("c_429").retry_at == datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert judged("c_529").retry_at is None, "these pauses are its own"
+
+
+@pytest.mark.parametrize(
+    ("pauses", "answered", "after_s"),
+    [
+        (((1, 30_000), (2, 45_000)), False, 45.0),
+        (((1, 30_000), (2, 1_200)), False, 30.0),  # the second pause is as long as its own would be
+        (((1, 625), (2, 1_250), (7, 40_000)), False, None),
+        (((1, 30_000),), True, None),
+        (((1, 10**15), (2, "soon"), (3, None), (4, -1)), False, None),
+    ],
+)
+@pytest.mark.parametrize(("status", "failure"), [(429, Failure.RATE_LIMIT), (529, Failure.OVERLOADED)])
+def test_a_longer_pause_than_its_own_is_what_the_service_asked_for(
+    pauses: tuple[tuple[int, object], ...],
+    answered: bool,
+    after_s: float | None,
+    status: int,
+    failure: Failure,
+) -> None:
+    told: list[dict[str, object]] = [
+        {"type": "system", "subtype": "api_retry", "attempt": n, "retry_delay_ms": ms} for n, ms in pauses
+    ]
+    if answered:
+        told.append({"type": "assistant", "message": {"content": [{"type": "text", "text": "At last."}]}})
+        told.append({"type": "system", "subtype": "api_retry", "attempt": 1, "retry_delay_ms": 500})
+    told.append(
+        {"type": "result", "is_error": True, "api_error_status": status, "result": "no", "num_turns": 1}
+    )
+    state = AGENT.initial()
+    for one in told:
+        state = AGENT.fold(state, OutputLine(offset=0, stream="out", text=json.dumps(one))).state
+    result = AGENT.result(state, ended(1))
+    assert result.failure is failure
+    again_at = None if after_s is None else datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=after_s)
+    assert result.retry_at == again_at
 
 
 def test_a_conversation_that_never_began_cannot_be_gone_on_with() -> None:

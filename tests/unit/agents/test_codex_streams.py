@@ -4,7 +4,7 @@ import json
 import pickle
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +227,10 @@ class TestExec:
         result = judged("x_429usage")
         assert "try again at 8:48 PM" in result.detail
         assert result.retry_at is None
+
+    def test_how_long_to_slow_down_is_told_in_some_of_its_errors(self) -> None:
+        assert judged("x_failed").retry_at == ended(1).ended_at + timedelta(seconds=1)
+        assert judged("x_429").retry_at is None
 
     def test_an_answer_by_a_schema_is_read(self) -> None:
         schema = {"type": "object"}

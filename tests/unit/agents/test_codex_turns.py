@@ -1,7 +1,7 @@
 """What the app server tells of a turn, and what that comes to."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -169,6 +169,21 @@ class TestErrors:
         error = {"message": "x", "codexErrorInfo": "unauthorized"}
         result = judged(asks, end("failed", error=error))
         assert (result.failure, result.asked) == (Failure.AUTH, ())
+
+    @pytest.mark.parametrize(
+        ("info", "words", "after_s"),
+        [
+            ("rateLimitExceeded", "Rate limit reached. Please try again in 1m2.5s.", 62.5),
+            ("rateLimitExceeded", "Rate limit reached.", None),
+            ("serverOverloaded", "Selected model is at capacity. Try again in 20s.", 20.0),
+            ("contextWindowExceeded", "Try again in 20s.", None),
+        ],
+    )
+    def test_a_service_that_asks_to_slow_down_may_say_for_how_long(
+        self, info: str, words: str, after_s: float | None
+    ) -> None:
+        again_at = None if after_s is None else ended(0).ended_at + timedelta(seconds=after_s)
+        assert failed(info, words).retry_at == again_at
 
 
 class TestUsage:

@@ -14,6 +14,9 @@ from loopwright.ports import AgentEvent, OutputLine, QuotaWindow
 _OPEN_TOOLS: Final = 64
 """So many tool calls are remembered at most, to name them when they end."""
 
+_LONGEST_PAUSE_MS: Final = 3_600_000
+"""It does not wait for longer than a minute; what is far above that is no pause."""
+
 _TELLING: Final = ("file_path", "notebook_path", "command", "pattern", "path", "url", "query", "description")
 """The inputs of a tool call that say most about it, best first."""
 
@@ -59,6 +62,8 @@ class Seen:
     """What its models have answered so far."""
     tried_again: bool = False
     """It asked the service once more by itself, since the service last answered."""
+    wait_s: float | None = None
+    """So long the service wants to be left alone, as it said last since it answered."""
     limit_rejected: bool = False
     resets_at: datetime | None = None
     windows: tuple[QuotaWindow, ...] = ()
@@ -82,7 +87,7 @@ def read(seen: Seen, event: Object, line: OutputLine) -> Read:
         case "system", "init":
             return _started(seen, event)
         case "system", "api_retry":
-            return replace(seen, tried_again=True), (_retry(event),)
+            return _retried(seen, event)
         case "system", "permission_denied":
             return seen, (_denied(event),)
         case "assistant", _:
@@ -117,16 +122,25 @@ def _started(seen: Seen, event: Object) -> Read:
     return new, (AgentEvent(kind="Started", text=new.model or "", data=data),)
 
 
-def _retry(event: Object) -> AgentEvent:
+def _retried(seen: Seen, event: Object) -> Read:
+    attempt, delay_ms = whole_number(event.get("attempt")), whole_number(event.get("retry_delay_ms"))
+    new = replace(seen, tried_again=True)
+    if delay_ms is not None and _own_pause_ms(attempt or 1) < delay_ms <= _LONGEST_PAUSE_MS:
+        new = replace(new, wait_s=delay_ms / 1000)
     error = readable(event.get("error"), 200)
     data = {
-        "attempt": whole_number(event.get("attempt")),
+        "attempt": attempt,
         "max_retries": whole_number(event.get("max_retries")),
-        "delay_ms": whole_number(event.get("retry_delay_ms")),
+        "delay_ms": delay_ms,
         "status": whole_number(event.get("error_status")),
         "error": error,
     }
-    return AgentEvent(kind="Retry", text=error, data=data)
+    return new, (AgentEvent(kind="Retry", text=error, data=data),)
+
+
+def _own_pause_ms(attempt: int) -> float:
+    """Return the longest pause that it makes of its own accord: only a longer one is what the service asked for."""
+    return 1.25 * min(500.0 * 2.0 ** (min(attempt, 20) - 1), 32_000.0)
 
 
 def _denied(event: Object) -> AgentEvent:
@@ -136,7 +150,9 @@ def _denied(event: Object) -> AgentEvent:
 
 def _assistant(seen: Seen, event: Object) -> Read:
     error = readable(event.get("error"), 200) or None
-    new = replace(seen, error=error, tried_again=seen.tried_again and error is not None)
+    new = replace(seen, error=error)
+    if error is None:
+        new = replace(new, tried_again=False, wait_s=None)
     if error is not None:
         info = object_in(object_in(event.get("api_error_params")).get("rate_limit_info"))
         resets_at = claude_meters.moment(info.get("resetsAt"))

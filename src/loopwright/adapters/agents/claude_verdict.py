@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
@@ -96,14 +96,22 @@ def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetim
         return _without_result(seen, exit)
     if not fine:
         failure = _classify(state, ending)
-        retry_at = (seen.resets_at or _regained(ending.text)) if failure is Failure.USAGE_LIMIT else None
         detail = ending.text or ending.terminal_reason or ending.subtype or "it reported an error"
-        return failure, detail, retry_at
+        return failure, detail, _again_at(failure, seen, ending.text, exit)
     if exit.ended_by == "itself" and exit.code != 0:
         return Failure.CRASH, f"it reported success but {endings.in_words(exit.code)}", None
     if state.request is not None and state.request.schema is not None and ending.structured is None:
         return Failure.AGENT_ERROR, "it gave no result that fits the schema", None
     return None, "", None
+
+
+def _again_at(failure: Failure, seen: Seen, text: str, exit: Exit) -> datetime | None:
+    """Return when the service said that it may be asked again."""
+    if failure is Failure.USAGE_LIMIT:
+        return seen.resets_at or _regained(text)
+    if failure in (Failure.RATE_LIMIT, Failure.OVERLOADED) and seen.wait_s is not None:
+        return exit.ended_at + timedelta(seconds=seen.wait_s)
+    return None
 
 
 def _without_result(seen: Seen, exit: Exit) -> tuple[Failure, str, None]:

@@ -25,6 +25,10 @@ ERRORS: dict[str, tuple[Any, str]] = {
         {"responseTooManyFailedAttempts": {"httpStatusCode": 429}},
         "exceeded retry limit, last status: 429 Too Many Requests",
     ),
+    "retry_after": (
+        "rateLimitExceeded",
+        "rate limit exceeded: Rate limit reached. Please try again in 60s.",
+    ),
     "overloaded": ("serverOverloaded", "Selected model is at capacity. Please try a different model."),
     "auth": (
         {"httpConnectionFailed": {"httpStatusCode": 401}},
