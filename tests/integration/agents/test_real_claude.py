@@ -14,6 +14,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.permissions import Access, Permissions
 from loopwright.ports import AgentRequest, Spent
 from loopwright.testing import scenarios
+from loopwright.testing.claude_binary import bundled_claude
 from loopwright.testing.model_server import Rejection, Scenario
 
 AGENT = ClaudeAgent()
@@ -65,6 +66,21 @@ async def test_a_wrong_key_is_an_authentication_failure(run_claude: Any) -> None
     ran, _ = await run_claude(scenarios.bad_key())
     assert ran.result.failure is Failure.AUTH
     assert ran.result.detail.startswith("Invalid API key")
+
+
+async def test_a_service_that_is_not_there_is_no_fault_of_the_work(run_agent: Any) -> None:
+    program = bundled_claude()
+    if program is None:
+        pytest.skip("the claude-agent-sdk wheel is not installed")
+    nobody = {"ANTHROPIC_API_KEY": "sk-ant-no-real-key", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+    ran = await run_agent(
+        AGENT,
+        "do it",
+        host_env={**nobody, "NO_PROXY": "127.0.0.1"},
+        options={"binary": str(program), "max_retries": 1},
+    )
+    assert ran.result.failure is Failure.ENVIRONMENT, ran.result.detail
+    assert "Retry" in ran.kinds()
 
 
 async def test_a_used_up_subscription_says_when_it_can_be_used_again(run_claude: Any) -> None:

@@ -61,6 +61,7 @@ CASES: dict[str, tuple[int, Failure | None]] = {
     "c_sigterm": (143, Failure.CRASH),
     "c_sigterm_bash": (143, Failure.CRASH),
     "c_warn": (0, None),
+    "claude_connfail_retry": (-9, Failure.CRASH),
     "claude_edit": (0, None),
 }
 
@@ -306,6 +307,35 @@ def test_a_run_that_was_ended_from_outside_is_no_success_whatever_it_said(
     ended_by: str, failure: Failure
 ) -> None:
     assert judged("claude_edit", ended(0, ended_by)).failure is failure
+
+
+@pytest.mark.parametrize("ended_by", ["deadline", "idle"])
+def test_who_is_ended_while_it_waits_for_its_service_did_not_work_too_long(ended_by: str) -> None:
+    result = judged("claude_connfail_retry", ended(-15, ended_by))
+    assert (result.failure, result.claimed, result.retry_at) == (Failure.ENVIRONMENT, False, None)
+    assert "it could not reach its service" in result.detail
+    assert judged("claude_connfail_retry", ended(-15, "asked")).failure is Failure.CANCELLED
+    assert judged("c_retry2", ended(-15, ended_by)).failure in (Failure.TIMEOUT, Failure.HANG), (
+        "it got over it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "failure"),
+    [
+        (529, "overloaded", Failure.OVERLOADED),
+        (429, "rate_limit", Failure.RATE_LIMIT),
+        (None, "overloaded", Failure.OVERLOADED),
+        (None, "unknown", Failure.ENVIRONMENT),
+    ],
+)
+def test_what_its_service_said_last_is_what_it_waited_for(
+    status: int | None, error: str, failure: Failure
+) -> None:
+    told = {"type": "system", "subtype": "api_retry", "attempt": 1, "retry_delay_ms": 30_000}
+    line = json.dumps({**told, "error_status": status, "error": error})
+    state = AGENT.fold(AGENT.initial(), OutputLine(offset=0, stream="out", text=line)).state
+    assert AGENT.result(state, ended(-15, "deadline")).failure is failure
 
 
 def test_who_said_done_and_was_then_ended_for_not_leaving_has_claimed_success() -> None:

@@ -60,8 +60,8 @@ class Seen:
     """Of this run's turns, without its helpers: for output that has no totals."""
     calls: Calls = field(default_factory=Calls)
     """What its models have answered so far."""
-    tried_again: bool = False
-    """It asked the service once more by itself, since the service last answered."""
+    retried: tuple[int | None, str] | None = None
+    """It asked the service once more by itself, since the service last answered: because of this status and error."""
     wait_s: float | None = None
     """So long the service wants to be left alone, as it said last since it answered."""
     limit_rejected: bool = False
@@ -124,15 +124,15 @@ def _started(seen: Seen, event: Object) -> Read:
 
 def _retried(seen: Seen, event: Object) -> Read:
     attempt, delay_ms = whole_number(event.get("attempt")), whole_number(event.get("retry_delay_ms"))
-    new = replace(seen, tried_again=True)
+    status, error = whole_number(event.get("error_status")), readable(event.get("error"), 200)
+    new = replace(seen, retried=(status, error))
     if delay_ms is not None and _own_pause_ms(attempt or 1) < delay_ms <= _LONGEST_PAUSE_MS:
         new = replace(new, wait_s=delay_ms / 1000)
-    error = readable(event.get("error"), 200)
     data = {
         "attempt": attempt,
         "max_retries": whole_number(event.get("max_retries")),
         "delay_ms": delay_ms,
-        "status": whole_number(event.get("error_status")),
+        "status": status,
         "error": error,
     }
     return new, (AgentEvent(kind="Retry", text=error, data=data),)
@@ -152,7 +152,7 @@ def _assistant(seen: Seen, event: Object) -> Read:
     error = readable(event.get("error"), 200) or None
     new = replace(seen, error=error)
     if error is None:
-        new = replace(new, tried_again=False, wait_s=None)
+        new = replace(new, retried=None, wait_s=None)
     if error is not None:
         info = object_in(object_in(event.get("api_error_params")).get("rate_limit_info"))
         resets_at = claude_meters.moment(info.get("resetsAt"))

@@ -85,6 +85,9 @@ def judge(state: ClaudeState, exit: Exit) -> AgentResult:
 def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetime | None]:
     ended = endings.ended_by_us(exit)
     if ended is not None:
+        waited = _while_waiting(state.seen) if ended[0] in (Failure.TIMEOUT, Failure.HANG) else None
+        if waited is not None:
+            return waited[0], f"{ended[1]}: {waited[1]}", _again_at(waited[0], state.seen, "", exit)
         return (*ended, None)
     seen, ending = state.seen, state.seen.ending
     fine = ending is not None and not ending.is_error and ending.terminal_reason in (None, "completed")
@@ -103,6 +106,16 @@ def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetim
     if state.request is not None and state.request.schema is not None and ending.structured is None:
         return Failure.AGENT_ERROR, "it gave no result that fits the schema", None
     return None, "", None
+
+
+def _while_waiting(seen: Seen) -> tuple[Failure, str] | None:
+    """Say what it waited for when it was ended: the work itself took no such time."""
+    if seen.retried is None:
+        return None
+    status, error = seen.retried
+    failure = by_status(status) or _BY_ERROR.get(error, Failure.ENVIRONMENT)
+    answered = f"its service answered with {status or error}"
+    return failure, "it could not reach its service" if failure is Failure.ENVIRONMENT else answered
 
 
 def _again_at(failure: Failure, seen: Seen, text: str, exit: Exit) -> datetime | None:
@@ -153,7 +166,7 @@ def _gave_up_at_once(state: ClaudeState) -> bool:
     key instead of a subscription, this is all that it tells of a limit: not even when it ends.
     """
     may_try = state.request is None or state.request.options.get("max_retries") != 0
-    return may_try and not state.seen.tried_again
+    return may_try and state.seen.retried is None
 
 
 def _regained(text: str) -> datetime | None:
