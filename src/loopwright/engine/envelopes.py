@@ -6,8 +6,17 @@ from datetime import datetime
 from typing import Any, Final
 
 from loopwright.core.accounts import ACCOUNT, Accounts
-from loopwright.core.awaited import Envelope, QuotaWindow
-from loopwright.core.envelopes import SPREAD, Admission, because, envelope_id, label, needs_person, to_do
+from loopwright.core.awaited import Envelope
+from loopwright.core.envelopes import (
+    SPREAD,
+    Admission,
+    because,
+    envelope_id,
+    label,
+    needs_person,
+    newest,
+    to_do,
+)
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
@@ -144,8 +153,8 @@ def hear(tx: Tx, run: Run, result: AgentResult, state: RunState, failure: Failur
     if envelope is None:
         return
     if result.windows:
-        known: dict[str, QuotaWindow] = {one.name: one for one in (*envelope.windows, *result.windows)}
-        envelope = tx.update(Envelope, envelope.id, windows=tuple(known.values()), updated_at=tx.now())
+        windows = newest(envelope.windows, result.windows)
+        envelope = tx.update(Envelope, envelope.id, windows=windows, updated_at=tx.now())
     answered = failure is None or RULES[failure].level is Level.ATTEMPT
     if envelope.probe == run.attempt_id and state is not RunState.CANCELLED and answered:
         open_again(tx, envelope.id)

@@ -124,7 +124,7 @@ def test_another_agent_takes_over_where_the_first_stopped(shop: Workshop) -> Non
     assert said.code == 0, said.out + said.err
     (first,) = shop.attempts("a")
     assert (first.agent, first.n) == ("command", 1)
-    assert first.stands_in == "scripted is closed: The subscription's window is used up."
+    assert first.stands_in == "scripted is closed: The account's limit is reached."
     assert [run.agent for run in shop.rows(Run, attempt_id=first.id, role=Role.IMPLEMENTER)] == [
         "scripted",
         "command",

@@ -14,13 +14,15 @@ import psutil
 import pytest
 from tests.integration.agents.codex_runs import AGENT, PROGRAM, Codex
 
+from loopwright.core.awaited import QuotaKind
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.core.permissions import Access, Permissions
 from loopwright.core.policy import Limits
 from loopwright.ports import AgentRequest, OutputLine, ToolServer
 from loopwright.testing import scenarios
-from loopwright.testing.model_server import Reply, Scenario, ToolCall, Trouble
+from loopwright.testing.model_server import Rejection, Reply, Scenario, ToolCall, Trouble
+from loopwright.testing.model_server.openai_errors import window_headers
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the openai-codex wheel is not installed")
 
@@ -258,7 +260,42 @@ async def test_a_used_up_subscription_says_when_it_can_be_used_again(codex: Code
     windows = {one.name: one for one in ran.result.windows}
     assert windows["primary"].rejected
     assert windows["primary"].used == 1.0
+    assert windows["primary"].kind is QuotaKind.SUBSCRIPTION
     assert "RateLimit" in ran.kinds()
+
+
+@pytest.mark.parametrize("protocol", ["app-server", "exec"])
+async def test_missing_credit_is_for_a_person_and_not_waited_for(codex: Codex, protocol: str) -> None:
+    refused = Rejection(
+        status=429,
+        kind="usage_limit_reached",
+        message="The usage limit has been reached",
+        headers={
+            **window_headers(int(time.time()) + 3600, used_percent=40.0),
+            "x-codex-credits-has-credits": "false",
+            "x-codex-credits-unlimited": "false",
+            "x-codex-credits-balance": "0",
+            "x-codex-rate-limit-reached-type": "workspace_member_credits_depleted",
+        },
+    )
+    ran = await codex(Scenario(turns=(refused,)), options={"protocol": protocol})
+    assert (ran.result.failure, ran.result.retry_at) == (Failure.BILLING, None), ran.result.detail
+    assert "out of credits" in ran.result.detail
+    if protocol == "app-server":
+        assert [(one.kind, one.left, one.rejected) for one in ran.result.windows] == [
+            (QuotaKind.SUBSCRIPTION, "", False),
+            (QuotaKind.CREDITS, "0", True),
+        ]
+
+
+async def test_who_logged_in_with_a_key_pays_call_by_call(codex: Codex) -> None:
+    login = codex.user / ".codex" / "auth.json"
+    login.parent.mkdir()
+    login.write_text('{"OPENAI_API_KEY": "no-real-key-0123456789"}')
+    ran = await codex(
+        scenarios.answer(), options={"config": ["model_providers.local.requires_openai_auth=true"]}
+    )
+    assert [one.kind for one in ran.result.windows] == [QuotaKind.DOLLARS]
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,28 @@ async def test_a_polite_interrupt_may_be_a_signal(keepers: ProcessKeepers, make_
     assert (await keepers.end(spec.directory)).code == 6
 
 
+async def test_the_polite_signal_reaches_the_program_behind_a_wrapper(
+    keepers: ProcessKeepers, make_spec: MakeSpec
+) -> None:
+    """A wrapper, such as those of npm, does not hand on a signal, and leaves when the program does."""
+    program = (
+        "import os, signal\nsignal.signal(signal.SIGINT, lambda *_: (os.write(1, b'bye\\n'), os._exit(7)))\n"
+        "os.write(1, b'up\\n')\nsignal.pause()"
+    )
+    spec = make_spec(
+        py="import signal, subprocess, sys\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "signal.signal(signal.SIGTERM, lambda *_: print('too late', flush=True))\n"
+        f"sys.exit(subprocess.run([sys.executable, '-S', '-c', {program!r}]).returncode)",
+        interrupt="SIGINT",
+        limits={"term_grace_s": 8.0},
+    )
+    await keepers.start(spec)
+    await first_line(keepers, spec)
+    ended = await keepers.end(spec.directory)
+    assert (ended.code, ended.ended_by) == (7, "asked")
+    assert await text_of(keepers, spec) == ["up", "bye"]
+
+
 async def test_a_program_that_ignores_every_polite_word_is_killed(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:

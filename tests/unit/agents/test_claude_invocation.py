@@ -155,7 +155,12 @@ def test_options_reach_the_program() -> None:
 def test_the_program_is_kept_from_retrying_for_minutes_and_from_calling_home() -> None:
     env = invoked().env
     assert int(env["CLAUDE_CODE_MAX_RETRIES"]) <= 5
-    for name in ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"):
+    for name in (
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+        "DISABLE_AUTOUPDATER",
+        "DISABLE_TELEMETRY",
+        "DISABLE_ERROR_REPORTING",
+    ):
         assert env[name] == "1"
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.contracts.store import rows
 
 from loopwright.core.accounts import Account, account_named, called, usual
-from loopwright.core.awaited import Envelope, QuotaWindow
+from loopwright.core.awaited import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.envelopes import UNKNOWN, Admission, Choice, Held, envelope_id, label, remaining
 from loopwright.core.failures import Failure
 from loopwright.core.states import EnvelopeState
@@ -47,6 +47,9 @@ def admission(*envelopes: Envelope, names: tuple[str, ...] = ("work", "home")) -
         ((), UNKNOWN),
         ((used(None),), UNKNOWN),
         ((used(0.25),), 0.75),
+        ((used(0.25), QuotaWindow(name="credits", kind=QuotaKind.CREDITS, left="12.50")), 0.75),
+        ((QuotaWindow(name="api_key", kind=QuotaKind.DOLLARS),), UNKNOWN),
+        ((used(0.25), used(0.9, name="individualLimit", kind=QuotaKind.CREDITS)), pytest.approx(0.1)),
         ((used(0.25), used(0.5, name="week")), 0.5),
         ((used(0.99, resets_at=NOW),), 1.0),
         ((used(0.1, rejected=True),), 0.0),

@@ -92,6 +92,20 @@ def test_a_service_that_names_a_time_is_asked_again_then() -> None:
     assert again.at == later
 
 
+@pytest.mark.parametrize("failure", [Failure.RATE_LIMIT, Failure.OVERLOADED])
+def test_a_service_that_asks_for_a_second_each_time_is_left_alone_for_longer_and_longer(
+    failure: Failure,
+) -> None:
+    soon = rows.AT + timedelta(seconds=1)
+    pauses = [pause_until(RULES[failure], n, now=rows.AT, retry_at=soon) - rows.AT for n in (1, 2, 3)]
+    assert [one.total_seconds() for one in pauses] == [5, 10, 20]
+
+
+def test_a_limit_ends_when_it_ends_however_soon() -> None:
+    soon = rows.AT + timedelta(seconds=3)
+    assert pause_until(RULES[Failure.USAGE_LIMIT], 1, now=rows.AT, retry_at=soon) == soon
+
+
 @pytest.mark.parametrize("failure", [Failure.AGENT_ERROR, Failure.CRASH])
 def test_the_same_failure_at_once_twice_is_hopeless(failure: Failure) -> None:
     first = Failed(failure=failure, detail="no such model", lasted=AT_ONCE)

@@ -56,6 +56,7 @@ KINDS = ("allow_always", "allow_once", "reject_once")
 ERRORS: dict[str, tuple[int, str, str]] = {
     "limit": (429, "rate_limit", "You've hit your 5-hour limit · resets {at} (UTC)"),
     "rate_limit": (429, "rate_limit", "Rate limit reached for requests"),
+    "retry_after": (429, "rate_limit", "Rate limit reached for requests. Please try again in 60s."),
     "overloaded": (529, "server_error", "Overloaded"),
     "auth": (401, "authentication_failed", "Incorrect API key provided"),
     "billing": (400, "billing_error", "Your credit balance is too low"),
@@ -72,6 +73,8 @@ HIDDEN: dict[tuple[str, str], tuple[str, int]] = {
     ),
     ("opencode", "limit"): ("5-hour usage limit reached. Resets in 1hr", 3_600_000),
     ("opencode", "rate_limit"): ("Rate limit reached for requests", 0),
+    ("gemini", "retry_after"): ("Rate limit reached for requests", 60_000),
+    ("opencode", "retry_after"): ("Rate limit reached for requests. Please try again in 60s.", 0),
     ("gemini", "overload_then_done"): ("The model is overloaded. Please try again later.", 0),
     ("opencode", "overload_then_done"): ("Provider is overloaded", 0),
 }
@@ -265,7 +268,8 @@ class Agent:
         """Call a service again that refuses, until there is no more hope, or somebody stops it."""
         for attempt in range(1, TRIES + 1):
             self.tried(attempt)
-            message = self.next(None if HIDDEN[self.dialect, self.behaviour][1] else 0.05)
+            # One of an hour is only over when it is stopped; shorter ones are not played in their length.
+            message = self.next(None if HIDDEN[self.dialect, self.behaviour][1] > 60_000 else 0.05)
             if message is not None:
                 self.take(message)
             if self.cancelled:

@@ -24,6 +24,7 @@ TROUBLE: dict[str, tuple[int | None, str, str, str, dict[str, Any]]] = {
     "auth": (401, "authentication_failed", "Invalid API key · Fix external API key", "api_error", {}),
     "billing": (400, "billing_error", "Credit balance is too low", "api_error", {}),
     "rate_limit": (429, "rate_limit", "API Error: Request rejected (429) · slow down", "api_error", {}),
+    "retry_after": (429, "rate_limit", "API Error: Request rejected (429) · slow down", "api_error", {}),
     "overloaded": (529, "server_error", "API Error: 529 Overloaded", "api_error", {}),
     "model": (404, "model_not_found", "There's an issue with the selected model", "api_error", {}),
     "context": (400, "invalid_request", "Prompt is too long", "prompt_too_long", {}),
@@ -190,8 +191,11 @@ class Program:
 def trouble(program: Program) -> None:
     """Be refused by the service."""
     status, error, words, reason, more = TROUBLE[program.behaviour]
-    if program.behaviour == "rate_limit":
-        program.say("system", subtype="api_retry", attempt=1, max_retries=2, error_status=status, error=error)
+    if program.behaviour in ("rate_limit", "retry_after"):
+        # Its own first pause, with nothing asked for, is half a second and up to a quarter more.
+        delay_ms = 60_000 if program.behaviour == "retry_after" else 553
+        about = {"attempt": 1, "max_retries": 2, "error_status": status, "error": error}
+        program.say("system", subtype="api_retry", retry_delay_ms=delay_ms, **about)
     if error:
         program.text(words, error=error, api_error_status=status)
     program.result(words, is_error=True, spent=False, terminal_reason=reason, api_error_status=status, **more)

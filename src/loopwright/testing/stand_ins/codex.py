@@ -25,6 +25,10 @@ ERRORS: dict[str, tuple[Any, str]] = {
         {"responseTooManyFailedAttempts": {"httpStatusCode": 429}},
         "exceeded retry limit, last status: 429 Too Many Requests",
     ),
+    "retry_after": (
+        "rateLimitExceeded",
+        "rate limit exceeded: Rate limit reached. Please try again in 60s.",
+    ),
     "overloaded": ("serverOverloaded", "Selected model is at capacity. Please try a different model."),
     "auth": (
         {"httpConnectionFailed": {"httpStatusCode": 401}},
@@ -120,6 +124,8 @@ class AppServer:
                     self.answer(
                         message, {"userAgent": agent, "platformFamily": "unix", "platformOs": "linux"}
                     )
+                case "account/read":
+                    self.answer(message, {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True})
                 case "thread/start" | "thread/resume" | "thread/fork":
                     self.begin(message)
                 case "turn/start":

@@ -320,8 +320,11 @@ class TestEnds:
             ("", Failure.CANNOT_START),
         ],
     )
-    def test_an_exit_at_the_start_says_why_in_its_last_words(self, said: str, failure: Failure) -> None:
-        result = fold(AGENT, [line(said, "err")] if said else [], request()).result(ended(41))
+    @pytest.mark.parametrize("code", [41, 147])
+    def test_an_exit_at_the_start_says_why_in_its_last_words(
+        self, said: str, failure: Failure, code: int
+    ) -> None:
+        result = fold(AGENT, [line(said, "err")] if said else [], request()).result(ended(code))
         assert result.failure is failure
         assert said in result.detail
 

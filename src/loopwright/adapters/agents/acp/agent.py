@@ -22,6 +22,7 @@ from loopwright.adapters.agents.acp.profiles import (
 )
 from loopwright.adapters.agents.acp.state import LAST_WORDS, AcpState, Ending, Problem, Stalled
 from loopwright.adapters.agents.output import readable
+from loopwright.adapters.agents.spans import resets_in
 from loopwright.core.failures import Failure
 from loopwright.core.questions import Asking, asked_in
 from loopwright.ports import AgentRequest, AgentResult, Exit, Folded, Invocation, OutputLine, Spent
@@ -165,7 +166,7 @@ def _of_problem(ending: Ending, problem: Problem, exit: Exit) -> tuple[Failure, 
 
 
 def _told(problem: Problem, exit: Exit) -> tuple[Failure, str, datetime | None]:
-    failure = tries.limit(failures.failure(problem), failures.resets_in(problem.message))
+    failure = tries.limit(failures.failure(problem), resets_in(problem.message))
     return failure, problem.message, tries.again_at(failure, problem.message, None, exit.ended_at)
 
 

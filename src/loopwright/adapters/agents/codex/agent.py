@@ -2,13 +2,14 @@
 
 import re
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from loopwright.adapters.agents import endings
 from loopwright.adapters.agents.codex import exec_stream, failures, quota, server, starting
 from loopwright.adapters.agents.codex.state import CodexState
 from loopwright.adapters.agents.output import json_object, readable, remembered
+from loopwright.adapters.agents.spans import resets_in
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.ports import (
@@ -78,7 +79,7 @@ class CodexAgent:
     def result(self, state: CodexState, exit: Exit) -> AgentResult:
         """Judge the run: only a completed turn and a clean exit together are a claim of success."""
         failure, detail, retry_at = _judge(state, exit)
-        limited = failure is Failure.USAGE_LIMIT
+        limited = failure in (Failure.USAGE_LIMIT, Failure.BILLING)
         asked = state.asked if failure is None else ()
         return AgentResult(
             claimed=failure is None and not asked,
@@ -123,7 +124,17 @@ def _judge(state: CodexState, exit: Exit) -> tuple[Failure | None, str, datetime
     failure = failures.failure(problem)
     if ending.status == "refused" and failure is Failure.AGENT_ERROR:
         failure = Failure.CANNOT_START
-    return failure, problem.message, quota.free_at(state.windows) if failure is Failure.USAGE_LIMIT else None
+    if failure is Failure.USAGE_LIMIT and state.unpaid:
+        failure = Failure.BILLING
+    return failure, problem.message, _again_at(failure, problem.message, state, exit)
+
+
+def _again_at(failure: Failure, message: str, state: CodexState, exit: Exit) -> datetime | None:
+    if failure is Failure.USAGE_LIMIT:
+        return quota.free_at(state.windows)
+    # What a service that asks to slow down names is handed on in its words alone, and not always.
+    ahead_s = resets_in(message) if failure in (Failure.RATE_LIMIT, Failure.OVERLOADED) else None
+    return None if ahead_s is None else exit.ended_at + timedelta(seconds=ahead_s)
 
 
 def _of_success(state: CodexState, exit: Exit) -> tuple[Failure | None, str]:

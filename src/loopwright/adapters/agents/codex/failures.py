@@ -35,7 +35,8 @@ _CONNECTION: Final = frozenset(
 )
 """Errors that carry the status of the service, if there was an answer at all."""
 _UNPAID: Final = re.compile(
-    r"quota exceeded|billing details|insufficient_quota|upgrade to plus", re.IGNORECASE
+    r"quota exceeded|billing details|insufficient_quota|upgrade to plus|out of credits|spend cap",
+    re.IGNORECASE,
 )
 """These come under the same name as a usage limit, but waiting does not help."""
 _BY_WORDS: Final = (
