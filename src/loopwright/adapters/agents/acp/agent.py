@@ -159,7 +159,7 @@ def _of_stalling(stalled: Stalled, exit: Exit) -> tuple[Failure, str, datetime |
 def _of_problem(ending: Ending, problem: Problem, exit: Exit) -> tuple[Failure, str, datetime | None]:
     failure, detail, at = _told(problem, exit)
     if failure is Failure.AGENT_ERROR and ending.step != rpc.PROMPT:
-        # A conversation that cannot be gone on with is not there any more: a fresh attempt has one of its own.
+        # A conversation that cannot be gone on with is not there any more: the engine lets it begin another.
         failure = Failure.CRASH if ending.going_on else Failure.CANNOT_START
     return failure, detail, at
 
