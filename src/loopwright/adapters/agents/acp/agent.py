@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
@@ -68,7 +68,8 @@ class AcpAgent:
 
     def fold(self, state: AcpState, line: OutputLine) -> Folded:
         """Take in one line of output."""
-        return dialogue.fold(state, self.profile, line)
+        folded = dialogue.fold(state, self.profile, line)
+        return replace(folded, stops=folded.state.is_stopping and not state.is_stopping)
 
     def interrupt(self, state: AcpState) -> tuple[str, ...]:
         """Return what makes the turn stop in order; nothing when there is none."""
@@ -128,7 +129,7 @@ def _judge(state: AcpState, exit: Exit) -> tuple[Failure | None, str, datetime |
     got_over = state.did_something and ending is not None and ending.stop_reason == "end_turn"
     stalled = None if got_over else state.stalled
     # It may not have listened when it was told to stop: what that was for is known all the same.
-    stopped = state.asked or stalled
+    stopped = state.asked or stalled or state.circling
     if ended is not None and not (stopped and ended[0] in (Failure.TIMEOUT, Failure.HANG)):
         return (*ended, None)
     if state.asked:
