@@ -143,7 +143,7 @@ async def _turn(
         run_id=run_id,
         env=env,
         limits=replace(_LIMITS, term_grace_s=policy.limits.term_grace_s),
-        secrets=(*secret_values(env), *(env[name] for name in drawn.variables)),
+        secrets=(*secret_values(env, policy.environment), *(env[name] for name in drawn.variables)),
         home=sandbox.view(view),
     )
     shared = Shared(network=settings.values.sandbox.network)

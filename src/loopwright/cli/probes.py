@@ -1,5 +1,6 @@
 """Which agents are on this machine: found or not, which version, and how to log in."""
 
+import json
 import os
 import re
 import shlex
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters import registry
-from loopwright.adapters.agents.environment import agent_environment
+from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.redaction import redacted
 from loopwright.cli.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import BadConfig, UserError
@@ -78,7 +80,7 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
     program = _program(name, agent.probe()[0], options)
     if not program and not options:
         return FoundAgent(name=name, program="", path=None, problem="not set up", hint=_install(name))
-    wrong = _wrong_options(agent, settings, models or (policy.model,))
+    wrong = _secret_option(name, settings) or _wrong_options(agent, settings, models or (policy.model,))
     if wrong is not None:
         problem, hint = wrong
         return FoundAgent(
@@ -91,6 +93,20 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
         problem = f"the program {program!r} was not found" + (f" (from {place})" if place else "")
         return FoundAgent(name=name, program=program, path=None, problem=problem, hint=hint)
     return FoundAgent(name=name, program=program, path=path)
+
+
+def _secret_option(name: str, settings: Settings) -> tuple[str, str] | None:
+    """Say which option has a secret in it: what an agent is started with is stored with the plan, and shown."""
+    secrets = secret_values(os.environ, settings.values.environment)
+    for option, value in settings.policy().agent_options.get(name, {}).items():
+        said = json.dumps(value, ensure_ascii=False, default=str)
+        if redacted(said, secrets) != said:
+            key = f"agents.{name}.{option}"
+            return (
+                f"{settings.origin(key)}: {key}: there is a secret in it, and settings are stored with the plan",
+                "put it into an environment variable, name that in `environment`, and have the program read it there",
+            )
+    return None
 
 
 def _wrong_options(agent: Agent, settings: Settings, models: Iterable[str | None]) -> tuple[str, str] | None:

@@ -227,7 +227,7 @@ class Values:
             schema={"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
         ),
         (),
-        "Names of your environment variables that agents and gates may see as well.",
+        "Names of your environment variables that agents and gates may see as well; their values count as secrets.",
     )
     max_cost: int | None = setting(
         DOLLARS,

@@ -188,7 +188,10 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         run_id=run.id,
         env=env,
         limits=plan.policy.limits,
-        secrets=(*world.secrets(env), *(env[name] for name in account.variables)),
+        secrets=(
+            *world.secrets(env, plan.policy.environment),
+            *(env[name] for name in account.variables),
+        ),
         home=sandbox.view(view),
     )
     shared = await shared_by(world, rows.project, plan, sandbox)
@@ -229,7 +232,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 tx,
                 run,
                 RunState.RUNNING,
-                argv=invocation.argv,
+                argv=tuple(world.redact(part, spec.secrets) for part in invocation.argv),
                 account=drawn,
                 host_id=world.me.host_id,
                 boot_id=world.me.boot_id,

@@ -342,6 +342,7 @@ class AttemptLeg:
                 ended=ended,
                 strayed=strayed,
                 asked=asked,
+                resumed=started.request.session_ref is not None,
             )
             return await afterwards.go_on()
         finally:

@@ -323,7 +323,7 @@ async def gate_request(
         tree=tree / project.subfolder,
         commands=commands,
         env=env,
-        secrets=world.secrets(env),
+        secrets=world.secrets(env, plan.policy.environment),
         home=sandbox.view(view),
         runners=plan.policy.test_runners,
     )

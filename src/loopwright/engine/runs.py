@@ -156,9 +156,10 @@ async def drive_agent(
                 heard(event)
                 if spending is not None:
                     spending.hear(event)
-            for text in folded.writes:
+            for n, text in enumerate(folded.writes, 1):
                 written += 1
-                await keepers.write(spec.directory, written, text)
+                last = n == len(folded.writes)
+                await keepers.write(spec.directory, written, text, stops=folded.stops and last)
             if folded.close:
                 written += 1
                 await keepers.write(spec.directory, written, "", close=True)

@@ -175,6 +175,9 @@ class Folded:
     writes: tuple[str, ...] = ()
     close: bool = False
     """Close the process's stdin after these writes."""
+    stops: bool = False
+    """These writes tell it to stop: one that does not leave within the grace time is ended, and judged by what was
+    folded."""
 
 
 class Agent(Protocol):

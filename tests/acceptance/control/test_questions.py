@@ -5,13 +5,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli.program import executable
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
 from loopwright.core.awaited import Question
+from loopwright.core.failures import Failure
 from loopwright.core.model import Plan, Role, Run, Task
-from loopwright.core.states import QuestionState, RunState, TaskState
+from loopwright.core.states import AttemptState, QuestionState, RunState, TaskState
 from loopwright.testing import stand_ins
 
 
@@ -107,6 +109,69 @@ def test_the_same_command_wanted_by_many_agents_is_one_question(shop: Workshop, 
     assert sorted(granted) == [()] * count + [("command:make dist",)] * count, (
         "each run says what it was allowed"
     )
+
+
+def forgetful(shop: Workshop, *parts: str) -> None:
+    """Let agents be the stand-in for Claude Code, which plays a part at each start and knows no conversation again."""
+    stand_in = Path(stand_ins.__file__).parent / "claude.py"
+    starts = shop.place / "starts"
+    gone = {
+        "type": "result",
+        "subtype": "error_during_execution",
+        "is_error": True,
+        "num_turns": 0,
+        "session_id": "11111111-2222-4333-8444-555555555555",
+        "total_cost_usd": 0,
+        "errors": ["No conversation found with session ID: 11111111-2222-4333-8444-555555555555"],
+    }
+    executable(
+        shop.place / "claude",
+        f"case \" $* \" in *' --resume '*) echo '{json.dumps(gone)}'; exit 1;; esac\n"
+        f"test -e {starts} || echo half > half\n"
+        f"echo x >> {starts}\n"
+        f'set -- $(printf \'%s\\n\' {" ".join(parts)} | sed -n "$(wc -l < {starts})p") "$@"\n'
+        f'exec {sys.executable} -S -I {stand_in} "$@"',
+    )
+    shop.program.env |= {
+        "LOOPWRIGHT_AGENT": "claude",
+        "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(shop.place / "claude"),
+    }
+
+
+def test_a_conversation_that_is_gone_is_gone_on_without_in_the_same_workspace_and_with_the_answer(
+    shop: Workshop,
+) -> None:
+    forgetful(shop, "permission", "permission")
+    going = shop.start("run", str(shop.plan("dist", [task("a", "test -s dist.txt", "test -s half")])))
+    eventually(lambda: shop.rows(Task, status=TaskState.AWAITING_RESPONSE), timeout=60)
+    question = shop.row(Question)
+    assert shop("answer", question.id, "yes").code == 0
+    assert going.end(60) == 0, going.out
+    assert len(shop.attempts("a")) == 1, "nothing was wrong with the work"
+    runs = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert [("--resume" in run.argv, run.failure) for run in runs] == [
+        (False, None),
+        (True, Failure.CRASH),
+        (False, None),
+    ]
+    prompt = (shop.home / "runs" / runs[2].id / "prompt.md").read_text()
+    assert "The workspace is as you left it" in prompt
+    assert question.text in prompt
+    assert "The answer:\n\n    yes" in prompt
+    told = [event.payload.get("because", "") for event in shop.events("attempt_waiting")]
+    assert told[1] == "its conversation is gone: it goes on in a new one"
+
+
+def test_an_attempt_goes_on_without_its_conversation_once(shop: Workshop) -> None:
+    forgetful(shop, "rate_limit", "rate_limit", "done")
+    said = shop.run(shop.plan("made", [task("a", "test -s made.txt")]))
+    assert said.code == 0, said.out
+    first, second = shop.attempts("a")
+    assert (first.state, first.failure) == (AttemptState.BROKEN, Failure.CRASH)
+    by_attempt: dict[str | None, list[bool]] = {first.id: [], second.id: []}
+    for run in shop.rows(Run, role=Role.IMPLEMENTER):
+        by_attempt[run.attempt_id].append("--resume" in run.argv)
+    assert by_attempt == {first.id: [False, True, False, True], second.id: [False]}
 
 
 def test_a_question_that_nobody_answers_blocks_its_task_and_says_which(shop: Workshop) -> None:

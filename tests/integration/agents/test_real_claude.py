@@ -112,7 +112,7 @@ async def test_a_resumed_conversation_costs_only_what_it_adds(run_claude: Any) -
     assert len(asked) == 1
 
 
-async def test_a_conversation_that_is_gone_fails_so_that_a_fresh_attempt_follows(run_claude: Any) -> None:
+async def test_a_conversation_that_is_gone_fails_so_that_another_begins(run_claude: Any) -> None:
     ran, asked = await run_claude(scenarios.answer(), session_ref="11111111-2222-4333-8444-555555555555")
     assert ran.result.failure is Failure.CRASH
     assert ran.result.session_ref is None

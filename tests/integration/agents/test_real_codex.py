@@ -134,7 +134,7 @@ async def test_a_copy_of_a_conversation_leaves_it_as_it_is(codex: Codex) -> None
     assert third.result.usage == TURN
 
 
-async def test_a_conversation_that_is_gone_fails_so_that_a_fresh_attempt_follows(codex: Codex) -> None:
+async def test_a_conversation_that_is_gone_fails_so_that_another_begins(codex: Codex) -> None:
     ran = await codex(scenarios.answer(), session_ref="11111111-2222-4333-8444-555555555555")
     assert ran.result.failure is Failure.CRASH
     assert ran.result.session_ref is None
@@ -477,7 +477,7 @@ class TestExec:
         assert ran.exit.code == 1
 
     @pytest.mark.agents
-    async def test_a_conversation_that_is_gone_fails_so_that_a_fresh_attempt_follows(
+    async def test_a_conversation_that_is_gone_fails_so_that_another_begins(
         self, codex: Codex
     ) -> None:
         ran = await codex(

@@ -269,6 +269,32 @@ async def test_saying_done_and_not_going_is_ended(keepers: ProcessKeepers, make_
     assert '{"type":"result"}' in await text_of(keepers, spec)
 
 
+async def test_being_told_to_stop_and_not_going_is_ended(
+    keepers: ProcessKeepers, make_spec: MakeSpec
+) -> None:
+    """Whatever it goes on saying, and whatever is said to it after that."""
+    spec = make_spec(
+        sh="trap '' INT TERM; echo here; while :; do echo noise; sleep 0.05; done",
+        stdin="pipe",
+        limits={"term_grace_s": 0.3, "done_grace_s": None},
+    )
+    await keepers.start(spec)
+    await first_line(keepers, spec)
+    await keepers.write(spec.directory, 1, "stop\n", stops=True)
+    await keepers.write(spec.directory, 2, "an answer\n")
+    assert (await keepers.wait(spec.directory)).ended_by == "done_hang"
+
+
+async def test_who_leaves_when_told_to_stop_leaves_by_itself(
+    keepers: ProcessKeepers, make_spec: MakeSpec
+) -> None:
+    spec = make_spec(sh="read x; exit 3", stdin="pipe", limits={"term_grace_s": 30})
+    await keepers.start(spec)
+    await keepers.write(spec.directory, 1, "stop\n", stops=True)
+    ended = await keepers.wait(spec.directory)
+    assert (ended.code, ended.ended_by) == (3, "itself")
+
+
 async def test_new_input_after_done_asks_for_more_work(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
     spec = make_spec(
         sh="echo done; read x; sleep 1; echo $x; exit 7",

@@ -40,7 +40,7 @@ _BY_ERROR: Final[Mapping[str, Failure]] = MappingProxyType(
     }
 )
 _BY_WORDS: Final = (
-    # The conversation to go on with is gone, or taken: a fresh attempt has one of its own.
+    # The conversation to go on with is gone, or taken: the engine lets it begin another.
     (re.compile(r"No conversation found|Session ID \S+ is already in use"), Failure.CRASH),
     (
         re.compile(r"hit your .*limit|usage limit reached|reached your .*usage limits", re.IGNORECASE),

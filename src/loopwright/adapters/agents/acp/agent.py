@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
@@ -69,7 +69,8 @@ class AcpAgent:
 
     def fold(self, state: AcpState, line: OutputLine) -> Folded:
         """Take in one line of output."""
-        return dialogue.fold(state, self.profile, line)
+        folded = dialogue.fold(state, self.profile, line)
+        return replace(folded, stops=folded.state.is_stopping and not state.is_stopping)
 
     def interrupt(self, state: AcpState) -> tuple[str, ...]:
         """Return what makes the turn stop in order; nothing when there is none."""
@@ -129,7 +130,7 @@ def _judge(state: AcpState, exit: Exit) -> tuple[Failure | None, str, datetime |
     got_over = state.did_something and ending is not None and ending.stop_reason == "end_turn"
     stalled = None if got_over else state.stalled
     # It may not have listened when it was told to stop: what that was for is known all the same.
-    stopped = state.asked or stalled
+    stopped = state.asked or stalled or state.circling
     if ended is not None and not (stopped and ended[0] in (Failure.TIMEOUT, Failure.HANG)):
         return (*ended, None)
     if state.asked:
@@ -160,7 +161,7 @@ def _of_stalling(stalled: Stalled, exit: Exit) -> tuple[Failure, str, datetime |
 def _of_problem(ending: Ending, problem: Problem, exit: Exit) -> tuple[Failure, str, datetime | None]:
     failure, detail, at = _told(problem, exit)
     if failure is Failure.AGENT_ERROR and ending.step != rpc.PROMPT:
-        # A conversation that cannot be gone on with is not there any more: a fresh attempt has one of its own.
+        # A conversation that cannot be gone on with is not there any more: the engine lets it begin another.
         failure = Failure.CRASH if ending.going_on else Failure.CANNOT_START
     return failure, detail, at
 

@@ -70,7 +70,8 @@ class CodexAgent:
             )
         if "type" in message and "method" not in message:
             return exec_stream.fold(state, message)
-        return server.fold(state, message)
+        folded = server.fold(state, message)
+        return replace(folded, stops=bool(folded.state.asked) and not state.asked)
 
     def interrupt(self, state: CodexState) -> tuple[str, ...]:
         """Return what makes the turn stop in order; `exec` understands only a signal."""
