@@ -329,9 +329,12 @@ class SimRepository:
         await self._do("patch")
         return patch_between(self._target.files(old), self._target.files(new))
 
-    async def tripwire(self) -> Tripwire:
+    async def tripwire(self, plan_id: str = "") -> Tripwire:
         await self._do("tripwire")
         return Tripwire(head="main", refs={}, status={}, config={})
+
+    async def repin(self, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
+        return {}  # no simulated agent reaches for a ref
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
         return ()

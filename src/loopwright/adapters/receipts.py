@@ -119,7 +119,7 @@ async def gather_facts(
         damage=damage,
         outputs=outputs,
         events=events,
-        unchecked=(*unchecked, *missing),
+        unchecked=(*unchecked, *missing, *await _gone(repository, tasks)),
     )
 
 
@@ -142,6 +142,17 @@ async def _patches(
             except GitFailed:
                 found[task["id"]] = ""  # an object is damaged: no hash agrees then
     return found
+
+
+async def _gone(repository: Repository, tasks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Name the work of attempts that cannot be looked at any more: no result rests on it, but it may be lost."""
+    tips = {one["tip_sha"]: (task["key"], one["n"]) for task in tasks for one in task["attempts"]}
+    absent = await repository.absent([sha for sha in tips if sha is not None])
+    return [
+        f"the work of attempt {tips[sha][1]} at task {tips[sha][0]!r}: commit {sha} is not in this repository"
+        " (a clone does not have it, and `clean` lets go of it)"
+        for sha in absent
+    ]
 
 
 class _History:

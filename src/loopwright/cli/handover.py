@@ -22,6 +22,7 @@ from loopwright.core.errors import NotFound, Refused
 from loopwright.core.failures import RULES, Level
 from loopwright.core.model import Attempt, Command, Loop, Plan, Project, Task
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState
+from loopwright.engine.branch import stands
 from loopwright.engine.moves import need
 from loopwright.engine.naming import attempt_ref, commit_subject, hand_branch
 from loopwright.ports import Repository, Tx
@@ -98,7 +99,7 @@ async def _take_over(text: str, directory: Path | None, *, as_json: bool) -> int
         task = await home.store.read(lambda tx: need(tx.get(Task, task.id), "the task"))
         repository = repositories(home)(project)
         by_hand = await repository.by_hand()
-        tip = (await repository.standing(plan.branch)).tip
+        tip = (await stands(home.store, repository, plan)).tip
         start = await by_hand.start(
             last.tip_sha if last else None,
             base=last.base_sha if last else None,
@@ -166,7 +167,7 @@ async def _hand_back(text: str, *, include: bool, as_json: bool) -> int:
         )
         if not hands.uncommitted:
             await _refuse_unchanged(home, repository, task, attempt, hands.head)
-        tip = (await repository.standing(plan.branch)).tip
+        tip = (await stands(home.store, repository, plan)).tip
         sha = await by_hand.take_in(
             where, hands, ref=attempt_ref(attempt), subject=commit_subject(task), at=datetime.now(UTC)
         )

@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from loopwright.core.errors import BranchRewritten
+from loopwright.core.errors import BranchRewritten, GitFailed
 from loopwright.core.events import happened
 from loopwright.core.model import Loop, Plan
 from loopwright.core.states import LoopState
 from loopwright.engine.moves import MACHINE, move_loop, need
-from loopwright.engine.own_commits import foreign, own_commits
+from loopwright.engine.own_commits import foreign, landed_commits, own_commits
 from loopwright.engine.world import World
-from loopwright.ports import Repository, Standing, Tx
+from loopwright.ports import Repository, Standing, Store, Tx
 
 _NAMED = 20
 
@@ -17,21 +17,33 @@ _NAMED = 20
 async def tip_of(world: World, repository: Repository, plan: Plan) -> str:
     """Return the tip to go on from; a branch that a person has to mend pauses the loop, and raises."""
     try:
-        standing = await repository.standing(plan.branch)
+        standing = await stands(world.store, repository, plan)
     except BranchRewritten as rewritten:
         reason = str(rewritten)
         # Whoever meets the same trouble after that writes nothing: a write wakes everybody up.
         if await world.store.read(lambda tx: _runs(tx, plan)):
             await world.store.transact("branch.rewritten", lambda tx: _pause(tx, plan, reason))
         raise
-    if standing.change == "moved":
-        # A landing or a rollback that was cut short between the two refs is ours.
-        own = await world.store.read(lambda tx: own_commits(tx, plan))
-        others = await foreign(repository, plan, standing.commits, own)
-        standing = replace(standing, change="moved" if others else "", commits=others)
     if standing.change:
         await world.store.transact("branch.changed", lambda tx: _tell(tx, plan, standing))
     return standing.tip
+
+
+async def stands(store: Store, repository: Repository, plan: Plan) -> Standing:
+    """Bring a plan branch and what we noted of it together; say what others did to it since we moved it last."""
+    standing = await repository.standing(plan.branch)
+    if standing.change == "unnoted":
+        ours = await store.read(lambda tx: landed_commits(tx, plan))
+        await repository.note(plan.branch, among=(plan.base_sha, *ours))
+        standing = await repository.standing(plan.branch)
+    if standing.change == "unnoted":
+        raise GitFailed(f"somebody deletes what is noted of {plan.branch} again and again")
+    if standing.change == "moved":
+        # A landing or a rollback that was cut short between the two refs is ours.
+        own = await store.read(lambda tx: own_commits(tx, plan))
+        others = await foreign(repository, plan, standing.commits, own)
+        standing = replace(standing, change="moved" if others else "", commits=others)
+    return standing
 
 
 def _tell(tx: Tx, plan: Plan, standing: Standing) -> None:

@@ -7,7 +7,7 @@ that it takes work back, is what the row of the command says.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from loopwright.core.model import Attempt, Command, Plan
+from loopwright.core.model import Attempt, Command, CommandState, Plan, Task
 from loopwright.engine.commands import BY_GIT
 from loopwright.ports import Repository, Step, Tx
 
@@ -30,6 +30,16 @@ def own_commits(tx: Tx, plan: Plan) -> OwnCommits:
         landings=frozenset(made),
         reverts=reverts(tx),
     )
+
+
+def landed_commits(tx: Tx, plan: Plan) -> list[str]:
+    """Return the commits that are on a plan's branch for certain: its landings, and what took some back."""
+    tasks = tx.find(Task, plan_id=plan.id)
+    targets = {plan.id, *(task.id for task in tasks)}
+    undone = tx.find(Command, verb=tuple(BY_GIT), state=CommandState.APPLIED)
+    made = (task.landed_sha for task in tasks)
+    taken = (one.commit_sha for one in undone if one.target in targets)
+    return [sha for sha in (*made, *taken) if sha is not None]
 
 
 def reverts(tx: Tx) -> frozenset[str]:

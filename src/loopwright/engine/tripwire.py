@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.core.containment import Containment
-from loopwright.core.errors import BranchRewritten
+from loopwright.core.errors import BranchRewritten, GitFailed
 from loopwright.core.events import happened
 from loopwright.core.happenings import RecordedEvent
 from loopwright.core.model import Attempt, Plan, Project, Run
@@ -40,7 +40,7 @@ async def watch(world: World, repository: Repository, run: Run, spec: RunSpec) -
     kept = world.paths.run(run.id) / _FINGERPRINT
     if kept.is_file():
         return Tripwire(**json.loads(kept.read_text(encoding="utf-8"))), spec
-    taken = await repository.tripwire()
+    taken = await repository.tripwire(run.plan_id)
     return taken, replace(spec, files={**spec.files, _FINGERPRINT: json.dumps(asdict(taken))})
 
 
@@ -71,8 +71,10 @@ def _earlier(tx: Tx, attempt: Attempt) -> str:
 
 async def _compare(world: World, repository: Repository, before: Tripwire, rows: Rows, run: Run) -> str:
     project, plan, attempt = rows.project, rows.plan, rows.attempt
-    before, after = world.own_writes.spare(Path(project.path), before, await repository.tripwire())
-    strays, moved = repository.stray(before, after), await _moved(world, repository, plan, run)
+    after = await repository.tripwire(plan.id)
+    before, after = world.own_writes.spare(Path(project.path), before, after)
+    strays = (*repository.stray(before, after), *await _unpinned(repository, plan, before, after))
+    moved = await _moved(world, repository, plan, run)
     if not strays and not moved:
         return ""
     whose = await _whose(world, project, run)
@@ -112,6 +114,18 @@ def _told(changes: Sequence[str], undo: Sequence[str]) -> str:
     named = "; ".join(changes[:_SHOWN]) + (" …" if len(changes) > _SHOWN else "")
     steps = ("To undo it, once you have looked at it:", *undo[:_MOST]) if undo else ()
     return "\n".join((f"It changed your checkout: {named}", *steps))
+
+
+async def _unpinned(repository: Repository, plan: Plan, before: Tripwire, after: Tripwire) -> list[str]:
+    """Put back what kept the plan's work and was taken away; that is ours, so nobody has to be asked."""
+    try:
+        lost = await repository.repin(before, after, near=plan.base_sha)
+    except GitFailed as trouble:
+        return [f"what kept the work of attempts was taken away, and cannot be put back: {trouble}"]
+    return [
+        f"{name} was {'moved' if name in after.pins else 'deleted'}; it is at {sha} again"
+        for name, sha in sorted(lost.items())
+    ]
 
 
 async def _moved(world: World, repository: Repository, plan: Plan, run: Run) -> list[tuple[str, str]]:

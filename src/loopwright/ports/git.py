@@ -1,7 +1,7 @@
 """The user's repository."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -93,8 +93,10 @@ class Standing:
     """Where a plan branch is, and what somebody did to it since we last moved it."""
 
     tip: str
-    change: Literal["", "moved", "restored"] = ""
-    """`moved`: it has commits since then. `restored`: it was deleted or moved back, and is as it was."""
+    """Empty for one that is gone, where nothing beside it tells where it was."""
+    change: Literal["", "moved", "restored", "unnoted"] = ""
+    """`moved`: it has commits since then. `restored`: it was deleted or moved back, and is as it was. `unnoted`: what
+    we noted of it is gone, so whether it is as we left it, only the rows can tell."""
     was: str | None = None
     """Where we knew it to be, if it has moved; where it was found, if it was restored; None when it was gone."""
     commits: tuple[Step, ...] = ()
@@ -111,6 +113,8 @@ class Tripwire:
     """Changed and untracked paths with a hash of their content."""
     config: Mapping[str, str]
     """Configuration files and hooks of the repository with a hash of their content."""
+    pins: Mapping[str, str] = field(default_factory=dict)
+    """The refs of ours that keep a plan's work: those of its attempts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +143,9 @@ class Repository(Protocol):
 
     async def standing(self, branch: str) -> Standing:
         """Take note of what somebody did to a branch of ours; raise `BranchRewritten` when a person has to decide."""
+
+    async def note(self, branch: str, *, among: Sequence[str]) -> None:
+        """Note again where we left a branch of ours: at the newest of these commits of its line."""
 
     async def make_workspace(
         self, path: Path, sha: str, *, copy_files: Sequence[str] = (), marker: str = ""
@@ -228,6 +235,9 @@ class Repository(Protocol):
     async def damaged(self, *, since: str, tip: str) -> str | None:
         """Say what is wrong with an object that came after `since` and is part of `tip`; None when all are whole."""
 
+    async def absent(self, shas: Sequence[str]) -> tuple[str, ...]:
+        """Return the commits among these that are not in the repository."""
+
     async def is_ancestor(self, sha: str, of: str) -> bool:
         """Say whether `sha` is contained in `of`."""
 
@@ -249,11 +259,17 @@ class Repository(Protocol):
     async def tree_of(self, sha: str) -> str:
         """Return the tree id of a commit."""
 
-    async def tripwire(self) -> Tripwire:
-        """Take a fingerprint of the user's checkout."""
+    async def tripwire(self, plan_id: str = "") -> Tripwire:
+        """Take a fingerprint of the user's checkout, and of what keeps the work of a plan there."""
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
         """Say in plain words what differs between two fingerprints."""
+
+    async def repin(self, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
+        """Put back the pins of a plan that somebody deleted or moved between two fingerprints.
+
+        Return each with the commit that it is at again; `near` is a commit that all of them may build on.
+        """
 
     async def stray_patch(self, dest: Path, before: Tripwire, after: Tripwire) -> bool:
         """Save the files that changed between two fingerprints as a patch; False when there are none."""

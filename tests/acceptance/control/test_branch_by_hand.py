@@ -23,8 +23,15 @@ def test_what_people_do_to_the_plan_branch_is_noticed_and_reconciled(shop: Works
     shop.until_started("d")
     kept = shop.git("rev-parse", ref).strip()
     shop.git("branch", "-f", plan.branch, shop.git("commit-tree", "-m", "anew", f"{tip}^{{tree}}").strip())
+    # Without our note the rows tell what landed: nobody's branch becomes ours because it is gone.
+    shop.git("update-ref", "-d", f"refs/loopwright/branches/{plan.id}/main")
+    shop.git("update-ref", "-d", f"refs/loopwright/attempts/{plan.id}/{shop.task('a').id}/1")
     gates["d"].let_go()
     assert run.end() == 3, run.out
+    lost = f"refs/loopwright/attempts/{plan.id}/{shop.task('a').id}/1"
+    assert shop.git("rev-parse", lost).strip() == shop.attempts("a")[0].tip_sha
+    (event,) = shop.events("checkout_changed")
+    assert event.payload["changes"] == [f"{lost} was deleted; it is at {shop.attempts('a')[0].tip_sha} again"]
     assert f"git branch -f {plan.branch} {kept[:10]}" in run.out.replace("\n", " ")
     told = [event.type for event in shop.events("branch_moved", "branch_restored", "branch_rewritten")]
     assert told == ["branch_moved", "branch_restored", "branch_rewritten"]

@@ -99,6 +99,7 @@ class World:
         assert await self.repository.advance(BRANCH, new=candidate.sha, old=tip)
         return replace(
             attempt,
+            tip_sha=snapshot.sha,
             candidate_sha=candidate.sha,
             candidate_tree=candidate.tree,
             candidate_parent=candidate.parent,
@@ -292,6 +293,20 @@ async def test_a_mark_of_something_left_out_excuses_no_small_output(world):
     output_file(world.runs / verdict.run_id, 1).write_text("[... 5 bytes left out ...]\n")
     differences, _ = await world.differences(receipt, runs=world.runs)
     assert differences == [f"the recorded output of 'all' ({verdict.run_id}/1) is not the one in the receipt"]
+
+
+async def test_the_work_of_an_attempt_that_is_gone_is_named(world):
+    attempt = await world.land(1)
+    receipt = await world.receipt([attempt], [await world.judge(attempt)])
+    _, unchecked = await world.differences(receipt, runs=world.runs)
+    assert not any(attempt.tip_sha in words for words in unchecked)
+    world.git("update-ref", "-d", "refs/loopwright/attempts/1")
+    world.git("gc", "-q", "--prune=now")
+    elsewhere = GitRepository(world.project, project_id=f"proj_{uuid4()}", home=world.home)
+    facts = await gather_facts(elsewhere, receipt, world.runs)
+    assert verify_receipt(receipt, facts) == [], "no result rests on it"
+    said = f"the work of attempt 1 at task '1': commit {attempt.tip_sha} is not in this repository"
+    assert any(words.startswith(said) for words in facts.unchecked), facts.unchecked
 
 
 @pytest.mark.parametrize("value", [None, {}, {"schema": "loopwright.receipt/1"}])

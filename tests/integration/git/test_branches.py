@@ -84,10 +84,18 @@ async def test_a_branch_moved_back_under_somebody_s_feet_is_theirs_to_mend(world
         await world.repository.standing(BRANCH)
 
 
-async def test_a_branch_without_any_trace_is_said_so(world: World) -> None:
-    with pytest.raises(BranchRewritten, match="is gone, and nothing tells where it was"):
+async def test_without_our_note_a_branch_is_taken_for_nothing_until_the_commits_that_landed_say_where_it_was(
+    world: World,
+) -> None:
+    assert await world.repository.standing(BRANCH) == Standing(tip="", change="unnoted")
+    tip = await land(world, 1, "echo two > app.py")
+    world.sh("git", "update-ref", "-d", pin_of(BRANCH))
+    other = commit(world, world.base_sha, "all of it anew")
+    world.sh("git", "branch", "-f", BRANCH, other)
+    assert await world.repository.standing(BRANCH) == Standing(tip=other, change="unnoted")
+    await world.repository.note(BRANCH, among=(world.base_sha, tip))
+    assert world.sh("git", "rev-parse", pin_of(BRANCH)) == tip
+    with pytest.raises(BranchRewritten, match="was rewritten by hand"):
         await world.repository.standing(BRANCH)
-    # One from before there were pins is taken as it is.
-    world.sh("git", "branch", BRANCH)
-    assert await world.repository.standing(BRANCH) == Standing(tip=world.base_sha)
-    assert world.sh("git", "rev-parse", pin_of(BRANCH)) == world.base_sha
+    world.sh("git", "branch", "-D", BRANCH)
+    assert await world.repository.standing(BRANCH) == Standing(tip=tip, change="restored")

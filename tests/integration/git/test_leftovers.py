@@ -39,6 +39,15 @@ async def test_merged_work_is_proven_by_any_branch_that_has_the_commits(world: W
     assert (await found(world))[BRANCH] == ("taken-over", True)
 
 
+async def test_the_pushed_copy_of_the_plans_own_branch_proves_nothing(world: World) -> None:
+    sha = await plan_with_work(world)
+    world.sh("git", "update-ref", f"refs/remotes/origin/{BRANCH}", sha)
+    world.sh("git", "update-ref", f"refs/remotes/up/stream/loopwright/{PLAN}/finish_1", sha)
+    assert set((await found(world)).values()) == {(None, False)}, "a request that is open was taken by nobody"
+    world.sh("git", "update-ref", "refs/remotes/loopwright/main", sha)
+    assert (await found(world))[BRANCH] == ("loopwright/main", True), "a remote may be called as we are"
+
+
 @pytest.mark.capability("C069")
 async def test_squashed_work_is_proven_as_other_commits(world: World) -> None:
     sha = await plan_with_work(world)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.integration.git.world import BRANCH, World, sh, write
+from tests.integration.git.world import BRANCH, PLAN, World, sh, write
 
 from loopwright.adapters.git import stray
 
@@ -112,3 +112,40 @@ async def test_changes_in_the_checkout_can_be_saved_as_a_patch(world: World, tmp
     assert (clean / "binary").read_bytes() == bytes(range(256))
     assert not (clean / ".loopwright").exists()
     assert not (clean / "mine.txt").exists(), "what was changed before is nobody's stray"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+async def test_pins_that_somebody_took_away_or_moved_are_put_back(world: World, packed: bool) -> None:
+    await world.make()
+    world.agent("echo two > app.py")
+    made = await world.snapshot()
+    pin = world.sh("git", "for-each-ref", "--format=%(refname)", "refs/loopwright/attempts")
+    other = f"{pin}-agent"
+    world.sh("git", "update-ref", other, world.base_sha)
+    before = await world.repository.tripwire(PLAN)
+    assert before.pins == {pin: made.sha, other: world.base_sha}
+    world.sh("git", "update-ref", "-d", pin)
+    world.sh("git", "update-ref", other, made.sha)
+    if packed:
+        world.sh("git", "update-ref", "-d", other)
+        world.sh("git", "reflog", "expire", "--expire=now", "--all")
+        world.sh("git", "gc", "-q", "--prune=now")
+        gone = world.sh("git", "cat-file", "--batch-check", stdin=made.sha)
+        assert gone.endswith("missing"), "what nothing names any more is brought back from our own git dir"
+    after = await world.repository.tripwire(PLAN)
+    assert await world.repository.repin(before, after, near=world.base_sha) == before.pins
+    assert world.sh("git", "rev-parse", pin, other).split() == [made.sha, world.base_sha]
+    assert await world.repository.repin(before, before, near=world.base_sha) == {}
+
+
+async def test_a_pin_that_we_moved_ourselves_is_no_loss(world: World) -> None:
+    await world.make()
+    world.agent("echo two > app.py")
+    await world.snapshot()
+    before = await world.repository.tripwire(PLAN)
+    world.agent("echo three > app.py")
+    made = await world.snapshot()
+    after = await world.repository.tripwire(PLAN)
+    assert before.pins != after.pins
+    assert await world.repository.repin(before, after, near=world.base_sha) == {}
+    assert made.sha in after.pins.values()

@@ -1,5 +1,6 @@
 """Plan branches, each with a pin of ours beside it that says where we left it: so what others do to it is noticed."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from loopwright.adapters.git import names
@@ -41,24 +42,27 @@ class Branches:
             # The pin first: what lands in between is then seen as ours that was added, and never as missing.
             pin = await self._refs.tip(beside)
             tip = await self._refs.tip(name)
-            if pin is None and tip is None:
-                raise BranchRewritten(
-                    f"the branch {branch} is gone, and nothing tells where it was. If you know its last commit, "
-                    f"`git branch {branch} COMMIT` brings it back; then resume."
-                )
-            if pin is None and tip is not None:
-                await self._refs.create(beside, tip)
+            if pin is None:
+                # Whoever takes the note away says nothing about the branch, least of all that it is as it was.
+                return Standing(tip=tip or "", change="unnoted")
+            if tip == pin:
                 return Standing(tip=tip)
-            if tip == pin and tip is not None:
-                return Standing(tip=tip)
-            if tip is None and pin is not None:
+            if tip is None:
                 if await self._refs.create(name, pin):
                     return Standing(tip=pin, change="restored")
-            elif tip is not None and pin is not None:
+            else:
                 found = await self._moved(branch, tip=tip, pin=pin)
                 if found is not None:
                     return found
         raise GitFailed(f"{branch} does not stand still: somebody moves it again and again")
+
+    async def note(self, branch: str, among: Sequence[str]) -> None:
+        """Note where we left a branch: at the newest of these commits of its line."""
+        newest = among[0]
+        for sha in among[1:]:
+            if await self._merging.is_ancestor(newest, sha):
+                newest = sha
+        await self._refs.create(pin_of(branch), newest)
 
     async def _moved(self, branch: str, *, tip: str, pin: str) -> Standing | None:
         """Deal with a branch that is not where we left it; None when it moved once more meanwhile."""

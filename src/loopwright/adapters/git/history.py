@@ -57,6 +57,15 @@ class History:
             found[os.fsdecode(path)] = Entry(mode=mode, id=name)
         return found
 
+    async def absent(self, shas: Sequence[str]) -> tuple[str, ...]:
+        """Return the commits among these that are not there."""
+        if not shas:
+            return ()
+        asked = "".join(f"{each}\n" for each in shas).encode("ascii")
+        done = await self._git.run("cat-file", "--batch-check", env=self._depot.env(), stdin=asked)
+        kinds = [line.split()[-2:] for line in done.text.splitlines()]
+        return tuple(sha for sha, kind in zip(shas, kinds, strict=True) if kind[0] != "commit")
+
     async def texts(self, ids: Sequence[str], *, limit: int) -> dict[str, str]:
         """Return the texts of blobs by their ids, the first of them: as many as go into so many bytes."""
         kept = bytearray()

@@ -1,5 +1,6 @@
 """What a plan has in the user's repository, and whether the user's own branches have its work as well."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +14,8 @@ from loopwright.core.errors import GitFailed
 
 _OURS: Final = "refs/heads/loopwright/"
 _YOURS: Final = ("refs/heads", "refs/remotes")
+_PUSHED: Final = re.compile(r"refs/remotes/.+/loopwright/plan_")
+"""What git keeps of a plan branch that was pushed for a pull request: nobody has taken its work yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,17 +77,22 @@ class Leftovers:
         done = await self._git.run(
             "for-each-ref", f"--contains={sha}", "--format=%(refname)", *_YOURS, env=env
         )
-        yours = [name for name in done.text.splitlines() if not name.startswith(_OURS)]
+        yours = [name for name in done.text.splitlines() if not _is_ours(name)]
         if yours:
             return _short(yours[0]), True
         # A squash has other commits: only the content tells, so only branches that it may well be in are looked at.
         head = await self._git.run("symbolic-ref", "-q", "HEAD", env=env, ok=(0, 1))
         likely = [head.text, f"refs/heads/{into}" if into else ""]
-        for name in dict.fromkeys(one for one in likely if one and not one.startswith(_OURS)):
+        for name in dict.fromkeys(one for one in likely if one and not _is_ours(one)):
             tip = await self._git.run("rev-parse", "-q", "--verify", name, env=env, ok=(0, 1, 128))
             if tip.code == 0 and await self._merging.proven(sha, tip.text):
                 return _short(name), False
         return None, False
+
+
+def _is_ours(name: str) -> bool:
+    """Say whether a branch is one of ours, here or as it was pushed."""
+    return name.startswith(_OURS) or _PUSHED.match(name) is not None
 
 
 def _short(name: str) -> str:

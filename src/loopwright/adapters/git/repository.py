@@ -153,6 +153,10 @@ class GitRepository:
         """Take note of what somebody did to a branch of ours; raise `BranchRewritten` when a person has to decide."""
         return await (await self._ready()).branches.standing(branch)
 
+    async def note(self, branch: str, *, among: Sequence[str]) -> None:
+        """Note again where we left a branch of ours: at the newest of these commits of its line."""
+        await (await self._ready()).branches.note(branch, [names.sha(each) for each in among])
+
     # --- workspaces --------------------------------------------------------------------------------
 
     async def make_workspace(
@@ -323,6 +327,10 @@ class GitRepository:
         depot = (await self._ready()).depot
         return await damaged(self.git, depot, since=names.sha(since), tip=names.sha(tip))
 
+    async def absent(self, shas: Sequence[str]) -> tuple[str, ...]:
+        """Return the commits among these that are not in the repository."""
+        return await (await self._ready()).history.absent([names.sha(each) for each in shas])
+
     async def is_ancestor(self, sha: str, of: str) -> bool:
         """Say whether `sha` is contained in `of`."""
         return await (await self._ready()).merging.is_ancestor(names.sha(sha), names.sha(of))
@@ -415,9 +423,21 @@ class GitRepository:
 
     # --- the user's checkout -----------------------------------------------------------------------
 
-    async def tripwire(self) -> Tripwire:
-        """Take a fingerprint of the user's checkout."""
-        return await tripwires.take(self.git, (await self._ready()).place, self._home)
+    async def tripwire(self, plan_id: str = "") -> Tripwire:
+        """Take a fingerprint of the user's checkout, and of the pins of a plan."""
+        return await tripwires.take(self.git, (await self._ready()).place, self._home, plan_id)
+
+    async def repin(self, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
+        """Put back the pins that somebody deleted or moved between two fingerprints."""
+        suspected = tripwires.unpinned(before.pins, after.pins)
+        if not suspected:
+            return {}
+        parts = await self._ready()
+        # Once more: one that we move ourselves is for a moment without the pin that keeps what it was at.
+        known = await parts.refs.read(*(name for pin in suspected for name in (pin, f"{pin}-was-*")))
+        lost = tripwires.unpinned(suspected, {name: ref.sha for name, ref in known.items()})
+        await parts.refs.pin(lost, origin=parts.depot.path, near=names.sha(near), known=known)
+        return lost
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
         """Say in plain words what differs between two fingerprints."""
