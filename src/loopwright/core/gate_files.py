@@ -66,6 +66,7 @@ _BUILD_NAMES: Final = (
     r"setup\.py|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.rs|CMakeLists\.txt|meson\.build"
     r"|.*\.gradle(?:\.kts)?|.*\.cmake|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|MODULE\.bazel|\.pnp\.[cm]?js"
     r"|deno\.jsonc?|pixi\.toml|mix\.exs|Package\.swift|.*\.(?:cs|fs)proj"
+    r"|loopwright\.toml"  # read from the commit that a plan starts from: it steers the gates of the next one
 )
 _RUNNERS: Final = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "unittest", "nose", "nose2", "xdist"}

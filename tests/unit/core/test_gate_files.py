@@ -98,7 +98,11 @@ def test_some_files_steer_among_other_things(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["pom.xml", "build.gradle.kts", "setup.py", "gradle/test.gradle", "deno.json"]
+    "path",
+    [
+        *("pom.xml", "build.gradle.kts", "setup.py", "gradle/test.gradle", "deno.json"),
+        *("loopwright.toml", "services/api/loopwright.toml"),
+    ],
 )
 def test_of_some_files_no_part_can_be_told_apart(path: str) -> None:
     assert kind(path) is Kind.BUILD
