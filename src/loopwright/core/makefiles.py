@@ -112,7 +112,9 @@ def _called(line: str) -> list[str]:
         try:
             words = shlex.split(found[1])
         except ValueError:
-            words = found[1].split()
+            words = re.sub(
+                "['\"]", "", found[1]
+            ).split()  # the call itself stands in quotes: sh -c 'make test'
         goals += _named_goals(words) or [_DEFAULT]
     return goals
 

@@ -236,4 +236,5 @@ def test_without_a_goal_the_usual_ones_count_and_a_variable_hides_where_it_leads
     assert steers("Makefile", MAKE, MAKE.replace("-m pytest", "-m x"), "./gate")
     hidden = "test: $(NEEDS)\n\nother:\n\techo 1\n"
     assert steers("Makefile", hidden, hidden.replace("echo 1", "echo 2"), "make test")
-    assert make_steering("a:\n\tx\n", ["make 'a"]) == ("",), "a quote that is never closed names no target"
+    quoted = make_steering("a:\n\tx\n\nb:\n\ty\n", ["sh -c 'make a' x"])
+    assert quoted == ("", "a:", "\tx"), "the call itself stands in quotes"
