@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -115,7 +116,22 @@ def _spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
         runs = tx.find(Run, id=[one.run_id for one in known], role=Role.BASELINE)
         before = {run.id for run in runs}
         known = [one for one in known if one.run_id not in before]
-    return max(known, key=lambda one: (one.created_at, one.id), default=None)
+    latest = max(known, key=lambda one: (one.created_at, one.id), default=None)
+    if latest is None or latest.verdict.status is not VerdictStatus.FAILED:
+        return latest
+    asked_at = _tried_again_at(tx, ask.attempt)
+    return latest if asked_at is None or latest.created_at > asked_at else None
+
+
+def _tried_again_at(tx: Tx, attempt: Attempt | None) -> datetime | None:
+    """Return when a person last had the task tried again: what failed before that, they want to have judged anew.
+
+    They may have mended what was at fault, given leave to change a test, or think that it failed by chance.
+    """
+    if attempt is None or attempt.n == 1:
+        return None
+    retried = tx.events(plan=attempt.plan_id, task=attempt.task_id, types=("task_retried",))
+    return max((event.at for event in retried if event.actor != MACHINE), default=None)
 
 
 async def _run_gate(
