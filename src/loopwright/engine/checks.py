@@ -18,6 +18,7 @@ from loopwright.core.held_out import veiled
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.policy import GateCommand, HeldFile
+from loopwright.core.retry import backoff
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import (
@@ -101,6 +102,21 @@ async def judge(
         return known, known.verdict
     with world.underway.judging(ask.plan.id, ask.tree):
         return await _run_gate(world, repository, ask, commands, key, interrupt)
+
+
+async def judge_until_known(
+    world: World, repository: Repository, ask: Judging, interrupt: asyncio.Event
+) -> tuple[VerdictRecord | None, Verdict]:
+    """Judge a tree; a gate that could not run is asked again, because the work is not at fault."""
+    tries = 0
+    while True:
+        record, verdict = await judge(world, repository, ask, interrupt)
+        tries += 1
+        hopeless = verdict.lasting or tries > ask.plan.policy.max_call_retries
+        if verdict.status is not VerdictStatus.INCONCLUSIVE or hopeless:
+            return record, verdict
+        pause = backoff(tries, first_s=0.2, limit_s=30.0, chance=world.chance())
+        await world.clock.sleep(pause.total_seconds())
 
 
 def _spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
