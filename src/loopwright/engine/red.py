@@ -11,7 +11,7 @@ from loopwright.core.gates import with_setup
 from loopwright.core.idle_changes import is_idle
 from loopwright.core.known_answers import LARGEST
 from loopwright.core.model import Role, Run, VerdictRecord
-from loopwright.core.tdd import RedProof, is_asked, red_commands, why_skipped
+from loopwright.core.tdd import NOTHING_SHOWS, RedProof, is_asked, mends, red_commands, why_skipped
 from loopwright.core.verdicts import gate_key
 from loopwright.engine.checks import Judging, judge_until_known
 from loopwright.engine.pinning import inside
@@ -35,9 +35,10 @@ async def with_red_proof(
         return facts
     new = _new_tests(landing, candidate)
     commands = red_commands(plan, task, brings_tests=bool(new) or idle)
+    why = why_skipped(task)
     if not commands:
-        return facts
-    if why := why_skipped(task):
+        return replace(facts, red_missing=NOTHING_SHOWS) if mends(task) and not why else facts
+    if why:
         return replace(facts, red_skipped=why)
     sha, tree = candidate.parent, await landing.repository.tree_of(candidate.parent)
     if new:
@@ -57,7 +58,9 @@ async def with_red_proof(
     )
     verdict = await _judged(landing, ask, interrupt)
     names = tuple(inside(landing.project.subfolder, change.path) for change in new[:_MOST])
-    return replace(facts, red_proof=_KNOWN.get(verdict.status), red_tree=tree, red_tests=names)
+    red = _KNOWN.get(verdict.status)
+    missing = "" if red is not None else verdict.reason or verdict.status.value
+    return replace(facts, red_proof=red, red_tree=tree, red_tests=names, red_missing=missing)
 
 
 async def _judged(landing: "Landing", ask: Judging, interrupt: asyncio.Event) -> Verdict:

@@ -172,6 +172,7 @@ def test_only_what_nobody_compared_needs_another_look() -> None:
         assert both.is_capped(reviewed=False, held_out=True), "these are run with it, too"
         assert not both.is_capped(reviewed=True, held_out=True)
     assert GateFiles(uncompared=("a",)).is_capped(reviewed=False, held_out=True), "only eyes can compare it"
+    assert GateFiles(red_missing="it is not known").is_capped(reviewed=True, held_out=True)
     assert GateFiles(red_proof=False).is_capped(reviewed=True), (
         "nobody's eyes make such acceptance prove anything"
     )
