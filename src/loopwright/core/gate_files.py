@@ -66,6 +66,7 @@ _BUILD_NAMES: Final = (
     r"setup\.py|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.rs|CMakeLists\.txt|meson\.build"
     r"|.*\.gradle(?:\.kts)?|.*\.cmake|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|MODULE\.bazel|\.pnp\.[cm]?js"
     r"|deno\.jsonc?|pixi\.toml|mix\.exs|Package\.swift|.*\.(?:cs|fs)proj"
+    r"|loopwright\.toml"  # read from the commit that a plan starts from: it steers the gates of the next one
 )
 _RUNNERS: Final = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "unittest", "nose", "nose2", "xdist"}
@@ -124,6 +125,8 @@ class GateFiles:
     """Those tests."""
     red_skipped: str = ""
     """Why it need not be tried; empty when it was, or was not asked for."""
+    red_missing: str = ""
+    """Why it is not known although it was asked for."""
     answers: tuple[str, ...] = ()
     """Places of the work that hold an input and its answer of one of the tests that judge it."""
 
@@ -132,12 +135,13 @@ class GateFiles:
 
         Checks that its author never saw are as good where it changed, with leave, tests that it saw, or may only know
         their answers. They are not where it changed what steers every check, these too.
-        Checks that passed before the work prove nothing, whoever looks at them.
+        Checks that passed before the work prove nothing, whoever looks at them; nor do those that should have shown
+        that they failed there and did not.
         """
         covered = reviewed or (held_out and all(_is_test(path) for path in self.exempt))
         unjudged = bool(self.exempt or self.answers) and not covered
         uncompared = bool(self.uncompared) and not reviewed
-        return unjudged or uncompared or self.red_proof is False
+        return unjudged or uncompared or self.red_proof is False or bool(self.red_missing)
 
 
 def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:

@@ -270,6 +270,10 @@ def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
     if facts["red_proof"] is False:
         what = "the acceptance" if task["acceptance"] else "what checks the tests"
         gaps.append(f"{what} of task {name} passed before its work too: it proves nothing")
+    elif facts["red_missing"]:
+        gaps.append(
+            f"task {name} was to show that its checks fail without its work, and did not: {facts['red_missing']}"
+        )
     elif facts["red_proof"] is None and task["acceptance"] and task["landed_sha"] is not None:
         why = f", because {facts['red_skipped']}" if facts["red_skipped"] else ""
         gaps.append(

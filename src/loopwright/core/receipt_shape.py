@@ -108,6 +108,7 @@ _GATE_FILES: Final[dict[str, _Test]] = {
     "red_tree": _maybe(_sha),
     "red_tests": _texts,
     "red_skipped": _text,
+    "red_missing": _text,
     "answers": _texts,
 }
 

@@ -24,6 +24,7 @@ FIX_ORIGIN: Final = "fix"
 FIX_TYPES: Final = frozenset({"fix", "bug", "bugfix", "regression"})
 FIX_WORDS: Final = frozenset({*FIX_TYPES, "fixes", "fixing", "bugs", "bugfixes", "regressions"})
 """Words in the title of a task whose source does not say what type it is."""
+NOTHING_SHOWS: Final = "it has no acceptance and brought no tests"
 FOUND_UNSEEN: Final = "what it mends was found by checks that were held out, which failed without it"
 
 LOOKS: Final = "it is about how things look"

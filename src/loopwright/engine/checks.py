@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,6 +18,7 @@ from loopwright.core.held_out import veiled
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.policy import GateCommand, HeldFile
+from loopwright.core.retry import backoff
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import (
@@ -102,6 +104,21 @@ async def judge(
         return await _run_gate(world, repository, ask, commands, key, interrupt)
 
 
+async def judge_until_known(
+    world: World, repository: Repository, ask: Judging, interrupt: asyncio.Event
+) -> tuple[VerdictRecord | None, Verdict]:
+    """Judge a tree; a gate that could not run is asked again, because the work is not at fault."""
+    tries = 0
+    while True:
+        record, verdict = await judge(world, repository, ask, interrupt)
+        tries += 1
+        hopeless = verdict.lasting or tries > ask.plan.policy.max_call_retries
+        if verdict.status is not VerdictStatus.INCONCLUSIVE or hopeless:
+            return record, verdict
+        pause = backoff(tries, first_s=0.2, limit_s=30.0, chance=world.chance())
+        await world.clock.sleep(pause.total_seconds())
+
+
 def _spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
     """Return what was said of exactly this before; where it was asked more than once the latest, as in receipts."""
     if ask.role is Role.BASELINE:
@@ -115,7 +132,22 @@ def _spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
         runs = tx.find(Run, id=[one.run_id for one in known], role=Role.BASELINE)
         before = {run.id for run in runs}
         known = [one for one in known if one.run_id not in before]
-    return max(known, key=lambda one: (one.created_at, one.id), default=None)
+    latest = max(known, key=lambda one: (one.created_at, one.id), default=None)
+    if latest is None or latest.verdict.status is not VerdictStatus.FAILED:
+        return latest
+    asked_at = _tried_again_at(tx, ask.attempt)
+    return latest if asked_at is None or latest.created_at > asked_at else None
+
+
+def _tried_again_at(tx: Tx, attempt: Attempt | None) -> datetime | None:
+    """Return when a person last had the task tried again: what failed before that, they want to have judged anew.
+
+    They may have mended what was at fault, given leave to change a test, or think that it failed by chance.
+    """
+    if attempt is None or attempt.n == 1:
+        return None
+    retried = tx.events(plan=attempt.plan_id, task=attempt.task_id, types=("task_retried",))
+    return max((event.at for event in retried if event.actor != MACHINE), default=None)
 
 
 async def _run_gate(

@@ -13,13 +13,13 @@ from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import task_commands
 from loopwright.core.held_out import held_commands, held_files, not_passed
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, VerdictRecord
-from loopwright.core.retry import Failed, backoff
+from loopwright.core.retry import Failed
 from loopwright.core.rounds import loops
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.core.verdicts import evidence, task_outcome
 from loopwright.engine.books import booked, touched_books
 from loopwright.engine.branch import tip_of
-from loopwright.engine.checks import Interrupted, Judging, judge
+from loopwright.engine.checks import Interrupted, Judging, judge_until_known
 from loopwright.engine.collisions import told_of_conflict, told_of_red
 from loopwright.engine.doc_sync import left_behind
 from loopwright.engine.landing_line import LandingLines, Line, Outdated, Place
@@ -284,16 +284,9 @@ async def _judged_unseen(
 
 
 async def gated(landing: Landing, ask: Judging, interrupt: asyncio.Event) -> tuple[str | None, Verdict]:
-    """Run a gate; one that could not run is asked again, because the agent's work is not at fault."""
-    tries = 0
-    while True:
-        record, verdict = await judge(landing.world, landing.repository, ask, interrupt)
-        tries += 1
-        hopeless = verdict.lasting or tries > landing.plan.policy.max_call_retries
-        if verdict.status is not VerdictStatus.INCONCLUSIVE or hopeless:
-            return (record.id if record else None), verdict
-        pause = backoff(tries, first_s=0.2, limit_s=30.0, chance=landing.world.chance())
-        await landing.world.clock.sleep(pause.total_seconds())
+    """Run a gate for an attempt, and return the id of its verdict beside that."""
+    record, verdict = await judge_until_known(landing.world, landing.repository, ask, interrupt)
+    return (record.id if record else None), verdict
 
 
 async def _approve(

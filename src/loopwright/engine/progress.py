@@ -190,6 +190,8 @@ def _tdd(attempt: Attempt) -> str:
         return ""
     if facts.red_skipped:
         return f"skipped, {facts.red_skipped}"
+    if facts.red_missing:
+        return f"not shown, {facts.red_missing}"
     with_tests = f" (with {', '.join(facts.red_tests[:3])})" if facts.red_tests else ""
     told = {
         True: f"red without the work{with_tests}, green with it",

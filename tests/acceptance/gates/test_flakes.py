@@ -91,3 +91,17 @@ def test_what_was_green_on_the_very_tree_is_run_again_alone_when_the_plan_is_ver
     again = calculator("receipt", "replay", str(calculator.place / "receipt.json"), "--yes", "--json")
     assert again.code == 0, again.out + again.err
     assert again.document["replayed"][0]["differences"] == [], "what is flaky may say something else"
+
+
+def test_who_tries_again_has_the_same_work_judged_again(calculator: Calculator) -> None:
+    fails_once = f"test -e {calculator.place}/flaked || {{ touch {calculator.place}/flaked; false; }}"
+    same = [write("calc.py", RIGHT)]
+    said = calculator.carry_out(same, same, gate=fails_once, max_attempts=1)
+    assert said.code == 1, said.out + said.err
+    said = calculator("retry", "mul", timeout=100)
+    assert said.code == 0, said.out + said.err
+    first, second = calculator.attempts("mul")
+    assert (first.failure, second.state) == ("gate", "LANDED")
+    assert first.candidate_tree == second.candidate_tree
+    gaps = calculator.receipt()["not_checked"]
+    assert any("got different verdicts from the same commands" in gap for gap in gaps)

@@ -167,6 +167,45 @@ def test_by_default_a_fix_has_to_show_that_something_was_broken(calculator: Calc
     assert runs == {"plain": 1, "hollow": 1, "shown": 1}, "the first is how the plan's base was"
 
 
+@pytest.mark.capability("C038")
+def test_a_fix_that_cannot_show_what_was_broken_counts_with_gaps_and_says_why(calculator: Calculator) -> None:
+    tools = calculator.place / "tools"
+    tools.mkdir()
+    (tools / "once").write_text('#!/bin/sh\nmv "$0" "$0.away"\n')
+    (tools / "once").chmod(0o755)
+    calculator.program.env["PATH"] = f"{tools}:{calculator.program.env['PATH']}"
+    calculator.play(
+        {
+            "unknown": [[write("a.txt", "a\n")]],
+            "nothing": [[write("b.txt", "b\n"), {"run": f"mv {tools}/once.away {tools}/once"}]],
+            "words": [[write("c.txt", "c\n")]],
+            "new": [[write("d.txt", "d\n")]],
+        }
+    )
+    tasks = [
+        task("unknown", "once", type="bug"),
+        {"id": "nothing", "title": "Fix the sum", "depends_on": ["unknown"]},
+        {"id": "words", "title": "Fix a typo", "depends_on": ["nothing"]},
+        {"id": "new", "title": "A new file", "depends_on": ["words"]},
+    ]
+    said = calculator.run(calculator.plan("fixes", tasks, gates=[{"name": "tests", "run": PYTEST}]))
+    assert said.code == 4, said.out + said.err
+    receipt = calculator.receipt()
+    outcomes = {one["key"]: one["outcome"] for one in receipt["tasks"]}
+    assert outcomes == {
+        "unknown": "verified_with_gaps",
+        "nothing": "verified_with_gaps",
+        "words": "verified",
+        "new": "verified",
+    }
+    told = "was to show that its checks fail without its work, and did not"
+    gaps = [gap for gap in receipt["not_checked"] if told in gap]
+    assert gaps == [
+        f"task 'unknown' {told}: the program 'once' was not found",
+        f"task 'nothing' {told}: it has no acceptance and brought no tests",
+    ]
+
+
 def test_tests_that_crash_before_the_work_and_after_it_are_left_to_a_person(calculator: Calculator) -> None:
     commit(calculator, tests__test_old_py="import os\n\n\ndef test_old():\n    os.kill(os.getpid(), 9)\n")
     said = calculator.carry_out([write("calc.py", RIGHT)])

@@ -98,7 +98,11 @@ def test_some_files_steer_among_other_things(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["pom.xml", "build.gradle.kts", "setup.py", "gradle/test.gradle", "deno.json"]
+    "path",
+    [
+        *("pom.xml", "build.gradle.kts", "setup.py", "gradle/test.gradle", "deno.json"),
+        *("loopwright.toml", "services/api/loopwright.toml"),
+    ],
 )
 def test_of_some_files_no_part_can_be_told_apart(path: str) -> None:
     assert kind(path) is Kind.BUILD
@@ -168,6 +172,7 @@ def test_only_what_nobody_compared_needs_another_look() -> None:
         assert both.is_capped(reviewed=False, held_out=True), "these are run with it, too"
         assert not both.is_capped(reviewed=True, held_out=True)
     assert GateFiles(uncompared=("a",)).is_capped(reviewed=False, held_out=True), "only eyes can compare it"
+    assert GateFiles(red_missing="it is not known").is_capped(reviewed=True, held_out=True)
     assert GateFiles(red_proof=False).is_capped(reviewed=True), (
         "nobody's eyes make such acceptance prove anything"
     )
