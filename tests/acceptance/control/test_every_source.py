@@ -39,7 +39,7 @@ class Sample:
 EVERY = (
     Sample(kind="feature_list", place="feature_list.json", first="f1", then=("f2",)),
     Sample(kind="plan_md", place="conductor/tracks/greet_20261116", first="1.1", then=("2.1",)),
-    Sample(kind="test_state", place="test-state.json", first="CP-API-001", then=("CP-API-002",)),
+    Sample(kind="test_state", place="coding-loops/path", first="CP-API-001", then=("CP-API-002",)),
     Sample(kind="orchestrator", place="orchestrator", first="milestone-1", then=("milestone-2",)),
     Sample(
         kind="thoughts",
@@ -65,7 +65,7 @@ def plain(text: str, shop: Workshop, plan: Plan) -> str:
 
 def health(shop: Workshop) -> tuple[Any, ...]:
     """Return what the sign of life says that a source of tests asked for; it is no part of the work."""
-    path = shop.repository / "health.json"
+    path = shop.repository / "coding-loops/path/specs/health.json"
     found = json.loads(path.read_text()) if path.exists() else {}
     return tuple(found.get(key) for key in ("status", "current_test", "pid", "progress"))
 
@@ -93,7 +93,7 @@ def test_it_runs_is_killed_goes_on_and_is_told_how_it_ended(shop: Workshop, samp
     said = shop("run", sample.place, timeout=100)
     assert said.code == 0, said.out + said.err
     if sample.kind == "test_state":
-        assert health(shop) == ("stopped", None, None, {"passed": 2, "total": 2}), (
+        assert health(shop) == ("stopped", None, None, {"passed": 3, "total": 3}), (
             "in the checkout, not merged"
         )
     plan = shop.row(Plan)

@@ -82,9 +82,8 @@ def _tell(edits: JsonEdits, test: Located, item: ItemProgress, progress: Progres
         edits.put(test, "lastResult", None)
     if item.mark is not Mark.DONE and plain(test, "passedAt") is not None:
         edits.put(test, "passedAt", None)
-    reason = item.reason or "no reason was given"
-    reasons = {Mark.BLOCKED: reason, Mark.SKIPPED: f"skipped: {reason}"}
-    tell_reason(edits, test, reasons.get(item.mark, ""))
+    skipped = f"skipped: {item.reason or 'no reason was given'}"
+    tell_reason(edits, test, {Mark.BLOCKED: item.reason, Mark.SKIPPED: skipped}.get(item.mark))
     return status
 
 
