@@ -294,6 +294,8 @@ def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> No
 def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: datetime) -> Task:
     """Return the row of a planned task, without what it waits for; one that is marked as blocked waits for a person."""
     held = task.mark is Mark.BLOCKED
+    most = task.max_attempts or plan.policy.max_attempts
+    before = min(task.attempts, most)
     return Task(
         id=id,
         plan_id=plan.id,
@@ -318,7 +320,9 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
         ).level,
         status=TaskState.ERROR if held else TaskState.CREATED,
         reason=held_because(task.reason) if held else "",
-        max_attempts=task.max_attempts or plan.policy.max_attempts,
+        attempts=before,
+        # Whoever asks for it again wants it tried, however often that was done.
+        max_attempts=max(most, before + 1),
         agent=task.agent,
         model=task.model,
         created_at=now,

@@ -22,7 +22,7 @@ from loopwright.adapters.sources.test_state_schema import CONFIG, NOT_AUTOMATABL
 from loopwright.adapters.sources.test_state_writing import Standing, health
 from loopwright.core.errors import BadPlan
 from loopwright.core.policy import GateCommand
-from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress, Setback
 
 SOURCE = LoopTestsSource()
 DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
@@ -76,6 +76,7 @@ def test_a_test_is_read_with_everything_in_it() -> None:
             criteria=("`npm test` passes", "the gap is minded"),
             acceptance=(GateCommand(name="npm test", command="npm test"),),
             type="api",
+            attempts=1,
             line=13,
         ),
     )
@@ -303,11 +304,27 @@ def test_counters_are_set_and_never_added_to() -> None:
     made = after(SOURCE, files(FULL), told({"CP-UFS-001": done}))
     one = json.loads(made["test-state.json"])["tests"][0]
     assert (one["attempts"], one["lastResult"], one["passedAt"]) == (2, "pass", "2026-03-02T10:00:00Z")
+    fewer = ItemProgress(mark=Mark.DONE, attempts=1, started_at=AT, ended_at=LATER)
+    assert SOURCE.written(made, told({"CP-UFS-001": fewer}, LATER)) == {}, "it only grows"
     # A later write about the same facts changes nothing, not even the time of the last change.
     assert SOURCE.written(made, told({"CP-UFS-001": done}, LATER)) == {}
     back = after(SOURCE, made, told({"CP-UFS-001": ItemProgress(mark=Mark.OPEN)}))
     one = json.loads(back["test-state.json"])["tests"][0]
     assert (one["status"], one["lastResult"], one["passedAt"]) == ("pending", None, None)
+
+
+@pytest.mark.parametrize(("setback", "result"), [(Setback.REJECTED, "continue"), (Setback.BROKEN, "error")])
+def test_a_test_that_is_tried_again_has_failed(setback: Setback, result: str) -> None:
+    assert SOURCE.parse(files(test("A-B-1", attempts=2)), "x").tasks[0].attempts == 2
+    item = ItemProgress(mark=Mark.OPEN, attempts=2, setback=setback)
+    made = after(SOURCE, files(test("A-B-1", attempts=1, lastResult="blocked")), told({"A-B-1": item}))
+    state = json.loads(made["test-state.json"])
+    one = state["tests"][0]
+    assert (one["status"], one["attempts"], one["lastResult"]) == ("failed", 2, result)
+    assert (state["summary"]["failed"], marks(SOURCE.parse(made, "x"))) == (1, {"A-B-1": Mark.OPEN})
+    running = ItemProgress(mark=Mark.RUNNING, attempts=3, started_at=AT)
+    one = json.loads(after(SOURCE, made, told({"A-B-1": running}))["test-state.json"])["tests"][0]
+    assert (one["status"], one["attempts"], one["lastResult"]) == ("failed", 3, result)
 
 
 @pytest.mark.parametrize(

@@ -297,6 +297,7 @@ def _task(test: Located, depends_on: tuple[str, ...]) -> PlannedTask:
         type=category,
         mark=mark,
         reason=reason,
+        attempts=int(plain(test, "attempts", 0)),
         line=line_of(test, "id"),
     )
 
