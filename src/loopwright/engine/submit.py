@@ -206,8 +206,9 @@ def _goes_on(current: Plan, asked: Submission) -> bool:
 
 def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
     known = tx.find(Loop, project_id=project.id, source_path=asked.source_path, limit=1)
+    priority = asked.work.priority
     if known:
-        return known[0]
+        return known[0] if known[0].priority == priority else tx.update(Loop, known[0].id, priority=priority)
     now = tx.now()
     loop = Loop(
         id=ids(Kind.LOOP),
@@ -216,6 +217,7 @@ def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
         source_kind=asked.source_kind,
         source_path=asked.source_path,
         state=LoopState.IDLE,
+        priority=priority,
         created_at=now,
         updated_at=now,
     )

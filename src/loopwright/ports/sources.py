@@ -64,6 +64,8 @@ class PlannedWork:
     tasks: tuple[PlannedTask, ...]
     gates: tuple[GateCommand, ...] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    priority: int = 5
+    """Of its loop among the others, lower first."""
     sha256: str
     """Of what is asked for: the bytes, or, where the source carries its own status, its meaning without that."""
     lines: Mapping[str, int] = field(default_factory=dict)

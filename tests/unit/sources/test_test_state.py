@@ -145,6 +145,30 @@ def test_a_configuration_gets_its_defaults() -> None:
     assert given.logging == {"transcript_tail_lines": 20, "max_transcript_chars": 50000}
 
 
+@pytest.mark.capability("C003")
+def test_a_configuration_is_used_with_its_defaults_and_what_is_not_used_is_said() -> None:
+    work = SOURCE.parse(files(ONE, config=CONFIGURED), "loop")
+    assert (dict(work.settings), work.priority, work.notes) == ({"max_attempts": 3}, 5, ())
+    usual = {"auto_continue_delay": 0, "auto_heal": False, "logging": {"transcript_tail_lines": 100}}
+    work = SOURCE.parse(files(ONE, config={**CONFIGURED, **usual, "priority": 1, "model": "m"}), "loop")
+    assert (dict(work.settings), work.priority) == ({"max_attempts": 3, "model": "m"}, 1)
+    assert work.notes == ()
+    odd = {
+        "project_dir": "..",
+        "auto_continue_delay": 10,
+        "auto_heal": True,
+        "logging": {"transcript_tail_lines": 20, "max_transcript_chars": 6000},
+    }
+    notes = SOURCE.parse(files(ONE, config={**CONFIGURED, **odd}), "loop").notes
+    assert [note.partition(" is not used: ")[0] for note in notes] == [
+        "loop/config.json:5: project_dir:",
+        "loop/config.json:6: auto_continue_delay:",
+        "loop/config.json:7: auto_heal:",
+        "loop/config.json:9: logging.transcript_tail_lines:",
+        "loop/config.json:10: logging.max_transcript_chars:",
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

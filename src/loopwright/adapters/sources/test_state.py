@@ -1,6 +1,5 @@
 """Tests to be made pass, in a test-state.json with its config.json: reading them, and writing back how they stand."""
 
-import json
 import os
 import posixpath
 from collections.abc import Iterator
@@ -18,13 +17,17 @@ from loopwright.adapters.sources.reading import called, folder_of, read_file
 from loopwright.adapters.sources.reasons import UNKNOWN, has_reason, reason_in, theirs
 from loopwright.adapters.sources.schema_check import check_schema
 from loopwright.adapters.sources.test_state_schema import (
+    AS_ASKED,
     CONFIG,
     COUNTS,
     NOT_AUTOMATABLE,
     RENAMED,
     RETIRED,
     TEST_STATE,
+    UNUSED,
+    USUAL_PRIORITY,
     LoopConfig,
+    filled,
     loop_config,
 )
 from loopwright.adapters.sources.test_state_writing import health, next_health, tell_tests
@@ -93,11 +96,12 @@ class LoopTestsSource:
             f"The specifications are in {config.specs_dir}: read what concerns your task." if config else ""
         )
         title = words(document, "loopName")
-        settings = _settings(config, files)
+        settings = _settings(config)
         return PlannedWork(
             title=title,
             tasks=tasks,
             settings=settings,
+            priority=config.priority if config is not None else USUAL_PRIORITY,
             sha256=fingerprint(tasks, title, context, settings),
             context=context,
             notes=(*config_problems.notes, *problems.notes),
@@ -173,7 +177,21 @@ def _config(files: Files, problems: Problems) -> LoopConfig | None:
             problems.note(line_of(table, key), place, "expected a path without .. in it, not from the root")
         elif table is not None and group and path in (CONFIG_FILE, plain(document, "test_state_file"), FILE):
             problems.note(line_of(table, key), f"{group}.{key}", "expected a file of its own")
-    return None if problems.count else loop_config(document.plain())
+    if problems.count:
+        return None
+    _warn_of_unused(document, problems)
+    return loop_config(document.plain())
+
+
+def _warn_of_unused(document: Located, problems: Problems) -> None:
+    """Say which keys of a configuration ask for something that is not done."""
+    defaults = filled(CONFIG, {})
+    for dotted, instead in UNUSED.items():
+        group, _, key = dotted.rpartition(".")
+        table, usual = (inner(document, group), defaults[group]) if group else (document, defaults)
+        said = plain(table, key) if table is not None else None
+        if said not in (None, usual.get(key), AS_ASKED.get(dotted)):
+            problems.warn(line_of(document, dotted), dotted, f"is not used: {instead}")
 
 
 def _document(content: bytes, problems: Problems) -> Located | None:
@@ -327,10 +345,8 @@ def _compare_summary(document: Located, problems: Problems) -> None:
             problems.warn(line_of(summary, key), f"summary.{key}", message)
 
 
-def _settings(config: LoopConfig | None, files: Files) -> dict[str, Any]:
-    """Return what the configuration says; what it leaves out is for the project's own settings to say."""
-    name = _config_name(files)
-    if config is None or name is None:
+def _settings(config: LoopConfig | None) -> dict[str, Any]:
+    """Return what the configuration says of the plan."""
+    if config is None:
         return {}
-    written = json.loads(files[name].decode("utf-8-sig"))
-    return {key: written[key] for key in ("max_attempts", "model") if key in written}
+    return {"max_attempts": config.max_attempts} | ({"model": config.model} if config.model else {})
