@@ -46,7 +46,6 @@ EVERY = (
         place="thoughts/shared/plans",
         first="2026-01-05-sign-up-01-form",
         then=("2026-01-05-sign-up-02-client",),
-        proves=False,
     ),
     Sample(kind="beads", place=".beads", first="bd-a1", then=("bd-a2",)),
     Sample(kind="issues_json", place="export.json", first="#9", then=("#12",), proves=False),
