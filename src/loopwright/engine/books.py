@@ -7,6 +7,7 @@ again and again until they agree, so nothing is lost when that is interrupted.
 
 import asyncio
 import logging
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -251,5 +252,4 @@ def _is_readable(source: Source, files: Files) -> bool:
 
 def inside(files: Mapping[str, bytes], folder: str) -> Files:
     """Return files by the names that a source in that folder knows them by."""
-    start = f"{folder}/" if folder else ""
-    return {path.removeprefix(start): content for path, content in files.items()}
+    return {posixpath.relpath(path, folder or "."): content for path, content in files.items()}

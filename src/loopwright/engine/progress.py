@@ -15,7 +15,7 @@ from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.doc_sync import sync_progress
 from loopwright.engine.held import source_reason
 from loopwright.engine.naming import commit_subject
-from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress, Tx
+from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress, Setback, Tx
 
 MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
     {
@@ -178,10 +178,25 @@ def _item(
         checks=tuple(f"{check.name}: {check.status}" for check in checks),
         tdd=_tdd(attempt) if done and attempt is not None else "",
         reason=source_reason(task.reason) if blocked else "",
-        attempts=max(task.attempts, attempt.n if attempt is not None and attempt.run_id else 0),
+        attempts=_tries(task, attempt, mark),
+        setback=_setback(task) if mark is Mark.OPEN else None,
         started_at=attempt.created_at if attempt is not None and mark is not Mark.OPEN else None,
         ended_at=task.completed_at or (task.updated_at if blocked else None),
     )
+
+
+def _tries(task: Task, attempt: Attempt | None, mark: Mark) -> int:
+    """Return how many attempts were begun; the rows count those that failed, and those of the source."""
+    if attempt is None:
+        return task.attempts
+    begun = attempt.n - (attempt.state is AttemptState.QUEUED)
+    return max(task.attempts + (mark in (Mark.RUNNING, Mark.DONE)), begun)
+
+
+def _setback(task: Task) -> Setback | None:
+    if task.failure is None:
+        return None
+    return Setback.BROKEN if task.call_failures else Setback.REJECTED
 
 
 def _tdd(attempt: Attempt) -> str:

@@ -207,8 +207,9 @@ def _goes_on(current: Plan, asked: Submission) -> bool:
 
 def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
     known = tx.find(Loop, project_id=project.id, source_path=asked.source_path, limit=1)
+    priority = asked.work.priority
     if known:
-        return known[0]
+        return known[0] if known[0].priority == priority else tx.update(Loop, known[0].id, priority=priority)
     now = tx.now()
     loop = Loop(
         id=ids(Kind.LOOP),
@@ -217,6 +218,7 @@ def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
         source_kind=asked.source_kind,
         source_path=asked.source_path,
         state=LoopState.IDLE,
+        priority=priority,
         created_at=now,
         updated_at=now,
     )
@@ -295,6 +297,8 @@ def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> No
 def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: datetime) -> Task:
     """Return the row of a planned task, without what it waits for; one that is marked as blocked waits for a person."""
     held = task.mark is Mark.BLOCKED
+    most = task.max_attempts or plan.policy.max_attempts
+    before = min(task.attempts, most)
     return Task(
         id=id,
         plan_id=plan.id,
@@ -319,7 +323,9 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
         ).level,
         status=TaskState.ERROR if held else TaskState.CREATED,
         reason=held_because(task.reason) if held else "",
-        max_attempts=task.max_attempts or plan.policy.max_attempts,
+        attempts=before,
+        # Whoever asks for it again wants it tried, however often that was done.
+        max_attempts=max(most, before + 1),
         agent=task.agent,
         model=task.model,
         created_at=now,

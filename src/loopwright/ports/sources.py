@@ -50,6 +50,8 @@ class PlannedTask:
     """Why it is blocked."""
     commit: str | None = None
     """Where the source says that it was done."""
+    attempts: int = 0
+    """How many the source says were made at it before."""
     line: int | None = None
     """Where in the source it stands."""
 
@@ -62,6 +64,8 @@ class PlannedWork:
     tasks: tuple[PlannedTask, ...]
     gates: tuple[GateCommand, ...] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    priority: int = 5
+    """Of its loop among the others, lower first."""
     sha256: str
     """Of what is asked for: the bytes, or, where the source carries its own status, its meaning without that."""
     lines: Mapping[str, int] = field(default_factory=dict)
@@ -84,6 +88,15 @@ Files = Mapping[str, bytes]
 """The files that a source is made of; names are relative to its folder, with slashes."""
 
 
+class Setback(StrEnum):
+    """How an attempt ended that is followed by another."""
+
+    REJECTED = "rejected"
+    """Its work was judged, and is not good enough."""
+    BROKEN = "broken"
+    """A machine or a service failed: its work was not judged."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemProgress:
     """How one task stands, for its line in the source."""
@@ -103,6 +116,9 @@ class ItemProgress:
     """What running its acceptance without its work showed, or why that was not asked for."""
     reason: str = ""
     attempts: int = 0
+    """How many were made at it, those of its source counted in."""
+    setback: Setback | None = None
+    """How the last attempt ended, of one that is tried again."""
     started_at: datetime | None = None
     ended_at: datetime | None = None
 

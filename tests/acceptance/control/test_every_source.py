@@ -39,14 +39,13 @@ class Sample:
 EVERY = (
     Sample(kind="feature_list", place="feature_list.json", first="f1", then=("f2",)),
     Sample(kind="plan_md", place="conductor/tracks/greet_20261116", first="1.1", then=("2.1",)),
-    Sample(kind="test_state", place="test-state.json", first="CP-API-001", then=("CP-API-002",)),
+    Sample(kind="test_state", place="coding-loops/path", first="CP-API-001", then=("CP-API-002",)),
     Sample(kind="orchestrator", place="orchestrator", first="milestone-1", then=("milestone-2",)),
     Sample(
         kind="thoughts",
         place="thoughts/shared/plans",
         first="2026-01-05-sign-up-01-form",
         then=("2026-01-05-sign-up-02-client",),
-        proves=False,
     ),
     Sample(kind="beads", place=".beads", first="bd-a1", then=("bd-a2",)),
     Sample(kind="issues_json", place="export.json", first="#9", then=("#12",), proves=False),
@@ -65,7 +64,7 @@ def plain(text: str, shop: Workshop, plan: Plan) -> str:
 
 def health(shop: Workshop) -> tuple[Any, ...]:
     """Return what the sign of life says that a source of tests asked for; it is no part of the work."""
-    path = shop.repository / "health.json"
+    path = shop.repository / "coding-loops/path/specs/health.json"
     found = json.loads(path.read_text()) if path.exists() else {}
     return tuple(found.get(key) for key in ("status", "current_test", "pid", "progress"))
 
@@ -93,7 +92,7 @@ def test_it_runs_is_killed_goes_on_and_is_told_how_it_ended(shop: Workshop, samp
     said = shop("run", sample.place, timeout=100)
     assert said.code == 0, said.out + said.err
     if sample.kind == "test_state":
-        assert health(shop) == ("stopped", None, None, {"passed": 2, "total": 2}), (
+        assert health(shop) == ("stopped", None, None, {"passed": 3, "total": 3}), (
             "in the checkout, not merged"
         )
     plan = shop.row(Plan)

@@ -2,11 +2,12 @@
 
 from tests.doubles import Home, planned
 
+from loopwright.core.failures import Failure
 from loopwright.core.model import Outcome
 from loopwright.core.states import TaskState
 from loopwright.engine.moves import complete_task
 from loopwright.engine.progress import progress_of
-from loopwright.ports import Mark, Progress, Tx
+from loopwright.ports import Mark, Progress, Setback, Tx
 
 
 def told(home: Home) -> Progress:
@@ -39,3 +40,32 @@ async def test_what_a_person_ticked_by_hand_is_not_told_as_if_it_had_been_done_h
     home.store.transact_sync("tick", tick)
     item = told(home).items["a"]
     assert (item.summary, item.subject) == ("ticked by hand: nothing was checked", "")
+
+
+async def test_attempts_of_the_source_count_on_and_the_next_setback_is_told() -> None:
+    home = await Home().launch()
+    home.submit(planned("a", attempts=1), planned("b", "a"))
+    item = told(home).items["a"]
+    assert (item.attempts, item.setback) == (1, None)
+    [leg] = await home.turn()
+    assert (told(home).items["a"].attempts, told(home).items["b"].attempts) == (2, 0)
+    home.hand.fail(leg, Failure.OVERLOADED)
+    assert told(home).items["a"].setback is Setback.BROKEN
+    home.clock.advance(60)
+    [leg] = await home.turn()
+    home.hand.fail(leg, Failure.GATE)
+    item = told(home).items["a"]
+    assert (item.mark, item.attempts, item.setback) == (Mark.OPEN, 2, Setback.REJECTED)
+    [leg] = await home.turn()
+    assert (told(home).items["a"].attempts, told(home).items["a"].setback) == (3, None)
+    task = home.hand.fail(leg, Failure.GATE)
+    assert task.status is TaskState.ERROR, "one of its three attempts was made before"
+    assert told(home).items["a"].attempts == 3
+
+
+async def test_what_its_source_says_was_tried_often_enough_is_tried_once_more_when_it_is_open() -> None:
+    home = await Home().launch()
+    home.submit(planned("a", attempts=10**30))
+    assert (home.task("a").attempts, home.task("a").max_attempts) == (3, 4)
+    [leg] = await home.turn()
+    assert home.hand.fail(leg, Failure.GATE).status is TaskState.ERROR

@@ -20,7 +20,7 @@ from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.naming import attempt_ref, commit_subject, plan_branch, trailers
 from loopwright.engine.submit import is_known, submit
 from loopwright.engine.surroundings import CACHES, attempt_values, free_port_base
-from loopwright.ports import Mark, PlannedTask, Trailers
+from loopwright.ports import Mark, PlannedTask, PlannedWork, Trailers
 
 
 def create(home: Home, *tasks: PlannedTask, **changes: Any) -> bool:
@@ -111,6 +111,18 @@ def test_two_places_are_two_projects_and_the_same_place_is_one() -> None:
     for root, subfolder in (("/one", ""), ("/two", ""), ("/one", "sub"), ("/one", "")):
         create(home, planned("a"), root=Path(root), subfolder=subfolder)
     assert len(home.all(Project)) == len(home.all(Loop)) == 3
+
+
+async def test_the_loop_whose_source_says_that_it_is_more_urgent_goes_first() -> None:
+    home = await Home(slots=1).launch()
+    for name, priority in (("late", 9), ("usual", 5), ("first", 1)):
+        work = PlannedWork(title=name, tasks=(planned(name),), sha256=name, priority=priority)
+        home.submit(work=work, source_path=name)
+    legs = await home.turn()
+    assert home.get(Attempt, legs[0].subject).task_id == home.task("first").id
+    work = PlannedWork(title="late", tasks=(planned("late"),), sha256="late", priority=2)
+    home.submit(work=work, source_path="late")
+    assert [loop.priority for loop in home.all(Loop, source_path="late")] == [2], "it can be changed"
 
 
 def test_the_same_plan_twice_is_one_plan() -> None:

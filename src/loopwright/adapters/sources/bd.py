@@ -78,7 +78,7 @@ class Bd:
     def create(self, found: Discovered, *, linked: bool) -> None:
         """Make an issue of work that was come upon, and link it with the one in which it was."""
         link = {"deps": f"discovered-from:{found.by}"} if linked else {}
-        self._run(
+        answer = self._run(
             "create",
             title=found.title,
             description=found.reason,
@@ -86,18 +86,27 @@ class Bd:
             labels=beads_found.LABEL,
             **link,
         )
+        if not any("id" in one for one in _told_of(answer)):
+            raise self._refused(("create",), "its answer has no issue")
 
     def update(self, key: str, status: str, **more: str) -> None:
         """Give an issue a status, and what else is said: who is at work on it, notes."""
-        self._run("update", key, status=status, **more)
+        self._become(status, "update", key, status=status, **more)
 
     def close(self, key: str, reason: str) -> None:
         """Close an issue."""
-        self._run("close", key, reason=reason)
+        self._become("closed", "close", key, reason=reason)
 
     def reopen(self, key: str) -> None:
         """Open an issue that was closed."""
-        self._run("reopen", key)
+        self._become("open", "reopen", key)
+
+    def _become(self, status: str, command: str, key: str, /, **options: str) -> None:
+        """Run a command that gives an issue a status, and believe only an answer in which it has that one."""
+        answer = self._run(command, key, **options)
+        now = next((str(one.get("status")) for one in _told_of(answer) if one.get("id") == key), "unknown")
+        if now != status:
+            raise self._refused((command, key), f"the issue is {now}, not {status}")
 
     def _issues(self, *arguments: str, **options: str) -> tuple[Mapping[str, Any], ...]:
         found = self._run(*arguments, **options)
@@ -138,7 +147,8 @@ class Bd:
         if code != 0:
             raise self._refused(arguments, said or f"exit code {code}")
         if not out.strip():
-            return None
+            # So it refuses a change: it says why beside its answer, has none, and ends well.
+            raise self._refused(arguments, said or "it gave no answer")
         try:
             answer = json.loads(out[:MAX_OUTPUT])
         except (ValueError, RecursionError):
@@ -156,6 +166,11 @@ class Bd:
 
 def _said(out: bytes, err: bytes) -> str:
     return err.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
+
+
+def _told_of(answer: Any) -> list[Mapping[str, Any]]:
+    """Return the issues in an answer: versions differ in whether one alone is in a list."""
+    return [one for one in (answer if isinstance(answer, list) else [answer]) if isinstance(one, dict)]
 
 
 def is_there(program: str = "bd") -> bool:

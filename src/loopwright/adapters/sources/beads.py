@@ -270,7 +270,7 @@ def _told(line: bytes, number: int, name: str, progress: Progress) -> bytes:
 def _tell(edits: JsonEdits, item: ItemProgress, present: str, at: datetime) -> None:
     issue = edits.document
     wanted = STATUS[item.mark]
-    tell_reason(edits, issue, (item.reason or "no reason was given") if item.mark is Mark.BLOCKED else "")
+    tell_reason(edits, issue, item.reason if item.mark is Mark.BLOCKED else None)
     if MARKS[present] is MARKS[wanted]:
         return  # `hooked` and `deferred` say more than our words for the same
     edits.put(issue, "status", wanted)

@@ -15,6 +15,7 @@ from loopwright.adapters.sources.plan_md_outline import MARKS, OURS, without_com
 from loopwright.adapters.sources.plan_md_write import BOXES, SHA_LENGTH, Rows, one_line
 from loopwright.adapters.sources.problems import Problems, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
+from loopwright.adapters.sources.thoughts_criteria import measured_by
 from loopwright.adapters.sources.thoughts_files import PhaseSet, phase_set_of, phase_sets
 from loopwright.core.errors import BadPlan
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
@@ -160,6 +161,7 @@ def _task(
     name: str, markdown: Markdown, standing: _Standing, before: PlannedTask | None, problems: Problems
 ) -> PlannedTask:
     text = _text(markdown)
+    criteria, acceptance = measured_by(markdown.lines)
     if not text:
         problems.note(1, "", "the phase is empty: say what is to be done")
     if len(text) > MAX_DESCRIPTION:
@@ -170,6 +172,8 @@ def _task(
         key=_key(name),
         title=(_heading(markdown) or PurePosixPath(name).stem)[:MAX_TITLE],
         description=text,
+        criteria=criteria,
+        acceptance=acceptance,
         depends_on=(before.key,) if before is not None else (),
         phase=PurePosixPath(name).stem,
         mark=standing.mark,
