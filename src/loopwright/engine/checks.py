@@ -23,6 +23,7 @@ from loopwright.core.witnesses import (
     Baseline,
     Witnessed,
     baseline,
+    failed_unseen,
     held_against,
     is_compared,
     without_baseline,
@@ -81,6 +82,8 @@ class Judging:
     """Files whose tests need not be."""
     rewritten: tuple[str, ...] = ()
     """Files whose tests the work changed: that they passed before says nothing of them."""
+    own: tuple[GateCommand, ...] = ()
+    """Those that the work itself is to make pass: that they failed before excuses nothing."""
     unseen: bool = False
     """Whether these are checks that the work's author is not to learn about."""
     files: tuple[HeldFile, ...] = ()
@@ -145,7 +148,7 @@ async def _run_gate(
     if denial is not None:
         verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason=denial, commands=verdict.commands)
     elif verdict.status in _JUDGED:
-        before, unknown = await _baseline(world, repository, ask, seen, interrupt)
+        before, unknown = await _baseline(world, repository, ask, verdict, seen, interrupt)
         if before is not None or any(seen):
             verdict = held_against(verdict, seen, before)
         if unknown is not None:
@@ -237,6 +240,7 @@ async def _baseline(
     world: World,
     repository: Repository,
     ask: Judging,
+    verdict: Verdict,
     seen: Sequence[Witnessed | None],
     interrupt: asyncio.Event,
 ) -> tuple[Baseline | None, Verdict | None]:
@@ -244,7 +248,10 @@ async def _baseline(
 
     When they could not be run there, the second is the verdict that says why.
     """
-    if ask.before is None or not is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen):
+    if ask.before is None or not (
+        is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen)
+        or failed_unseen(ask.plan.gates, ask.own, verdict, seen)
+    ):
         return None, None
     tree = await repository.tree_of(ask.before)
     if tree == ask.tree:
@@ -264,9 +271,9 @@ async def _baseline(
             before=None,
             exempt=(),
         )
-        record, verdict = await judge(world, repository, asked, interrupt)
-        if verdict.status is VerdictStatus.INCONCLUSIVE:
-            return None, verdict
+        record, found = await judge(world, repository, asked, interrupt)
+        if found.status is VerdictStatus.INCONCLUSIVE:
+            return None, found
         before = _seen_by(world, ask, record) if record is not None else None
     return before, None
 
@@ -285,7 +292,14 @@ def _seen_by(world: World, ask: Judging, record: VerdictRecord) -> Baseline | No
     found = world.gate.witnessed(world.paths.run(record.run_id), len(results))
     if found is None:
         return None  # it ran on another machine, or its files were cleaned up
-    return baseline(results, found, exempt=id_prefixes(ask.exempt))
+    return baseline(
+        results,
+        found,
+        checks=record.verdict.checks,
+        exempt=id_prefixes(ask.exempt),
+        own=ask.own,
+        commit=ask.before or "",
+    )
 
 
 def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:

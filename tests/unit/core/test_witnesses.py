@@ -12,6 +12,7 @@ from loopwright.core.witnesses import (
     Baseline,
     Witnessed,
     baseline,
+    failed_unseen,
     held_against,
     is_compared,
     is_test_runner,
@@ -184,6 +185,77 @@ def test_a_command_is_stuck_without_an_end_of_any_kind() -> None:
     for stuck in (replace(result, timed_out=True), replace(result, exit_code=-9)):
         assert baseline([stuck], [None]).stuck == {"pytest"}
     assert baseline([result], [seen(problems=(NO_END,))]).stuck == {"pytest"}
+
+
+LINT = GateCommand(name="lint", command="ruff")
+
+
+def lint(exit_code: int | None = 1, *lines: str) -> Verdict:
+    """Return what a command found in which no tests can be seen, with lines of its own that say what fails."""
+    verdict = ran()
+    bad = [
+        Check(id=f"1:lint{line}", name=f"lint{line}", status=CheckStatus.FAILED, message="F401")
+        for line in ("", *(f"/{one}" for one in lines))
+    ]
+    return replace(
+        verdict,
+        status=FAILED,
+        checks=tuple(bad),
+        commands=(replace(verdict.commands[1], exit_code=exit_code),),
+        reason="1 of 1 checks failed",
+    )
+
+
+def on_base(verdict: Verdict, *own: GateCommand) -> Baseline:
+    seen = [None] * len(verdict.commands)
+    return baseline(verdict.commands, seen, checks=verdict.checks, own=own, commit="c0ffee" * 6)
+
+
+def test_a_gate_without_visible_tests_that_was_red_before_is_not_held_against_the_work() -> None:
+    verdict = held_against(lint(), [None], on_base(lint()))
+    assert (verdict.status, verdict.lasting) == (VerdictStatus.INCONCLUSIVE, True)
+    assert verdict.reason.startswith(
+        "this fails on commit c0ffeec0ffee, which the work started from, just as it does with the work, "
+        "and no tests can be seen in it: lint (ruff)."
+    )
+    assert verdict.checks[0].status is CheckStatus.SKIPPED
+    assert verdict.checks[0].message == "it failed before this work too\nF401"
+
+
+@pytest.mark.parametrize(
+    ("now", "before"),
+    [
+        (lint(), Baseline()),
+        (lint(), on_base(lint(), LINT)),
+        (lint(1, "a", "b"), on_base(lint(1, "a"))),
+        (lint(1), on_base(lint(127))),
+        (lint(1), on_base(lint(-9))),
+        (lint(-9), on_base(lint(1))),
+    ],
+    ids=["green", "what the work is to mend", "more", "could not run", "no end before", "no end now"],
+)
+def test_what_was_not_red_before_in_the_same_way_is_the_works_own(now: Verdict, before: Baseline) -> None:
+    assert held_against(now, [None], before).status is FAILED
+
+
+def test_a_new_failure_beside_a_gate_that_was_red_before_is_the_works_own() -> None:
+    both = ran(1)
+    red = replace(both.checks[1], status=CheckStatus.FAILED)
+    verdict = held_against(
+        replace(both, checks=(both.checks[0], red)), [seen("a", "b"), None], on_base(lint())
+    )
+    assert verdict.status is FAILED
+    assert [check.status for check in verdict.checks] == [CheckStatus.FAILED, CheckStatus.SKIPPED]
+
+
+def test_the_base_is_asked_only_about_gates_that_failed_and_show_no_tests() -> None:
+    gates = [GateCommand(name="tests", command="pytest"), LINT]
+    assert not failed_unseen(gates, (), ran(), [None, None])
+    assert not failed_unseen(gates, (), ran(1), [seen("a", "b"), None])
+    assert failed_unseen(gates, (), ran(1), [None, None])
+    assert failed_unseen([LINT], (), lint(), [None])
+    assert not failed_unseen([LINT], [LINT], lint(), [None]), "it is to be mended by the work"
+    assert not failed_unseen([], (), lint(), [None]), "no gate of the project"
 
 
 def test_without_a_baseline_that_should_be_there_a_failure_is_nobodys() -> None:
