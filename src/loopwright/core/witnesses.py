@@ -21,6 +21,8 @@ _KNOWN: Final = "it failed before this work too"
 _COULD_NOT_RUN: Final = (126, 127)
 _STUCK: Final = "inconclusive: it did not come to its end before this work either"
 _SHOWN: Final = 10
+_WORD: Final = re.compile(r"(?<![\w./:-])\w[\w./:-]*")
+"""A word of a command that may be a path: no option, and none that leads out of the tree."""
 _RUNNERS: Final = re.compile(
     r"\bpy\.?test\b|\s-m\s+unittest\b|\bnode\b[^;&|]*\s--test\b|\bjest\b|\bvitest\b|\bgo\s+test\b"
 )
@@ -221,6 +223,55 @@ def without_baseline(verdict: Verdict, why: Verdict) -> Verdict:
     if verdict.status is VerdictStatus.FAILED:
         return replace(verdict, status=VerdictStatus.INCONCLUSIVE, reason=told, lasting=why.lasting)
     return replace(verdict, unknown_before=why.reason)
+
+
+def uncompared(
+    own: Iterable[GateCommand],
+    gates: Iterable[GateCommand],
+    verdict: Verdict,
+    seen: Sequence[Witnessed | None],
+    before: Baseline | None,
+) -> tuple[tuple[CommandResult, Witnessed], ...]:
+    """Return the commands of the work's own in which tests were seen that nothing was compared with.
+
+    The tree before the work is asked for the project's gates only; what they see is compared, by whomever it is run.
+    """
+    named = {gate.command for gate in gates}
+    wanted = {command.command for command in own} - named
+    pairs = list(zip(verdict.commands, seen, strict=False))
+    known = frozenset[str]()
+    if before is not None:
+        known = known.union(*(_tests_in(one) for result, one in pairs if one and result.command in named))
+    return tuple(
+        (result, one)
+        for result, one in pairs
+        if one is not None and result.command in wanted and not _tests_in(one) <= known
+    )
+
+
+def _tests_in(found: Witnessed) -> frozenset[str]:
+    return found.passed | found.failed | found.skipped | found.deselected
+
+
+def files_named(command: str) -> tuple[str, ...]:
+    """Return the paths that the words of a command may mean, as a path or as a module."""
+    words = [word.partition("::")[0] for word in _WORD.findall(command)]
+    modules = [f"{word.replace('.', '/')}.py" for word in words if "/" not in word]
+    return tuple(dict.fromkeys((*words, *modules)))
+
+
+def stand_in(found: Witnessed, prefixes: tuple[str, ...]) -> bool:
+    """Say whether all tests that were seen have ids that begin so."""
+    return all(test.startswith(prefixes) for test in _tests_in(found))
+
+
+def with_uncompared(verdict: Verdict, results: Sequence[CommandResult]) -> Verdict:
+    """Say of which commands it is not known what tests they had before the work."""
+    if not results:
+        return verdict
+    names = ", ".join(f"{one.name} ({one.command})" for one in results)
+    told = f"which tests these had is not known, because they are no gates of the project: {names}"
+    return replace(verdict, unknown_before="; ".join(filter(None, (verdict.unknown_before, told))))
 
 
 def is_stuck(result: CommandResult, found: Witnessed | None) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from loopwright.core.errors import Denied, GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.findings import CommandResult, Verdict, VerdictStatus
 from loopwright.core.flakes import FOLDERS, green_commands
 from loopwright.core.gates import setup_command, with_setup
 from loopwright.core.held_out import veiled
@@ -24,8 +24,12 @@ from loopwright.core.witnesses import (
     Witnessed,
     baseline,
     failed_unseen,
+    files_named,
     held_against,
     is_compared,
+    stand_in,
+    uncompared,
+    with_uncompared,
     without_baseline,
 )
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
@@ -167,6 +171,9 @@ async def _run_gate(
             verdict, interrupted = settled.verdict, settled.interrupted
             if settled.exit is not None:
                 end = replace(end, ended_at=settled.exit.ended_at)
+        if verdict.status is VerdictStatus.PASSED and ask.before is not None:
+            open_ = uncompared(ask.own, ask.plan.gates, verdict, seen, before)
+            verdict = with_uncompared(verdict, await _had_tests(repository, ask, ask.before, open_))
     if ask.unseen:
         verdict = veiled(verdict)
     record = await world.store.transact(
@@ -276,6 +283,26 @@ async def _baseline(
             return None, found
         before = _seen_by(world, ask, record) if record is not None else None
     return before, None
+
+
+async def _had_tests(
+    repository: Repository, ask: Judging, before: str, found: Sequence[tuple[CommandResult, Witnessed]]
+) -> list[CommandResult]:
+    """Return the commands that may have had other tests before: not those that run files which they name and are new.
+
+    Where nothing was changed there is nothing that could be gone.
+    """
+    if not found or await repository.tree_of(before) == ask.tree:
+        return []
+    top = f"{ask.project.subfolder}/" if ask.project.subfolder else ""
+    named = sorted({top + path for one, _ in found for path in files_named(one.command)})
+    now, then = await repository.files_at(ask.sha, named), await repository.files_at(before, named)
+    left = []
+    for one, saw in found:
+        new = tuple(path for path in files_named(one.command) if top + path in now.keys() - then.keys())
+        if not stand_in(saw, id_prefixes(new)):
+            left.append(one)
+    return left
 
 
 async def _known_baseline(world: World, ask: Judging, tree: str) -> Baseline | None:

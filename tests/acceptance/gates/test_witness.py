@@ -181,6 +181,15 @@ def test_tests_that_crash_before_the_work_and_after_it_are_left_to_a_person(calc
     assert calculator.task("mul").attempts == 0, "no attempt is used up by it"
 
 
+EXTRA = """import pytest
+
+extra = pytest.importorskip("extra", exc_type=ImportError)
+
+
+def test_one():
+    assert extra.ONE == 1
+"""
+NEW = "from calc import add\n\n\ndef test_new():\n    assert add(30, 4) == 34\n"
 STYLE = "grep -qx tidy style.txt"
 
 
@@ -215,3 +224,32 @@ def test_a_gate_that_the_task_is_to_mend_is_held_against_it_until_it_does(calcul
     assert said.code == 0, said.out + said.err
     assert [one.failure for one in calculator.attempts("mul")] == ["gate", None]
     assert calculator.rows(Run, role=Role.BASELINE) == [], "nothing was asked of the base"
+
+
+def test_tests_that_only_the_acceptance_runs_are_not_compared_and_the_receipt_names_them(
+    calculator: Calculator,
+) -> None:
+    commit(calculator, extra_py="ONE = 1\n", tests__test_extra_py=EXTRA)
+    calculator.play(
+        {
+            "swallows": [[write("calc.py", RIGHT), write("extra.py", "import no_such_module\n")]],
+            "brings": [[write("tests/test_new.py", NEW)]],
+        }
+    )
+    tasks = [
+        task("swallows", f"{PYTEST} tests"),
+        task("brings", f"{PYTEST} tests/test_new.py", depends_on=["swallows"]),
+    ]
+    plan = calculator.plan(
+        "own", tasks, gates=[{"name": "compiles", "run": "python -B -m py_compile calc.py"}]
+    )
+    said = calculator.run(plan)
+    assert said.code == 4, said.out + said.err
+    receipt = calculator.receipt()
+    outcomes = {one["key"]: one["outcome"] for one in receipt["tasks"]}
+    assert outcomes == {"swallows": "verified_with_gaps", "brings": "verified"}
+    why = f"because they are no gates of the project: swallows is right ({PYTEST} tests)"
+    gaps = [gap for gap in receipt["not_checked"] if "which tests these had is not known" in gap]
+    assert len(gaps) == 2, "of the task and of the result"
+    assert all(gap.endswith(why) for gap in gaps)
+    assert calculator.rows(Run, role=Role.BASELINE) == [], "no gate runs for it"

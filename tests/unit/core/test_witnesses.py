@@ -13,9 +13,13 @@ from loopwright.core.witnesses import (
     Witnessed,
     baseline,
     failed_unseen,
+    files_named,
     held_against,
     is_compared,
     is_test_runner,
+    stand_in,
+    uncompared,
+    with_uncompared,
     without_baseline,
 )
 
@@ -313,3 +317,42 @@ def test_only_tests_of_the_projects_gates_are_compared_with_how_it_was_before(
     ran = [*asked, GateCommand(name="own", command="make own")]
     found = [Witnessed(passed=frozenset({A})) if one.command in seen_in else None for one in ran]
     assert is_compared(asked, ran, found) is compared
+
+
+OWN = GateCommand(name="tests", command="pytest")
+
+
+@pytest.mark.parametrize(
+    ("gates", "found", "before", "names"),
+    [
+        ([], [seen("a"), None], None, ["tests"]),
+        ([], [None, None], None, []),
+        ([OWN], [seen("a"), None], None, []),
+        ([LINT], [seen("a"), seen("ab")], Baseline(), []),
+        ([LINT], [seen("ab"), seen("a")], Baseline(), ["tests"]),
+        ([LINT], [seen("a"), seen("ab")], None, ["tests"]),
+    ],
+    ids=["its own", "none seen", "a gate", "a gate has them", "a gate has some", "nothing known of the gate"],
+)
+def test_tests_that_only_a_task_asks_for_are_not_compared_unless_a_gate_sees_them_too(
+    gates: list[GateCommand], found: list[Witnessed | None], before: Baseline | None, names: list[str]
+) -> None:
+    assert [one.name for one, _ in uncompared([OWN], gates, ran(), found, before)] == names
+
+
+def test_what_was_not_compared_is_named_and_caps() -> None:
+    assert with_uncompared(ran(), []) == ran()
+    told = with_uncompared(replace(ran(), unknown_before="no disk"), ran().commands[:1])
+    assert told.is_excused
+    assert told.unknown_before == (
+        "no disk; which tests these had is not known, because they are no gates of the project: tests (pytest)"
+    )
+
+
+def test_the_files_that_a_command_may_name_are_known() -> None:
+    named = files_named("cd x && python -m pytest -q tests/test_a.py::test_a ../out.py --x=y")
+    assert {"x", "tests/test_a.py"} <= set(named)
+    assert not any(one.startswith(("-", "..")) or one == "out.py" for one in named)
+    assert "tests/test_a.py" in files_named("python -m unittest tests.test_a")
+    assert stand_in(seen("a", skipped="b"), ("tests/test_a.py", "tests/test_b.py"))
+    assert not stand_in(seen("a", skipped="b"), ("tests/test_a.py",))
