@@ -181,6 +181,13 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "baseline": Mechanism(
         "a test that passed before is missing or was skipped", lambda seen: "passed before" in seen.bad
     ),
+    "uncompared": Mechanism(
+        "the receipt names tests that were not compared with how they were before",
+        lambda seen: any(
+            gap.startswith(f"task {seen.key!r} was not held against how its tests were before")
+            for gap in seen.kept["receipt"]["not_checked"]
+        ),
+    ),
     "gate": Mechanism("a check that the harness itself ran", lambda seen: bool(seen.bad)),
     "held_out": Mechanism("a check that the agent was never shown", _held_out),
     "answers": Mechanism("the answer stands in the work beside the test's input: it is named", _answers),

@@ -99,7 +99,7 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.UNVERIFIED: Rule(Level.NONE, "Nothing checks this task; add a gate."),
         Failure.CANNOT_CHECK: Rule(
             Level.NONE,
-            "A check cannot run here, whatever the work is; install what it needs, or mend the check.",
+            "A check cannot run here, or failed before the work too; install what it needs, or mend it.",
         ),
         Failure.UNANSWERED: Rule(Level.NONE, "Nobody answered its question in time; retry it, and answer."),
         Failure.RATE_LIMIT: Rule(

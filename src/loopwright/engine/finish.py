@@ -60,7 +60,12 @@ class _Work:
     @property
     def commands(self) -> tuple[GateCommand, ...]:
         """What must pass on it."""
-        return plan_commands(self.plan, tuple(one for task in self.tasks for one in task.acceptance))
+        return plan_commands(self.plan, self.acceptance)
+
+    @property
+    def acceptance(self) -> tuple[GateCommand, ...]:
+        """What the tasks themselves had to make pass."""
+        return tuple(one for task in self.tasks for one in task.acceptance)
 
 
 class FinishLeg:
@@ -258,6 +263,7 @@ class FinishLeg:
             still_mine=self._still_mine,
             before=before,
             exempt=work.exempt,
+            own=work.acceptance,
         )
         whole = await judge_whole(self._world, work.repository, ask, work.tasks, interrupt)
         verdict = whole.verdict

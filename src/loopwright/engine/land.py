@@ -243,6 +243,7 @@ async def _author(landing: Landing) -> tuple[Run, datetime, str]:
 
 
 def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
+    commands = task_commands(landing.plan, landing.task)
     return Judging(
         project=landing.project,
         plan=landing.plan,
@@ -250,11 +251,13 @@ def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
         role=Role.GATE,
         sha=candidate.sha,
         tree=candidate.tree,
-        commands=task_commands(landing.plan, landing.task),
+        commands=commands,
         still_mine=landing.still_mine,
         before=candidate.judged_parent or candidate.parent,
         exempt=facts.exempt,
         rewritten=(*facts.exempt, *facts.pinned),
+        # A loop goes on until its gates are green, so they are its own.
+        own=commands if loops(landing.plan, landing.task) else landing.task.acceptance,
     )
 
 

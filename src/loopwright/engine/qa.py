@@ -73,6 +73,8 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
         before=plan.base_sha,
         exempt=exempt,
         rewritten=rewritten,
+        # What a look at the whole finds is to be mended, whoever is at fault.
+        own=task_commands(plan, task),
     )
     record_id, verdict = await gated(landing, ask, interrupt)
     judged: dict[str, Any] = {"candidate_parent": sha, "candidate_tree": tree, "verdict_id": record_id}

@@ -171,6 +171,7 @@ class Decision:
         stays = [
             one for one in asked.tasks if one.status is TaskState.COMPLETE and one.landed_sha not in landings
         ]
+        acceptance = tuple(command for one in stays for command in one.acceptance)
         ask = Judging(
             project=asked.project,
             plan=plan,
@@ -178,10 +179,11 @@ class Decision:
             role=Role.GATE,
             sha=candidate.sha,
             tree=candidate.tree,
-            commands=plan_commands(plan, tuple(command for one in stays for command in one.acceptance)),
+            commands=plan_commands(plan, acceptance),
             still_mine=self._still_pending,
             before=plan.base_sha,
             exempt=await self._world.store.read(lambda tx: _exempt(tx, plan, stays)),
+            own=acceptance,
         )
         _, verdict = await judge(self._world, repository, ask, asyncio.Event())
         if verdict.status is VerdictStatus.INCONCLUSIVE and verdict.lasting:

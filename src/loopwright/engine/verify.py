@@ -118,6 +118,7 @@ class VerifyLeg:
             before=plan.base_sha,
             exempt=exempt,
             rewritten=rewritten,
+            own=acceptance,
         )
         whole = await judge_whole(self._world, repository, ask, wanted, interrupt)
         verdict = whole.verdict
