@@ -1,8 +1,9 @@
 """Telling a source how its plan stands, in its own format: on the plan's branch, or in place.
 
 A source that git tracks is told on the plan branch, by commits of its own: the user's copy stays as it is, and comes
-with the merge. One that git does not track is told where it is. Either way the rows are the truth; the files are told
-again and again until they agree, so nothing is lost when that is interrupted.
+with the merge. One that git does not track is told where it is; of a source that it tracks in part, each file is told
+where it belongs. Either way the rows are the truth; the files are told again and again until they agree, so nothing is
+lost when that is interrupted.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from typing import cast
 from loopwright.core.errors import BadPlan, UserError
 from loopwright.core.globs import any_covers
 from loopwright.core.model import Attempt, Loop, Plan, Project, Task
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState
+from loopwright.core.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, PlanState
 from loopwright.engine.branch import tip_of
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
@@ -55,7 +56,8 @@ def writes(source: Source) -> bool:
 def folder_of(plan: Plan, loop: Loop) -> str:
     """Return the folder of a tracked source, relative to the repository; empty for its top."""
     path = PurePosixPath(loop.source_path)
-    folder = path.parent if loop.source_path in plan.books else path
+    is_folder = any(path in PurePosixPath(book).parents for book in plan.books)
+    folder = path if is_folder else path.parent
     return "" if folder == PurePosixPath() else folder.as_posix()
 
 
@@ -122,8 +124,11 @@ async def tell(world: World, plan_id: str) -> str:
             await asyncio.to_thread(source.told, place, progress)
         elif not plan.books:
             await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)
-        elif rests:
-            await _tell_on_branch(world, world.repository(project), _Tracked(project, plan, loop), progress)
+        else:
+            tracked, repository = _Tracked(project, plan, loop), world.repository(project)
+            if rests:
+                await _tell_on_branch(world, repository, tracked, progress)
+            await _tell_beside(world, repository, cast("WritingSource", source), tracked, progress)
     except UserError as refused:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(refused)})
         return str(refused)
@@ -161,7 +166,33 @@ async def _tell_in_place(
     world: World, source: WritingSource, place: Path, loop: Loop, plan: Plan, progress: Progress
 ) -> None:
     seen = source.files(place)
-    told = source.written(seen, progress)
+    await _put(world, source, place, loop, plan, seen, source.written(seen, progress))
+
+
+async def _tell_beside(
+    world: World, repository: Repository, source: WritingSource, tracked: _Tracked, progress: Progress
+) -> None:
+    """Tell the files in place that git does not track, of a source of which it tracks others.
+
+    They are told beside what stands on the branch: a checkpoint counts what the plan there says.
+    """
+    plan, loop = tracked.plan, tracked.loop
+    place = Path(tracked.project.path) / loop.source_path
+    seen = _in_checkout(source, tracked)
+    beside = _untracked(plan, folder_of(plan, loop), seen)
+    if beside:
+        # Not `tip_of`: looking at a branch that is over, or not there yet, is no reason to mend it.
+        known = {PlanState.DRAFT: plan.base_sha, **dict.fromkeys(ENDED_PLAN, plan.result_sha)}
+        sha = known.get(plan.status) or await repository.tip(plan.branch)
+        found = await _files_on(repository, source, tracked, sha, seen)
+        told = source.written(found.current, progress)
+        mine = {name: content for name, content in told.items() if name in beside}
+        await _put(world, source, place, loop, plan, seen, mine)
+
+
+async def _put(
+    world: World, source: WritingSource, place: Path, loop: Loop, plan: Plan, seen: Files, told: Files
+) -> None:
     if not told:
         return
     # Before it is written: what stands there after a kill is then known to be ours.
@@ -197,16 +228,15 @@ async def _told_on(
     source = world.source(loop.source_kind)
     if source is None or not writes(source):
         return sha, {}
-    folder = folder_of(plan, loop)
-    found = inside(await repository.files_at(sha, plan.books), folder)
+    found = await _files_on(repository, source, tracked, sha, _in_checkout(source, tracked))
     try:
-        current = {**found, **await _with_edits(repository, source, tracked, found)}
-        told = {**current, **cast("WritingSource", source).written(current, progress)}
+        told = {**found.current, **cast("WritingSource", source).written(found.current, progress)}
     except BadPlan as broken:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
         return sha, {}
-    changed = {name: content for name, content in told.items() if found.get(name) != content}
-    files = {f"{folder}/{name}".lstrip("/"): content for name, content in changed.items()}
+    changed = {name: content for name, content in told.items() if found.committed.get(name) != content}
+    folder = folder_of(plan, loop)
+    files = {_path(folder, name): content for name, content in changed.items()}
     files = {path: content for path, content in files.items() if path in plan.books}
     if not files:
         return sha, told
@@ -214,17 +244,50 @@ async def _told_on(
     return booked, told
 
 
-async def _with_edits(
-    repository: Repository, source: Source, tracked: _Tracked, found: Files
-) -> dict[str, bytes]:
-    """Return the files that people have changed in their own copy since the plan began, with those changes.
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The files of a source that git tracks, at least in part."""
+
+    committed: Files
+    current: Files
+    """With what people changed in their own copy, and with what git does not track."""
+
+
+async def _files_on(
+    repository: Repository, source: Source, tracked: _Tracked, sha: str, theirs: Files
+) -> _Found:
+    """Return a source as it is on a commit; `theirs` is what lies in the user's own copy."""
+    folder = folder_of(tracked.plan, tracked.loop)
+    committed = inside(await repository.files_at(sha, tracked.plan.books), folder)
+    beside = {**_untracked(tracked.plan, folder, theirs), **committed}
+    return _Found(committed, {**beside, **await _with_edits(repository, source, tracked, beside, theirs)})
+
+
+def _in_checkout(source: Source, tracked: _Tracked) -> Files:
+    """Return the files in the user's own copy.
 
     Nothing while what they have there cannot be read: they may be in the middle of it, and work goes on meanwhile.
     """
+    place = Path(tracked.project.path) / tracked.loop.source_path
     try:
-        theirs = source.files(Path(tracked.project.path) / tracked.loop.source_path)
+        # What a program of its own tells is no file of the commit's.
+        return {} if isinstance(source, TellingSource) and source.speaks(place) else source.files(place)
     except (BadPlan, OSError):
         return {}
+
+
+def _untracked(plan: Plan, folder: str, files: Files) -> Files:
+    return {name: content for name, content in files.items() if _path(folder, name) not in plan.books}
+
+
+def _path(folder: str, name: str) -> str:
+    return f"{folder}/{name}".lstrip("/")
+
+
+async def _with_edits(
+    repository: Repository, source: Source, tracked: _Tracked, found: Files, theirs: Files
+) -> dict[str, bytes]:
+    """Return the files that people have changed in their own copy since the plan began, with those changes."""
     start = await repository.files_at(tracked.plan.base_sha, tracked.plan.books)
     base = inside(start, folder_of(tracked.plan, tracked.loop))
     merged = {}

@@ -379,6 +379,15 @@ def test_a_broken_metadata_file_is_located_and_nothing_is_written() -> None:
         SOURCE.written({"plan.md": b"```\n- [ ] a\n"}, progress({}))
 
 
+@pytest.mark.parametrize("names", [("metadata.json",), ("spec.md", "metadata.json")])
+def test_what_lies_beside_a_plan_is_not_taken_for_it(names: tuple[str, ...]) -> None:
+    files = dict.fromkeys(names, b'{"track_id": "t"}')
+    with pytest.raises(BadPlan, match=r"there is no plan\.md here any more"):
+        SOURCE.written(files, progress({}))
+    assert SOURCE.carries({"plan.md": b"", **files}) == ("plan.md", "metadata.json")
+    assert SOURCE.parse({"spec.md": b"- [ ] a\n"}, "spec.md").tasks[0].key == "a"
+
+
 def test_another_programs_metadata_is_left_alone() -> None:
     files = {"plan.md": b"- [ ] a\n", "metadata.json": b'{"package": "x"}'}
     assert list(SOURCE.written(files, progress({"items": {"a": {"mark": "done"}}}))) == ["plan.md"]

@@ -18,6 +18,7 @@ from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.adapters.sources.thoughts_files import phase_set_of
 from loopwright.config.nearest import quoted
 from loopwright.core.doc_sync import DocSync, usable
+from loopwright.core.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedWork, Progress
 
 PLAN: Final = "plan.md"
@@ -66,6 +67,11 @@ class PlanMdSource:
         refuse(_called(name, plan), problems)
         return _with_metadata(work, found, metadata)
 
+    def carries(self, files: Files) -> tuple[str, ...]:
+        """Return the plan and a track's metadata: a specification has no place for status."""
+        plan = _plan_name(files)
+        return tuple(name for name in (plan, METADATA) if name in files)
+
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the plan with its marks, and the track's metadata with its checkpoints, where they change."""
         plan = _plan_name(files)
@@ -99,7 +105,12 @@ def _beginning(place: Path) -> bytes:
 
 
 def _plan_name(files: Files) -> str:
-    return next((name for name in files if name.casefold() not in (SPEC, METADATA)), next(iter(files)))
+    """Return the plan among the files; what lies beside one is a plan only if it was named by itself."""
+    found = next((name for name in files if name.casefold() not in (SPEC, METADATA)), "")
+    alone = next(iter(files), "") if len(files) == 1 and METADATA not in files else ""
+    if not (found or alone):
+        raise BadPlan(PLAN, (f"there is no {PLAN} here any more",))
+    return found or alone
 
 
 def _called(name: str, file: str) -> str:
