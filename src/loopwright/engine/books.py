@@ -9,7 +9,6 @@ lost when that is interrupted.
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import cast
 
@@ -17,6 +16,16 @@ from loopwright.core.errors import BadPlan, UserError
 from loopwright.core.globs import any_covers
 from loopwright.core.model import Attempt, Loop, Plan, Project, Task
 from loopwright.core.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, PlanState
+from loopwright.engine.booked_files import (
+    Tracked,
+    files_on,
+    folder_of,
+    in_checkout,
+    is_readable,
+    path_of,
+    settled,
+    untracked,
+)
 from loopwright.engine.branch import tip_of
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
@@ -39,26 +48,9 @@ log = logging.getLogger(__name__)
 _UNDER_WAY = tuple(LIVE_ATTEMPT - {AttemptState.QUEUED})
 
 
-@dataclass(frozen=True, slots=True)
-class _Tracked:
-    """A source that git tracks, and the plan that it became."""
-
-    project: Project
-    plan: Plan
-    loop: Loop
-
-
 def writes(source: Source) -> bool:
     """Say whether a source's format has a place for its status."""
     return hasattr(source, "written")
-
-
-def folder_of(plan: Plan, loop: Loop) -> str:
-    """Return the folder of a tracked source, relative to the repository; empty for its top."""
-    path = PurePosixPath(loop.source_path)
-    is_folder = any(path in PurePosixPath(book).parents for book in plan.books)
-    folder = path if is_folder else path.parent
-    return "" if folder == PurePosixPath() else folder.as_posix()
 
 
 def touched_books(project: Project, plan: Plan, attempt: Attempt) -> tuple[str, ...]:
@@ -86,7 +78,7 @@ async def booked(
 
     loop, progress = await world.store.read(look)
     subject = f"docs(plan): {task.key} is done in {candidate.sha[:7]}"
-    tracked = _Tracked(project, plan, loop)
+    tracked = Tracked(project, plan, loop)
     top, files = await _told_on(world, repository, tracked, candidate.sha, progress, subject)
     if task.phase and _has_ended(world, loop, files, task.phase):
         subject = f"chore(plan): {task.phase} is finished"
@@ -97,7 +89,7 @@ async def booked(
 def _has_ended(world: World, loop: Loop, files: Files, phase: str) -> bool:
     """Say whether all of a phase is done, by the files: they know of those that are about to land before this one."""
     source = world.source(loop.source_kind)
-    if source is None or not files or not _is_readable(source, files):
+    if source is None or not files or not is_readable(source, files):
         return False
     mine = [task.mark for task in source.parse(files, loop.source_path).tasks if task.phase == phase]
     return bool(mine) and all(mark is Mark.DONE for mark in mine)
@@ -125,7 +117,7 @@ async def tell(world: World, plan_id: str) -> str:
         elif not plan.books:
             await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)
         else:
-            tracked, repository = _Tracked(project, plan, loop), world.repository(project)
+            tracked, repository = Tracked(project, plan, loop), world.repository(project)
             if rests:
                 await _tell_on_branch(world, repository, tracked, progress)
             await _tell_beside(world, repository, cast("WritingSource", source), tracked, progress)
@@ -145,7 +137,7 @@ async def tell_on_branch(world: World, repository: Repository, project: Project,
         loop, progress = await world.store.read(
             lambda tx: (need(tx.get(Loop, plan.loop_id), "the loop"), progress_of(tx, plan))
         )
-        await _tell_on_branch(world, repository, _Tracked(project, plan, loop), progress)
+        await _tell_on_branch(world, repository, Tracked(project, plan, loop), progress)
     return await tip_of(world, repository, plan)
 
 
@@ -170,7 +162,7 @@ async def _tell_in_place(
 
 
 async def _tell_beside(
-    world: World, repository: Repository, source: WritingSource, tracked: _Tracked, progress: Progress
+    world: World, repository: Repository, source: WritingSource, tracked: Tracked, progress: Progress
 ) -> None:
     """Tell the files in place that git does not track, of a source of which it tracks others.
 
@@ -178,13 +170,13 @@ async def _tell_beside(
     """
     plan, loop = tracked.plan, tracked.loop
     place = Path(tracked.project.path) / loop.source_path
-    seen = _in_checkout(source, tracked)
-    beside = _untracked(plan, folder_of(plan, loop), seen)
+    seen = in_checkout(source, tracked)
+    beside = untracked(plan, folder_of(plan, loop), seen)
     if beside:
         # Not `tip_of`: looking at a branch that is over, or not there yet, is no reason to mend it.
         known = {PlanState.DRAFT: plan.base_sha, **dict.fromkeys(ENDED_PLAN, plan.result_sha)}
         sha = known.get(plan.status) or await repository.tip(plan.branch)
-        found = await _files_on(repository, source, tracked, sha, seen)
+        found = await files_on(repository, source, tracked, sha, seen, progress)
         told = source.written(found.current, progress)
         mine = {name: content for name, content in told.items() if name in beside}
         await _put(world, source, place, loop, plan, seen, mine)
@@ -210,104 +202,46 @@ def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:
         tx.update(Plan, plan.id, marks=marks)
 
 
-async def _tell_on_branch(
-    world: World, repository: Repository, tracked: _Tracked, progress: Progress
-) -> None:
+async def _tell_on_branch(world: World, repository: Repository, tracked: Tracked, progress: Progress) -> None:
     tip = await tip_of(world, repository, tracked.plan)
-    new, _ = await _told_on(world, repository, tracked, tip, progress, "docs(plan): how the plan stands")
+    subject = "docs(plan): how the plan stands"
+    new, _ = await _told_on(world, repository, tracked, tip, progress, subject, rests=True)
     if new != tip and world.may_act():
         # Somebody who moved it meanwhile is told of by the next round.
         await repository.advance(tracked.plan.branch, new=new, old=tip)
 
 
 async def _told_on(
-    world: World, repository: Repository, tracked: _Tracked, sha: str, progress: Progress, subject: str
+    world: World,
+    repository: Repository,
+    tracked: Tracked,
+    sha: str,
+    progress: Progress,
+    subject: str,
+    *,
+    rests: bool = False,
 ) -> tuple[str, Files]:
-    """Return the commit that tells the progress on top of another, and the files as they are there."""
+    """Return the commit that tells the progress on top of another, and the files as they are there.
+
+    `rests` says that the other is the tip, and that nothing lands meanwhile.
+    """
     plan, loop = tracked.plan, tracked.loop
     source = world.source(loop.source_kind)
     if source is None or not writes(source):
         return sha, {}
-    found = await _files_on(repository, source, tracked, sha, _in_checkout(source, tracked))
+    found = await files_on(repository, source, tracked, sha, in_checkout(source, tracked), progress)
+    # What lands together is marked commit by commit: while that goes on, what collides with a mark waits.
+    current = await settled(world, repository, source, tracked, sha, found) if rests else found.current
     try:
-        told = {**found.current, **cast("WritingSource", source).written(found.current, progress)}
+        told = {**current, **cast("WritingSource", source).written(current, progress)}
     except BadPlan as broken:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
         return sha, {}
     changed = {name: content for name, content in told.items() if found.committed.get(name) != content}
     folder = folder_of(plan, loop)
-    files = {_path(folder, name): content for name, content in changed.items()}
+    files = {path_of(folder, name): content for name, content in changed.items()}
     files = {path: content for path, content in files.items() if path in plan.books}
     if not files:
         return sha, told
     booked = await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=progress.at)
     return booked, told
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The files of a source that git tracks, at least in part."""
-
-    committed: Files
-    current: Files
-    """With what people changed in their own copy, and with what git does not track."""
-
-
-async def _files_on(
-    repository: Repository, source: Source, tracked: _Tracked, sha: str, theirs: Files
-) -> _Found:
-    """Return a source as it is on a commit; `theirs` is what lies in the user's own copy."""
-    folder = folder_of(tracked.plan, tracked.loop)
-    committed = inside(await repository.files_at(sha, tracked.plan.books), folder)
-    beside = {**_untracked(tracked.plan, folder, theirs), **committed}
-    return _Found(committed, {**beside, **await _with_edits(repository, source, tracked, beside, theirs)})
-
-
-def _in_checkout(source: Source, tracked: _Tracked) -> Files:
-    """Return the files in the user's own copy.
-
-    Nothing while what they have there cannot be read: they may be in the middle of it, and work goes on meanwhile.
-    """
-    place = Path(tracked.project.path) / tracked.loop.source_path
-    try:
-        # What a program of its own tells is no file of the commit's.
-        return {} if isinstance(source, TellingSource) and source.speaks(place) else source.files(place)
-    except (BadPlan, OSError):
-        return {}
-
-
-def _untracked(plan: Plan, folder: str, files: Files) -> Files:
-    return {name: content for name, content in files.items() if _path(folder, name) not in plan.books}
-
-
-def _path(folder: str, name: str) -> str:
-    return f"{folder}/{name}".lstrip("/")
-
-
-async def _with_edits(
-    repository: Repository, source: Source, tracked: _Tracked, found: Files, theirs: Files
-) -> dict[str, bytes]:
-    """Return the files that people have changed in their own copy since the plan began, with those changes."""
-    start = await repository.files_at(tracked.plan.base_sha, tracked.plan.books)
-    base = inside(start, folder_of(tracked.plan, tracked.loop))
-    merged = {}
-    for name, content in theirs.items():
-        if name in base and name in found and content not in (base[name], found[name]):
-            both = await repository.merged_file(base[name], found[name], content)
-            if both is not None:
-                merged[name] = both
-    return merged if _is_readable(source, {**found, **merged}) else {}
-
-
-def _is_readable(source: Source, files: Files) -> bool:
-    try:
-        source.parse(files, "the source")
-    except BadPlan:
-        return False
-    return True
-
-
-def inside(files: Mapping[str, bytes], folder: str) -> Files:
-    """Return files by the names that a source in that folder knows them by."""
-    start = f"{folder}/" if folder else ""
-    return {path.removeprefix(start): content for path, content in files.items()}
