@@ -10,7 +10,7 @@ from loopwright.core.finishing import PULL_REQUEST
 from loopwright.core.ids import short_id
 from loopwright.core.model import Finish, Loop, Plan, Task
 from loopwright.core.states import ENDED_PLAN, FinishState, PlanState, TaskState
-from loopwright.engine.books import folder_of, inside
+from loopwright.engine.booked_files import folder_of, inside
 from loopwright.engine.marks import marks_of
 from loopwright.engine.submit import Submission, last_plan, to_do
 from loopwright.ports import Mark, Source, Store, Tx

@@ -66,6 +66,10 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "source_not_told": EventType(
             _HIGH, "The work source could not be told how the plan stands; it is tried again."
         ),
+        "source_not_merged": EventType(
+            _HIGH,
+            "A person changed lines of a tracked work source that the plan branch changed too: its copy goes without.",
+        ),
         "source_unreadable": EventType(
             _HIGH, "The work source was changed and cannot be read; the plan goes on as it was."
         ),

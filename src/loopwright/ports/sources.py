@@ -220,6 +220,14 @@ class WritingSource(Source, Protocol):
 
 
 @runtime_checkable
+class PartlyToldSource(Protocol):
+    """A source with files that have no place for its status: a specification, a configuration."""
+
+    def carries(self, files: Files) -> tuple[str, ...]:
+        """Return the names of the files that tell how the work stands."""
+
+
+@runtime_checkable
 class TellingSource(Protocol):
     """A source that has a program of its own to tell it, which is used instead of its files where it is there."""
 

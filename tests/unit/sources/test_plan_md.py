@@ -247,6 +247,57 @@ def test_an_evaluation_that_stands_in_the_plan_or_its_metadata_is_a_fact(
     assert work(f"- [ ] a\n\n{report}", **others).evaluated == evaluated
 
 
+REPORT = """\
+## Plan Evaluation Report
+
+**Track**: sign-up_20261116
+**Evaluator**: loop-plan-evaluator
+**Execution Mode**: PARALLEL
+
+### Results
+| Pass | Status |
+|------|--------|
+| Scope Alignment | PASS ✅ |
+| Overlap Detection | {overlap} |
+| Board Review | SKIPPED ⏭️ |
+
+### Board Decision (if applicable)
+- **Verdict**: {board}
+- **Vote**: 4 APPROVE / 1 REJECT
+
+{verdict}
+
+### Board Conditions (carry forward):
+1. The audit must PASS before launch
+"""
+"""As the program writes it that these plans come from."""
+
+
+@pytest.mark.parametrize(
+    ("overlap", "board", "verdict", "evaluated"),
+    [
+        ("PASS ✅", "APPROVED", "### Verdict: PASS ✅ → Proceed to Parallel Execution", "passed"),
+        ("PASS ✅", "REJECTED", "### Verdict: PASS ✅ → Proceed to Parallel Execution", "passed"),
+        ("FAIL ❌", "APPROVED", "### Verdict: FAIL ❌ → Return to Planner with fixes:\n1. Skip it", "failed"),
+        ("FAIL ❌", "APPROVED", "### Verdict\n\n**FAIL**: it exists already", "failed"),
+        ("FAIL ❌", "APPROVED", "### Remarks", "failed"),
+        ("PASS ✅", "APPROVED", "### Remarks", "passed"),
+        (
+            "PASS ✅",
+            "APPROVED",
+            "### Verdict: FAIL ❌\n\n## Plan Evaluation Report\n\nVerdict: PASS",
+            "passed",
+        ),
+    ],
+)
+def test_a_report_with_headings_of_its_own_is_understood(
+    overlap: str, board: str, verdict: str, evaluated: str
+) -> None:
+    report = REPORT.format(overlap=overlap, board=board, verdict=verdict)
+    found = work(f"- [ ] a\n\n{report}\n## Phase 2\n\n- [ ] b: FAIL\n")
+    assert (found.evaluated, [task.key for task in found.tasks]) == (evaluated, ["a", "b-fail"])
+
+
 LOCATED = [
     ("words\n", "plan.md:1: there is no task here: write each as a line such as `- [ ] Add the login form`"),
     ("- [ ] a\n- []\n", "plan.md:2: [] needs a space to be a checkbox: write [ ]"),
@@ -326,6 +377,15 @@ def test_a_broken_metadata_file_is_located_and_nothing_is_written() -> None:
         SOURCE.written({"plan.md": b"- [ ] a\n", "metadata.json": b'{"loop_state": 1}'}, progress({}))
     with pytest.raises(BadPlan, match=r"plan\.md:1: this ``` block is never closed"):
         SOURCE.written({"plan.md": b"```\n- [ ] a\n"}, progress({}))
+
+
+@pytest.mark.parametrize("names", [("metadata.json",), ("spec.md", "metadata.json")])
+def test_what_lies_beside_a_plan_is_not_taken_for_it(names: tuple[str, ...]) -> None:
+    files = dict.fromkeys(names, b'{"track_id": "t"}')
+    with pytest.raises(BadPlan, match=r"there is no plan\.md here any more"):
+        SOURCE.written(files, progress({}))
+    assert SOURCE.carries({"plan.md": b"", **files}) == ("plan.md", "metadata.json")
+    assert SOURCE.parse({"spec.md": b"- [ ] a\n"}, "spec.md").tasks[0].key == "a"
 
 
 def test_another_programs_metadata_is_left_alone() -> None:

@@ -107,6 +107,10 @@ class LoopTestsSource:
             notes=(*config_problems.notes, *problems.notes),
         )
 
+    def carries(self, files: Files) -> tuple[str, ...]:
+        """Return the tests: the configuration has no place for status."""
+        return (_state_of(files, _settled(files)),)
+
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the tests with their status."""
         state = _state_of(files, _settled(files))
