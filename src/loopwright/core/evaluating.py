@@ -160,6 +160,17 @@ def findings(tasks: Tasks) -> tuple[Finding, ...]:
     return tuple(finding for look in PASSES.values() for finding in look(tasks))
 
 
+def impossible(tasks: Tasks) -> tuple[str, ...]:
+    """Return why nothing could run of a plan, nothing if it could."""
+    looks = (_ids, _dependencies, _cycles, _size)
+    return tuple(one.text for look in looks for one in look(tasks) if one.weight is Weight.IMPOSSIBLE)
+
+
+def alone(task: Item) -> tuple[Finding, ...]:
+    """Return what speaks against a task whatever else is in its plan: for one that comes to a plan under way."""
+    return tuple(one for one in _can_fail([task]) if one.weight in OVERRIDABLE)
+
+
 # --- what cannot fail ------------------------------------------------------------------------------------
 
 _ALWAYS: Final = re.compile(r"(?:true|:|exit\s+0|/bin/true|/usr/bin/true)")
