@@ -50,6 +50,7 @@ SAMPLES: dict[str, list[object]] = {
         ]
         for n in range(6)
     ],
+    "check_base": [False, True, False, True, False, True],
     "red_proof": ["logic", "off", "fixes", "logic", "off", "logic"],
     "qa_mode": ["lite", "full", "lite", "full", "lite", "full"],
     "unseen_proof": [True, False, True, False, True, False],
