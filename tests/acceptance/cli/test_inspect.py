@@ -17,7 +17,7 @@ def test_a_run_is_gathered_with_its_prompt_its_events_and_the_end_of_its_log(san
     said = sandbox("inspect", "one", "--json")
     assert said.code == 0, said.err
     packet = said.document["packet"]
-    assert (packet["version"], packet["type"]) == ("1.0", "task")
+    assert (packet["version"], packet["type"]) == ("1.1", "task")
     assert packet["packet_id"].startswith("pkt_")
     assert "Make one" in packet["task"]["prompt"]
     assert {"run_started", "run_ended"} <= {event["type"] for event in packet["events"]}
