@@ -1,12 +1,13 @@
 """Inspection packets: what is in them, in an order that a reader can follow, and what was cut."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from loopwright.core.document_schemas import PACKET
 from loopwright.core.documents import document
 from loopwright.core.packets import (
     LARGEST,
@@ -150,6 +151,19 @@ def test_a_packet_that_is_too_large_as_a_whole_lets_the_oldest_go_and_says_so() 
     few = fitted(replace(packet, clarifications=()), 100_000)
     assert [one["n"] for one in few.events] == [496, 497, 498, 499]
     assert fitted(few) == few
+
+
+@pytest.mark.capability("C006")
+@pytest.mark.parametrize("kind", [Packet, PacketTask, PacketProject, LogLine])
+def test_the_published_schema_has_every_name_of_a_packet(kind: type[Any]) -> None:
+    task, project = (PACKET["properties"][name]["anyOf"][0] for name in ("task", "project"))
+    schemas = {
+        Packet: PACKET,
+        PacketTask: task,
+        PacketProject: project,
+        LogLine: PACKET["properties"]["logs"]["items"],
+    }
+    assert list(schemas[kind]["properties"]) == [one.name for one in fields(kind)]
 
 
 @pytest.mark.parametrize(
