@@ -431,9 +431,6 @@ def _print_checks(report: _Report, out: Console) -> None:
             out.print(Wrapped(Text(line), indent="      "))
     else:
         out.print("[yellow]warn[/]: no gates are in force; `loopwright init` finds your project's checks")
-    bare = _bare(report.work)
-    if bare and gates:
-        out.print(f"without acceptance of their own, so the gates alone decide: {escape(listed(bare))}")
     if unchecked := _unchecked(report):
         names = escape(listed(unchecked))
         if report.settings.values.allow_unverified:

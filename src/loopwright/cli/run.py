@@ -101,6 +101,7 @@ def run(
     qa_mode: str | None = None,
     despite: str = "",
     new: bool = False,
+    no_check_base: bool = False,
     no_wait: bool = False,
     yes: Annotated[bool, Parameter(alias="-y")] = False,
     costs: CostFlags = NO_COST_FLAGS,
@@ -135,6 +136,8 @@ def run(
         Your reason to run a plan that its evaluation refuses; it stands in the receipt.
     new
         Start over a plan that was already done or cancelled.
+    no_check_base
+        Do not run the gates on the commit that the plan starts from before anything is spent.
     no_wait
         Pause, and say why, rather than wait for an account that is used up or locked, or for the next day.
     yes
@@ -157,7 +160,10 @@ def run(
         **costs.given(),
         **rounds.given(),
     }
-    return asyncio.run(_run(plan, flags, kind=source, base=base, despite=despite, new=new, as_json=json))
+    look = {"check_base": False if no_check_base else None}
+    return asyncio.run(
+        _run(plan, flags, kind=source, base=base, despite=despite, new=new, look=look, as_json=json)
+    )
 
 
 def _for_goal(
@@ -185,9 +191,12 @@ async def _run(
     base: str | None,
     despite: str,
     new: bool,
+    look: Mapping[str, Any],
     as_json: bool,
 ) -> int:
-    asked = await _prepare(path, flags, kind=kind, base=base, despite=despite, new=new, quiet=as_json)
+    asked = await _prepare(
+        path, flags, kind=kind, base=base, despite=despite, new=new, look=look, quiet=as_json
+    )
     home = open_home(asked.settings, os.environ)
     log_to(home.root)
     try:
@@ -250,8 +259,10 @@ async def _prepare(
     base: str | None,
     despite: str,
     new: bool,
+    look: Mapping[str, Any],
     quiet: bool,
 ) -> _Asked:
+    # What is looked at before it runs is no part of a plan, so it is never kept from one that goes on.
     path = meant_path(path, kind)
     source, work = read_plan(path, kind)
     check_rounds(flags, work, source.kind)
@@ -261,7 +272,9 @@ async def _prepare(
         start = await repository.base(base)
         await check_folder(repository, start, place)
         found = await project_settings(repository, start.sha, place)
-        settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
+        settings = settings_for(
+            flags={**flags, **look}, plan=work, plan_name=path.name, project_text=found.text
+        )
         books = await tracked_files(repository, start.sha, source, path, place.root)
         await check_finish(settings, repository, start)
         await check_held_out(repository, start, place, path, work, settings.policy().copy_files)

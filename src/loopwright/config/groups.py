@@ -230,10 +230,11 @@ class ForgeValues:
 class ReviewValues:
     """Which changes an independent reviewer looks at before they land."""
 
-    mode: Literal["off", "risky", "always"] = setting(
-        choice("off", "risky", "always"),
+    mode: Literal["off", "complex", "risky", "always"] = setting(
+        choice("off", "complex", "risky", "always"),
         "off",
-        "Which changes an agent that did not make them looks at before they land: none, risky ones, or all.",
+        "Which changes an agent that did not make them looks at before they land: none, as the complexity of "
+        "their task asks for, risky ones, or all.",
     )
     agent: str | None = setting(
         text(what="the name of an agent, such as codex", pattern=AGENT_NAME, optional=True),

@@ -65,7 +65,7 @@ class ReviewPolicy:
     """Which changes an independent reviewer looks at before they land, and who that is."""
 
     mode: str = "off"
-    """`off`, `risky` or `always`."""
+    """`off`, `complex`, `risky` or `always`."""
     agent: str | None = None
     """None: the agent that did the work, in a conversation of its own."""
     model: str | None = None

@@ -100,7 +100,8 @@ def evaluate(
     `despite` is a person's reason to run a plan that would be refused; `seen` is what was found by looking at more than
     the plan; `wanted` says why an agent has to look at it, and `judgement` what that came to.
     """
-    found = (*findings(work.tasks), *seen, *_said_before(work), *as_findings(judgement))
+    settled = {task.key for task in work.tasks if task.mark in SETTLED}
+    found = (*findings(work.tasks, settled=settled), *seen, *_said_before(work), *as_findings(judgement))
     if wanted and judgement is None and work.evaluated != "passed":
         text = f"nobody has evaluated it, and somebody has to ({'; '.join(wanted)})"
         found = (*found, Finding(check="unevaluated", weight=Weight.OBJECTED, text=text))

@@ -50,6 +50,7 @@ SAMPLES: dict[str, list[object]] = {
         ]
         for n in range(6)
     ],
+    "check_base": [False, True, False, True, False, True],
     "red_proof": ["logic", "off", "fixes", "logic", "off", "logic"],
     "qa_mode": ["lite", "full", "lite", "full", "lite", "full"],
     "unseen_proof": [True, False, True, False, True, False],
@@ -89,7 +90,7 @@ SAMPLES: dict[str, list[object]] = {
     "sandbox.write": [["/a"], ["~/b"], ["/c"], ["/d"], ["/e"], ["/f"]],
     "sandbox.read": [["/a"], ["~/b"], ["/c"], ["/d"], ["/e"], ["/f"]],
     "sandbox.network": ["off", "on", "agents", "off", "on", "agents"],
-    "review.mode": ["risky", "always", "off", "risky", "always", "off"],
+    "review.mode": ["risky", "always", "off", "complex", "always", "off"],
     "review.agent": ["a1", "a2", "a3", "a4", "a5", "a6"],
     "review.model": ["m1", "m2", "m3", "m4", "m5", "m6"],
     "review.max_turns": [1, 2, 3, 4, 5, 0],
