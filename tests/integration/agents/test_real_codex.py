@@ -477,9 +477,7 @@ class TestExec:
         assert ran.exit.code == 1
 
     @pytest.mark.agents
-    async def test_a_conversation_that_is_gone_fails_so_that_another_begins(
-        self, codex: Codex
-    ) -> None:
+    async def test_a_conversation_that_is_gone_fails_so_that_another_begins(self, codex: Codex) -> None:
         ran = await codex(
             scenarios.answer(), options=self.OPTIONS, session_ref="11111111-2222-4333-8444-555555555555"
         )
