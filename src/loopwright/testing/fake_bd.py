@@ -4,7 +4,8 @@ It keeps its issues in `.beads/tracker.jsonl` below its working folder, or where
 and knows the commands that Loopwright uses, with `--json`. What it does besides is said by the variable FAKE_BD:
 `refuse=STATUS` refuses that status and changes nothing, `silent=STATUS` does so as the real program does, with a word
 beside its answer and exit code 0, `keeps=STATUS` answers with the issue as it was, `error` ends well with an error in
-its answer, `garbage` answers with no JSON, `hang` never answers. Every command is appended to `.beads/commands.log`.
+its answer, `garbage` answers with no JSON, `hang` never answers, `old` knows no `--claim`. Every command is appended
+to `.beads/commands.log`.
 """
 
 import json
@@ -72,9 +73,12 @@ def _done(arguments: list[str], issues: list[dict[str, Any]], refused: str) -> A
     if command == "create":
         return _created(options, issues, known)
     issue = _found(known, arguments[1])
-    status = {"close": "closed", "reopen": "open"}.get(command) or options["--status"]
+    statuses = {"close": "closed", "reopen": "open"}
+    status = statuses.get(command) or options.get("--status", "in_progress")
     if status not in STATUSES or status == refused:
         raise ValueError(f"invalid status: {status}")
+    if "--claim" in options:
+        return [_claimed(issue)]
     issue["status"] = status
     if "--assignee" in options:
         issue["assignee"] = options["--assignee"]
@@ -83,6 +87,15 @@ def _done(arguments: list[str], issues: list[dict[str, Any]], refused: str) -> A
     if "--notes" in options:
         issue["notes"] = options["--notes"]
     return [issue]
+
+
+def _claimed(issue: dict[str, Any]) -> dict[str, Any]:
+    if os.environ.get("FAKE_BD") == "old":
+        raise ValueError("unknown flag: --claim")
+    if issue.get("assignee"):
+        raise ValueError(f"issue already claimed by {issue['assignee']}")
+    issue |= {"assignee": os.environ["BEADS_ACTOR"], "status": "in_progress"}
+    return issue
 
 
 def _found(known: dict[str, dict[str, Any]], key: str) -> dict[str, Any]:

@@ -72,6 +72,15 @@ def test_the_file_is_recognised_by_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.capability("C011")
+def test_every_level_comes_before_the_next_however_many_there_are() -> None:
+    chain = [feature("f0"), *(feature(f"f{n}", dependencies=[f"f{n - 1}"]) for n in range(1, 12))]
+    urgent = feature("urgent", priority=1, dependencies=["f11"])
+    usual = feature("usual", priority=50, dependencies=["f8"])
+    priorities = {task.key: task.priority for task in parse(*chain, urgent, usual).tasks}
+    assert (priorities["usual"], priorities["urgent"]) == (950, 1201)
+
+
+@pytest.mark.capability("C011")
 def test_the_order_is_by_level_then_by_priority_then_as_in_the_file() -> None:
     work = parse(
         feature("late", priority=1, dependencies=["mid"]),

@@ -34,7 +34,10 @@ MARKS: Final[Mapping[str, Mark]] = MappingProxyType(
         "closed": Mark.DONE,
     }
 )
-"""What each status means here. Deleted issues and pinned ones, which are no work, are not read as tasks."""
+"""What each status means here. Deleted issues and pinned ones, which are no work, are not read as tasks; a status that
+is not named, of the tracker's own making, waits for a person."""
+ACTOR: Final = "loopwright"
+"""Who we are to the tracker: what somebody else has claimed is left to them."""
 NO_WORK: Final = frozenset({"tombstone", "pinned"})
 STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
     {
@@ -48,6 +51,28 @@ STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
 
 
 _COMMIT: Final = re.compile(r"Done in ([0-9a-f]{7,64})\b")
+
+
+_CLAIMED: Final = "claimed by "
+
+
+def mark_of(status: str) -> Mark:
+    """Return what a status means here."""
+    return MARKS.get(status, Mark.BLOCKED)
+
+
+def claimed_by(status: str, assignee: str) -> str:
+    """Return why an issue is left alone that somebody else is at work on; nothing where nobody is."""
+    if mark_of(status) is not Mark.RUNNING or assignee in ("", ACTOR):
+        return ""
+    free = "give it the status open, without an assignee, to have it done here"
+    return f"{_CLAIMED}{' '.join(assignee.split())}: {free}"
+
+
+def is_left(status: str, assignee: str, item: ItemProgress) -> bool:
+    """Say whether an issue is somebody else's, who is told nothing of what we do not do with it."""
+    not_ours = item.mark is Mark.SKIPPED or (item.mark is Mark.BLOCKED and item.reason.startswith(_CLAIMED))
+    return not_ours and bool(claimed_by(status, assignee))
 
 
 class Bd:
@@ -93,6 +118,16 @@ class Bd:
         """Give an issue a status, and what else is said: who is at work on it, notes."""
         self._become(status, "update", key, status=status, **more)
 
+    def claim(self, key: str, **more: str) -> None:
+        """Take an issue that nobody has; the tracker refuses if somebody was faster."""
+        try:
+            self._become("in_progress", "update", key, claim="true", **more)
+        except Refused as no:
+            if "unknown flag" not in str(no):
+                raise
+            # An older tracker knows no way to look and to take it in one.
+            self.update(key, "in_progress", assignee=ACTOR, **more)
+
     def close(self, key: str, reason: str) -> None:
         """Close an issue."""
         self._become("closed", "close", key, reason=reason)
@@ -130,6 +165,7 @@ class Bd:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                env={**os.environ, "BEADS_ACTOR": ACTOR, "BD_ACTOR": ACTOR},
                 start_new_session=True,
             ) as process:
                 try:
@@ -190,7 +226,7 @@ def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float =
         if key not in present:
             continue  # it was deleted meanwhile
         try:
-            _tell(tracker, key, present[key], item, progress.agent)
+            _tell(tracker, key, present[key], item)
         except Refused as no:
             # The others are told all the same, unless it seems to refuse everything.
             refused.append(no)
@@ -206,17 +242,22 @@ def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float =
     return True
 
 
-def _tell(tracker: Bd, key: str, issue: Mapping[str, Any], item: ItemProgress, agent: str) -> None:
+def _tell(tracker: Bd, key: str, issue: Mapping[str, Any], item: ItemProgress) -> None:
     status, wanted = str(issue.get("status", "open")), STATUS[item.mark]
-    if MARKS.get(status) is MARKS[wanted] or status in NO_WORK:
+    assignee = str(issue.get("assignee") or "")
+    if mark_of(status) is MARKS[wanted] or status in NO_WORK or is_left(status, assignee, item):
         return
     if status == "closed":
         tracker.reopen(key)
+    notes = _notes(str(issue.get("notes") or ""), item)
     if wanted == "closed":
         tracker.close(key, closing(item))
+    elif wanted == "in_progress" and not assignee:
+        tracker.claim(key, **notes)
+    elif wanted == "in_progress":
+        tracker.update(key, wanted, assignee=ACTOR, **notes)
     elif wanted != "open" or status != "closed":
-        claim = {"assignee": agent} if wanted == "in_progress" and agent else {}
-        tracker.update(key, wanted, **claim, **_notes(str(issue.get("notes") or ""), item))
+        tracker.update(key, wanted, **notes)
 
 
 def _notes(present: str, item: ItemProgress) -> dict[str, str]:

@@ -32,7 +32,6 @@ _KEYS: Final = frozenset(FEATURE_LIST["properties"]["features"]["items"]["proper
 DEFAULT_PRIORITY: Final = 99
 MAX_FEATURES: Final = 10_000
 _BAND: Final = 100
-_LAST_BAND: Final = 9
 NEEDS_REVIEW: Final = "it needs a review by a person first (needs_review)"
 
 
@@ -130,8 +129,9 @@ def _ordered(
     for index, feature in enumerate(features):
         priority = _priority(feature, f"features[{index}]", problems)
         key = words(feature, "id")
-        # A band for each level, so that a feature of a lower level comes first whatever its number is.
-        number = min(levels[key], _LAST_BAND) * _BAND + int(min(max(priority, 0), _BAND - 1))
+        # A band for each level, so that a feature of a lower level comes first whatever its number is. What is alike
+        # in a band goes by its place below: a rank among all would be another number whenever a feature is added.
+        number = levels[key] * _BAND + int(min(max(priority, 0), _BAND - 1))
         task = replace(_task(feature, f"features[{index}]", problems), depends_on=edges[key], priority=number)
         ranked.append((levels[key], priority, task))
     return tuple(task for _, _, task in sorted(ranked, key=lambda each: each[:2]))
