@@ -222,6 +222,8 @@ def test_a_program_that_knows_nothing_of_us_asks_with_its_last_lines(shop: Works
     assert shop("answer", question.id, "2").code == 0
     assert going.end(60) == 0, going.out
     assert len(shop.attempts("a")) == 1, "a question costs no attempt"
+    assert "nothing keeps command to its workspace here" in going.out
+    assert {run.permission_mode for run in shop.rows(Run, role=Role.IMPLEMENTER)} == {"edit (not kept)"}
 
 
 def test_a_task_that_was_answered_while_its_plan_is_paused_asks_nobody_any_more(shop: Workshop) -> None:
