@@ -80,7 +80,7 @@ def _asked_at(shop: Workshop) -> object:
     return order.index
 
 
-@pytest.mark.capability("C090", "C108")
+@pytest.mark.capability("C090", "C110")
 @pytest.mark.parametrize("count", [5, pytest.param(20, marks=pytest.mark.long)])
 def test_the_same_command_wanted_by_many_agents_is_one_question(shop: Workshop, count: int) -> None:
     """Through the stand-in for Claude Code, which asks leave for `make dist` over its own protocol."""

@@ -36,7 +36,7 @@ def vain(runs: list[Run]) -> list[Run]:
     return [run for run in runs if run.started_at and first.started_at < run.started_at < first.retry_at]
 
 
-@pytest.mark.capability("C104")
+@pytest.mark.capability("C089")
 def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) -> None:
     plain = {key: [[{"write": key, "text": f"{key}\n"}]] for key in KEYS}
     shop.play({**plain, "a": [limited(4, "a")]})
@@ -68,7 +68,7 @@ def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) ->
     assert "closed" not in shop("status").out
 
 
-@pytest.mark.capability("C104")
+@pytest.mark.capability("C089")
 def test_a_locked_account_is_one_alert_survives_a_crash_and_goes_on_when_it_is_opened(shop: Workshop) -> None:
     locked = [[{"fail": "auth", "message": "no key"}]]
     shop.play(dict.fromkeys(KEYS, locked))
