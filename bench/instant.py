@@ -207,7 +207,7 @@ def instant_world(home: Path, store: SqlStore, *, slots: int = 2) -> World:
         engine=LocalEngine(on_error=_raised),
         membership=membership,
         environment=lambda _plan, _invocation, values: dict(values),
-        secrets=lambda _env, _handed_over: (),
+        secrets=lambda _env, _given: (),
         workspace_values=lambda _path: {},
         may_act=lambda: True,
     )

@@ -29,6 +29,7 @@ from loopwright.cli.plan_surroundings import seen_around, with_base
 from loopwright.cli.preflight import (
     check_accounts,
     check_fallback,
+    check_keeping,
     check_review,
     check_tasks,
     relative,
@@ -267,6 +268,7 @@ def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> 
         agents=agents,
         notes=(
             *warnings(settings),
+            *check_keeping(settings, work),
             *notes,
             *work.notes,
             *(one["text"] for one in found if one["weight"] not in OVERRIDABLE),

@@ -42,6 +42,7 @@ from loopwright.cli.preflight import (
     check_folder,
     check_gates,
     check_held_out,
+    check_keeping,
     check_plan,
     check_review,
     check_sandbox,
@@ -287,11 +288,13 @@ async def _prepare(
     check_costs(settings, work)
     check_gates(settings, work)
     check_sandbox(settings)
+    unkept = check_keeping(settings, work)
     plan_name = relative(path, place.root)
     notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
     if not quiet:
         _note(
-            *missing, *warnings(settings), *notes, *work.notes, *(one["text"] for one in judged["findings"])
+            *(*missing, *warnings(settings), *unkept, *notes, *work.notes),
+            *(one["text"] for one in judged["findings"]),
         )
     submission = Submission(
         root=place.root,

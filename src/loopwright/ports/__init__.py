@@ -13,6 +13,7 @@ from loopwright.ports.agents import (
     Spent,
     State,
     ToolServer,
+    able,
 )
 from loopwright.ports.clock import Clock, Failpoint, Ids, no_failpoint
 from loopwright.ports.disk import Disk, EndlessDisk
@@ -121,5 +122,6 @@ __all__ = [
     "Tx",
     "Wanted",
     "WritingSource",
+    "able",
     "no_failpoint",
 ]

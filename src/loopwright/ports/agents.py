@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from loopwright.core.awaited import QuotaWindow
 from loopwright.core.failures import Failure
@@ -147,6 +147,7 @@ CAPABILITIES: Final = frozenset(
         "fork",
         "interrupt",
         "permissions",
+        "confines",
         "tools",
         "schema",
         "turns",
@@ -158,8 +159,9 @@ CAPABILITIES: Final = frozenset(
 )
 """What an agent may be able to do.
 
-resume and fork a conversation; interrupt a turn in order; ask for permissions while it runs; take tools (MCP); fit a
-result to a schema; end at a number of turns or at a budget by itself; tell its cost, its tokens, and when a limit ends.
+resume and fork a conversation; interrupt a turn in order; ask for permissions while it runs; confine itself to a
+permission mode without asking; take tools (MCP); fit a result to a schema; end at a number of turns or at a budget by
+itself; tell its cost, its tokens, and when a limit ends.
 """
 
 State = Any
@@ -207,3 +209,16 @@ class Agent(Protocol):
 
     def probe(self) -> tuple[str, ...]:
         """Return the command that prints the program's version."""
+
+
+@runtime_checkable
+class AbleByOptions(Protocol):
+    """An agent that can do more or less, depending on how it is set up."""
+
+    def able(self, options: Mapping[str, Any]) -> frozenset[str]:
+        """Return its capabilities with these options."""
+
+
+def able(agent: Agent, options: Mapping[str, Any]) -> frozenset[str]:
+    """Return what an agent can do with these options."""
+    return agent.able(options) if isinstance(agent, AbleByOptions) else agent.capabilities

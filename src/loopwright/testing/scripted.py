@@ -51,7 +51,9 @@ class ScriptedAgent:
 
     name: str = field(default="scripted", init=False)
     capabilities: frozenset[str] = field(
-        default=frozenset({"resume", "interrupt", "cost", "reset_time"}), init=False
+        # It does what its script says and nothing else.
+        default=frozenset({"resume", "interrupt", "confines", "cost", "reset_time"}),
+        init=False,
     )
 
     def invocation(self, request: AgentRequest) -> Invocation:

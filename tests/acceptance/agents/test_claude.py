@@ -134,7 +134,7 @@ def test_the_real_program_keeps_to_a_budget_itself_and_a_higher_one_finishes_its
     assert len(shop.attempts("greet")) == 1
 
 
-@pytest.mark.capability("C104")
+@pytest.mark.capability("C089")
 @pytest.mark.agents
 def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) -> None:
     keys = ("one", "two", "three", "four")
@@ -164,7 +164,7 @@ def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) 
     assert "refused" not in shop("quota").out, "an account that is open refuses nobody"
 
 
-@pytest.mark.capability("C104")
+@pytest.mark.capability("C089")
 @pytest.mark.agents
 def test_a_key_that_is_used_up_for_long_closes_its_account_and_no_task_fails_of_it(shop: Workshop) -> None:
     """As documented for offline trials: to a key, the program tells neither the window nor when it ends."""
@@ -180,7 +180,7 @@ def test_a_key_that_is_used_up_for_long_closes_its_account_and_no_task_fails_of_
     assert "closed" in shop("quota").out
 
 
-@pytest.mark.capability("C104")
+@pytest.mark.capability("C089")
 @pytest.mark.agents
 def test_a_key_whose_own_limit_is_reached_waits_until_the_service_gives_access_again(shop: Workshop) -> None:
     said_so = (

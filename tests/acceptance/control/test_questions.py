@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.acceptance.cli.program import executable
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
@@ -53,6 +52,9 @@ def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_v
     shown = shop("status").out
     assert shown.count("Which port?") >= 4
     assert "loopwright answer ask_" in shown
+    watching = shop.start("watch")
+    eventually(lambda: watching.out.count("loopwright answer ask_") == 4, timeout=60)
+    assert watching.out.count("Which port?") >= 4
     packet = shop("inspect", listed[3]["tasks"][0], "--json").document["packet"]
     assert packet["clarifications"] == [{"question": "Which port?", "answer": ""}]
     assert packet["open_questions"] == ["Which port?"]
@@ -61,6 +63,7 @@ def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_v
     short = listed[3]["id"][:12]
     assert shop("answer", short, "443").code == 0
     assert going.end(60) == 0, going.out
+    assert watching.end(60) == 0, "who watches sees it go on and end"
     plan = shop.row(Plan)
     assert (plan.status, plan.outcome) == ("VERIFIED", "verified")
     prompts = [
@@ -80,7 +83,7 @@ def _asked_at(shop: Workshop) -> object:
     return order.index
 
 
-@pytest.mark.capability("C090", "C108")
+@pytest.mark.capability("C090", "C110")
 @pytest.mark.parametrize("count", [5, pytest.param(20, marks=pytest.mark.long)])
 def test_the_same_command_wanted_by_many_agents_is_one_question(shop: Workshop, count: int) -> None:
     """Through the stand-in for Claude Code, which asks leave for `make dist` over its own protocol."""
@@ -111,10 +114,30 @@ def test_the_same_command_wanted_by_many_agents_is_one_question(shop: Workshop, 
     )
 
 
+@pytest.mark.capability("C090", "C110")
+def test_an_agent_that_finds_the_plan_wrong_escalates_and_goes_on_as_it_is_told(shop: Workshop) -> None:
+    wrong = {
+        "question": "The library has no such call any more. Rewrite it without?",
+        "options": ["rewrite", "pin the old version"],
+        "kind": "escalation",
+    }
+    shop.play({"a": [asks(wrong, "a")]})
+    going = shop.start("run", str(shop.plan("old", [task("a", "test -s a")])))
+    question = eventually(lambda: shop.rows(Question), timeout=60)[0]
+    eventually(lambda: shop.task("a").status is TaskState.AWAITING_RESPONSE)
+    assert question.kind == "escalation"
+    (listed,) = shop("questions", "--json").document["questions"]
+    assert (listed["kind"], listed["options"]) == ("escalation", ["rewrite", "pin the old version"])
+    refused = shop("answer", question.id, "1", "--for", "loop")
+    assert refused.code == 2, "a decision about this work is none about other work"
+    assert shop("answer", question.id, "1").code == 0
+    assert going.end(60) == 0, going.out
+    second = shop.rows(Run, role=Role.IMPLEMENTER)[1]
+    assert "The answer:\n\n    rewrite" in (shop.home / "runs" / second.id / "prompt.md").read_text()
+
+
 def forgetful(shop: Workshop, *parts: str) -> None:
-    """Let agents be the stand-in for Claude Code, which plays a part at each start and knows no conversation again."""
-    stand_in = Path(stand_ins.__file__).parent / "claude.py"
-    starts = shop.place / "starts"
+    """Let agents be a stand-in that knows no conversation again, and that has left half of the work at its first."""
     gone = {
         "type": "result",
         "subtype": "error_during_execution",
@@ -124,18 +147,12 @@ def forgetful(shop: Workshop, *parts: str) -> None:
         "total_cost_usd": 0,
         "errors": ["No conversation found with session ID: 11111111-2222-4333-8444-555555555555"],
     }
-    executable(
-        shop.place / "claude",
-        f"case \" $* \" in *' --resume '*) echo '{json.dumps(gone)}'; exit 1;; esac\n"
-        f"test -e {starts} || echo half > half\n"
-        f"echo x >> {starts}\n"
-        f'set -- $(printf \'%s\\n\' {" ".join(parts)} | sed -n "$(wc -l < {starts})p") "$@"\n'
-        f'exec {sys.executable} -S -I {stand_in} "$@"',
+    half = shop.place / "half was made"
+    shop.play_claude(
+        *parts,
+        before=f"case \" $* \" in *' --resume '*) echo '{json.dumps(gone)}'; exit 1;; esac\n"
+        f"test -e '{half}' || {{ touch '{half}'; echo half > half; }}\n",
     )
-    shop.program.env |= {
-        "LOOPWRIGHT_AGENT": "claude",
-        "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(shop.place / "claude"),
-    }
 
 
 def test_a_conversation_that_is_gone_is_gone_on_without_in_the_same_workspace_and_with_the_answer(
@@ -222,6 +239,8 @@ def test_a_program_that_knows_nothing_of_us_asks_with_its_last_lines(shop: Works
     assert shop("answer", question.id, "2").code == 0
     assert going.end(60) == 0, going.out
     assert len(shop.attempts("a")) == 1, "a question costs no attempt"
+    assert "nothing keeps command to its workspace here" in going.out
+    assert {run.permission_mode for run in shop.rows(Run, role=Role.IMPLEMENTER)} == {"edit (not kept)"}
 
 
 def test_a_task_that_was_answered_while_its_plan_is_paused_asks_nobody_any_more(shop: Workshop) -> None:

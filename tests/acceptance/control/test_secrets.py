@@ -82,7 +82,7 @@ test -s b || { echo "it takes $DEPLOY_TOKEN"; exit 1; }
 """
 
 
-@pytest.mark.capability("C110")
+@pytest.mark.capability("C108")
 @pytest.mark.timeout(200)
 def test_no_planted_secret_is_in_anything_that_is_kept(shop: Workshop) -> None:
     """Said, printed, asked, noted as work, claimed, written into files, found by a reviewer and told by a gate."""

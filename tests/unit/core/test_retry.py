@@ -85,6 +85,7 @@ def test_a_judged_attempt_ends_the_row_of_failed_calls() -> None:
     assert judged.call_failures == 0
 
 
+@pytest.mark.capability("C086")
 def test_a_service_that_names_a_time_is_asked_again_then() -> None:
     later = rows.AT + timedelta(hours=3)
     again = after(Failure.RATE_LIMIT, retry_at=later)
@@ -143,6 +144,7 @@ def test_a_long_message_is_marked_by_its_beginning() -> None:
     assert one.mark != Failed(failure=Failure.AGENT_ERROR, detail=one.detail).mark
 
 
+@pytest.mark.capability("C086")
 def test_the_pause_doubles_up_to_its_bound_and_is_spread_by_a_fifth() -> None:
     assert [backoff(n).total_seconds() for n in (0, 1, 2, 3, 6, 7, 8, 1000)] == [1, 1, 2, 4, 32, 60, 60, 60]
     assert backoff(7, chance=0.0).total_seconds() == pytest.approx(48)

@@ -34,7 +34,7 @@ def problems(subject: Subject, name: str, played: Sequence[Played]) -> tuple[str
 
 
 def _of_result(subject: Subject, expected: Expected, result: AgentResult) -> Iterator[str]:
-    can = subject.agent.capabilities
+    can = subject.can
     told = f"{result.failure}: {result.detail}" if result.failure else "nothing failed"
     if expected.claimed is not None and result.claimed != expected.claimed:
         yield f"it is {'claimed' if result.claimed else 'not claimed'}, which is wrong here ({told})"
@@ -111,9 +111,9 @@ def _of_conversation(subject: Subject, played: Sequence[Played]) -> Iterator[str
     if first.session_ref != second.session_ref:
         yield f"the conversation {first.session_ref} went on as {second.session_ref}"
     # The stand-in does the same in each run, and counts on: so the difference is what the first run had.
-    if "cost" in subject.agent.capabilities and first.cost_micros != second.cost_micros:
+    if "cost" in subject.can and first.cost_micros != second.cost_micros:
         yield f"the same work cost {first.cost_micros} and then {second.cost_micros} micros"
-    if "usage" in subject.agent.capabilities and first.usage != second.usage:
+    if "usage" in subject.can and first.usage != second.usage:
         yield f"the same work used {first.usage} and then {second.usage}"
 
 

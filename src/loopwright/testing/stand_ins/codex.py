@@ -391,10 +391,9 @@ class Exec:
 
 _NOBODY = "nobody can be asked while it runs"
 CANNOT: dict[str, str] = {}
-CANNOT_EXEC = {
-    **dict.fromkeys(("permission", "permission_granted", "permission_listed", "permission_refused"), _NOBODY),
-    "limit": "when the limit ends is told in prose only, without a date",
-}
+CANNOT_EXEC = dict.fromkeys(
+    ("permission", "permission_granted", "permission_listed", "permission_refused"), _NOBODY
+)
 
 
 def main(behaviour: str, given: list[str]) -> int:

@@ -1,6 +1,7 @@
 """Codex as an agent: its codec, and what its run came to."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -23,6 +24,7 @@ from loopwright.ports import (
     Spent,
 )
 
+_NOT_BY_EXEC: Final = frozenset({"permissions", "reset_time", "fork"})
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _HELPLESS: Final = "Refusing to create helper binaries"
 _NO_SANDBOX: Final = (
@@ -39,7 +41,10 @@ class CodexAgent:
     name: str = field(default=starting.NAME, init=False)
     capabilities: frozenset[str] = field(
         default=frozenset(
-            {"resume", "fork", "interrupt", "permissions", "tools", "schema", "usage", "reset_time"}
+            {
+                *("resume", "fork", "interrupt", "permissions", "confines", "tools", "schema", "usage"),
+                "reset_time",
+            }
         ),
         init=False,
     )
@@ -49,6 +54,10 @@ class CodexAgent:
     def invocation(self, request: AgentRequest) -> Invocation:
         """Say how to start it; the app server is told its prompt on stdin when it is ready."""
         return starting.invocation(self.binary, request)
+
+    def able(self, options: Mapping[str, Any]) -> frozenset[str]:
+        """Return what it can do: `exec` asks nobody, and tells neither when a limit ends nor what a copy used."""
+        return self.capabilities - _NOT_BY_EXEC if options.get("protocol") == "exec" else self.capabilities
 
     def initial(self, request: AgentRequest | None = None, *, before: Spent | None = None) -> CodexState:
         """Return the state before the first line."""
