@@ -175,6 +175,8 @@ class Folded:
     writes: tuple[str, ...] = ()
     close: bool = False
     """Close the process's stdin after these writes."""
+    windows: tuple[QuotaWindow, ...] = ()
+    """All that is known of the quota by now, if this line said something new of it."""
 
 
 class Agent(Protocol):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
@@ -137,7 +137,9 @@ class ClaudeAgent:
 
     def fold(self, state: ClaudeState, line: OutputLine) -> Folded:
         """Take in one line of output."""
-        return claude_dialogue.fold(state, line)
+        folded = claude_dialogue.fold(state, line)
+        windows = folded.state.seen.windows
+        return replace(folded, windows=windows) if windows != state.seen.windows else folded
 
     def interrupt(self, state: ClaudeState) -> tuple[str, ...]:
         """Return the request to stop the turn, while there is one."""
