@@ -21,6 +21,7 @@ from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.lines import one_line
 from loopwright.cli.output import duration, money
 from loopwright.cli.probes import LOGIN, find_agent
+from loopwright.cli.quota import window_in_words
 from loopwright.config.resolve import Settings
 from loopwright.core.accounts import called, usual
 from loopwright.core.containment import Containment
@@ -76,7 +77,7 @@ def probe(name: str, settings: Settings, account: str | None = None, model: str 
         failure = result.failure if result else None
         detail = (result.detail or result.summary) if result else ""
         kind = failure.value.replace("_", " ") if failure else "it did not finish its turn"
-        text = ": ".join(filter(None, (kind, one_line(detail, 240))))
+        text = ": ".join(filter(None, (kind, one_line(detail, 240)))) + _quota(result)
         return Finding(name=title, status=Status.FAIL, text=text, fix=_to_do(name, failure))
     told = ", ".join(
         filter(
@@ -85,8 +86,16 @@ def probe(name: str, settings: Settings, account: str | None = None, model: str 
         )
     )
     return Finding(
-        name=title, status=Status.OK, text=f"it answered {one_line(result.summary, 40)!r} ({told})"
+        name=title,
+        status=Status.OK,
+        text=f"it answered {one_line(result.summary, 40)!r} ({told}){_quota(result)}",
     )
+
+
+def _quota(result: AgentResult | None) -> str:
+    """Say what the service told of the account; it is written down only for accounts that runs draw from."""
+    known = [window_in_words(one, closed=True) for one in result.windows] if result else []
+    return f"; its quota: {', '.join(' '.join(one.split()) for one in known)}" if known else ""
 
 
 def _cost(result: AgentResult, settings: Settings) -> str:

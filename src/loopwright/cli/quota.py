@@ -149,10 +149,11 @@ def _print(out: Console, envelope: Envelope, more: str) -> None:
     if closed and envelope.reason:
         out.print(Wrapped(Text(f"  it said: {envelope.reason}"), indent="  "))
     for window in envelope.windows:
-        out.print(f"  {escape(_window(window, closed=closed))}")
+        out.print(f"  {escape(window_in_words(window, closed=closed))}")
 
 
-def _window(window: QuotaWindow, *, closed: bool) -> str:
+def window_in_words(window: QuotaWindow, *, closed: bool = False) -> str:
+    """Say what is known of one part of a quota; that it refused somebody only while its account is closed."""
     used = "" if window.used is None else f"  {window.used:.0%} used"
     left = f"  {window.left}" if window.left else ""
     if window.kind is QuotaKind.CREDITS and left and not window.left.endswith("used"):

@@ -26,6 +26,9 @@ used goes before it, and one that is known to be more than half used after it.""
 
 _WINDOWS: Final = frozenset({QuotaKind.SUBSCRIPTION, QuotaKind.WEEKLY})
 
+_STEP: Final = 5
+"""When so many hundredths of a window more are used, others may choose another account."""
+
 SPREAD: Final = timedelta(seconds=5)
 """Up to so much is waited beyond a reset: clocks differ, and many may wait for the same moment."""
 
@@ -180,6 +183,23 @@ def newest(known: Sequence[QuotaWindow], told: Sequence[QuotaWindow]) -> tuple[Q
     )
     merged = {one.name: one for one in (*(one for one in known if one.kind not in gone), *told)}
     return tuple(merged.values())
+
+
+def noticeable(known: Sequence[QuotaWindow], told: Sequence[QuotaWindow]) -> bool:
+    """Say whether what is told of a quota is worth writing down at once, and not only when the run has ended."""
+    before = {one.name: one for one in known}
+    return any(one.name not in before or _differs(before[one.name], one) for one in told)
+
+
+def _differs(known: QuotaWindow, told: QuotaWindow) -> bool:
+    if (known.kind, known.rejected, known.used is None) != (told.kind, told.rejected, told.used is None):
+        return True
+    if known.resets_at is None or told.resets_at is None:
+        moved = known.resets_at is not told.resets_at
+    else:
+        # Some reckon it anew with each answer, and come to a second more or less.
+        moved = abs(told.resets_at - known.resets_at) >= timedelta(minutes=1)
+    return moved or abs(round(100 * (told.used or 0.0)) - round(100 * (known.used or 0.0))) >= _STEP
 
 
 def _left(window: QuotaWindow, now: datetime) -> float:

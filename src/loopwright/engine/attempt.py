@@ -46,6 +46,7 @@ from loopwright.engine.moves import (
     need,
     next_run,
 )
+from loopwright.engine.quota_watch import QuotaWatch
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent
 from loopwright.engine.setting_up import set_up
 from loopwright.engine.slots import AgentSlots, Slot
@@ -324,6 +325,7 @@ class AttemptLeg:
                 interrupt=interrupt,
                 heard=concealing(Progress(spec.directory), clean),
                 spending=spending,
+                quota=QuotaWatch(world, run),
                 excess=RoomWatch(world, attempt, spec),
             )
             ended = await with_denial(world, started.walls, concealed(ended, clean))

@@ -180,6 +180,8 @@ class Folded:
     stops: bool = False
     """These writes tell it to stop: one that does not leave within the grace time is ended, and judged by what was
     folded."""
+    windows: tuple[QuotaWindow, ...] = ()
+    """All that is known of the quota by now, if this line said something new of it."""
 
 
 class Agent(Protocol):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from loopwright.cli.quota import _window
+from loopwright.cli.quota import window_in_words
 from loopwright.core.awaited import QuotaKind, QuotaWindow
 
 RESET = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -31,4 +31,4 @@ RESET = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     ],
 )
 def test_each_kind_is_told_in_its_own_words(window: QuotaWindow, said: str) -> None:
-    assert _window(window, closed=True) == said
+    assert window_in_words(window, closed=True) == said

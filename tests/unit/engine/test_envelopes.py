@@ -13,6 +13,7 @@ from loopwright.core.model import Attempt, CommandState, Leg, Run
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, RunState, TaskState
 from loopwright.engine import envelopes
+from loopwright.engine.quota_watch import QuotaWatch
 from loopwright.ports import AgentResult
 
 HOUR = timedelta(hours=1)
@@ -232,6 +233,28 @@ async def test_the_newest_word_on_each_window_is_kept() -> None:
         )
     assert envelope(home).windows == (QuotaWindow(name="five_hour", used=0.9),)
     assert (envelope(home).runs, envelope(home).last_run_id) == (1, run.id)
+
+
+async def test_what_is_told_while_a_run_goes_on_is_written_where_it_matters() -> None:
+    home, [leg] = await working("a", slots=1)
+    run = home.get(Run, home.hand.work(leg).run_id)
+
+    async def told(watch: QuotaWatch, *windows: QuotaWindow) -> list[float | None]:
+        await watch.hear(windows)
+        return [one.used for one in envelope(home).windows]
+
+    def window(used: float, **more: Any) -> QuotaWindow:
+        return QuotaWindow(name="five_hour", kind=QuotaKind.SUBSCRIPTION, used=used, **more)
+
+    watch = QuotaWatch(home.world, run)
+    assert await told(watch, window(0.10)) == [0.10]
+    assert await told(watch, window(0.14)) == [0.10], "a little more is nothing new"
+    assert await told(watch, window(0.15)) == [0.15]
+    assert await told(watch, window(0.16), QuotaWindow(name="seven_day", used=0.4)) == [0.16, 0.4]
+    assert await told(watch, window(0.16, rejected=True)) == [0.16, 0.4]
+    assert envelope(home).windows[0].rejected
+    # Whoever takes the run over knows what is written.
+    assert await told(QuotaWatch(home.world, run), window(0.17, rejected=True)) == [0.16, 0.4]
 
 
 async def test_who_logs_in_otherwise_pays_otherwise() -> None:

@@ -138,7 +138,12 @@ class ClaudeAgent:
     def fold(self, state: ClaudeState, line: OutputLine) -> Folded:
         """Take in one line of output."""
         folded = claude_dialogue.fold(state, line)
-        return replace(folded, stops=folded.state.is_stopping and not state.is_stopping)
+        windows = folded.state.seen.windows
+        return replace(
+            folded,
+            stops=folded.state.is_stopping and not state.is_stopping,
+            windows=windows if windows != state.seen.windows else (),
+        )
 
     def interrupt(self, state: ClaudeState) -> tuple[str, ...]:
         """Return the request to stop the turn, while there is one."""

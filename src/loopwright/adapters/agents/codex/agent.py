@@ -69,6 +69,11 @@ class CodexAgent:
 
     def fold(self, state: CodexState, line: OutputLine) -> Folded:
         """Take in one line of output, of either protocol."""
+        folded = self._fold(state, line)
+        windows = folded.state.windows
+        return replace(folded, windows=windows) if windows != state.windows else folded
+
+    def _fold(self, state: CodexState, line: OutputLine) -> Folded:
         message = json_object(line.text) if line.stream == "out" else None
         if message is None:
             text = _COLOUR.sub("", line.text)
