@@ -333,7 +333,7 @@ class SimRepository:
         await self._do("tripwire")
         return Tripwire(head="main", refs={}, status={}, config={})
 
-    async def repin(self, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
+    async def repin(self, plan_id: str, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
         return {}  # no simulated agent reaches for a ref
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:

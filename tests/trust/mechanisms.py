@@ -89,6 +89,27 @@ def _tripped(seen: Seen) -> bool:
     return any(event["type"] == "checkout_changed" for event in seen.events)
 
 
+def _put_back(seen: Seen) -> bool:
+    """What was changed is told, and the branch has what landed in its order and nothing else."""
+    told = [
+        change
+        for event in seen.events
+        if event["type"] == "checkout_changed"
+        for change in event["payload"]["changes"]
+    ]
+    plan = seen.record.plan
+    line = seen.record.git("rev-list", "--first-parent", f"{plan['base_sha']}..{plan['branch']}").split()
+    landed = [task["landed_sha"] for task in plan["tasks"] if task["landed_sha"]]
+    return any(" again" in change for change in told) and sorted(line) == sorted(landed)
+
+
+def _capped(seen: Seen) -> bool:
+    """The plan is not simply verified, and the receipt names the files of the gate that nobody judged."""
+    receipt = seen.kept["receipt"]
+    said = "those commits changed files of the gate, which judged all that came after: ci/check.sh"
+    return receipt["outcome"] == "verified_with_gaps" and said in receipt["not_checked"]
+
+
 def _is_from_rows(seen: Seen) -> bool:
     """The file that was forged is no receipt, or the real one is in its place."""
     code, receipt = seen.kept["forged"]
@@ -237,6 +258,13 @@ MECHANISMS: Mapping[str, Mechanism] = {
     ),
     "redaction": Mechanism("secrets are blacked out before anything is stored", _redacted),
     "tripwire": Mechanism("the tripwire on the user's checkout", _tripped),
+    "put_back": Mechanism(
+        "the tripwire; what is ours in the user's repository was put back as it was", _put_back
+    ),
+    "capped": Mechanism(
+        "commits that no task made are named with the gate's files among them: no result with them is simply verified",
+        _capped,
+    ),
     "rows": Mechanism("the rows are the truth, and receipts are made of them", _is_from_rows),
     "landings": Mechanism("only the rows say what landed: a trailer is believed of nobody", _landed_by_rows),
     "base": Mechanism("the later one is judged together with what landed meanwhile", _never_red),

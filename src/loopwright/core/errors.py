@@ -177,6 +177,13 @@ class BranchRewritten(CannotRun):
 
     code = "branch_rewritten"
 
+    def __init__(self, message: str, *, found: str, left: str) -> None:
+        super().__init__(message)
+        self.found = found
+        """Where it is."""
+        self.left = left
+        """Where we left it."""
+
 
 class GitFailed(LoopwrightError):
     """A git command failed."""

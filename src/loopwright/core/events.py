@@ -79,7 +79,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         ),
         "branch_moved": EventType(_HIGH, "Somebody put commits on the plan branch; work goes on from there."),
         "branch_restored": EventType(
-            _HIGH, "Somebody deleted the plan branch or moved it back; it is as it was again."
+            _HIGH, "Somebody changed the plan branch as nobody may; it is as it was again."
         ),
         "branch_rewritten": EventType(
             _HIGH, "Somebody rewrote the plan branch; the loop waits for a person."

@@ -66,7 +66,8 @@ def derive(body: Mapping[str, Any]) -> Json:
             (status for status in statuses if status is not VerdictStatus.PASSED), VerdictStatus.PASSED
         ),
         cancelled=plan["status"] == PlanState.CANCELLED.value,
-        capped=any(_is_excused(latest, [plan["result_tree"]], gate_key(one)) for one in (whole, *unseen)),
+        capped=bool(plan["not_ours"])
+        or any(_is_excused(latest, [plan["result_tree"]], gate_key(one)) for one in (whole, *unseen)),
     )
     return {
         "outcome": outcome.value,
@@ -387,6 +388,10 @@ def _gaps(
     gaps += _runner_gaps(final["commands"] if final else (), held_out=_all_held_out(body["tasks"]))
     if foreign := [f"{one['sha'][:10]} {one['subject']}" for one in plan["not_ours"]]:
         gaps.append(f"commits on the branch that no task made, seen by gate:all alone: {_listed(foreign)}")
+    if steered := sorted({path for one in plan["not_ours"] for path in one["gate_files"]}):
+        gaps.append(
+            f"those commits changed files of the gate, which judged all that came after: {_listed(steered)}"
+        )
     if final and final["unknown_before"]:
         gaps.append(f"the result was not held against how its tests were before: {final['unknown_before']}")
     for task in body["tasks"]:

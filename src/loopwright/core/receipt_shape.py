@@ -157,7 +157,7 @@ _RECEIPT: Final[dict[str, Any]] = {
         "result_sha": _maybe(_sha),
         "result_tree": _maybe(_sha),
         "diff_sha256": _maybe(_text),
-        "not_ours": [{"sha": _sha, "subject": _text}],
+        "not_ours": [{"sha": _sha, "subject": _text, "gate_files": _texts}],
         "setup": _maybe(_command),
         "gates": [_COMMAND],
         "policy": {"unseen_proof": _flag, "red_proof": _one_of([*RedProof])},

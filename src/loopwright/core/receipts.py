@@ -54,8 +54,9 @@ class GitFacts:
     """Of the whole diff from base to result."""
     task_diff_sha256: Mapping[str, str] = field(default_factory=dict)
     """Of what each landed task changed, by task id."""
-    not_ours: Sequence[Mapping[str, str]] = ()
-    """The commits between base and result that neither landed a task nor took one back."""
+    not_ours: Sequence[Mapping[str, Any]] = ()
+    """The commits between base and result that neither landed a task nor took one back, each with the gate's files
+    among what it changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -446,6 +447,9 @@ def _row_differences(receipt: Mapping[str, Any], rows: Mapping[str, Any]) -> lis
         mine, theirs = ({**one[part], **dict.fromkeys(_FROM_GIT)} for one in (receipt, rows))
         if mine != theirs:
             found.append(f"the home's rows say otherwise of the {part}: {_named(mine, theirs)}")
+    # Without a tree the result is not at hand, and nothing is known of what is on its way.
+    if rows["plan"]["result_tree"] is not None and receipt["plan"]["not_ours"] != rows["plan"]["not_ours"]:
+        found.append("the branch says otherwise of the commits that no task made")
     if receipt["overrides"] != rows["overrides"]:
         found.append("the home's events say otherwise of what people decided")
     if receipt["checkout_changes"] != rows["checkout_changes"]:

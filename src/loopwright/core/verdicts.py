@@ -271,7 +271,7 @@ def plan_outcome(
 ) -> Outcome:
     """Say what the facts prove about a plan; `final` is gate:all on exactly the result's tree.
 
-    It is `capped` when it passed with failures that had been there before the plan.
+    It is `capped` when it passed with failures that had been there before the plan, or has commits that no task made.
     """
     if cancelled or (tasks and all(outcome is Outcome.CANCELLED for outcome in tasks)):
         return Outcome.CANCELLED

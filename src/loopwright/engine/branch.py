@@ -17,20 +17,43 @@ _NAMED = 20
 async def tip_of(world: World, repository: Repository, plan: Plan) -> str:
     """Return the tip to go on from; a branch that a person has to mend pauses the loop, and raises."""
     try:
-        standing = await stands(world.store, repository, plan)
+        return await look(world, repository, plan)
     except BranchRewritten as rewritten:
-        reason = str(rewritten)
-        # Whoever meets the same trouble after that writes nothing: a write wakes everybody up.
-        if await world.store.read(lambda tx: _runs(tx, plan)):
-            await world.store.transact("branch.rewritten", lambda tx: _pause(tx, plan, reason))
+        await hold(world, plan, str(rewritten))
         raise
-    if standing.change:
+
+
+async def look(world: World, repository: Repository, plan: Plan) -> str:
+    """Return the tip of a plan branch, and tell what others did to it; raise for one that was rewritten."""
+    standing = await stands(world.store, repository, plan)
+    if standing.change == "restored" or standing.commits:
         await world.store.transact("branch.changed", lambda tx: _tell(tx, plan, standing))
+    if standing.change == "moved":
+        # Only now: whoever looks in between finds it as well, and nobody takes it for told before it is.
+        await repository.accept(plan.branch, tip=standing.tip, was=standing.was or "")
     return standing.tip
 
 
+async def hold(world: World, plan: Plan, reason: str) -> None:
+    """Pause the loop until a person has mended the branch."""
+    # Whoever meets the same trouble after that writes nothing: a write wakes everybody up.
+    if await world.store.read(lambda tx: _runs(tx, plan)):
+        await world.store.transact("branch.rewritten", lambda tx: _pause(tx, plan, reason))
+
+
+async def take_back(
+    world: World, repository: Repository, plan: Plan, *, was: str, tip: str, keep: str
+) -> bool:
+    """Take a plan branch back to where it `was`, as long as it is at `tip`: that stays pinned as `keep`."""
+    if not world.may_act() or not await repository.put_back(plan.branch, to=was, found=tip, keep=keep):
+        return False
+    standing = Standing(tip=was, change="restored", was=tip)
+    await world.store.transact("branch.changed", lambda tx: _tell(tx, plan, standing))
+    return True
+
+
 async def stands(store: Store, repository: Repository, plan: Plan) -> Standing:
-    """Bring a plan branch and what we noted of it together; say what others did to it since we moved it last."""
+    """Compare a plan branch with what we noted of it; say what others did to it since we moved it last."""
     standing = await repository.standing(plan.branch)
     if standing.change == "unnoted":
         ours = await store.read(lambda tx: landed_commits(tx, plan))
@@ -42,16 +65,28 @@ async def stands(store: Store, repository: Repository, plan: Plan) -> Standing:
         # A landing or a rollback that was cut short between the two refs is ours.
         own = await store.read(lambda tx: own_commits(tx, plan))
         others = await foreign(repository, plan, standing.commits, own)
-        standing = replace(standing, change="moved" if others else "", commits=others)
+        standing = replace(standing, commits=others)
     return standing
 
 
 def _tell(tx: Tx, plan: Plan, standing: Standing) -> None:
+    if standing.change == "moved" and _is_told(tx, plan, standing):
+        return
     names = [f"{step.sha[:10]} {step.subject}" for step in standing.commits[:_NAMED]]
     event = "branch_moved" if standing.change == "moved" else "branch_restored"
     tx.append(happened(event, MACHINE, plan=plan, tip=standing.tip, was=standing.was, commits=names))
     if event == "branch_moved":
         tx.update(Plan, plan.id, branch_moved_at=tx.now())
+
+
+def _is_told(tx: Tx, plan: Plan, standing: Standing) -> bool:
+    """Say whether somebody else who saw the same was quicker."""
+    last = tx.events(plan=plan.id, types=("branch_moved", "branch_restored"))[-1:]
+    return any(
+        one.type == "branch_moved"
+        and (one.payload["tip"], one.payload["was"]) == (standing.tip, standing.was)
+        for one in last
+    )
 
 
 def _runs(tx: Tx, plan: Plan) -> bool:

@@ -21,6 +21,7 @@ from loopwright.core.receipt_checkout import CHECKOUT_CHANGED, checkout_changes
 from loopwright.core.receipt_landings import landing_hash
 from loopwright.core.receipt_overrides import OVERRIDES, overrides
 from loopwright.core.receipts import GitFacts, build_receipt, landing_part
+from loopwright.engine.foreign_files import gate_files_in
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.own_commits import OwnCommits, foreign, own_commits
 from loopwright.engine.world import World
@@ -65,7 +66,7 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
     git = GitFacts(result_tree=None)
     if Path(project.path).is_dir():
         own = await world.store.read(lambda tx: own_commits(tx, plan))
-        git = await _git_facts(world.repository(project), plan, tasks, attempts, own)
+        git = await _git_facts(world.repository(project), project, plan, tasks, attempts, own)
     return build_receipt(
         project=project,
         plan=plan,
@@ -106,7 +107,12 @@ def landing_trailer(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> str:
 
 
 async def _git_facts(
-    repository: Repository, plan: Plan, tasks: list[Task], attempts: list[Attempt], own: OwnCommits
+    repository: Repository,
+    project: Project,
+    plan: Plan,
+    tasks: list[Task],
+    attempts: list[Attempt],
+    own: OwnCommits,
 ) -> GitFacts:
     # The repository takes full commit ids only, so what a task landed on is told by the attempt that did.
     parents = {one.candidate_sha: one.candidate_parent or "" for one in attempts if one.candidate_sha}
@@ -123,7 +129,14 @@ async def _git_facts(
             (whole,) = await repository.diff_hashes([(plan.base_sha, plan.result_sha)])
             tree = await repository.tree_of(plan.result_sha)
             steps = await repository.steps(plan.result_sha, since=plan.base_sha)
-        others = await foreign(repository, plan, steps, own)
+        others = [
+            {
+                "sha": step.sha,
+                "subject": step.subject[:200],
+                "gate_files": await gate_files_in(repository, project, plan, tasks, step),
+            }
+            for step in await foreign(repository, plan, steps, own)
+        ]
     except (GitFailed, UserError):
         # Someone removed the commits: the receipt then says what it can, and verifying it shows the rest.
         return GitFacts(result_tree=None)
@@ -131,5 +144,5 @@ async def _git_facts(
         result_tree=tree,
         diff_sha256=whole,
         task_diff_sha256=hashes,
-        not_ours=[{"sha": step.sha, "subject": step.subject[:200]} for step in others],
+        not_ours=others,
     )

@@ -8,7 +8,7 @@ import json
 import logging
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -20,8 +20,9 @@ from loopwright.core.happenings import RecordedEvent
 from loopwright.core.model import Attempt, Plan, Project, Run
 from loopwright.core.receipt_checkout import WHOSE
 from loopwright.engine.agent_runs import Rows
-from loopwright.engine.branch import tip_of
+from loopwright.engine.branch import hold, look, take_back
 from loopwright.engine.moves import MACHINE, need
+from loopwright.engine.naming import attempt_ref
 from loopwright.engine.world import World
 from loopwright.ports import Repository, RunSpec, Tripwire, Tx
 
@@ -74,12 +75,17 @@ async def _compare(world: World, repository: Repository, before: Tripwire, rows:
     after = await repository.tripwire(plan.id)
     before, after = world.own_writes.spare(Path(project.path), before, after)
     strays = (*repository.stray(before, after), *await _unpinned(repository, plan, before, after))
-    moved = await _moved(world, repository, plan, run)
-    if not strays and not moved:
+    moves = await _moved(world, repository, plan, run)
+    if not strays and not moves:
         return ""
     whose = await _whose(world, project, run)
-    if whose != "agent":
-        moved = []  # what a person did to the branch has its own event
+    moved = []
+    if whose == "agent":
+        keep = f"{attempt_ref(attempt)}-branch"
+        moved = [await _taken_back(world, repository, plan, move, keep) for move in reversed(moves)]
+    elif moves and moves[-1].rewritten:
+        await hold(world, plan, moves[-1].words)
+    # What a person did to the branch has its own event.
     strays = (*strays, *(words for words, _ in moved))
     if not strays:
         return ""
@@ -119,7 +125,7 @@ def _told(changes: Sequence[str], undo: Sequence[str]) -> str:
 async def _unpinned(repository: Repository, plan: Plan, before: Tripwire, after: Tripwire) -> list[str]:
     """Put back what kept the plan's work and was taken away; that is ours, so nobody has to be asked."""
     try:
-        lost = await repository.repin(before, after, near=plan.base_sha)
+        lost = await repository.repin(plan.id, before, after, near=plan.base_sha)
     except GitFailed as trouble:
         return [f"what kept the work of attempts was taken away, and cannot be put back: {trouble}"]
     return [
@@ -128,22 +134,55 @@ async def _unpinned(repository: Repository, plan: Plan, before: Tripwire, after:
     ]
 
 
-async def _moved(world: World, repository: Repository, plan: Plan, run: Run) -> list[tuple[str, str]]:
-    """Say what somebody else did to the plan's own branch while a run was going on, each with what undoes it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Move:
+    """What somebody else did to the plan's own branch."""
+
+    words: str
+    was: str
+    """Where we left it."""
+    tip: str
+    """Where it was found."""
+    rewritten: bool = False
+
+
+async def _moved(world: World, repository: Repository, plan: Plan, run: Run) -> list[_Move]:
+    """Return what somebody else did to the plan's own branch while a run was going on, the oldest first."""
+    rewrites = []
     try:
-        await tip_of(world, repository, plan)
-    except BranchRewritten as rewritten:
-        return [(str(rewritten), "")]
+        await look(world, repository, plan)
+    except BranchRewritten as found:
+        rewrites = [_Move(words=str(found), was=found.left, tip=found.found, rewritten=True)]
     since = run.started_at or run.created_at
     events = await world.store.read(lambda tx: _moves(tx, plan, since))
-    return [
-        (
-            f"commits on the plan's branch that no task made: {', '.join(event.payload['commits'])}",
-            f"update-ref refs/heads/{plan.branch} {event.payload['was']} {event.payload['tip']}",
+    moves = [
+        _Move(
+            words=f"commits on the plan's branch that no task made: {', '.join(event.payload['commits'])}",
+            was=event.payload["was"],
+            tip=event.payload["tip"],
         )
         for event in events
         if event.at >= since
     ]
+    return [*moves, *rewrites]
+
+
+async def _taken_back(
+    world: World, repository: Repository, plan: Plan, move: _Move, keep: str
+) -> tuple[str, str]:
+    """Take the plan's branch back to where we left it; return what to tell, and what a person can do where we cannot.
+
+    It is ours, and nothing that an agent puts there by itself was judged. What stands on it is kept all the same: it
+    may be a person's after all. Where work has landed on top of it, or where it is checked out, it stays.
+    """
+    kept = f"{keep}-{move.tip[:12]}"
+    if await take_back(world, repository, plan, was=move.was, tip=move.tip, keep=kept):
+        words = "the plan's branch was rewritten" if move.rewritten else move.words
+        return f"{words}; it is at {move.was[:10]} again, and what was there is kept as {kept}", ""
+    if move.rewritten:
+        await hold(world, plan, move.words)
+        return move.words, ""
+    return move.words, f"update-ref refs/heads/{plan.branch} {move.was} {move.tip}"
 
 
 def _moves(tx: Tx, plan: Plan, since: datetime) -> list[RecordedEvent]:

@@ -24,6 +24,7 @@ from loopwright.engine.checks import Interrupted, Judging
 from loopwright.engine.evaluation import add_fix, adopt, is_to_be_mended, role_now
 from loopwright.engine.legs import carry_on
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
+from loopwright.engine.own_commits import foreign, own_commits
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.unseen import Whole, judge_whole
 from loopwright.engine.world import World
@@ -105,7 +106,9 @@ class VerifyLeg:
         # What was cancelled is not in the result, so nothing can ask for it there.
         wanted = [task for task in tasks if task.status is not TaskState.CANCELLED]
         acceptance = tuple(command for task in wanted for command in task.acceptance)
-        exempt, rewritten = await self._world.store.read(lambda tx: steered(tx, plan.id))
+        (exempt, rewritten), own = await self._world.store.read(
+            lambda tx: (steered(tx, plan.id), own_commits(tx, plan))
+        )
         ask = Judging(
             project=project,
             plan=plan,
@@ -136,10 +139,12 @@ class VerifyLeg:
             # Someone committed to the branch meanwhile: this verdict is about another tree.
             await self.break_off("the plan branch moved while gate:all ran")
             return
+        line = await repository.steps(sha, since=plan.base_sha)
         outcome = plan_outcome(
             tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks],
             final=verdict.status,
-            capped=whole.is_excused,
+            # What others put on the branch was judged by no task's gate, and may be what judged those after it.
+            capped=whole.is_excused or bool(await foreign(repository, plan, line, own)),
         )
         await self._world.store.transact("verify.over", lambda tx: self._over(tx, whole, sha, outcome))
 

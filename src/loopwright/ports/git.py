@@ -152,7 +152,19 @@ class Repository(Protocol):
         """Return the tip of a branch of ours."""
 
     async def standing(self, branch: str) -> Standing:
-        """Take note of what somebody did to a branch of ours; raise `BranchRewritten` when a person has to decide."""
+        """Say what somebody did to a branch of ours, and put it back where it lost something.
+
+        Raise `BranchRewritten` when a person has to decide.
+        """
+
+    async def accept(self, branch: str, *, tip: str, was: str) -> None:
+        """Go on from the commits that others put on a branch of ours: from here on it was left there."""
+
+    async def put_back(self, branch: str, *, to: str, found: str, keep: str) -> bool:
+        """Take a branch of ours back to where we left it, and pin what it was found at as `keep`.
+
+        False when it is not there any more, or is checked out.
+        """
 
     async def note(self, branch: str, *, among: Sequence[str]) -> None:
         """Note again where we left a branch of ours: at the newest of these commits of its line."""
@@ -275,7 +287,7 @@ class Repository(Protocol):
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
         """Say in plain words what differs between two fingerprints."""
 
-    async def repin(self, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
+    async def repin(self, plan_id: str, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
         """Put back the pins of a plan that somebody deleted or moved between two fingerprints.
 
         Return each with the commit that it is at again; `near` is a commit that all of them may build on.

@@ -38,11 +38,14 @@ def test_what_people_do_to_the_plan_branch_is_noticed_and_reconciled(shop: Works
 
     shop.git("branch", "-f", plan.branch, kept)
     said = shop("resume", timeout=90)
-    assert said.code == 0, said.out + said.err
+    assert said.code == 4, said.out + said.err
+    assert shop.row(Plan).outcome == "verified_with_gaps", "nobody judged a commit that no task made"
     assert shop.landed() == ["a", "b", "c", "d"]
     assert shop.started() == [(key, 1) for key in "abcd"]
     shown = shop("receipt", "show", "--json").document
-    assert shown["plan"]["not_ours"] == [{"sha": mine, "subject": "a fix of mine"}]
+    (other,) = shown["plan"]["not_ours"]
+    assert (other["sha"], other["subject"], other["gate_files"]) == (mine, "a fix of mine", [])
+    assert shown["outcome"] == "verified_with_gaps"
     assert any(gap.startswith("commits on the branch that no task made") for gap in shown["not_checked"])
     assert shop("receipt", "verify").code == 0
 

@@ -77,7 +77,7 @@ def test_a_forged_revert_is_not_believed_though_the_worker_died_before_it_wrote_
     )
     subprocess.run(["sh", "-ec", FORGED, "sh", *words], check=True)
     said = shop("resume", timeout=90)
-    assert said.code == 0, said.out + said.err
+    assert said.code == 4, said.out + said.err
     assert (shop.task("a").landed_sha, shop.landed()) == (tip, ["a"]), "it is there, and not done twice"
     assert len(shop.attempts("a")) == 1
     receipt = shop("receipt", "show", "--json").document

@@ -85,6 +85,7 @@ class World:
             n=1,
             state=AttemptState.LANDED,
             agent="scripted",
+            tip_sha=snapshot.sha,
             created_at=NOW,
             updated_at=NOW,
         )
@@ -99,7 +100,6 @@ class World:
         assert await self.repository.advance(BRANCH, new=candidate.sha, old=tip)
         return replace(
             attempt,
-            tip_sha=snapshot.sha,
             candidate_sha=candidate.sha,
             candidate_tree=candidate.tree,
             candidate_parent=candidate.parent,
@@ -162,7 +162,7 @@ class World:
             created_at=NOW,
         )
 
-    async def receipt(self, attempts, verdicts, commands=ALL):
+    async def receipt(self, attempts, verdicts, commands=ALL, more=()):
         base, tip = self.git("rev-parse", "HEAD"), await self.repository.tip(BRANCH)
         pairs = [(base, tip), *((a.candidate_parent, a.candidate_sha) for a in attempts)]
         whole, *each = await self.repository.diff_hashes(pairs)
@@ -171,7 +171,7 @@ class World:
             project=Project(id="proj", name="demo", path=str(self.project), created_at=NOW),
             plan=self.plan(commands, tip),
             tasks=[self.task(n, attempt) for n, attempt in enumerate(attempts, 1)],
-            attempts=attempts,
+            attempts=[*attempts, *more],
             runs=[],
             verdicts=verdicts,
             git=GitFacts(
@@ -297,15 +297,23 @@ async def test_a_mark_of_something_left_out_excuses_no_small_output(world):
 
 async def test_the_work_of_an_attempt_that_is_gone_is_named(world):
     attempt = await world.land(1)
-    receipt = await world.receipt([attempt], [await world.judge(attempt)])
-    _, unchecked = await world.differences(receipt, runs=world.runs)
-    assert not any(attempt.tip_sha in words for words in unchecked)
-    world.git("update-ref", "-d", "refs/loopwright/attempts/1")
-    world.git("gc", "-q", "--prune=now")
-    elsewhere = GitRepository(world.project, project_id=f"proj_{uuid4()}", home=world.home)
-    facts = await gather_facts(elsewhere, receipt, world.runs)
-    assert verify_receipt(receipt, facts) == [], "no result rests on it"
-    said = f"the work of attempt 1 at task '1': commit {attempt.tip_sha} is not in this repository"
+    lost = replace(
+        attempt,
+        id=f"att_{UUID(int=9)}",
+        n=0,
+        state=AttemptState.REJECTED,
+        tip_sha="ab" * 20,
+        candidate_sha=None,
+        candidate_tree=None,
+    )
+    verdict = await world.judge(attempt)
+    whole = await world.receipt([attempt], [verdict])
+    facts = await gather_facts(world.repository, whole, world.runs)
+    assert not any("the work of attempt" in words for words in facts.unchecked)
+    entry = await world.receipt([attempt], [verdict], more=[lost])
+    facts = await gather_facts(world.repository, entry, world.runs)
+    assert verify_receipt(entry, facts) == [], "no result rests on it"
+    said = f"the work of attempt 0 at task 't1': commit {lost.tip_sha} is not in this repository"
     assert any(words.startswith(said) for words in facts.unchecked), facts.unchecked
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.integration.git.test_taking_out import land
-from tests.integration.git.world import ANY, BRANCH, TASK, World
+from tests.integration.git.world import ANY, BRANCH, PLAN, TASK, World
 
 from loopwright.adapters.git.branches import pin_of
 from loopwright.core.errors import BranchRewritten
@@ -27,7 +27,8 @@ async def test_commits_that_somebody_put_on_top_are_accepted_and_named(world: Wo
     found = await world.repository.standing(BRANCH)
     assert (found.tip, found.change, found.was) == (mine, "moved", tip)
     assert [step.subject for step in found.commits] == ["a fix of mine"]
-    # Told once: from here on it is where the branch stands.
+    assert (await world.repository.standing(BRANCH)).change == "moved", "until it is told"
+    await world.repository.accept(BRANCH, tip=mine, was=tip)
     assert await world.repository.standing(BRANCH) == Standing(tip=mine)
     assert (
         await world.repository.landed(mine, since=world.base_sha, task_id=TASK, among=ANY, reverts=ANY) == tip
@@ -40,6 +41,7 @@ async def test_a_landing_that_was_cut_short_between_the_two_refs_is_taken_note_o
     world.sh("git", "update-ref", pin_of(BRANCH), first)
     found = await world.repository.standing(BRANCH)
     assert (found.tip, found.change, [step.sha for step in found.commits]) == (second, "moved", [second])
+    await world.repository.accept(BRANCH, tip=second, was=first)
     assert world.sh("git", "rev-parse", pin_of(BRANCH)) == second
 
 
@@ -82,6 +84,22 @@ async def test_a_branch_moved_back_under_somebody_s_feet_is_theirs_to_mend(world
     world.sh("git", "-C", str(world.home / "mine"), "reset", "-q", "--hard", world.base_sha)
     with pytest.raises(BranchRewritten, match="checked out in"):
         await world.repository.standing(BRANCH)
+
+
+async def test_what_others_put_on_a_branch_is_taken_off_again_and_kept(world: World) -> None:
+    tip = await land(world, 1, "echo two > app.py")
+    other = commit(world, tip, "straight to the plan")
+    world.sh("git", "update-ref", f"refs/heads/{BRANCH}", other)
+    keep = f"refs/loopwright/attempts/{PLAN}/{TASK}/1-branch-{other[:12]}"
+    assert await world.repository.put_back(BRANCH, to=tip, found=other, keep=keep)
+    assert await world.repository.standing(BRANCH) == Standing(tip=tip)
+    assert world.sh("git", "rev-parse", keep) == other
+    assert not await world.repository.put_back(BRANCH, to=tip, found=other, keep=keep), (
+        "it is elsewhere by now"
+    )
+    world.sh("git", "worktree", "add", "-q", str(world.home / "mine"), BRANCH)
+    assert not await world.repository.put_back(BRANCH, to=world.base_sha, found=tip, keep=keep), "in use"
+    assert world.sh("git", "rev-parse", BRANCH) == tip
 
 
 async def test_without_our_note_a_branch_is_taken_for_nothing_until_the_commits_that_landed_say_where_it_was(

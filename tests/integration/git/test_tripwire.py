@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.integration.git.world import BRANCH, PLAN, World, sh, write
+from tests.integration.git.world import BRANCH, PLAN, TASK, World, sh, write
 
 from loopwright.adapters.git import stray
 
@@ -133,9 +133,9 @@ async def test_pins_that_somebody_took_away_or_moved_are_put_back(world: World, 
         gone = world.sh("git", "cat-file", "--batch-check", stdin=made.sha)
         assert gone.endswith("missing"), "what nothing names any more is brought back from our own git dir"
     after = await world.repository.tripwire(PLAN)
-    assert await world.repository.repin(before, after, near=world.base_sha) == before.pins
+    assert await world.repository.repin(PLAN, before, after, near=world.base_sha) == before.pins
     assert world.sh("git", "rev-parse", pin, other).split() == [made.sha, world.base_sha]
-    assert await world.repository.repin(before, before, near=world.base_sha) == {}
+    assert await world.repository.repin(PLAN, before, before, near=world.base_sha) == {}
 
 
 async def test_a_pin_that_we_moved_ourselves_is_no_loss(world: World) -> None:
@@ -147,5 +147,17 @@ async def test_a_pin_that_we_moved_ourselves_is_no_loss(world: World) -> None:
     made = await world.snapshot()
     after = await world.repository.tripwire(PLAN)
     assert before.pins != after.pins
-    assert await world.repository.repin(before, after, near=world.base_sha) == {}
+    assert await world.repository.repin(PLAN, before, after, near=world.base_sha) == {}
     assert made.sha in after.pins.values()
+
+
+async def test_a_pin_that_was_made_meanwhile_is_put_back_too(world: World) -> None:
+    before = await world.repository.tripwire(PLAN)
+    await world.make()
+    world.agent("echo two > app.py")
+    made = await world.snapshot()
+    world.sh("git", "update-ref", "-d", f"refs/loopwright/attempts/{PLAN}/{TASK}/1")
+    after = await world.repository.tripwire(PLAN)
+    lost = await world.repository.repin(PLAN, before, after, near=world.base_sha)
+    assert list(lost.values()) == [made.sha]
+    assert await world.repository.repin("plan_other", before, after, near=world.base_sha) == {}

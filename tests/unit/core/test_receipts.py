@@ -573,9 +573,14 @@ def test_a_task_that_landed_with_a_flaky_check_is_named():
 
 def test_commits_on_the_branch_that_no_task_made_are_named():
     given = rows()["git"]
-    receipt = build(git=replace(given, not_ours=({"sha": sha("f0"), "subject": "By hand"},)))
+    other = {"sha": sha("f0"), "subject": "By hand", "gate_files": ["tests/test_a.py"]}
+    assert build()["outcome"] == "verified"
+    receipt = build(git=replace(given, not_ours=(other,)))
     told = f"commits on the branch that no task made, seen by gate:all alone: {sha('f0')[:10]} By hand"
     assert told in receipt["not_checked"]
+    steered = "those commits changed files of the gate, which judged all that came after: tests/test_a.py"
+    assert steered in receipt["not_checked"]
+    assert receipt["outcome"] == "verified_with_gaps"
 
 
 def test_the_tree_that_a_plan_started_from_had_to_pass_setup_and_gates_and_no_task():

@@ -36,7 +36,10 @@ class Branches:
         return await self._refs.swap_both(names.branch(branch), pin_of(branch), new=new, old=old)
 
     async def standing(self, branch: str) -> Standing:
-        """Compare a branch with its pin and bring them together; raise `BranchRewritten` if a person has to do that."""
+        """Compare a branch with its pin, and put it back where it lost something.
+
+        Commits on top of it are for `accept`, once they were told. Raise `BranchRewritten` if a person has to mend it.
+        """
         name, beside = names.branch(branch), pin_of(branch)
         for _ in range(_LOOKS):
             # The pin first: what lands in between is then seen as ours that was added, and never as missing.
@@ -56,6 +59,17 @@ class Branches:
                     return found
         raise GitFailed(f"{branch} does not stand still: somebody moves it again and again")
 
+    async def accept(self, branch: str, *, tip: str, was: str) -> None:
+        """Note what others put on a branch; where it was noted meanwhile, that stands."""
+        await self._refs.swap(pin_of(branch), new=tip, old=was)
+
+    async def put_back(self, branch: str, *, to: str, found: str, keep: str) -> bool:
+        """Take a branch back to where we left it, and pin what it was at; False when it is in use, or elsewhere."""
+        name = names.branch(branch)
+        if await self._refs.checked_out(name):
+            return False
+        return await self._refs.swap_both(name, pin_of(branch), new=to, old=found, keep=names.pin(keep))
+
     async def note(self, branch: str, among: Sequence[str]) -> None:
         """Note where we left a branch: at the newest of these commits of its line."""
         newest = among[0]
@@ -66,10 +80,8 @@ class Branches:
 
     async def _moved(self, branch: str, *, tip: str, pin: str) -> Standing | None:
         """Deal with a branch that is not where we left it; None when it moved once more meanwhile."""
-        name, beside = names.branch(branch), pin_of(branch)
+        name = names.branch(branch)
         if await self._merging.is_ancestor(pin, tip):
-            if not await self._refs.swap(beside, new=tip, old=pin):
-                return None
             steps = await self._history.steps(tip, since=pin)
             return Standing(tip=tip, change="moved", was=pin, commits=steps)
         where = await self._refs.checked_out(name)
@@ -84,5 +96,7 @@ class Branches:
             f"`git branch -f {branch} {pin[:10]}` takes what landed back"
             + (f" (it is checked out in {where}: `git reset --keep {pin[:10]}` there)" if where else "")
             + f"; to keep your commits as well, merge {pin[:10]} into them. Then resume. "
-            "`loopwright rollback` takes landed work out of it in order."
+            "`loopwright rollback` takes landed work out of it in order.",
+            found=tip,
+            left=pin,
         )

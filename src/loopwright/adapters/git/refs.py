@@ -43,6 +43,11 @@ class Refs:
         self._source = source
         self._failpoint = failpoint
         self._files = RefFiles(source.common_dir)
+        self._made: dict[str, str] = {}
+
+    def made(self, folder: str) -> dict[str, str]:
+        """Return the pins below a folder as this process left them."""
+        return {name: sha for name, sha in self._made.items() if name.startswith(folder)}
 
     async def read(self, *patterns: str) -> Mapping[str, Ref]:
         """Return the refs that match, by name."""
@@ -113,6 +118,7 @@ class Refs:
         await self.bring(origin, sorted(set(wanted.values())), near=near)
         script = "".join(f"update {name} {sha}\n" for name, sha in wanted.items())
         await self._git.run("update-ref", "--stdin", env=self._source.env(), stdin=script.encode())
+        self._made |= wanted
 
     async def bring(self, origin: Path, shas: Collection[str], *, near: str) -> None:
         """Copy commits, with all that they need beyond `near`, from a git dir of ours into the user's repository.
@@ -167,9 +173,13 @@ class Refs:
         """Create a ref, and let another one say the same; False when the first exists."""
         return await self._update(f"create {name} {sha}\nupdate {beside} {sha}\n", name)
 
-    async def swap_both(self, name: str, beside: str, *, new: str, old: str) -> bool:
-        """Move a ref from `old` to `new`, and another one with it; False when the first was not at `old`."""
-        return await self._update(f"update {name} {new} {old}\nupdate {beside} {new}\n", name)
+    async def swap_both(self, name: str, beside: str, *, new: str, old: str, keep: str = "") -> bool:
+        """Move a ref from `old` to `new`, and another one with it; False when the first was not at `old`.
+
+        What it leaves may be pinned at `keep`.
+        """
+        kept = f"update {keep} {old}\n" if keep else ""
+        return await self._update(f"update {name} {new} {old}\nupdate {beside} {new}\n{kept}", name)
 
     async def swap(self, name: str, *, new: str, old: str) -> bool:
         """Move a ref from `old` to `new`; False when it was not at `old`."""

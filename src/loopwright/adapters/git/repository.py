@@ -154,6 +154,16 @@ class GitRepository:
         """Take note of what somebody did to a branch of ours; raise `BranchRewritten` when a person has to decide."""
         return await (await self._ready()).branches.standing(branch)
 
+    async def accept(self, branch: str, *, tip: str, was: str) -> None:
+        """Go on from the commits that others put on a branch of ours."""
+        branches = (await self._ready()).branches
+        await branches.accept(branch, tip=names.sha(tip), was=names.sha(was))
+
+    async def put_back(self, branch: str, *, to: str, found: str, keep: str) -> bool:
+        """Take a branch of ours back to where we left it, and pin what it was found at."""
+        branches = (await self._ready()).branches
+        return await branches.put_back(branch, to=names.sha(to), found=names.sha(found), keep=keep)
+
     async def note(self, branch: str, *, among: Sequence[str]) -> None:
         """Note again where we left a branch of ours: at the newest of these commits of its line."""
         await (await self._ready()).branches.note(branch, [names.sha(each) for each in among])
@@ -428,12 +438,14 @@ class GitRepository:
         """Take a fingerprint of the user's checkout, and of the pins of a plan."""
         return await tripwires.take(self.git, (await self._ready()).place, self._home, plan_id)
 
-    async def repin(self, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
-        """Put back the pins that somebody deleted or moved between two fingerprints."""
-        suspected = tripwires.unpinned(before.pins, after.pins)
+    async def repin(self, plan_id: str, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
+        """Put back the pins of a plan that somebody deleted or moved between two fingerprints."""
+        parts = await self._ready()
+        # Those that were made in between are known as well: others end their attempts meanwhile.
+        expected = {**before.pins, **parts.refs.made(tripwires.pins_of(plan_id))}
+        suspected = tripwires.unpinned(expected, after.pins)
         if not suspected:
             return {}
-        parts = await self._ready()
         # Once more: one that we move ourselves is for a moment without the pin that keeps what it was at.
         known = await parts.refs.read(*(name for pin in suspected for name in (pin, f"{pin}-was-*")))
         lost = tripwires.unpinned(suspected, {name: ref.sha for name, ref in known.items()})

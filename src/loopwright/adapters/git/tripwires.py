@@ -67,7 +67,7 @@ def _is_ours(place: Place, home: Path, path: bytes) -> bool:
 
 async def take(git: Git, place: Place, home: Path, plan_id: str = "") -> Tripwire:
     """Take a fingerprint of the user's checkout and repository, and of the pins of a plan."""
-    wanted = (*_THEIRS, *((f"{_PINS}{plan_id}",) if plan_id else ()))
+    wanted = (*_THEIRS, *((pins_of(plan_id),) if plan_id else ()))
     if place.toplevel is None:
         refs, config = await asyncio.gather(_refs(git, place, wanted), asyncio.to_thread(_config, place))
         head = (place.source.git_dir / "HEAD").read_text(encoding="utf-8").strip()
@@ -78,6 +78,11 @@ async def take(git: Git, place: Place, home: Path, plan_id: str = "") -> Tripwir
     )
     changed = await asyncio.to_thread(_hashed, place.toplevel, marks) if marks else {}
     return _tripwire(head=f"{branch} {sha}", refs=refs, status=changed, config=config)
+
+
+def pins_of(plan_id: str) -> str:
+    """Return the folder of the pins that keep the work of a plan's attempts."""
+    return f"{_PINS}{plan_id}"
 
 
 def _tripwire(

@@ -1,0 +1,66 @@
+"""Which files of the gate somebody changed by a commit of their own: what came after was judged with them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from loopwright.core.gate_files import Kind, Rules, kind_of
+from loopwright.core.gates import setup_command
+from loopwright.core.mixed_files import steers_differently
+from loopwright.core.model import Plan, Project, Task
+from loopwright.core.new_tests import acts_on_others
+from loopwright.engine.gate_scripts import gate_scripts
+from loopwright.engine.pinning import inside
+from loopwright.ports import Candidate, FileChange, Repository, Step
+
+_MOST: Final = 200
+"""So many are named on the record."""
+
+
+async def gate_files_in(
+    repository: Repository, project: Project, plan: Plan, tasks: Sequence[Task], step: Step
+) -> list[str]:
+    """Return the gate's files among what a commit changed, but for new tests that leave the others alone."""
+    changes = await _changes(repository, step)
+    made = Candidate(parent=step.parent, sha=step.sha, tree=step.tree, empty=False, changes=changes)
+    setup = setup_command(plan.policy)
+    gates = (*plan.gates, *((setup,) if setup else ()))
+    acceptance = tuple(command for task in tasks for command in task.acceptance)
+    scripts = await gate_scripts(repository, project, made, gates, acceptance)
+    rules = Rules(patterns=plan.policy.gate_files, scripts=scripts)
+    commands = [each.command for each in (*gates, *acceptance)]
+    found = []
+    for change in changes:
+        path = inside(project.subfolder, change.path)
+        kind = kind_of(path, rules, existed=change.before is not None)
+        if kind is not None and await _steers(repository, step, change, path, kind, commands):
+            found.append(path.encode("utf-8", "replace").decode())
+    return found[:_MOST]
+
+
+async def _changes(repository: Repository, step: Step) -> tuple[FileChange, ...]:
+    after = await repository.listed(step.sha)
+    if not step.parent:  # somebody merged the branch into a history that began elsewhere
+        return tuple(FileChange(path=path, before=None, after=entry) for path, entry in after.items())
+    changed, before = await repository.changed(step.parent, step.sha), await repository.listed(step.parent)
+    return tuple(FileChange(path=path, before=before.get(path), after=after.get(path)) for path in changed)
+
+
+async def _steers(
+    repository: Repository, step: Step, change: FileChange, path: str, kind: Kind, commands: Sequence[str]
+) -> bool:
+    if kind is Kind.MIXED:
+        was = (
+            _text(await repository.files_at(step.parent, [change.path]), change.path)
+            if change.before
+            else None
+        )
+        now = _text(await repository.files_at(step.sha, [change.path]), change.path)
+        return steers_differently(path, was, now, commands)
+    if kind is Kind.TEST and change.before is None:
+        text = _text(await repository.files_at(step.sha, [change.path]), change.path)
+        return acts_on_others(path, text or "")
+    return True
+
+
+def _text(files: Mapping[str, bytes], path: str) -> str | None:
+    return files[path].decode("utf-8", "replace") if path in files else None
