@@ -63,6 +63,10 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
             _HIGH,
             "The work source asks for other checks, which an agent could have written: the old ones hold.",
         ),
+        "edit_not_taken": EventType(
+            _HIGH,
+            "The work source was changed while an agent ran that could have written that: the plan does not follow.",
+        ),
         "source_not_told": EventType(
             _HIGH, "The work source could not be told how the plan stands; it is tried again."
         ),

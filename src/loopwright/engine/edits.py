@@ -8,6 +8,8 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +25,12 @@ from loopwright.engine.books import writes
 from loopwright.engine.held import held_because
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
-from loopwright.engine.source_checks import followed, tell_kept
+from loopwright.engine.source_checks import (
+    followed,
+    tell_kept,
+    tell_not_taken,
+    written_beside_an_agent,
+)
 from loopwright.engine.submit import FIRST, SETTLED
 from loopwright.engine.world import World, no_source
 from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx
@@ -55,13 +62,15 @@ class Edits:
                 continue  # on another machine, perhaps: whoever has the checkout looks
             try:
                 # Beside everything else: a source may have to ask a program of its own.
-                files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
+                place = Path(project.path) / loop.source_path
+                files = await asyncio.to_thread(source.files, place)
                 digest = _digest(files)
                 if self._seen.get(loop.id) == digest:
                     continue
                 self._seen[loop.id] = digest
                 work = source.parse(files, loop.source_path)
                 _check(work)
+                written_at = await asyncio.to_thread(_written_at, place)
             except (UserError, OSError) as broken:
                 # A person may be in the middle of it; the next look may find it whole.
                 if self._told.get(loop.id) != str(broken):
@@ -70,7 +79,8 @@ class Edits:
                 continue
             self._told.pop(loop.id, None)
             await self._world.store.transact(
-                "source.edited", partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work)
+                "source.edited",
+                partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work, written_at=written_at),
             )
             changed = True
         return changed
@@ -93,6 +103,15 @@ def _watched(tx: Tx) -> list[tuple[Project, Loop, Plan]]:
     return found
 
 
+def _written_at(place: Path) -> datetime:
+    """Return when a source was last written to, by the one time of a file that nobody can set."""
+    latest = place.lstat().st_ctime
+    for one in place.rglob("*") if place.is_dir() else ():
+        with suppress(FileNotFoundError):  # a program of the source's own may be at work in there
+            latest = max(latest, one.lstat().st_ctime)
+    return datetime.fromtimestamp(latest, UTC)
+
+
 def _digest(files: Files) -> str:
     whole = hashlib.sha256()
     for name, content in sorted(files.items()):
@@ -111,30 +130,42 @@ def marks_in(work: PlannedWork) -> dict[str, str]:
     return {task.key: task.mark.value for task in work.tasks}
 
 
-def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
+def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork, written_at: datetime) -> None:
     plan: Plan = need(tx.get(Plan, plan_id), "the plan")
     if plan.status not in _TAKEN_IN:
         return
     known = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
     told: list[str] = []
+    left: list[str] = []
+    doubtful = written_beside_an_agent(tx, plan, written_at)
     for position, item in enumerate(work.tasks):
         task = known.get(item.key)
         if task is None:
             if item.key not in plan.marks and item.mark not in SETTLED:
-                known[item.key] = add_task(tx, ids, plan, item, position=position)
-                told.append(f"{item.key} was added")
+                (left if doubtful else told).append(f"{item.key} was added")
+                if not doubtful:
+                    known[item.key] = add_task(tx, ids, plan, item, position=position)
             continue
         told += _reworded(tx, plan, task, item, position)
-        told += _marked(tx, ids, plan, task, item)
+        if (what := _mark_set(tx, plan, task, item)) and doubtful:
+            left.append(what)
+        elif what:
+            _marked(tx, ids, plan, task, item)
+            told.append(what)
     named = {item.key for item in work.tasks}
     for key, task in known.items():
-        if key not in named and key in plan.marks and not task.origin:
-            told += _dropped(tx, ids, task)
+        gone = key not in named and key in plan.marks and not task.origin
+        if gone and task.status not in _ENDED:
+            (left if doubtful else told).append(f"{key} was removed")
+            if not doubtful:
+                _asked(tx, ids, task, "cancel")
     _rewire(tx, plan, work)
     current = need(tx.get(Plan, plan.id), "the plan")
     tx.update(Plan, plan.id, marks=_merged(current.marks, marks_in(work)))
     if told:
         tx.append(happened("source_edited", _person(plan), plan=current, changes=told[:50]))
+    if left:
+        tell_not_taken(tx, current, left)
 
 
 def _merged(known: Mapping[str, Any], seen: Mapping[str, str]) -> dict[str, Any]:
@@ -161,13 +192,31 @@ def _reworded(tx: Tx, plan: Plan, task: Task, item: PlannedTask, position: int) 
     return []
 
 
-def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask) -> list[str]:
+_ENDED: Final = (TaskState.COMPLETE, TaskState.CANCELLED)
+_SET: Final = {
+    Mark.DONE: ("was ticked by hand", frozenset(TaskState) - {TaskState.COMPLETE}),
+    Mark.OPEN: ("was opened again", frozenset({TaskState.ERROR, TaskState.CANCELLED})),
+    Mark.SKIPPED: ("is not wanted any more", frozenset(TaskState) - frozenset(_ENDED)),
+    Mark.BLOCKED: ("was marked as blocked", frozenset({TaskState.CREATED, TaskState.QUEUED})),
+}
+"""What a mark that somebody set means, and of tasks in which states."""
+
+
+def _mark_set(tx: Tx, plan: Plan, task: Task, item: PlannedTask) -> str:
+    """Say what somebody decided by the mark of an item; empty when it is as it stands, or was told by us."""
     task = need(tx.get(Task, task.id), "the task")
     expected = {*plan.marks.get(task.key, (Mark.OPEN.value,)), MARKS[task.status].value, Mark.RUNNING.value}
-    if item.mark.value in expected:
-        return []
+    if item.mark.value in expected or item.mark not in _SET:
+        return ""
+    words, states = _SET[item.mark]
+    return f"{task.key} {words}" if task.status in states else ""
+
+
+def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask) -> None:
+    """Carry out what the mark of an item means."""
+    task = need(tx.get(Task, task.id), "the task")
     match item.mark:
-        case Mark.DONE if task.status is not TaskState.COMPLETE:
+        case Mark.DONE:
             _stop_attempt(tx, task)
             complete_task(
                 tx,
@@ -177,30 +226,20 @@ def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask) -> list
                 actor=_person(plan),
                 reason="ticked by hand: nothing was checked",
             )
-            return [f"{task.key} was ticked by hand"]
-        case Mark.OPEN if task.status in (TaskState.ERROR, TaskState.CANCELLED):
-            return _asked(tx, ids, task, "retry", "was opened again")
-        case Mark.SKIPPED if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
-            return _asked(tx, ids, task, "cancel", "is not wanted any more")
-        case Mark.BLOCKED if task.status in (TaskState.CREATED, TaskState.QUEUED):
+        case Mark.OPEN:
+            _asked(tx, ids, task, "retry")
+        case Mark.SKIPPED:
+            _asked(tx, ids, task, "cancel")
+        case Mark.BLOCKED:
             _stop_attempt(tx, task)
             reason = held_because(item.reason)
             move_task(tx, task, TaskState.ERROR, "task_failed", _person(plan), about={}, reason=reason)
-            return [f"{task.key} was marked as blocked"]
-    return []
 
 
-def _dropped(tx: Tx, ids: Ids, task: Task) -> list[str]:
-    if task.status in (TaskState.COMPLETE, TaskState.CANCELLED):
-        return []
-    return _asked(tx, ids, task, "cancel", "was removed")
-
-
-def _asked(tx: Tx, ids: Ids, task: Task, verb: str, what: str) -> list[str]:
+def _asked(tx: Tx, ids: Ids, task: Task, verb: str) -> None:
     """Ask for what an edit means, as a person would have typed it: it is carried out, or refused, like that."""
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     commands.request(tx, ids, actor=_person(plan), verb=verb, target=task.id, arguments={})
-    return [f"{task.key} {what}"]
 
 
 def _stop_attempt(tx: Tx, task: Task) -> None:

@@ -1,18 +1,21 @@
-"""What of a changed source a running plan takes over: never checks that an agent could have rewritten.
+"""What of a changed source a running plan takes over: nothing that an agent could have decided by writing it there.
 
 An agent that nothing contained could have changed the file as well as a person, and would be judged by what it wrote.
-So what its tasks are judged by stays as it was when the plan was made; a new plan of the source takes it over.
+So what its tasks are judged by stays as it was when the plan was made; a new plan of the source takes it over. And what
+was written while such an agent ran ticks, removes, opens and adds nothing: only a person decides that.
 """
 
 import hashlib
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 from loopwright.core.containment import Containment
 from loopwright.core.events import happened
 from loopwright.core.model import Loop, Plan, Run, Task
+from loopwright.core.states import RunState
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.submit import taken_in_by
 from loopwright.ports import PlannedTask, Tx
@@ -34,6 +37,16 @@ class Followed:
 def could_be_an_agents(tx: Tx, plan: Plan) -> bool:
     """Say whether something ran for this plan that could have changed its source."""
     return bool(tx.find(Run, plan_id=plan.id, sandbox=Containment.NONE.value, limit=1))
+
+
+def written_beside_an_agent(tx: Tx, plan: Plan, at: datetime) -> bool:
+    """Say whether something ran for this plan at that moment that could have changed its source."""
+    runs = tx.find(Run, plan_id=plan.id, sandbox=Containment.NONE.value)
+    begun = [run for run in runs if run.state is not RunState.QUEUED]
+    return any(
+        (run.started_at or run.created_at) <= at and (run.ended_at is None or at <= run.ended_at)
+        for run in begun
+    )
 
 
 def followed(tx: Tx, plan: Plan, task: Task, item: PlannedTask, names: Sequence[str]) -> Followed:
@@ -64,3 +77,18 @@ def tell_kept(tx: Tx, plan: Plan, task: Task, item: PlannedTask, kept: Sequence[
     hint = f"if you changed it: {taken_in_by(plan, source)}"
     log.warning("checks kept", extra={"plan": plan.id, "task": task.key, "fields": list(kept)})
     tx.append(happened("checks_kept", MACHINE, plan=plan, task=task, reason=reason, hint=hint, asked=asked))
+
+
+def tell_not_taken(tx: Tx, plan: Plan, changes: Sequence[str]) -> None:
+    """Say what the source decides now and the plan does not follow, why, and how a person decides it."""
+    source = need(tx.get(Loop, plan.loop_id), "the loop").source_path
+    reason = (
+        f"{source} was changed while an agent ran without a sandbox, which could have written that: "
+        f"{'; '.join(changes[:10])}"
+    )
+    ways = "`loopwright cancel TASK` and `loopwright retry TASK` decide about one task"
+    hint = f"if you changed it: {ways}; {taken_in_by(plan, source)}"
+    log.warning("edit not taken", extra={"plan": plan.id, "changes": list(changes)})
+    tx.append(
+        happened("edit_not_taken", MACHINE, plan=plan, reason=reason, hint=hint, changes=list(changes[:50]))
+    )

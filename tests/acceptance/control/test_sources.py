@@ -81,7 +81,10 @@ def test_a_source_that_git_tracks_is_told_on_the_plan_branch_by_commits_of_its_o
 @pytest.mark.capability("C035")
 @pytest.mark.trap("lost edit")
 def test_a_source_beside_git_is_told_in_place_and_follows_a_person_through_a_kill(shop: Workshop) -> None:
-    """While `slow` is at work: one is added, one ticked, one removed, one reworded; and everything is killed once."""
+    """While nothing runs one is added, one ticked, one removed, one reworded; and everything is killed once.
+
+    What is written while `slow` is at work, which nothing contains, may be its own doing: nothing is decided by it.
+    """
     path = written(
         shop.place / "feature_list.json",
         feature("slow", priority=1),
@@ -99,14 +102,20 @@ def test_a_source_beside_git_is_told_in_place_and_follows_a_person_through_a_kil
     eventually(lambda: shop.task("slow").status == "RUNNING")
     kill(run)
     features = {one["id"]: one for one in json.loads(path.read_text())["features"]}
-    del features["dropped"]
-    features["ticked"]["passes"] = True
     features["reworded"]["description"] = "Quite another text, and a longer one than before."
-    features["added"] = feature("added", "reworded")
+    features["doubtful"] = feature("doubtful", "reworded")
     written(path, *features.values())
     run = shop.start("run", str(path), *flags)
-    eventually(lambda: {task.key for task in shop.rows(Task)} >= {"added"})
+    eventually(lambda: shop.events("edit_not_taken"))
+    run.interrupt()
+    assert run.end() == 3, run.out
     gate.let_go()
+    del features["dropped"], features["doubtful"]
+    features["ticked"]["passes"] = True
+    features["added"] = feature("added", "reworded")
+    written(path, *features.values())
+    run = shop.start("resume", shop.row(Plan).id)
+    eventually(lambda: {task.key for task in shop.rows(Task)} >= {"added"})
     assert run.end() != 2, run.out
     states = {task.key: (task.status.value, task.outcome and task.outcome.value) for task in shop.rows(Task)}
     assert states == {
@@ -119,7 +128,9 @@ def test_a_source_beside_git_is_told_in_place_and_follows_a_person_through_a_kil
     assert shop.task("reworded").description.startswith("Quite another text")
     assert passes(path.read_text()) == {"slow": True, "ticked": True, "reworded": True, "added": True}
     assert json.loads(path.read_text())["own"] == "kept"
-    assert shop.started() == [("slow", 1), ("reworded", 1), ("added", 1)]
+    assert [one for one, _ in shop.started()] == ["slow", "slow", "reworded", "added"]
+    [kept] = shop.events("edit_not_taken")
+    assert kept.payload["changes"] == ["doubtful was added"]
     edited = [event.payload["changes"] for event in shop.events("source_edited")]
     assert sorted(change for some in edited for change in some) == [
         "added was added",
@@ -127,6 +138,9 @@ def test_a_source_beside_git_is_told_in_place_and_follows_a_person_through_a_kil
         "reworded: description",
         "ticked was ticked by hand",
     ]
+    receipt = json.loads(shop("receipt", "show", shop.row(Plan).id, "--json").out)
+    decided = [one["note"] for one in receipt["overrides"] if one["type"] == "source_edited"]
+    assert any("ticked was ticked by hand" in note and "added was added" in note for note in decided)
 
 
 @pytest.mark.capability("C041")

@@ -2,7 +2,9 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.doubles import Home, planned
@@ -10,13 +12,15 @@ from tests.doubles import Home, planned
 from loopwright.adapters.sources.beads import BeadsSource
 from loopwright.adapters.sources.feature_list import FeatureListSource
 from loopwright.core.failures import Failure
-from loopwright.core.model import Loop, Project, Run
-from loopwright.core.states import TaskState
+from loopwright.core.model import Command, Loop, Project, Run, Task
+from loopwright.core.states import RunState, TaskState
 from loopwright.engine.books import tell
 from loopwright.engine.edits import Edits
+from loopwright.engine.moves import move_run
 from loopwright.ports import Mark
 from loopwright.testing import fake_bd
 
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 GOOD = '{"features": [{"id": "a", "name": "A", "description": "Do a."}]}'
 
 
@@ -109,3 +113,49 @@ async def test_checks_are_taken_over_only_where_no_agent_could_have_written_them
     else:
         assert [one.command for one in home.task("a").acceptance] == ["test -f a"]
         assert home.events("checks_kept") == []
+
+
+@pytest.mark.parametrize("sandbox", ["none", "bubblewrap"])
+async def test_an_agent_that_nothing_contains_decides_nothing_in_a_persons_name(
+    sandbox: str, tmp_path: Path
+) -> None:
+    """It ticks a sibling, removes another, and adds one of its own, all in the user's file."""
+    home = await Home().launch()
+    home.submit(planned("a"), planned("b", "a"), planned("c", "a"))
+    file = tmp_path / "feature_list.json"
+    lies_at(home, file)
+    await home.turn()
+    queued = home.all(Run)[0]
+    run = home.store.transact_sync("runs", lambda tx: move_run(tx, queued, RunState.RUNNING, sandbox=sandbox))
+    # A file knows the real time only.
+    home.store.transact_sync("began", lambda tx: tx.update(Run, run.id, started_at=LONG_AGO))
+    features: list[dict[str, Any]] = [
+        {"id": key, "name": key, "description": key} for key in ("a", "b", "mine")
+    ]
+    features[1] |= {"passes": True, "dependencies": ["a"]}
+    file.write_text(json.dumps({"features": features}))
+    edits = Edits(replace(home.world, source=lambda _kind: FeatureListSource()))
+    await edits.take_in()
+    await home.turn()
+    states = {task.key: task.status for task in home.all(Task)}
+    told = [change for event in home.events("source_edited") for change in event.payload["changes"]]
+    decided = {"b was ticked by hand", "c was removed", "mine was added"}
+    if sandbox == "bubblewrap":
+        assert states["b"] is TaskState.COMPLETE
+        assert [(one.verb, one.target) for one in home.all(Command)] == [("cancel", home.task("c").id)]
+        assert "mine" in states
+        assert decided <= set(told)
+        assert home.events("edit_not_taken") == []
+        return
+    assert "mine" not in states
+    assert {states["b"], states["c"]} <= {TaskState.CREATED, TaskState.QUEUED}
+    assert not decided & set(told)
+    assert home.all(Command) == []
+    [kept] = home.events("edit_not_taken")
+    assert set(kept.payload["changes"]) == decided
+    assert "feature_list.json was changed while an agent ran without a sandbox" in kept.payload["reason"]
+    home.store.transact_sync("over", lambda tx: tx.update(Run, run.id, ended_at=LONG_AGO))
+    file.write_text(json.dumps({"features": [*features, {**features[0], "id": "theirs"}]}))
+    await edits.take_in()
+    assert "theirs" in {task.key for task in home.all(Task)}, "nothing ran that could have written it"
+    assert len(home.events("edit_not_taken")) == 1
