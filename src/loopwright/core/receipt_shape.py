@@ -143,6 +143,9 @@ _RAN: Final[dict[str, Any]] = {
     "reported": _flag,
     "known_failures": _count,
     "flaky": _texts,
+    "kept_sha256": _text,
+    "seen_sha256": _text,
+    "report_sha256": _text,
 }
 _RECEIPT: Final[dict[str, Any]] = {
     "schema": _one_of((SCHEMA,)),

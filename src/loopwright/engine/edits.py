@@ -26,13 +26,14 @@ from loopwright.engine.held_files import keep
 from loopwright.engine.marks import keep_marks, marks_of
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
-from loopwright.engine.source_checks import WORDS, followed, tell_kept
+from loopwright.engine.source_checks import WORDS, could_be_an_agents, followed, tell_kept
 from loopwright.engine.submit import FIRST, SETTLED
 from loopwright.engine.world import World, no_source
 from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx
 
 log = logging.getLogger(__name__)
 
+_DOUBT: Final = "an agent without a sandbox could have written that"
 _TAKEN_IN: Final = (PlanState.DRAFT, PlanState.DISPATCHING, PlanState.RUNNING)
 
 
@@ -143,7 +144,9 @@ def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
     _rewire(tx, plan, work)
     keep_marks(tx, plan.id, _merged(marks, marks_in(work), decided))
     if told:
-        tx.append(happened("source_edited", _person(plan), plan=plan, changes=told[:50]))
+        # It is followed all the same: what was ticked is unverified, what was removed is cancelled, and both are told.
+        doubt = _DOUBT if could_be_an_agents(tx, plan) else ""
+        tx.append(happened("source_edited", _person(plan), plan=plan, changes=told[:50], doubt=doubt))
 
 
 def _is_new(marks: Mapping[str, Any], item: PlannedTask) -> bool:

@@ -107,6 +107,7 @@ async def test_checks_are_taken_over_only_where_no_agent_could_have_written_them
     file.write_text(json.dumps({"features": [feature]}, indent=1))
     await edits.take_in()
     assert home.task("a").title == "Other"
+    assert [bool(one.payload["doubt"]) for one in home.events("source_edited")] == [sandbox == "none"]
     if sandbox == "none":
         assert home.task("a").acceptance == before
         [kept] = home.events("checks_kept")

@@ -149,6 +149,9 @@ class CommandGate:
                 output_bytes=record.output_bytes,
                 tail=clean(record.tail),
                 timed_out=record.timed_out,
+                kept_sha256=record.kept_sha256,
+                seen_sha256=record.seen_sha256,
+                report_sha256=record.report_sha256,
             )
             found = [*line_checks(n, record.name, record.kept), *_lost_checks(n, record)]
             if command.junit is not None:
