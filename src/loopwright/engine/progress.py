@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.discoveries import Discovery
+from loopwright.core.findings import CheckStatus
 from loopwright.core.model import Attempt, Plan, Task, VerdictRecord
 from loopwright.core.qa import ORIGIN as QA
 from loopwright.core.qa import TYPE as LOOK
@@ -15,7 +16,7 @@ from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.doc_sync import sync_progress
 from loopwright.engine.held import source_reason
 from loopwright.engine.naming import commit_subject
-from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress, Tx
+from loopwright.ports import Discovered, FixTask, ItemProgress, Judged, Mark, Progress, Tx
 
 MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
     {
@@ -29,6 +30,7 @@ MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
         TaskState.CANCELLED: Mark.SKIPPED,
     }
 )
+_JUDGED: Final = (PlanState.VERIFIED, PlanState.FAILED)
 _AT_ONCE: Final = 500
 _AT_WORK: Final = (AttemptState.PREPARING, AttemptState.WORKING, AttemptState.WAITING)
 
@@ -62,6 +64,7 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
         agent=attempt.agent,
         started_at=plan.executed_at,
         fix_cycles=plan.fix_cycles,
+        max_fix_cycles=plan.policy.fix_cycles,
     )
 
 
@@ -110,7 +113,18 @@ def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
         rests=plan.status is PlanState.RUNNING and plan.failed_tasks > 0 and not any(map(_goes_on, tasks)),
         failed=plan.status is PlanState.FAILED,
         fix_cycles=plan.fix_cycles,
+        max_fix_cycles=plan.policy.fix_cycles,
+        judged=_judged(plan),
     )
+
+
+def _judged(plan: Plan) -> Judged | None:
+    if plan.verified_at is None or plan.verdict is None or plan.status not in _JUDGED:
+        return None
+    bad = [one.name for one in plan.verdict.checks if one.status in (CheckStatus.FAILED, CheckStatus.ERROR)]
+    passed = plan.status is PlanState.VERIFIED
+    reasons = tuple(bad) or (plan.reason or "the complete gate failed",)
+    return Judged(passed=passed, at=plan.verified_at, failed=() if passed else reasons)
 
 
 def _goes_on(task: Task) -> bool:

@@ -150,6 +150,16 @@ class SyncProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What the complete gate said of the final tree."""
+
+    passed: bool
+    at: datetime
+    failed: tuple[str, ...] = ()
+    """What did not pass, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How a plan stands: everything that a source's own format may want to say about it."""
 
@@ -172,6 +182,10 @@ class Progress:
     """Whether the whole has come to an end without its goal."""
     fix_cycles: int = 0
     """How often what the complete gate found was made into work."""
+    max_fix_cycles: int = 0
+    """How often that may be done at most."""
+    judged: Judged | None = None
+    """What the complete gate said of the whole in the end; None before."""
 
 
 class Source(Protocol):
