@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.discoveries import Discovery
+from loopwright.core.evaluating import OVERRIDABLE
 from loopwright.core.findings import CheckStatus
 from loopwright.core.model import Attempt, Plan, Task, VerdictRecord
 from loopwright.core.qa import ORIGIN as QA
@@ -16,7 +17,7 @@ from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.doc_sync import sync_progress
 from loopwright.engine.held import source_reason
 from loopwright.engine.naming import commit_subject
-from loopwright.ports import Discovered, FixTask, ItemProgress, Judged, Mark, Progress, Tx
+from loopwright.ports import Discovered, EvaluatedPlan, FixTask, ItemProgress, Judged, Mark, Progress, Tx
 
 MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
     {
@@ -65,6 +66,7 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
         started_at=plan.executed_at,
         fix_cycles=plan.fix_cycles,
         max_fix_cycles=plan.policy.fix_cycles,
+        evaluated=told.evaluated,
     )
 
 
@@ -114,7 +116,22 @@ def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
         failed=plan.status is PlanState.FAILED,
         fix_cycles=plan.fix_cycles,
         max_fix_cycles=plan.policy.fix_cycles,
+        evaluated=_evaluated(plan),
         judged=_judged(plan),
+    )
+
+
+def _evaluated(plan: Plan) -> EvaluatedPlan | None:
+    said = plan.evaluation
+    if "passed" not in said:
+        return None
+    found = said.get("findings", ())
+    return EvaluatedPlan(
+        passed=bool(said["passed"]),
+        at=plan.created_at,
+        found=frozenset(one["check"] for one in found),
+        against=tuple(one["text"] for one in found if one["weight"] in OVERRIDABLE),
+        despite=str(said.get("despite", "")),
     )
 
 

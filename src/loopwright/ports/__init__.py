@@ -39,6 +39,7 @@ from loopwright.ports.sandbox import NoSandbox, Reach, Sandbox
 from loopwright.ports.sources import (
     BeatingSource,
     Discovered,
+    EvaluatedPlan,
     Files,
     FixTask,
     ItemProgress,
@@ -73,6 +74,7 @@ __all__ = [
     "Ends",
     "Engine",
     "Entry",
+    "EvaluatedPlan",
     "Execute",
     "Exit",
     "Failpoint",

@@ -150,6 +150,20 @@ class SyncProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatedPlan:
+    """What the evaluation of a plan said before it ran."""
+
+    passed: bool
+    at: datetime
+    found: frozenset[str] = frozenset()
+    """The checks that found something (`core.evaluating`), were it only worth telling."""
+    against: tuple[str, ...] = ()
+    """What speaks against running it."""
+    despite: str = ""
+    """Why a person had it run all the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """What the complete gate said of the final tree."""
 
@@ -184,6 +198,8 @@ class Progress:
     """How often what the complete gate found was made into work."""
     max_fix_cycles: int = 0
     """How often that may be done at most."""
+    evaluated: EvaluatedPlan | None = None
+    """What the evaluation of the plan itself said before it ran."""
     judged: Judged | None = None
     """What the complete gate said of the whole in the end; None before."""
 

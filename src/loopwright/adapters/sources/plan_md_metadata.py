@@ -13,12 +13,14 @@ from loopwright.adapters.sources.plan_md_steps import (
     EVALUATE,
     FIX,
     LIMIT,
+    PLANNED,
     VERDICT,
     Fixes,
     apart,
     evaluation_step,
     fix_step,
     is_given_up,
+    planned_step,
     position,
     time_text,
 )
@@ -52,7 +54,8 @@ def read_metadata(content: bytes) -> Metadata | None:
         return None
     plain = document.plain()
     checkpoints = _table(_table(plain, "loop_state"), "checkpoints")
-    evaluated = _table(checkpoints, "EVALUATE_PLAN")
+    # Our own judgement is told to others; it is no reason for us not to judge the next plan of the file.
+    evaluated = {} if _is_ours(checkpoints, PLANNED) else _table(checkpoints, PLANNED)
     commits = _table(checkpoints, _step(plain)).get("commits")
     entries = [one for one in commits if isinstance(one, dict)] if isinstance(commits, list) else []
     return Metadata(
@@ -143,8 +146,8 @@ def _wanted(
         wanted["version"] = VERSION
         if "PLAN" not in checkpoints:
             steps["PLAN"] = {"status": "PASSED", "tasks_total": len(fixes.own)}
-        if verdict and "EVALUATE_PLAN" not in checkpoints:
-            steps["EVALUATE_PLAN"] = {"status": verdict.upper(), "verdict": verdict.upper()[:4]}
+    if _table(checkpoints, PLANNED).get("status") in (None, "", "NOT_STARTED"):
+        steps |= planned_step(verdict, progress)
     if progress.sync is not None:
         steps["BUSINESS_SYNC"] = _sync(progress.sync)
     if fixes.items:

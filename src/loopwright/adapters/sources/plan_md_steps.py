@@ -14,6 +14,7 @@ from loopwright.adapters.sources.plan_md_write import SHA_LENGTH, is_met, one_li
 from loopwright.ports import FixTask, Mark, Progress
 
 AGENT: Final = "loopwright"
+PLANNED: Final = "EVALUATE_PLAN"
 EVALUATE: Final = "EVALUATE_EXECUTION"
 FIX: Final = "FIX"
 GATE: Final = "gate:all"
@@ -21,6 +22,13 @@ LIMIT: Final = "loopwright-fix-cycles"
 """Id of the blocker that tells that nothing is mended any more."""
 VERDICT: Final = ("agent", "completed_at", "evaluators_run", "failure_items", "verdict")
 """What an evaluation that has not begun does not say."""
+_CHECKS: Final = {
+    "overlap_detection": {"done", "exists", "scopes", "twins"},
+    "dependencies": {"dependencies", "ids"},
+    "task_quality": {"base", "can_fail", "gates", "size"},
+    "dag_validation": {"cycles"},
+}
+"""What these files call a check, and ours that belong to it; whether the plan fits a specification no program knows."""
 _SETTLED: Final = (Mark.DONE, Mark.SKIPPED)
 
 
@@ -63,6 +71,27 @@ def is_given_up(progress: Progress) -> bool:
     """Say whether the whole was refused although it was mended as often as that is allowed."""
     refused = progress.judged is not None and not progress.judged.passed
     return refused and 0 < progress.max_fix_cycles <= progress.fix_cycles
+
+
+def planned_step(verdict: str, progress: Progress) -> dict[str, Any]:
+    """Return the checkpoint of the plan's own evaluation: what a report in it says, else what ours came to."""
+    said = progress.evaluated
+    if verdict:
+        return {PLANNED: {"status": verdict.upper(), "verdict": verdict.upper()[:4]}}
+    if said is None:
+        return {}
+    reasons = [one_line(one) for one in said.against]
+    return {
+        PLANNED: {
+            "status": "PASSED" if said.passed else "FAILED",
+            "verdict": "PASS" if said.passed else "FAIL",
+            "agent": AGENT,
+            "completed_at": time_text(said.at),
+            "checks": {name: not ours & said.found for name, ours in _CHECKS.items()},
+            **({"failure_reasons": reasons} if reasons else {}),
+            **({"overridden_because": one_line(said.despite)} if said.despite else {}),
+        }
+    }
 
 
 def fix_step(fixes: Fixes, progress: Progress) -> dict[str, Any]:
