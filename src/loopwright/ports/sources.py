@@ -52,6 +52,8 @@ class PlannedTask:
     """Where the source says that it was done."""
     line: int | None = None
     """Where in the source it stands."""
+    first: bool = False
+    """Whether somebody who worked on this before would have gone on with it: a plan that is made of it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -166,6 +166,20 @@ def test_what_its_source_calls_blocked_waits_for_a_person_and_the_rest_goes_on(s
     assert passes(path.read_text()) == dict.fromkeys(("stuck", "held", "free", "old", "after-old"), True)
 
 
+@pytest.mark.capability("C054")
+def test_a_track_that_somebody_left_goes_on_behind_its_last_task(shop: Workshop) -> None:
+    track = shop.repository / "conductor" / "tracks" / "left_20261116"
+    track.mkdir(parents=True)
+    lines = [f"- [{mark}] Task {n}: x\n  - Acceptance: `test -s {n}`\n" for n, mark in enumerate("x x ", 1)]
+    (track / "plan.md").write_text("".join(lines))
+    state = {"EXECUTE": {"status": "IN_PROGRESS", "last_task": "Task 3"}}
+    document = {"version": 3, "track_id": "left", "loop_state": {"checkpoints": state}}
+    (track / "metadata.json").write_text(json.dumps(document))
+    shop.play(makes("1", "2", "3", "4"))
+    said = shop("run", str(track), "--parallel", "1", "--allow-unverified", timeout=100)
+    assert shop.started_keys() == ["4", "2"], said.out + said.err
+
+
 @pytest.mark.capability("C057")
 def test_a_person_s_half_done_edit_of_a_tracked_source_holds_nothing_up(shop: Workshop) -> None:
     """It names a dependency that does not exist yet: the branch is told without it, and work goes on."""

@@ -409,6 +409,29 @@ def test_metadata_that_is_ahead_of_the_plan_is_told_and_the_plan_counts() -> Non
     )
 
 
+@pytest.mark.capability("C054")
+@pytest.mark.parametrize(
+    ("last", "status", "first", "note"),
+    [
+        ("Task 3", "IN_PROGRESS", ["4"], ""),
+        ("Task 1", "IN_PROGRESS", ["2"], ""),
+        ("Task 5", "IN_PROGRESS", [], ""),
+        ("Task 3", "PASSED", [], ""),
+        ("Task 2", "IN_PROGRESS", [], "the plan does not, and the plan counts"),
+        ("Task 9", "IN_PROGRESS", [], "no task of the plan is called that"),
+    ],
+)
+def test_work_that_was_left_in_the_middle_goes_on_behind_its_last_task(
+    last: str, status: str, first: list[str], note: str
+) -> None:
+    plan = "".join(f"- [{mark}] Task {n}: x\n" for n, mark in enumerate("x x x", start=1))
+    state = {"version": 3, "loop_state": {"checkpoints": {"EXECUTE": {"status": status, "last_task": last}}}}
+    found = work(plan, metadata_json=json.dumps(state))
+    assert [task.key for task in found.tasks if task.first] == first
+    assert [note in one for one in found.notes] == ([True] if note else [])
+    assert found.sha256 == work(plan).sha256
+
+
 @pytest.mark.parametrize(
     "odd", [{"title": ["x"], "id": ["x"], "task": ["x"]}, {"title": {}}, [], "words", None]
 )

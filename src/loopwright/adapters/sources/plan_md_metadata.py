@@ -43,6 +43,8 @@ class Metadata:
     versioned: bool
     done: Mapping[str, str]
     """Commits by the name of the task that they were made for."""
+    last_task: str = ""
+    """Name of the task that was done last, where the work was left in the middle."""
     doc_sync: DocSync | None = None
     """Business documents that have to follow, where an evaluator has said so."""
 
@@ -56,13 +58,15 @@ def read_metadata(content: bytes) -> Metadata | None:
     checkpoints = _table(_table(plain, "loop_state"), "checkpoints")
     # Our own judgement is told to others; it is no reason for us not to judge the next plan of the file.
     evaluated = {} if _is_ours(checkpoints, PLANNED) else _table(checkpoints, PLANNED)
-    commits = _table(checkpoints, _step(plain)).get("commits")
+    execute = _table(checkpoints, _step(plain))
+    commits = execute.get("commits")
     entries = [one for one in commits if isinstance(one, dict)] if isinstance(commits, list) else []
     return Metadata(
         track=str(plain.get("track_id") or ""),
         verdict=verdict_in(f"{evaluated.get('verdict') or ''} {evaluated.get('status') or ''}"),
         versioned="version" in plain,
         done={str(one["task"]): str(one.get("sha") or "") for one in entries if one.get("task")},
+        last_task=str(execute.get("last_task") or "") if execute.get("status") == "IN_PROGRESS" else "",
         doc_sync=_flag(checkpoints),
     )
 
