@@ -50,7 +50,8 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     attempts = _attempts(tx, tasks)
     told = _progress(tx, plan, [one for one in tasks if one.id != landing.id and _is_told(one, attempts)])
-    done = _item(landing, attempt, Mark.DONE, commit, _verdicts(tx, [attempt]))
+    # It is the last that was done, though its row does not say so before it has landed.
+    done = replace(_item(landing, attempt, Mark.DONE, commit, _verdicts(tx, [attempt])), ended_at=told.at)
     fixes = (*told.fixes, *_fixes(tx, [landing]))
     return Progress(
         plan_id=plan.id,
