@@ -6,6 +6,8 @@ from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.discoveries import Discovery
+from loopwright.core.evaluating import OVERRIDABLE
+from loopwright.core.findings import CheckStatus
 from loopwright.core.model import Attempt, Plan, Task, VerdictRecord
 from loopwright.core.qa import ORIGIN as QA
 from loopwright.core.qa import TYPE as LOOK
@@ -15,7 +17,17 @@ from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.doc_sync import sync_progress
 from loopwright.engine.held import source_reason
 from loopwright.engine.naming import commit_subject
-from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress, Setback, Tx
+from loopwright.ports import (
+    Discovered,
+    EvaluatedPlan,
+    FixTask,
+    ItemProgress,
+    Judged,
+    Mark,
+    Progress,
+    Setback,
+    Tx,
+)
 
 MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
     {
@@ -29,6 +41,7 @@ MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
         TaskState.CANCELLED: Mark.SKIPPED,
     }
 )
+_JUDGED: Final = (PlanState.VERIFIED, PlanState.FAILED)
 _AT_ONCE: Final = 500
 _AT_WORK: Final = (AttemptState.PREPARING, AttemptState.WORKING, AttemptState.WAITING)
 
@@ -47,7 +60,8 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     attempts = _attempts(tx, tasks)
     told = _progress(tx, plan, [one for one in tasks if one.id != landing.id and _is_told(one, attempts)])
-    done = _item(landing, attempt, Mark.DONE, commit, _verdicts(tx, [attempt]))
+    # It is the last that was done, though its row does not say so before it has landed.
+    done = replace(_item(landing, attempt, Mark.DONE, commit, _verdicts(tx, [attempt])), ended_at=told.at)
     fixes = (*told.fixes, *_fixes(tx, [landing]))
     return Progress(
         plan_id=plan.id,
@@ -62,6 +76,8 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
         agent=attempt.agent,
         started_at=plan.executed_at,
         fix_cycles=plan.fix_cycles,
+        max_fix_cycles=plan.policy.fix_cycles,
+        evaluated=told.evaluated,
     )
 
 
@@ -110,7 +126,33 @@ def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
         rests=plan.status is PlanState.RUNNING and plan.failed_tasks > 0 and not any(map(_goes_on, tasks)),
         failed=plan.status is PlanState.FAILED,
         fix_cycles=plan.fix_cycles,
+        max_fix_cycles=plan.policy.fix_cycles,
+        evaluated=_evaluated(plan),
+        judged=_judged(plan),
     )
+
+
+def _evaluated(plan: Plan) -> EvaluatedPlan | None:
+    said = plan.evaluation
+    if "passed" not in said:
+        return None
+    found = said.get("findings", ())
+    return EvaluatedPlan(
+        passed=bool(said["passed"]),
+        at=plan.created_at,
+        found=frozenset(one["check"] for one in found),
+        against=tuple(one["text"] for one in found if one["weight"] in OVERRIDABLE),
+        despite=str(said.get("despite", "")),
+    )
+
+
+def _judged(plan: Plan) -> Judged | None:
+    if plan.verified_at is None or plan.verdict is None or plan.status not in _JUDGED:
+        return None
+    bad = [one.name for one in plan.verdict.checks if one.status in (CheckStatus.FAILED, CheckStatus.ERROR)]
+    passed = plan.status is PlanState.VERIFIED
+    reasons = tuple(bad) or (plan.reason or "the complete gate failed",)
+    return Judged(passed=passed, at=plan.verified_at, failed=() if passed else reasons)
 
 
 def _goes_on(task: Task) -> bool:

@@ -28,7 +28,7 @@ from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
 SETTLED = (Mark.DONE, Mark.SKIPPED)
 """Items that are not made into tasks: nobody has to do them."""
 FIRST = -1
-"""The priority of what its source says was under way when a plan was made of it: it goes on before others begin."""
+"""The priority of what its source says was under way, or next, when a plan was made of it: it goes before others."""
 
 
 def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
@@ -288,6 +288,8 @@ def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> No
         tx.insert(
             replace(
                 row,
+                # Only now: what is added later is behind the last that was done, too.
+                priority=FIRST if task.first else row.priority,
                 depends_on=waits_for,
                 dependents=tuple(id_of[key] for key in followers[task.key]),
                 unmet=len(waits_for),

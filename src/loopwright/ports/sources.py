@@ -54,6 +54,8 @@ class PlannedTask:
     """How many the source says were made at it before."""
     line: int | None = None
     """Where in the source it stands."""
+    first: bool = False
+    """Whether somebody who worked on this before would have gone on with it: a plan that is made of it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +168,30 @@ class SyncProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatedPlan:
+    """What the evaluation of a plan said before it ran."""
+
+    passed: bool
+    at: datetime
+    found: frozenset[str] = frozenset()
+    """The checks that found something (`core.evaluating`), were it only worth telling."""
+    against: tuple[str, ...] = ()
+    """What speaks against running it."""
+    despite: str = ""
+    """Why a person had it run all the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What the complete gate said of the final tree."""
+
+    passed: bool
+    at: datetime
+    failed: tuple[str, ...] = ()
+    """What did not pass, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How a plan stands: everything that a source's own format may want to say about it."""
 
@@ -188,6 +214,12 @@ class Progress:
     """Whether the whole has come to an end without its goal."""
     fix_cycles: int = 0
     """How often what the complete gate found was made into work."""
+    max_fix_cycles: int = 0
+    """How often that may be done at most."""
+    evaluated: EvaluatedPlan | None = None
+    """What the evaluation of the plan itself said before it ran."""
+    judged: Judged | None = None
+    """What the complete gate said of the whole in the end; None before."""
 
 
 class Source(Protocol):

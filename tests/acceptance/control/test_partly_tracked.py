@@ -35,7 +35,7 @@ class Mixed:
     does: str
     books: tuple[str, ...]
     on_branch: Mapping[str, str]
-    in_place: Mapping[str, str]
+    in_place: Mapping[str, tuple[str, ...]]
 
 
 MIXED = {
@@ -46,7 +46,7 @@ MIXED = {
         does="CP-A-001",
         books=(),
         on_branch={},
-        in_place={"test-state.json": '"status": "passed"'},
+        in_place={"test-state.json": ('"status": "passed"',)},
     ),
     "metadata": Mixed(
         place="track",
@@ -56,8 +56,8 @@ MIXED = {
         books=("track/plan.md",),
         on_branch={"track/plan.md": "- [x] Task 1: Say hello <!--"},
         in_place={
-            "track/metadata.json": '"last_task": "Task 1"',
-            "track/plan.md": "- [ ] Task 1: Say hello\n",
+            "track/metadata.json": ('"last_task": "Task 1"', '"current_step": "COMPLETE"'),
+            "track/plan.md": ("- [ ] Task 1: Say hello\n",),
         },
     ),
     "specification": Mixed(
@@ -67,7 +67,7 @@ MIXED = {
         does="1",
         books=(),
         on_branch={"track/spec.md": "The goal.\n"},
-        in_place={"track/plan.md": "- [x] Task 1: Say hello <!--"},
+        in_place={"track/plan.md": ("- [x] Task 1: Say hello <!--",)},
     ),
     "phase": Mixed(
         place="thoughts/plans",
@@ -76,7 +76,7 @@ MIXED = {
         does="sign-up-01-form",
         books=("thoughts/plans/sign-up-00-overview.md",),
         on_branch={"thoughts/plans/sign-up-00-overview.md": "# Sign-up\n"},
-        in_place={"thoughts/plans/sign-up-01-form.md": "done"},
+        in_place={"thoughts/plans/sign-up-01-form.md": ("done",)},
     ),
 }
 
@@ -101,8 +101,8 @@ def test_a_file_that_git_tracks_is_told_on_the_branch_and_the_others_where_they_
     assert plan.books == mixed.books
     for name, words in mixed.on_branch.items():
         assert words in shop.git("show", f"{plan.branch}:{name}")
-    for name, words in mixed.in_place.items():
-        assert words in (shop.repository / name).read_text()
+    for name, all_words in mixed.in_place.items():
+        assert all(words in (shop.repository / name).read_text() for words in all_words)
     assert shop.git("status", "--porcelain", "--untracked-files=no") == "", (
         "the user's copy comes with the merge"
     )

@@ -52,9 +52,12 @@ async def test_what_cannot_be_read_is_said_once_for_each_reason(tmp_path: Path) 
 
 
 @pytest.mark.trap("lost resume")
-async def test_what_the_source_says_was_under_way_goes_on_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", [{"mark": Mark.RUNNING}, {"first": True}], ids=["running", "next"])
+async def test_what_the_source_says_was_under_way_or_next_goes_on_first(
+    tmp_path: Path, said: dict[str, Any]
+) -> None:
     home = await Home(slots=1).launch()
-    under_way = planned("b", title="B", description="Do b.", priority=199, mark=Mark.RUNNING)
+    under_way = planned("b", title="B", description="Do b.", priority=199, **said)
     home.submit(planned("a", title="A", description="Do a.", priority=99), under_way)
     lies_at(home, tmp_path / "feature_list.json")
     (tmp_path / "feature_list.json").write_text(

@@ -1,6 +1,8 @@
 """Checkbox plans: what is read, who waits for whom, and how everything that is wrong is located."""
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from loopwright.adapters.sources.plan_md import PlanMdSource
 from loopwright.adapters.sources.plan_md_outline import MAX_LINE, MAX_TASKS
 from loopwright.adapters.sources.reading import read, recognise
 from loopwright.core.errors import BadPlan
-from loopwright.ports import Mark, PlannedTask, PlannedWork
+from loopwright.ports import EvaluatedPlan, Mark, PlannedTask, PlannedWork
 
 SOURCE = PlanMdSource()
 DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
@@ -407,6 +409,29 @@ def test_metadata_that_is_ahead_of_the_plan_is_told_and_the_plan_counts() -> Non
     )
 
 
+@pytest.mark.capability("C054")
+@pytest.mark.parametrize(
+    ("last", "status", "first", "note"),
+    [
+        ("Task 3", "IN_PROGRESS", ["4"], ""),
+        ("Task 1", "IN_PROGRESS", ["2"], ""),
+        ("Task 5", "IN_PROGRESS", [], ""),
+        ("Task 3", "PASSED", [], ""),
+        ("Task 2", "IN_PROGRESS", [], "the plan does not, and the plan counts"),
+        ("Task 9", "IN_PROGRESS", [], "no task of the plan is called that"),
+    ],
+)
+def test_work_that_was_left_in_the_middle_goes_on_behind_its_last_task(
+    last: str, status: str, first: list[str], note: str
+) -> None:
+    plan = "".join(f"- [{mark}] Task {n}: x\n" for n, mark in enumerate("x x x", start=1))
+    state = {"version": 3, "loop_state": {"checkpoints": {"EXECUTE": {"status": status, "last_task": last}}}}
+    found = work(plan, metadata_json=json.dumps(state))
+    assert [task.key for task in found.tasks if task.first] == first
+    assert [note in one for one in found.notes] == ([True] if note else [])
+    assert found.sha256 == work(plan).sha256
+
+
 @pytest.mark.parametrize(
     "odd", [{"title": ["x"], "id": ["x"], "task": ["x"]}, {"title": {}}, [], "words", None]
 )
@@ -443,6 +468,40 @@ def test_what_the_evaluator_did_after_the_end_is_not_undone() -> None:
     state["loop_state"] |= {"current_step": "COMPLETE", "step_status": "PASSED"}
     files["metadata.json"] = json.dumps(state).encode()
     assert SOURCE.written(files, ended) == {}
+
+
+def test_the_plans_own_evaluation_is_told_where_none_stands_and_is_no_reason_not_to_judge_the_next() -> None:
+    said = EvaluatedPlan(
+        passed=False,
+        at=datetime(2026, 11, 16, tzinfo=UTC),
+        found=frozenset({"can_fail", "twins"}),
+        against=("no criterion can fail",),
+        despite="it is a spike",
+    )
+    given = replace(progress({}), evaluated=said)
+    files = {"plan.md": b"- [ ] a\n", "metadata.json": b'{"version": 3, "track_id": "t"}'}
+    files |= SOURCE.written(files, given)
+    assert json.loads(files["metadata.json"])["loop_state"]["checkpoints"]["EVALUATE_PLAN"] == {
+        "status": "FAILED",
+        "verdict": "FAIL",
+        "agent": "loopwright",
+        "completed_at": "2026-11-16T00:00:00Z",
+        "checks": {
+            "overlap_detection": False,
+            "dependencies": True,
+            "task_quality": False,
+            "dag_validation": True,
+        },
+        "failure_reasons": ["no criterion can fail"],
+        "overridden_because": "it is a spike",
+    }
+    assert SOURCE.written(files, given) == {}
+    assert SOURCE.parse(files, "plan.md").evaluated == ""
+    theirs = {"EVALUATE_PLAN": {"status": "PASSED", "verdict": "PASS", "agent": "loop-plan-evaluator"}}
+    state = {"version": 3, "loop_state": {"checkpoints": theirs}}
+    files["metadata.json"] = json.dumps(state).encode()
+    now = json.loads(SOURCE.written(files, given)["metadata.json"])["loop_state"]["checkpoints"]
+    assert now["EVALUATE_PLAN"] == theirs["EVALUATE_PLAN"]
 
 
 def test_the_name_of_the_step_that_the_file_uses_is_kept() -> None:

@@ -152,7 +152,25 @@ def _with_metadata(work: PlannedWork, found: Outline, metadata: Metadata | None)
     if ahead:
         names = quoted(", ".join(ahead), 200)[1:-1]
         notes.append(f"{METADATA} says that these were done, the plan does not, and the plan counts: {names}")
-    return replace(work, evaluated=metadata.verdict or _verdict(found), notes=tuple(notes))
+    work = replace(work, evaluated=metadata.verdict or _verdict(found))
+    if metadata.last_task:
+        work, odd = _resumed(work, found, metadata.last_task)
+        notes += odd
+    return replace(work, notes=tuple(notes))
+
+
+def _resumed(work: PlannedWork, found: Outline, last: str) -> tuple[PlannedWork, list[str]]:
+    """Return the work with the task that follows the last one that was done: there it goes on."""
+    names = [item.name for item in found.tasks]
+    called = quoted(last, 200)
+    if last not in names:
+        return work, [f"{METADATA} says that {called} was done last, but no task of the plan is called that"]
+    at = names.index(last)
+    if found.tasks[at].mark is not Mark.DONE:
+        return work, [f"{METADATA} says that {called} was done last, the plan does not, and the plan counts"]
+    place = next((n for n, task in enumerate(work.tasks) if n > at and task.mark is Mark.OPEN), None)
+    tasks = tuple(replace(task, first=n == place) for n, task in enumerate(work.tasks))
+    return replace(work, tasks=tasks), []
 
 
 def _verdict(found: Outline) -> str:
