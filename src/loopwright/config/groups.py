@@ -64,7 +64,7 @@ class RoundValues:
     """When a loop over a PROMPT.md goes on, and what stops it."""
 
     max: int = setting(count(1, 10_000), 10, "How many rounds there may be.")
-    sleep: float = setting(duration(zero=True), 0.0, "How long it sleeps after a round.")
+    sleep: float = setting(duration(zero=True), 10.0, "How long it sleeps after a round.")
     until: Literal["auto", "green", "quiet"] = setting(
         choice("auto", "green", "quiet"),
         "auto",

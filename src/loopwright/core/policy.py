@@ -84,7 +84,7 @@ class RoundsPolicy:
     on: bool = False
     """Whether the plan is such a loop."""
     max: int = 10
-    sleep_s: float = 0.0
+    sleep_s: float = 10.0
     """How long it sleeps after a round."""
     until: str = "auto"
     """`green`, `quiet` (green, and nothing more to change), or `auto`: green where the prompt names acceptance."""

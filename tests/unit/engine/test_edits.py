@@ -12,10 +12,12 @@ from loopwright.adapters.sources.beads import BeadsSource
 from loopwright.adapters.sources.feature_list import FeatureListSource
 from loopwright.adapters.sources.spec import SpecSource
 from loopwright.adapters.sources.writing import put_files
+from loopwright.core.discoveries import Discovery, Noticed
 from loopwright.core.failures import Failure
 from loopwright.core.model import Command, Loop, Project, Run, Task
 from loopwright.core.states import TaskState
 from loopwright.engine.books import tell
+from loopwright.engine.discoveries import note
 from loopwright.engine.edits import Edits
 from loopwright.engine.held_files import missing
 from loopwright.engine.world import HomePaths
@@ -281,3 +283,24 @@ async def test_other_held_out_checks_come_with_their_files_and_a_second_try_keep
     file.write_text(plan(with_file, 1) + "# looked at\n")
     assert await edits.take_in()
     assert home.task("a").max_attempts == given
+
+
+@pytest.mark.capability("C040")
+async def test_discovered_work_is_taken_in_by_who_takes_its_review_back(tmp_path: Path) -> None:
+    """What a person accepts by command is another task: the feature says when that is done, and nothing is added."""
+    desk = await Desk.opened(tmp_path, feature("a"))
+    await desk.home.turn()
+    plan, run = desk.home.plan(), desk.home.all(Run)[0]
+    noticed = (Noticed(title="Mend the clock", reason="It is late."), Noticed(title="Paint it"))
+    desk.home.store.transact_sync("found", lambda tx: note(tx, plan, run, noticed))
+    features = await desk.told()
+    assert {task.key for task in desk.home.all(Task)} == {"a"}
+    clock, paint = (one for one in features.values() if one.get("category") == "discovered")
+    assert await desk.saves(features["a"], {**clock, "needs_review": False}, paint) == [
+        f"{clock['id']} was added"
+    ]
+    assert desk.home.task(clock["id"]).title == "Mend the clock"
+    grey = next(one for one in desk.home.all(Discovery) if one.title == "Paint it")
+    await desk.home.command("accept_discovered", grey.id, **{"as": "current"})
+    assert (await desk.told())[paint["id"]]["passes"] is False
+    assert {task.key for task in desk.home.all(Task)} == {"a", clock["id"], "paint-it"}

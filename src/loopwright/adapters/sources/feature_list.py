@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.sources.criteria import acceptance
+from loopwright.adapters.sources.feature_found import add_found, is_found
 from loopwright.adapters.sources.feature_schema import COMPLEXITIES, FEATURE_LIST
 from loopwright.adapters.sources.json_edits import JsonEdits, opened, stamp, storable
 from loopwright.adapters.sources.located import Located, inner, line_of, plain, tables, words
@@ -59,6 +60,8 @@ class FeatureListSource:
         if len(features) > MAX_FEATURES:
             line = features[MAX_FEATURES].line
             raise BadPlan(name, (f"{name}:{line}: a list has at most {MAX_FEATURES} features",))
+        # What agents came upon is nobody's task before a person says so.
+        features = [one for one in features if not is_found(one)]
         edges, places = _graph(features, problems)
         refuse(name, problems)
         check_graph(problems, edges, places, "feature")
@@ -76,9 +79,10 @@ class FeatureListSource:
         edits = opened(name, content)
         for feature in tables(inner(edits.document, "features")):
             item = progress.items.get(words(feature, "id"))
-            if item is not None:
+            if item is not None and not is_found(feature):
                 _tell(edits, feature, item, progress.at)
         add_fixes(edits, progress)
+        add_found(edits, progress)
         made = edits.bytes()
         return {name: made} if made != content else {}
 
