@@ -202,6 +202,12 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "baseline": Mechanism(
         "a test that passed before is missing or was skipped", lambda seen: "passed before" in seen.bad
     ),
+    "red_before": Mechanism(
+        "the gate failed on the commit before the work too: no attempt is counted, and a person is told",
+        lambda seen: (
+            "this fails on commit" in seen.first["detail"] and seen.record.task(seen.key)["attempts"] == 0
+        ),
+    ),
     "uncompared": Mechanism(
         "the receipt names tests that were not compared with how they were before",
         lambda seen: any(

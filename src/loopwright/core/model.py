@@ -64,7 +64,6 @@ class Outcome(StrEnum):
     UNVERIFIED = "unverified"
     NEEDS_HUMAN = "needs_human"
     WAITING_QUOTA = "waiting_quota"
-    QUARANTINED = "quarantined"
     CANCELLED = "cancelled"
 
 
