@@ -394,6 +394,7 @@ CANNOT: dict[str, str] = {}
 CANNOT_EXEC = {
     **dict.fromkeys(("permission", "permission_granted", "permission_listed", "permission_refused"), _NOBODY),
     "limit": "when the limit ends is told in prose only, without a date",
+    "fork": "what a copy used is told together with what was copied",
 }
 
 
