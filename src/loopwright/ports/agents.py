@@ -41,13 +41,10 @@ class AgentRequest:
     """A conversation of the agent's own to go on with."""
     fork: bool = False
     """Go on with a copy of that conversation, and leave the conversation itself as it is."""
-    instructions: str = ""
-    """Added to the agent's own system prompt."""
     schema: Mapping[str, Any] | None = None
     """A JSON Schema that the result has to fit; needs the capability `schema`."""
     tools: Mapping[str, ToolServer] = field(default_factory=dict)
     """MCP servers to give to the agent, by name; needs the capability `tools`."""
-    max_turns: int | None = None
     max_cost_micros: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 

@@ -249,6 +249,27 @@ def test_work_in_quarantine_and_projects_that_are_gone_are_named(
     assert found["projects"]["text"] == f"moved or deleted: {tmp_path / 'gone'}"
 
 
+def test_a_probe_of_a_codex_without_its_app_server_names_the_other_way(
+    program: Program, tmp_path: Path
+) -> None:
+    codex = tmp_path / "codex"
+    codex.write_text(
+        '#!/bin/sh\ncase "$*" in *--version*) echo codex-cli 0.163.0; exit 0;; esac\n'
+        "echo \"error: unrecognized subcommand '$1'\" >&2\nexit 2\n"
+    )
+    codex.chmod(0o755)
+    program.env["LOOPWRIGHT_AGENTS__CODEX__BINARY"] = str(codex)
+    instead = 'try it without its app server: `protocol = "exec"` in [agents.codex]'
+    found = program("doctor", "--agent", "codex", "--probe", "--json", cwd=tmp_path).document["findings"][-1]
+    assert (found["name"], found["status"]) == ("probe of codex", "fail")
+    assert "unrecognized subcommand" in found["text"]
+    assert instead in found["fix"]
+    program.env["LOOPWRIGHT_AGENTS__CODEX__PROTOCOL"] = "exec"
+    found = program("doctor", "--agent", "codex", "--probe", "--json", cwd=tmp_path).document["findings"][-1]
+    assert found["status"] == "fail"
+    assert instead not in found["fix"], "it is done already"
+
+
 def test_a_probe_of_an_agent_that_is_not_there_starts_nothing_and_says_how_to_get_it(
     program: Program, home: Path, tmp_path: Path
 ) -> None:

@@ -73,7 +73,7 @@ async def test_it_reads_and_edits_a_file_with_its_own_tools(codex: Codex) -> Non
         )
     )
     prompt = "Change hello.txt: it has a “quote”, a $VARIABLE and\nsecond lines."
-    ran = await codex(scenario, prompt, instructions="Be brief, and say WATERMELON.")
+    ran = await codex(scenario, prompt, options={"instructions": "Be brief, and say WATERMELON."})
     assert (codex.workspace / "hello.txt").read_text() == "hello loop\n"
     assert ran.result.claimed
     assert ran.result.summary == "I changed it."
@@ -406,7 +406,8 @@ class TestExec:
     @pytest.mark.capability("C025", "C028")
     async def test_it_edits_in_its_own_sandbox_and_its_usage_is_counted_on(self, codex: Codex) -> None:
         write = scenarios.write_file("made.txt", text="made\n", program="codex")
-        ran = await codex(write, "Make “it”.", options=self.OPTIONS, instructions='Say "WATERMELON".')
+        told = {**self.OPTIONS, "instructions": 'Say "WATERMELON".'}
+        ran = await codex(write, "Make “it”.", options=told)
         assert ran.result.claimed
         assert (codex.workspace / "made.txt").read_text() == "made\n"
         assert ran.told("FileChange") == ["made.txt"]

@@ -98,7 +98,7 @@ class ClaudeAgent:
         """Say how to start it; the prompt is said to it once it listens."""
         given = request.options
         options.only(self.name, given, ("binary", "max_turns", "instructions", "extra_args", "max_retries"))
-        told = options.instructions(self.name, given, request.instructions)
+        told = options.instructions(self.name, given)
         session_ref, conversation = _conversation(request)
         argv = (
             options.text(self.name, given, "binary") or self.binary,
@@ -168,7 +168,7 @@ def _conversation(request: AgentRequest) -> tuple[str, tuple[str, ...]]:
 
 
 def _limits(request: AgentRequest) -> tuple[str, ...]:
-    turns = options.most_turns("claude", request.options, request.max_turns)
+    turns = options.most_turns("claude", request.options)
     budget = request.max_cost_micros
     return (
         *(("--max-turns", str(turns)) if turns is not None else ()),

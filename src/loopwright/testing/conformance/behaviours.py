@@ -66,6 +66,8 @@ class Behaviour:
     stop: Stop = "never"
     twice: bool = False
     """A second run goes on with the conversation of the first."""
+    copied: bool = False
+    """A second run goes on with a copy of the conversation of the first, and a third with that conversation itself."""
     adopted: bool = False
     """Whoever drives it is gone after the first event, and another one takes over."""
 
@@ -89,6 +91,13 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
             says="A conversation goes on: its second run is charged with what it added, and nothing twice.",
             needs="resume",
             twice=True,
+            expected=_DONE,
+        ),
+        "fork": Behaviour(
+            says="A copy of a conversation is another one, charged with its own, and the first goes on as it was.",
+            plays="resume",
+            needs="fork",
+            copied=True,
             expected=_DONE,
         ),
         "garbage": Behaviour(

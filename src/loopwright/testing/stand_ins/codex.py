@@ -391,9 +391,10 @@ class Exec:
 
 _NOBODY = "nobody can be asked while it runs"
 CANNOT: dict[str, str] = {}
-CANNOT_EXEC = dict.fromkeys(
-    ("permission", "permission_granted", "permission_listed", "permission_refused"), _NOBODY
-)
+CANNOT_EXEC = {
+    **dict.fromkeys(("permission", "permission_granted", "permission_listed", "permission_refused"), _NOBODY),
+    "fork": "what a copy used is told together with what was copied",
+}
 
 
 def main(behaviour: str, given: list[str]) -> int:

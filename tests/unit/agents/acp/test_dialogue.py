@@ -49,9 +49,9 @@ class TestBeginning:
         assert run.said()[0]["params"]["cwd"] == "/workspace/packages/api"
 
     def test_instructions_stand_before_the_prompt(self) -> None:
-        own = {**COMMAND, "instructions": "Use tabs."}
-        run = fold(AGENT, start(AGENT), request(prompt="Do it.", instructions="Be kind.\n", options=own))
-        assert run.said()[-1]["params"]["prompt"][0]["text"] == "Use tabs.\n\nBe kind.\n\nDo it."
+        own = {**COMMAND, "instructions": "Use tabs.\n"}
+        run = fold(AGENT, start(AGENT), request(prompt="Do it.", options=own))
+        assert run.said()[-1]["params"]["prompt"][0]["text"] == "Use tabs.\n\nDo it."
 
     def test_tool_servers_are_told_with_their_variables(self) -> None:
         tools = {"toy": replace(TOOLS["loopwright"], env={"A": "1"})}
