@@ -262,7 +262,10 @@ async def _prepare(
         start = await repository.base(base)
         await check_folder(repository, start, place)
         found = await project_settings(repository, start.sha, place)
-        settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
+        loop = os.path.relpath(path.resolve(), place.root)
+        settings = settings_for(
+            flags=flags, plan=work, plan_name=path.name, loop=loop, project_text=found.text
+        )
         books = await tracked_files(repository, start.sha, source, path, place.root)
         await check_finish(settings, repository, start)
         await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
@@ -287,7 +290,7 @@ async def _prepare(
         root=place.root,
         subfolder=place.subfolder,
         source_kind=source.kind,
-        source_path=os.path.relpath(path.resolve(), place.root),
+        source_path=loop,
         work=work,
         base=start,
         policy=settings.policy(),
