@@ -248,7 +248,8 @@ def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> 
     evaluate(work, str(path), despite="it is only looked at")
     place = here()
     text, notes = asyncio.run(_project_text(place, path)) if place else (None, _outside())
-    settings = settings_for(plan=work, plan_name=path.name, project_text=text)
+    loop = os.path.relpath(path.resolve(), place.root) if place else ""
+    settings = settings_for(plan=work, plan_name=path.name, loop=loop, project_text=text)
     if place is not None and settings.values.finish != LEAVE:
         asyncio.run(_check_finish(settings, place))
     agents = check_tasks(settings, work, path.name)

@@ -22,7 +22,10 @@ from loopwright.core.permissions import Permissions, access_of
 from loopwright.ports import Agent, AgentRequest, Invocation
 
 PROBE_S: Final = 5.0
-"""How long a program may take to say its version."""
+"""How long a program may take to say something."""
+VERSION_S: Final = 20.0
+"""How long an agent may take to say its version: some unpack themselves at their first start, and all are asked at
+once."""
 
 _BY_COMMAND: Final = frozenset({"acp", "command"})
 """Agents whose program is only known from their option `command`."""
@@ -35,6 +38,12 @@ _INSTALL: Final[Mapping[str, str]] = {
         'and how it is told what to do: prompt = "file"'
     ),
 }
+_BY_NPM: Final[Mapping[str, str]] = {
+    "claude": "npm install -g @anthropic-ai/claude-code",
+    "codex": "npm install -g @openai/codex",
+}
+"""Of agents without a profile, which bring a program that needs no Node.js to run."""
+_NPM: Final = "npm install "
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)+")
 _SHELL: Final = re.compile(r"[^A-Za-z0-9_.+:@-]")
@@ -60,6 +69,8 @@ class FoundAgent:
     """What the program said when it was asked."""
     untested: str = ""
     """What is to be said about its version, when that is none of those that were tried."""
+    pinned: str = ""
+    """How to get one that was tried: npm without a version may pick an older one, and say nothing."""
     wrong_options: bool = False
     """Whether the problem is in the settings rather than on the machine."""
 
@@ -182,21 +193,36 @@ def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundA
     if found.path is None or name in _BY_COMMAND:
         return found
     agent = registry.agent(name)
-    version, problem = ask((found.path, *agent.probe()[1:]), env=agent_environment(env))
+    version, problem = ask((found.path, *agent.probe()[1:]), env=agent_environment(env), patience_s=VERSION_S)
     return replace(
         found,
         version=version or None,
-        untested=untested(version, getattr(agent, "tested", None)),
+        untested="" if problem else untested(version, getattr(agent, "tested", None)),
+        pinned=_pinned(name, getattr(agent, "tested", None)),
         problem=f"{found.path} does not work: {problem}" if problem else "",
         hint=(_install(name) or f"install {found.program} again") if problem else "",
     )
 
 
+def _pinned(name: str, tested: tuple[str, str] | None) -> str:
+    """Say how to get the newest version that was tried; empty where npm does not have it."""
+    from loopwright.adapters.agents.acp.profiles import PROFILES
+
+    profile = PROFILES.get(name)
+    install = profile.install if profile else _BY_NPM.get(name, "")
+    if tested is None or not install.startswith(_NPM):
+        return ""
+    node = f", with Node.js {profile.node} or newer" if profile and profile.node else ""
+    return f"{install}@{tested[1]}{node}"
+
+
 def untested(version: str, tested: tuple[str, str] | None) -> str:
     """Say how a version lies outside of those that an adapter was tried with; nothing when it does not."""
-    said = _NUMBERS.search(version)
-    if said is None or tested is None:
+    if tested is None:
         return ""
+    said = _NUMBERS.search(version)
+    if said is None:
+        return f"it does not say its version; tried were {tested[0]} to {tested[1]}"
     first, last = map(_numbers, tested)
     if first <= _numbers(said[0]) <= last:
         return ""

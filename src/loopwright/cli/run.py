@@ -273,8 +273,9 @@ async def _prepare(
         start = await repository.base(base)
         await check_folder(repository, start, place)
         found = await project_settings(repository, start.sha, place)
+        loop = os.path.relpath(path.resolve(), place.root)
         settings = settings_for(
-            flags={**flags, **look}, plan=work, plan_name=path.name, project_text=found.text
+            flags={**flags, **look}, plan=work, plan_name=path.name, loop=loop, project_text=found.text
         )
         books = await tracked_files(repository, start.sha, source, path, place.root)
         await check_finish(settings, repository, start)
@@ -300,7 +301,7 @@ async def _prepare(
         root=place.root,
         subfolder=place.subfolder,
         source_kind=source.kind,
-        source_path=os.path.relpath(path.resolve(), place.root),
+        source_path=loop,
         work=work,
         base=start,
         policy=settings.policy(),
