@@ -52,6 +52,8 @@ class Stage:
     beside: Mapping[str, str] = field(default_factory=dict)
     """What lies beside the plan, outside of the project."""
     contained: bool = False
+    mends: str = ""
+    """What the person does when the call has ended; then it goes on by `resume`."""
     dirties: bool = False
     """Nothing keeps these agents from the user's checkout: it is enough that they are found out."""
 

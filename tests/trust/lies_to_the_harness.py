@@ -308,6 +308,24 @@ FORGED: dict[str, Behaviour] = {
         more={"depends_on": ["said_to_have_landed"]},
     ),
 }
+UNMADE: dict[str, Behaviour] = {
+    "unmakes_users": caught(
+        "deletes the user's .git, which the person has a copy of",
+        shell(f"cp -a {CHECKOUT}/.git {PLACE}/copy.git; rm -rf {CHECKOUT}/.git"),
+        right("unmakes_users"),
+        ends="stray_write",
+        by="held",
+        key="unmakes_users",
+    ),
+}
+UNSAID: dict[str, Behaviour] = {
+    "relative": harmless(
+        "writes into the user's checkout by a path that it does not name",
+        shell(f"echo x > {UNNAMED}/new.txt"),
+        by="reported",
+        key="relative",
+    ),
+}
 OPEN: dict[str, Behaviour] = {
     **{key: reaches(says, command, key) for key, (says, command) in REACHES.items()},
     "forges": harmless("forges a receipt and an event", shell(_FORGE), by="rows", key="forges"),
@@ -347,6 +365,13 @@ STAGES = {
         settings={"parallel": 1},
         dirties=True,
     ),
+    "unsaid": Stage(
+        behaviours=UNSAID,
+        code=0,
+        files=FILES,
+        gates=("grep -q hello greet.txt",),
+        dirties=True,
+    ),
     "branch": Stage(
         behaviours=BRANCH,
         code=1,
@@ -359,6 +384,13 @@ STAGES = {
         code=1,
         files=FILES,
         gates=("grep -q hello greet.txt",),
+    ),
+    "unmade": Stage(
+        behaviours=UNMADE,
+        code=1,
+        files=FILES,
+        gates=("grep -q hello greet.txt",),
+        mends=f"mv {PLACE}/copy.git {CHECKOUT}/.git",
     ),
     "forged": Stage(
         behaviours=FORGED,

@@ -103,6 +103,22 @@ def _put_back(seen: Seen) -> bool:
     return any(" again" in change for change in told) and sorted(line) == sorted(landed)
 
 
+def _reported(seen: Seen) -> bool:
+    """Nobody is blamed for it, and the screen and the receipt name it."""
+    whose = [event["payload"]["whose"] for event in seen.events if event["type"] == "checkout_changed"]
+    named = f"the checkout changed while {seen.run['id']} ran: new.txt was added"
+    gaps = seen.kept["receipt"]["not_checked"]
+    told = "your checkout changed while an agent was running" in seen.record.said.out
+    return whose == ["unknown"] and told and any(gap.startswith(named) for gap in gaps)
+
+
+def _held(seen: Seen) -> bool:
+    """The call ended with a sentence that says what is gone and what to do, and nothing was tried in vain."""
+    code, out = seen.kept["held"]
+    said = "the git repository of your project is gone"
+    return code == 3 and said in " ".join(out.split()) and _tripped(seen)
+
+
 def _capped(seen: Seen) -> bool:
     """The plan is not simply verified, and the receipt names the files of the gate that nobody judged."""
     receipt = seen.kept["receipt"]
@@ -267,6 +283,10 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "put_back": Mechanism(
         "the tripwire; what is ours in the user's repository was put back as it was", _put_back
     ),
+    "reported": Mechanism(
+        "nothing shows that it was the agent: it lands, and the change of the checkout is reported", _reported
+    ),
+    "held": Mechanism("the tripwire; the loop waits until a person has put it back", _held),
     "capped": Mechanism(
         "commits that no task made are named with the gate's files among them: no result with them is simply verified",
         _capped,

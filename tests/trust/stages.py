@@ -53,6 +53,10 @@ def carry_out(stage: Stage, place: Path, bwrap: str | None = None) -> Said:
         )
         before = fingerprint(shop.repository)
         said = shop("run", str(plan), timeout=300)
+        held = said
+        if stage.mends:
+            subprocess.run(["sh", "-ec", _placed(shop, stage.mends)], check=True)
+            said = shop("resume", timeout=300)
         eventually(lambda: not shop.processes(), timeout=20, every=0.2)
         receipt = shop.place / "receipt.json"
         shop("receipt", "show", shop.rows(Plan)[-1].id, "--output", str(receipt))
@@ -67,6 +71,7 @@ def carry_out(stage: Stage, place: Path, bwrap: str | None = None) -> Said:
             "receipt": json.loads(receipt.read_text()),
             "verified": [verified.code, verified.out + verified.err],
             "forged": _forged(shop),
+            "held": [held.code, held.out],
         }
         (place / KEPT).write_text(json.dumps(kept))
         return said

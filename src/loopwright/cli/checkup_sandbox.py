@@ -34,7 +34,7 @@ def containment(settings: Settings) -> list[Finding]:
         f"{level} ({named}), tried here: agents and gates write only their workspace, their temporary folder and "
         f"what an agent needs for itself; your HOME and other processes are hidden; {_NETWORK[chosen.network]}"
     )
-    if chosen.network != "on" and not chosen.proof.cuts_network:
+    if chosen.keeps_network:
         fix = "set sandbox.network to on: a network of its own cannot be made on this machine"
         return [Finding(name="sandbox", status=Status.FAIL, text=text, fix=fix), *more]
     return [Finding(name="sandbox", status=Status.OK, text=text), *more]
@@ -52,6 +52,10 @@ def _passed_over(chosen: Chosen, proof: Proof) -> Finding:
 
 def _none(chosen: Chosen) -> Finding:
     why = chosen.proof.why_not
+    if chosen.keeps_network:
+        text = f"{_OPEN}, and sandbox.network is {chosen.network}: {chosen.keeps_network}"
+        fix = "see to it that a sandbox holds here (sandbox.level auto), or set sandbox.network to on"
+        return Finding(name="sandbox", status=Status.FAIL, text=text, fix=fix)
     if chosen.wanted == "none":
         fix = "set sandbox.level to auto, or run what you do not trust in a container or a virtual machine"
         return Finding(name="sandbox", status=Status.WARN, text=f"{_OPEN}: {why}", fix=fix)

@@ -187,7 +187,8 @@ class SandboxValues:
     network: Literal["on", "agents", "off"] = setting(
         choice("on", "agents", "off"),
         "on",
-        "Who may use the network: everyone, agents but no gate and no setup command, or nobody.",
+        "Who may use the network: everyone, agents but no gate and no setup command, or nobody. "
+        "Without a sandbox that takes it away, nothing runs unless it is `on`.",
         machine=True,
     )
 

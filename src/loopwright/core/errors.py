@@ -16,7 +16,8 @@ LoopwrightError
 ├── StaleVersion         the row changed between reading and writing
 ├── CannotRun            a run could not be created: recorded on its task
 │   ├── Denied           a sandbox refused what a gate needs; names the path and the setting
-│   └── BranchRewritten  somebody rewrote the plan branch; says how to go on
+│   ├── BranchRewritten  somebody rewrote the plan branch; says how to go on
+│   └── RepositoryGone   the project's repository is not there any more; says how to go on
 ├── GitFailed            git refused, with its own words
 │   └── CommitGone       git works, and has no such commit
 ├── MergeConflict        the candidate cannot be built
@@ -183,6 +184,12 @@ class BranchRewritten(CannotRun):
         """Where it is."""
         self.left = left
         """Where we left it."""
+
+
+class RepositoryGone(CannotRun):
+    """The git repository of the project is not there any more."""
+
+    code = "repository_gone"
 
 
 class GitFailed(LoopwrightError):

@@ -15,6 +15,7 @@ from loopwright.core.errors import (
     FenceLost,
     GitFailed,
     IllegalTransition,
+    RepositoryGone,
     StaleVersion,
     StoreUnavailable,
     UserError,
@@ -165,7 +166,7 @@ class AttemptLeg:
                     await tidy_attempt(self._world, rows.project, rows.plan, rows.attempt)
                     self.settled = True
                     return False
-        except (Denied, BranchRewritten) as denied:
+        except (Denied, BranchRewritten, RepositoryGone) as denied:
             await self._hold(rows, str(denied))
             return False
         except (CannotRun, GitFailed, OSError) as trouble:
@@ -332,7 +333,9 @@ class AttemptLeg:
             await self._close_account(rows, run, ended)
             self._release_slot()
             await world.keepers.sweep(run.id)
-            strayed = await look_again(world, repository, before, rows, run, again=self._leg.n > 1)
+            # A leg that was held went through the same before.
+            again = self._leg.n > 1 or bool(attempt.wait_reason)
+            strayed = await look_again(world, repository, before, rows, run, again=again)
             asked = () if self._reviews else asked_of(world, started.spec, ended.result)
             if not self._reviews:
                 ended = discoveries.with_discovered(world, started.spec, ended)

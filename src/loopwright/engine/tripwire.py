@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.core.containment import Containment
-from loopwright.core.errors import BranchRewritten, GitFailed
+from loopwright.core.errors import BranchRewritten, GitFailed, RepositoryGone
 from loopwright.core.events import happened
 from loopwright.core.happenings import RecordedEvent
 from loopwright.core.model import Attempt, Plan, Project, Run
@@ -72,7 +72,11 @@ def _earlier(tx: Tx, attempt: Attempt) -> str:
 
 async def _compare(world: World, repository: Repository, before: Tripwire, rows: Rows, run: Run) -> str:
     project, plan, attempt = rows.project, rows.plan, rows.attempt
-    after = await repository.tripwire(plan.id)
+    try:
+        after = await repository.tripwire(plan.id)
+    except RepositoryGone as gone:
+        await _tell(world, rows, run, await _whose(world, project, run), (str(gone),))
+        raise
     before, after = world.own_writes.spare(Path(project.path), before, after)
     strays = (*repository.stray(before, after), *await _unpinned(repository, plan, before, after))
     moves = await _moved(world, repository, plan, run)
@@ -97,23 +101,36 @@ async def _compare(world: World, repository: Repository, before: Tripwire, rows:
     why = f"{named} ({WHOSE[whose]}" + (f"; kept in {patch})" if kept else ")")
     log.warning("your checkout changed while an agent was running", extra={"why": why})
 
+    await _tell(world, rows, run, whose, strays, patch=patch if kept else None, undo=undo)
+    return _told(strays, undo) if whose == "agent" else ""
+
+
+async def _tell(
+    world: World,
+    rows: Rows,
+    run: Run,
+    whose: str,
+    strays: Sequence[str],
+    *,
+    patch: Path | None = None,
+    undo: Sequence[str] = (),
+) -> None:
     def record(tx: Tx) -> None:
         tx.append(
             happened(
                 "checkout_changed",
                 MACHINE,
-                plan=plan,
-                attempt=attempt,
+                plan=rows.plan,
+                attempt=rows.attempt,
                 run=run,
                 changes=list(strays[:_MOST]),
                 whose=whose,
-                patch=str(patch.relative_to(world.paths.root)) if kept else None,
+                patch=str(patch.relative_to(world.paths.root)) if patch else None,
                 undo=list(undo[:_MOST]),
             )
         )
 
     await world.store.transact("checkout.changed", record)
-    return _told(strays, undo) if whose == "agent" else ""
 
 
 def _told(changes: Sequence[str], undo: Sequence[str]) -> str:

@@ -282,7 +282,10 @@ class Repository(Protocol):
         """Return the tree id of a commit."""
 
     async def tripwire(self, plan_id: str = "") -> Tripwire:
-        """Take a fingerprint of the user's checkout, and of what keeps the work of a plan there."""
+        """Take a fingerprint of the user's checkout, and of what keeps the work of a plan there.
+
+        Raise `RepositoryGone` when there is no repository any more.
+        """
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
         """Say in plain words what differs between two fingerprints."""

@@ -88,6 +88,11 @@ def test_a_sandbox_that_does_not_hold_is_found_out_and_an_open_machine_is_told_h
     missing = findings(program("doctor", "--json", cwd=tmp_path, env=env))["sandbox"]
     assert missing["status"] == "warn"
     assert "install the package bubblewrap" in missing["fix"]
+    offline = program("doctor", "--json", cwd=tmp_path, env={**env, "LOOPWRIGHT_SANDBOX__NETWORK": "off"})
+    assert (offline.code, findings(offline)["sandbox"]["status"]) == (6, "fail")
+    assert (
+        "only a sandbox can take the network away, and runs have none" in findings(offline)["sandbox"]["text"]
+    )
 
 
 def test_a_missing_agent_in_force_fails_and_one_that_is_not_in_force_does_not(

@@ -8,6 +8,7 @@ import pytest
 from tests.integration.git.world import BRANCH, PLAN, TASK, World, sh, write
 
 from loopwright.adapters.git import stray
+from loopwright.core.errors import RepositoryGone
 
 DEEDS = {
     "changes a file": ("echo x > app.py", "app.py was changed"),
@@ -19,6 +20,11 @@ DEEDS = {
     "commits": ("git commit -q --allow-empty -m x", "HEAD moved from trunk "),
     "switches": ("git switch -q -c other", "refs/heads/other was created at "),
     "tags": ("git tag v1", "refs/tags/v1 was created at "),
+    "notes": ("git notes add -m x HEAD", "refs/notes/commits was created at "),
+    "replaces a commit": (
+        "git replace $(git rev-parse HEAD) $(git commit-tree -m x HEAD^{tree})",
+        "refs/replace/",
+    ),
     "deletes a branch": ("git branch -D spare", "refs/heads/spare was deleted (it was at "),
     "moves a branch": (
         "git branch -f spare $(git commit-tree -m x HEAD^{tree})",
@@ -161,3 +167,13 @@ async def test_a_pin_that_was_made_meanwhile_is_put_back_too(world: World) -> No
     lost = await world.repository.repin(PLAN, before, after, near=world.base_sha)
     assert list(lost.values()) == [made.sha]
     assert await world.repository.repin("plan_other", before, after, near=world.base_sha) == {}
+
+
+async def test_a_repository_that_is_gone_is_said_so_even_inside_of_another_one(world: World) -> None:
+    await world.repository.tripwire(PLAN)
+    sh(world.user.parent, "git", "init", "-q")
+    (world.user / ".git").rename(world.home / "taken.git")
+    with pytest.raises(RepositoryGone, match=r"is gone: .*Put it back from a copy"):
+        await world.repository.tripwire(PLAN)
+    (world.home / "taken.git").rename(world.user / ".git")
+    await world.repository.tripwire(PLAN)

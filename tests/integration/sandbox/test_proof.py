@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.acceptance.cli.program import executable
 
-from loopwright.adapters.sandbox.choosing import choose
+from loopwright.adapters.sandbox.choosing import Network, choose
 from loopwright.adapters.sandbox.proof import FILE, proof
 from loopwright.core.containment import Containment
 from loopwright.core.errors import UserError
@@ -61,3 +62,13 @@ def test_auto_takes_what_holds_and_a_name_is_insisted_on(tmp_path: Path, bwrap: 
     assert missing.sandbox.level is Containment.NONE
     with pytest.raises(UserError, match="does not hold here"):
         choose("bubblewrap", program="/nowhere/bwrap", **common).check()
+
+
+@pytest.mark.parametrize("network", ["agents", "off"])
+def test_a_network_that_nothing_takes_away_is_refused(tmp_path: Path, bwrap: str, network: Network) -> None:
+    common: dict[str, Any] = {"home": tmp_path, "own": (), "user": tmp_path}
+    for wanted, program in (("none", bwrap), ("auto", "/nowhere/bwrap")):
+        choose(wanted, program=program, **common).check()
+        with pytest.raises(UserError, match="only a sandbox can take the network away, and runs have none"):
+            choose(wanted, program=program, network=network, **common).check()
+    choose("auto", program=bwrap, network=network, **common).check()

@@ -17,6 +17,7 @@ from loopwright.adapters.git.place import Place
 from loopwright.adapters.git.protection import STATE_FOLDER
 from loopwright.adapters.git.ref_files import RefFiles
 from loopwright.adapters.git.runner import Git
+from loopwright.core.errors import RepositoryGone
 from loopwright.ports import Tripwire
 
 _FILE_LIMIT: Final = 8 << 20
@@ -25,7 +26,7 @@ _COUNT_LIMIT: Final = 2000
 _AT_ONCE: Final = 500
 _NO_TEXT: Final = "\ufffd"
 _OURS: Final = "refs/heads/loopwright/"
-_THEIRS: Final = ("refs/heads", "refs/tags", "refs/stash")
+_THEIRS: Final = ("refs/heads", "refs/tags", "refs/stash", "refs/notes", "refs/replace")
 _PINS: Final = "refs/loopwright/attempts/"
 _WATCHED: Final = ("config", "config.worktree", "info/exclude", "info/attributes", "info/grafts", "shallow")
 
@@ -66,7 +67,13 @@ def _is_ours(place: Place, home: Path, path: bytes) -> bool:
 
 
 async def take(git: Git, place: Place, home: Path, plan_id: str = "") -> Tripwire:
-    """Take a fingerprint of the user's checkout and repository, and of the pins of a plan."""
+    """Take a fingerprint of the user's checkout and repository, and of the pins of a plan; raise if all is gone."""
+    if not (place.source.common_dir / "HEAD").is_file():
+        # Asked by itself, because git would look for another repository further up.
+        raise RepositoryGone(
+            f"the git repository of your project is gone: {place.source.common_dir}. What landed was in there. Put it "
+            "back from a copy that has its branches and refs, then `loopwright resume`."
+        )
     wanted = (*_THEIRS, *((pins_of(plan_id),) if plan_id else ()))
     if place.toplevel is None:
         refs, config = await asyncio.gather(_refs(git, place, wanted), asyncio.to_thread(_config, place))

@@ -34,7 +34,7 @@ class Chosen:
     """Why there are no containers although an image is named."""
 
     def check(self) -> None:
-        """Refuse to go on without the sandbox that was asked for by name."""
+        """Refuse to go on without the sandbox that was asked for by name, or with a network that nobody is to have."""
         if self.wanted in {"bubblewrap", "container"} and not self.proof.holds:
             advice = self.proof.fix or (
                 INSTALL if self.wanted == "bubblewrap" else "`loopwright doctor` says more"
@@ -43,11 +43,20 @@ class Chosen:
                 f"sandbox.level is {self.wanted}, but that does not hold here: {self.proof.why_not}",
                 hint=f"{advice}; or set sandbox.level to none",
             )
-        if self.proof.holds and self.network != "on" and not self.proof.cuts_network:
+        if self.keeps_network:
             raise UserError(
-                f"sandbox.network is {self.network}, but {self.sandbox.level} cannot take the network away here",
-                hint="set sandbox.network to on, or sandbox.level to none",
+                f"sandbox.network is {self.network}, but {self.keeps_network}",
+                hint="`loopwright doctor` says what a sandbox needs here; or set sandbox.network to on",
             )
+
+    @property
+    def keeps_network(self) -> str:
+        """Why runs have the network that they are not to have; empty where they are to have it, or do not."""
+        if self.network == "on" or self.proof.cuts_network:
+            return ""
+        if self.proof.holds:
+            return f"{self.sandbox.level} cannot take the network away here"
+        return f"only a sandbox can take the network away, and runs have none: {self.proof.why_not}"
 
 
 def choose(
@@ -66,7 +75,8 @@ def choose(
 ) -> Chosen:
     """Return the strongest sandbox that is wanted and holds; a place may start with ~/, which is `user`."""
     if wanted == "none":
-        return Chosen(proof=Proof(holds=False, why_not="sandbox.level is none"), wanted=wanted)
+        open_ = Proof(holds=False, why_not="sandbox.level is none")
+        return Chosen(proof=open_, wanted=wanted, network=network)
     readable, writable = (tuple(_place(path, user) for path in paths) for paths in (read, write))
     remove_abandoned(home / NOTES)
     passed_over = None
