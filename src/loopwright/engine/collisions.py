@@ -71,6 +71,7 @@ async def told_of_red(
         still_mine=ask.still_mine,
         before=base,
         exempt=ask.exempt,
+        rewritten=ask.rewritten,
     )
     _, by_itself = await judge(world, repository, alone, interrupt)
     passes = by_itself.status is VerdictStatus.PASSED

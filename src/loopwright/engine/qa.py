@@ -45,7 +45,7 @@ from loopwright.engine.moves import (
     need,
 )
 from loopwright.engine.queued import new_attempt
-from loopwright.engine.verify import steered
+from loopwright.engine.steered import steered
 from loopwright.ports import AgentResult, PlannedTask, Tx
 
 
@@ -59,7 +59,7 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
     plan, task, attempt = landing.plan, landing.task, landing.attempt
     sha = need(attempt.base_sha, "a base")
     tree = await landing.repository.tree_of(sha)
-    exempt, rewritten = await landing.world.store.read(lambda tx: steered(tx, plan.id))
+    changed = await landing.world.store.read(lambda tx: steered(tx, plan.id))
     ask = Judging(
         project=landing.project,
         plan=plan,
@@ -70,8 +70,8 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
         commands=task_commands(plan, task),
         still_mine=landing.still_mine,
         before=plan.base_sha,
-        exempt=exempt,
-        rewritten=rewritten,
+        exempt=changed.exempt,
+        rewritten=changed.rewritten,
     )
     record_id, verdict = await gated(landing, ask, interrupt)
     judged: dict[str, Any] = {"candidate_parent": sha, "candidate_tree": tree, "verdict_id": record_id}
