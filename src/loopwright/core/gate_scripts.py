@@ -64,6 +64,12 @@ _INSTALLED: Final = frozenset(
 )
 _MAKE: Final = re.compile(r"(?:^|[\s;&|(@])(?:make|\$[({]MAKE[)}])(?:\s|$)")
 _PACKAGE: Final = re.compile(r"\b(?:npm|pnpm|yarn|bun|node\s+--run)\b")
+_IMAGES: Final = (
+    *("Dockerfile", "Containerfile"),
+    *("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"),
+)
+_READ_BY: Final = dict.fromkeys(("docker", "podman", "docker-compose", "podman-compose"), _IMAGES)
+"""Files that say what a program runs; for most projects they say nothing of the gate, so they count only then."""
 _SOURCES: Final = frozenset({".", "source"})
 _NAMES_MAKEFILE: Final = frozenset({"-f", "--file", "--makefile"})
 _PLACES: Final = 12
@@ -99,7 +105,8 @@ def first_looks(gates: Iterable[GateCommand], acceptance: Iterable[GateCommand] 
     found |= {path for each in gates for path in _modules(each.command)}
     found |= {path for each in acceptance for path in _modules(each.command) if _CHECKING.search(path)}
     for call in (call for each in (*gates, *acceptance) for call in calls_in(each.command)):
-        names = (*(MAKEFILES if _MAKE.search(call.text) else ()), *_package_of(call))
+        names = [*(MAKEFILES if _MAKE.search(call.text) else ()), *_package_of(call)]
+        names += [name for word in call.words for name in _READ_BY.get(posixpath.basename(word), ())]
         found |= {joined(call.folder, name) for name in names}
     return frozenset(path for path in found if not is_outside(path))
 

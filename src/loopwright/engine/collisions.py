@@ -72,6 +72,7 @@ async def told_of_red(
         before=base,
         exempt=ask.exempt,
         own=ask.own,
+        rewritten=ask.rewritten,
     )
     _, by_itself = await judge(world, repository, alone, interrupt)
     passes = by_itself.status is VerdictStatus.PASSED

@@ -46,7 +46,7 @@ from loopwright.engine.moves import (
     need,
 )
 from loopwright.engine.queued import new_attempt
-from loopwright.engine.verify import steered
+from loopwright.engine.steered import steered
 from loopwright.ports import AgentResult, PlannedTask, Tx
 
 
@@ -60,7 +60,7 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
     plan, task, attempt = landing.plan, landing.task, landing.attempt
     sha = need(attempt.base_sha, "a base")
     tree = await landing.repository.tree_of(sha)
-    exempt, rewritten = await landing.world.store.read(lambda tx: steered(tx, plan.id))
+    changed = await landing.world.store.read(lambda tx: steered(tx, plan.id))
     ask = Judging(
         project=landing.project,
         plan=plan,
@@ -71,8 +71,8 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
         commands=task_commands(plan, task),
         still_mine=landing.still_mine,
         before=plan.base_sha,
-        exempt=exempt,
-        rewritten=rewritten,
+        exempt=changed.exempt,
+        rewritten=changed.rewritten,
         # What a look at the whole finds is to be mended, whoever is at fault.
         own=task_commands(plan, task),
     )

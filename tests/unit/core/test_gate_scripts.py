@@ -81,6 +81,8 @@ def test_where_a_command_goes_its_scripts_are_looked_for(text: str, found: set[s
         ("make -Capi", "api/Makefile"),
         ("timeout 60 make test --directory api", "api/Makefile"),
         ("bash -lc 'cd api && make'", "api/Makefile"),
+        ("cd app && docker compose run --rm tests", "app/compose.yaml"),
+        ("docker build --target test .", "Dockerfile"),
         ("cd app && python -m tools.verify", "app/tools/verify.py"),
     ],
 )

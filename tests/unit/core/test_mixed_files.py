@@ -116,6 +116,17 @@ def test_package_json_steers_by_its_scripts_and_its_runners_settings(
     assert steers("package.json", package(), package(**changes)) is differs
 
 
+@pytest.mark.parametrize("name", ["babel", "stylelint", "prettier", "xo", "standard", "wireit"])
+def test_settings_of_tools_in_package_json_steer(name: str) -> None:
+    assert steers("package.json", package(**{name: {"a": 1}}), package(**{name: {"a": 2}}))
+
+
+def test_the_tasks_of_pixi_in_pyproject_steer() -> None:
+    text = '[tool.pixi.tasks]\ntest = "pytest"\n\n[tool.pixi.dependencies]\npython = "*"\n'
+    assert steers("pyproject.toml", text, text.replace("pytest", "true"))
+    assert not steers("pyproject.toml", text, text.replace('"*"', '">=3.11"'))
+
+
 def test_old_scripts_are_put_beside_new_dependencies() -> None:
     after = package(dependencies={"left-pad": "1"}, scripts={"test": "true", "docs": "typedoc"})
     text = pinned_text("package.json", package(), after)
