@@ -200,6 +200,8 @@ class Progress:
     """How often what the complete gate found was made into work."""
     max_fix_cycles: int = 0
     """How often that may be done at most."""
+    phases: bool = True
+    """Whether the end of a phase is told as well: on a branch that has a commit of its own."""
     evaluated: EvaluatedPlan | None = None
     """What the evaluation of the plan itself said before it ran."""
     judged: Judged | None = None

@@ -209,6 +209,13 @@ def test_a_track_has_its_checkpoints_on_the_branch_from_the_start_and_after_each
     assert standing() == ("EVALUATE_EXECUTION", "NOT_STARTED", 3, "Task 3", landed("3"))
     commits = json.loads(on_branch("metadata.json"))["loop_state"]["checkpoints"]["EXECUTE"]["commits"]
     assert [(one["task"], one["sha"]) for one in commits] == [(f"Task {n}", landed(n)) for n in "123"]
+    branch = shop.row(Plan).branch
+    ends = shop.git("log", "--reverse", "--format=-- %s", "--name-only", "--grep=is finished", branch)
+    track_files = (
+        "\n\nconductor/tracks/steps_20261116/metadata.json\nconductor/tracks/steps_20261116/plan.md\n"
+    )
+    assert ends == f"-- chore(plan): One is finished{track_files}-- chore(plan): Two is finished{track_files}"
+    assert f"<!-- finished: {landed('2')}..{landed('3')} --> <!-- loopwright -->" in on_branch("plan.md")
 
 
 @pytest.mark.capability("C054")
