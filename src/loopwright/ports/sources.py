@@ -96,7 +96,7 @@ class ItemProgress:
     subject: str = ""
     """The first line of that commit."""
     summary: str = ""
-    """What was done, on one line."""
+    """What was done, on one line: in the words of whoever did it, which say so, else what it is called."""
     changed: tuple[str, ...] = ()
     """What the work changed: files, or folders where that is very much."""
     checks: tuple[str, ...] = ()
