@@ -9,6 +9,8 @@ lost when that is interrupted.
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import cast
 
@@ -21,7 +23,6 @@ from loopwright.engine.booked_files import (
     files_on,
     folder_of,
     in_checkout,
-    is_readable,
     path_of,
     settled,
     untracked,
@@ -35,7 +36,6 @@ from loopwright.engine.world import World, no_source
 from loopwright.ports import (
     Candidate,
     Files,
-    Mark,
     Progress,
     Repository,
     Source,
@@ -80,20 +80,16 @@ async def booked(
     loop, progress = await world.store.read(look)
     subject = f"docs(plan): {task.key} is done in {candidate.sha[:7]}"
     tracked = Tracked(project, plan, loop)
-    top, files = await _told_on(world, repository, tracked, candidate.sha, progress, subject)
-    if task.phase and _has_ended(world, loop, files, task.phase):
-        subject = f"chore(plan): {task.phase} is finished"
-        top = await repository.booked(top, {}, subject=subject, plan_id=plan.id, at=progress.at)
-    return top
-
-
-def _has_ended(world: World, loop: Loop, files: Files, phase: str) -> bool:
-    """Say whether all of a phase is done, by the files: they know of those that are about to land before this one."""
+    alone = replace(progress, phases=False)
+    top, files = await _told_on(world, repository, tracked, candidate.sha, alone, subject)
     source = world.source(loop.source_kind)
-    if source is None or not files or not is_readable(source, files):
-        return False
-    mine = [task.mark for task in source.parse(files, loop.source_path).tasks if task.phase == phase]
-    return bool(mine) and all(mark is Mark.DONE for mark in mine)
+    if not task.phase or not files or source is None:
+        return top
+    # The files know of those that are about to land before this one, and so whether its phase has ended with it.
+    ended = cast("WritingSource", source).written(files, progress)
+    return await _with_files(
+        repository, tracked, top, ended, f"chore(plan): {task.phase} is finished", progress.at
+    )
 
 
 async def tell(world: World, plan_id: str) -> str:
@@ -230,7 +226,7 @@ async def _told_on(
 
     `rests` says that the other is the tip, and that nothing lands meanwhile.
     """
-    plan, loop = tracked.plan, tracked.loop
+    loop = tracked.loop
     source = world.source(loop.source_kind)
     if source is None or not writes(source):
         return sha, {}
@@ -243,10 +239,16 @@ async def _told_on(
         log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
         return sha, {}
     changed = {name: content for name, content in told.items() if found.committed.get(name) != content}
-    folder = folder_of(plan, loop)
+    return await _with_files(repository, tracked, sha, changed, subject, progress.at), told
+
+
+async def _with_files(
+    repository: Repository, tracked: Tracked, sha: str, changed: Files, subject: str, at: datetime
+) -> str:
+    """Return a commit with these files of the source on top of another: the other itself if none is tracked."""
+    plan, folder = tracked.plan, folder_of(tracked.plan, tracked.loop)
     files = {path_of(folder, name): content for name, content in changed.items()}
     files = {path: content for path, content in files.items() if path in plan.books}
     if not files:
-        return sha, told
-    booked = await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=progress.at)
-    return booked, told
+        return sha
+    return await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=at)

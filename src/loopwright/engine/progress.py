@@ -1,14 +1,14 @@
 """How a plan stands, in the words that work sources have for it. Made from rows alone."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.discoveries import Discovery
 from loopwright.core.evaluating import OVERRIDABLE
 from loopwright.core.findings import CheckStatus
-from loopwright.core.model import Attempt, Plan, Task, VerdictRecord
+from loopwright.core.model import AUTHORS, Attempt, Plan, Run, Task, VerdictRecord
 from loopwright.core.qa import ORIGIN as QA
 from loopwright.core.qa import TYPE as LOOK
 from loopwright.core.states import AttemptState, DiscoveryState, PlanState, TaskState
@@ -42,8 +42,20 @@ MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
     }
 )
 _JUDGED: Final = (PlanState.VERIFIED, PlanState.FAILED)
+_LINE: Final = 200
+_FEW: Final = 3
+_NO_PROSE: Final = ("#", "```", "~~~", "|", "<")
 _AT_ONCE: Final = 500
 _AT_WORK: Final = (AttemptState.PREPARING, AttemptState.WORKING, AttemptState.WAITING)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is known of the attempts that landed."""
+
+    verdicts: Mapping[str, VerdictRecord]
+    words: Mapping[str, str]
+    """What each run's agent says that it did."""
 
 
 def progress_of(tx: Tx, plan: Plan) -> Progress:
@@ -61,7 +73,8 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     attempts = _attempts(tx, tasks)
     told = _progress(tx, plan, [one for one in tasks if one.id != landing.id and _is_told(one, attempts)])
     # It is the last that was done, though its row does not say so before it has landed.
-    done = replace(_item(landing, attempt, Mark.DONE, commit, _verdicts(tx, [attempt])), ended_at=told.at)
+    facts = _Facts(_verdicts(tx, [attempt]), _words(tx, [attempt]))
+    done = replace(_item(landing, attempt, Mark.DONE, commit, facts), ended_at=told.at)
     fixes = (*told.fixes, *_fixes(tx, [landing]))
     return Progress(
         plan_id=plan.id,
@@ -99,6 +112,22 @@ def _verdicts(tx: Tx, attempts: Iterable[Attempt]) -> dict[str, VerdictRecord]:
     return {one.id: one for ids in _pages(wanted) for one in tx.find(VerdictRecord, id=ids)}
 
 
+def _words(tx: Tx, attempts: Iterable[Attempt]) -> dict[str, str]:
+    """Return what the agents of these attempts say that they did, by their runs: the first line, marked as theirs."""
+    wanted = [one.run_id for one in attempts if one.run_id]
+    runs = (one for ids in _pages(wanted) for one in tx.find(Run, id=ids) if one.role in AUTHORS)
+    return {one.id: f"{said} (its agent's words)" for one in runs if (said := first_line(one.summary))}
+
+
+def first_line(words: str) -> str:
+    """Return the first line of prose of what an agent said; nothing where it says less than a title ("done")."""
+    prose = (line for line in words.splitlines() if not line.lstrip().startswith(_NO_PROSE))
+    said = next((bare for line in prose if (bare := line.replace("**", "").strip("*_`>- \t"))), "")
+    if len(said.split()) < _FEW:
+        return ""
+    return said if len(said) <= _LINE else f"{said[: _LINE - 1]}…"
+
+
 def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield so many ids as one question may name."""
     return (ids[start : start + _AT_ONCE] for start in range(0, len(ids), _AT_ONCE))
@@ -106,14 +135,15 @@ def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
     attempts = _attempts(tx, tasks)
-    done = [task.id for task in tasks if MARKS[task.status] is Mark.DONE]
-    verdicts = _verdicts(tx, (attempts[one] for one in done if one in attempts))
+    ids = [task.id for task in tasks if MARKS[task.status] is Mark.DONE]
+    done = [attempts[one] for one in ids if one in attempts]
+    facts = _Facts(_verdicts(tx, done), _words(tx, done))
     agents = [attempts[task.id].agent for task in tasks if task.id in attempts]
     return Progress(
         plan_id=plan.id,
         at=tx.now(),
         items={
-            task.key: _item(task, attempts.get(task.id), MARKS[task.status], task.landed_sha, verdicts)
+            task.key: _item(task, attempts.get(task.id), MARKS[task.status], task.landed_sha, facts)
             for task in tasks
         },
         fixes=_fixes(tx, tasks),
@@ -205,17 +235,16 @@ def _fixes(tx: Tx, tasks: Iterable[Task]) -> tuple[FixTask, ...]:
     return tuple(made)
 
 
-def _item(
-    task: Task, attempt: Attempt | None, mark: Mark, commit: str | None, verdicts: Mapping[str, VerdictRecord]
-) -> ItemProgress:
+def _item(task: Task, attempt: Attempt | None, mark: Mark, commit: str | None, facts: _Facts) -> ItemProgress:
     done, blocked = mark is Mark.DONE, mark is Mark.BLOCKED
-    record = verdicts.get(attempt.verdict_id) if attempt is not None and attempt.verdict_id else None
+    record = facts.verdicts.get(attempt.verdict_id) if attempt is not None and attempt.verdict_id else None
+    words = facts.words.get(attempt.run_id or "", "") if attempt is not None else ""
     checks = record.verdict.checks if record is not None and done else ()
     return ItemProgress(
         mark=mark,
         commit=commit if done else None,
         subject=commit_subject(task) if done and commit else "",
-        summary=(task.title if commit else task.reason or task.title) if done else "",
+        summary=(words or task.title if commit else task.reason or task.title) if done else "",
         changed=attempt.touched if done and commit and attempt is not None else (),
         checks=tuple(f"{check.name}: {check.status}" for check in checks),
         tdd=_tdd(attempt) if done and attempt is not None else "",

@@ -109,7 +109,7 @@ class ItemProgress:
     subject: str = ""
     """The first line of that commit."""
     summary: str = ""
-    """What was done, on one line."""
+    """What was done, on one line: in the words of whoever did it, which say so, else what it is called."""
     changed: tuple[str, ...] = ()
     """What the work changed: files, or folders where that is very much."""
     checks: tuple[str, ...] = ()
@@ -216,6 +216,8 @@ class Progress:
     """How often what the complete gate found was made into work."""
     max_fix_cycles: int = 0
     """How often that may be done at most."""
+    phases: bool = True
+    """Whether the end of a phase is told as well: on a branch that has a commit of its own."""
     evaluated: EvaluatedPlan | None = None
     """What the evaluation of the plan itself said before it ran."""
     judged: Judged | None = None

@@ -178,7 +178,8 @@ def test_a_track_has_its_checkpoints_on_the_branch_from_the_start_and_after_each
     shop.git("add", "-A")
     shop.git("commit", "-qm", "the work")
     gates = {key: shop.gate(f"gate-{key}") for key in ("1", "3")}
-    held = {key: [[{"run": gate.shell}, *makes(key)[key][0]]] for key, gate in gates.items()}
+    claim = {"claim": "## Summary\n\n**Wrote** <!-- all --> of it.\nMore."}
+    held = {key: [[{"run": gate.shell}, *makes(key)[key][0], claim]] for key, gate in gates.items()}
     shop.play({**makes("2"), **held})
 
     def on_branch(name: str) -> str:
@@ -202,6 +203,11 @@ def test_a_track_has_its_checkpoints_on_the_branch_from_the_start_and_after_each
     assert standing() == ("EXECUTE", "IN_PROGRESS", 2, "Task 2", landed("2"))
     assert f"- [x] Task 1: x <!-- {landed('1')} -->" in on_branch("plan.md")
     assert "- [~] Task 3: x\n" in on_branch("plan.md")
+    said = "Wrote <! -- all -- > of it. (its agent's words); changed 1 <!-- loopwright -->"
+    assert f"  - Summary: {said}\n" in on_branch("plan.md")
+    assert "  - Summary: x; changed 2 <!-- loopwright -->\n" in on_branch("plan.md"), (
+        "the title, for want of words"
+    )
     kill(run)
     gates["3"].let_go()
     said = shop("run", str(track), timeout=100)
@@ -209,6 +215,13 @@ def test_a_track_has_its_checkpoints_on_the_branch_from_the_start_and_after_each
     assert standing() == ("EVALUATE_EXECUTION", "NOT_STARTED", 3, "Task 3", landed("3"))
     commits = json.loads(on_branch("metadata.json"))["loop_state"]["checkpoints"]["EXECUTE"]["commits"]
     assert [(one["task"], one["sha"]) for one in commits] == [(f"Task {n}", landed(n)) for n in "123"]
+    branch = shop.row(Plan).branch
+    ends = shop.git("log", "--reverse", "--format=-- %s", "--name-only", "--grep=is finished", branch)
+    track_files = (
+        "\n\nconductor/tracks/steps_20261116/metadata.json\nconductor/tracks/steps_20261116/plan.md\n"
+    )
+    assert ends == f"-- chore(plan): One is finished{track_files}-- chore(plan): Two is finished{track_files}"
+    assert f"<!-- finished: {landed('2')}..{landed('3')} --> <!-- loopwright -->" in on_branch("plan.md")
 
 
 @pytest.mark.capability("C054")

@@ -1,12 +1,13 @@
 """What a source is told of its plan, made from rows."""
 
+import pytest
 from tests.doubles import Home, planned
 
 from loopwright.core.failures import Failure
-from loopwright.core.model import Outcome
+from loopwright.core.model import Outcome, Run
 from loopwright.core.states import TaskState
 from loopwright.engine.moves import complete_task
-from loopwright.engine.progress import progress_of
+from loopwright.engine.progress import first_line, progress_of
 from loopwright.ports import Mark, Progress, Setback, Tx
 
 
@@ -26,6 +27,39 @@ async def test_a_plan_rests_when_all_that_is_left_waits_for_a_person_or_for_what
     assert (now.rests, now.items["free"].subject) == (True, "feat(free): Do free")
     await home.command("retry", home.task("stuck").id)
     assert not told(home).rests
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("", ""),
+        ("Added the form.\nAnd more.", "Added the form."),
+        ("## Summary\n\n- **Added** the form", "Added the form"),
+        ("```sh\n", ""),
+        ("All done!", ""),
+        (f"It is {'a' * 300}", f"It is {'a' * 193}…"),
+    ],
+)
+def test_the_first_line_of_an_agents_words_is_prose(said: str, line: str) -> None:
+    assert first_line(said) == line
+
+
+async def test_what_was_done_is_told_in_its_agents_words_and_as_such() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"), planned("b"))
+    legs = await home.turn()
+    for leg in legs:
+        home.hand.land(leg)
+    run_id = home.attempt("a").run_id
+    assert run_id is not None
+    home.store.transact_sync("said", lambda tx: tx.update(Run, run_id, summary="Added the form.\nMore."))
+    home.store.transact_sync("silent", lambda tx: tx.update(Run, home.attempt("b").run_id or "", summary=""))
+    items = told(home).items
+    assert items["a"].summary == "Added the form. (its agent's words)"
+    assert items["b"].summary == "Do b"
+    assert items["a"].subject == "feat(a): Do a", (
+        "what a commit is called is decided before anybody has spoken"
+    )
 
 
 async def test_what_a_person_ticked_by_hand_is_not_told_as_if_it_had_been_done_here() -> None:

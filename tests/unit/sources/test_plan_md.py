@@ -504,6 +504,22 @@ def test_the_plans_own_evaluation_is_told_where_none_stands_and_is_no_reason_not
     assert now["EVALUATE_PLAN"] == theirs["EVALUATE_PLAN"]
 
 
+def test_a_phase_has_a_line_behind_it_as_long_as_it_is_finished_by_us() -> None:
+    """The commits are those of its first and last task in time; what others had finished is left as it is."""
+    before = b"## A\n\n- [ ] a\n- [x] b <!-- abc1234 -->\n\n## B\n\n- [x] c\n\n## C\n- [ ] d"
+    done = {"mark": "done", "commit": "def5678aaaaaa", "ended_at": "2026-11-16T13:00:00+00:00"}
+    over = progress({"items": {"a": done, "d": {"mark": "open"}}})
+    files = {"plan.md": before}
+    assert SOURCE.written(files, replace(over, phases=False))["plan.md"].count(b"finished") == 0
+    files |= SOURCE.written(files, over)
+    line = b"- [x] b <!-- abc1234 -->\n<!-- finished: abc1234..def5678aaaaa --> <!-- loopwright -->\n\n## B"
+    assert line in files["plan.md"]
+    assert files["plan.md"].count(b"finished") == 1
+    assert SOURCE.written(files, over) == SOURCE.written(files, replace(over, items={}, phases=False)) == {}
+    files |= SOURCE.written(files, progress({"items": {"a": {"mark": "open"}}}))
+    assert files["plan.md"] == before
+
+
 def test_the_name_of_the_step_that_the_file_uses_is_kept() -> None:
     before = {"version": 3, "loop_state": {"current_step": "PARALLEL_EXECUTE", "checkpoints": {}}}
     files = {"plan.md": b"- [ ] a\n", "metadata.json": json.dumps(before).encode()}

@@ -12,7 +12,7 @@ from loopwright.adapters.sources.plan_file import decoded
 from loopwright.adapters.sources.plan_md_meaning import meaning
 from loopwright.adapters.sources.plan_md_metadata import Metadata, checkpointed, read_metadata, verdict_in
 from loopwright.adapters.sources.plan_md_outline import Outline, Section, SectionKind, outline
-from loopwright.adapters.sources.plan_md_write import told
+from loopwright.adapters.sources.plan_md_write import finished, told
 from loopwright.adapters.sources.problems import Problems, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.adapters.sources.thoughts_files import phase_set_of
@@ -85,7 +85,8 @@ class PlanMdSource:
         if metadata is not None:
             found = outline(read_markdown(changed[plan]), Problems(plan))
             verdict = metadata.verdict or _verdict(found)
-            changed[METADATA] = checkpointed(files[METADATA], progress, found.tasks, verdict)
+            phases = [found.sections[at].title for at in finished(found)]
+            changed[METADATA] = checkpointed(files[METADATA], progress, found.tasks, verdict, phases)
         return {name: content for name, content in changed.items() if content != files[name]}
 
 

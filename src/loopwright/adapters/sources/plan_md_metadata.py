@@ -24,7 +24,7 @@ from loopwright.adapters.sources.plan_md_steps import (
     position,
     time_text,
 )
-from loopwright.adapters.sources.plan_md_write import SHA_LENGTH, one_line
+from loopwright.adapters.sources.plan_md_write import SHA_LENGTH, in_time, one_line
 from loopwright.core.doc_sync import DocSync, usable
 from loopwright.ports import Mark, Progress, SyncProgress
 
@@ -92,14 +92,24 @@ def verdict_in(words: str) -> str:
     return ""
 
 
-def checkpointed(content: bytes, progress: Progress, tasks: Iterable[Item], verdict: str) -> bytes:
-    """Return the file with its checkpoints as the progress has them, or raise `Unreadable`."""
+def checkpointed(
+    content: bytes, progress: Progress, tasks: Iterable[Item], verdict: str, phases: list[str]
+) -> bytes:
+    """Return the file with its checkpoints as the progress has them, or raise `Unreadable`.
+
+    `phases` are those of which nothing is left to do.
+    """
     edits = JsonEdits(content)
     if not _is_track(edits.document):
         return content
     plain = edits.document.plain()
     wanted = _wanted(plain, progress, tuple(tasks), verdict)
+    execute = wanted["loop_state"]["checkpoints"][_step(plain)]
+    if progress.phases and phases:
+        execute["phases_completed"] = [one_line(phase) for phase in phases]
     _merge(edits, edits.document, wanted)
+    if progress.phases and not phases:
+        _forget(edits, _step(plain), ("phases_completed",), wanted)
     for step in (_step(plain), FIX):
         _forget(edits, step, ("completed_at",), wanted)
     if _is_ours(_table(_table(plain, "loop_state"), "checkpoints"), EVALUATE):
@@ -193,8 +203,7 @@ def _execute(before: dict[str, Any], progress: Progress, fixes: Fixes, started: 
         "tasks_completed": len(done),
         "tasks_total": len(tasks),
     }
-    order = {item.key: at for at, item in enumerate(tasks)}
-    timed = sorted(done, key=lambda item: (_ended(progress, item), order[item.key]))
+    timed = in_time(done, progress)
     if timed:
         execute["last_task"] = timed[-1].name
     commits = [item for item in timed if commit_of(item)]
@@ -334,12 +343,6 @@ def _limit(found: list[Any], place: int | None, progress: Progress) -> None:
             found[place] = {**found[place], **told}
     elif place is not None:
         found[place] = {**found[place], "status": "RESOLVED"}
-
-
-def _ended(progress: Progress, item: Item) -> float:
-    standing = progress.items.get(item.key)
-    ended = standing.ended_at if standing is not None else None
-    return ended.timestamp() if ended is not None else 0.0
 
 
 def _step(plain: Mapping[str, Any]) -> str:
