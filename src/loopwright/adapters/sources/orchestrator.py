@@ -9,7 +9,7 @@ from loopwright.adapters.sources.json_edits import JsonEdits, storable
 from loopwright.adapters.sources.located import Located, Unreadable, inner, line_of, plain, tables, words
 from loopwright.adapters.sources.meaning import fingerprint
 from loopwright.adapters.sources.plan_format import MAX_DESCRIPTION
-from loopwright.adapters.sources.reading import folder_of, read_file
+from loopwright.adapters.sources.reading import folder_of, located_at, read_file
 from loopwright.adapters.sources.roadmap_bundle import STATE_FILE, Bundle, bundle_folder, read_bundle
 from loopwright.adapters.sources.roadmap_closeout import Pointer, StatusChange, close_out
 from loopwright.adapters.sources.roadmap_text import SECTIONS
@@ -43,8 +43,8 @@ class OrchestratorSource:
         found = {STATE_FILE: read_file(folder / STATE_FILE)}
         try:
             active = bundle_folder(JsonEdits(found[STATE_FILE]).document)
-        except Unreadable:
-            return found  # reading it again says where it breaks
+        except Unreadable as broken:
+            raise located_at(f"{folder.name}/{STATE_FILE}".lstrip("/"), broken) from broken
         if active is not None:
             names = [f"{active}/{each}" for each in ("roadmap.md", "roadmap-view.json", "verification.md")]
             names.append(f"{PurePosixPath(active).parent}/roadmap-history.md")
