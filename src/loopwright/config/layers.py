@@ -238,6 +238,12 @@ def from_plan(
     return _named(tree, f"plan {name}", Level.PLAN, lines or {})
 
 
+def from_baseline(gates: tuple[GateCommand, ...], name: str) -> Layer:
+    """Take over the checks that a source names for all of its tasks: they count where nobody has named gates."""
+    tree = {"gates": [gate_table(gate) for gate in gates]}
+    return _named(tree, f"the baseline checks of {name}", Level.DEFAULT, {})
+
+
 def from_loop(loop: Mapping[str, Any], name: str) -> Layer:
     """Take over the settings that a loop was registered with."""
     return _named(loop, f"loop {name}", Level.LOOP, {})
