@@ -275,6 +275,12 @@ def from_plan(
     return _named(tree, f"plan {name}", Level.PLAN, lines or {})
 
 
+def from_baseline(gates: tuple[GateCommand, ...], name: str) -> Layer:
+    """Take over the checks that a source names for all of its tasks: they count where nobody has named gates."""
+    tree = {"gates": [gate_table(gate) for gate in gates]}
+    return _named(tree, f"the baseline checks of {name}", Level.DEFAULT, {})
+
+
 def _named(tree: Mapping[str, Any], name: str, level: Level, lines: Mapping[str, int]) -> Layer:
     values, problems = check_values(tree, level)
     return Layer(

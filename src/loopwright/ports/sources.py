@@ -65,6 +65,8 @@ class PlannedWork:
     title: str
     tasks: tuple[PlannedTask, ...]
     gates: tuple[GateCommand, ...] | None = None
+    baseline: tuple[GateCommand, ...] = ()
+    """What is to pass after every task, where nobody has named gates."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     priority: int = 5
     """Of its loop among the others, lower first."""

@@ -269,6 +269,26 @@ def test_the_gates_of_a_plan_replace_those_of_the_project() -> None:
     assert settled.origin("gates") == "plan plan.yaml"
 
 
+@pytest.mark.parametrize(
+    ("project", "commands", "origin"),
+    [
+        (None, ["make check"], "the baseline checks of orchestrator"),
+        ('model = "m"\n', ["make check"], "the baseline checks of orchestrator"),
+        ('gates = ["make test"]\n', ["make test"], "loopwright.toml:1"),
+        ("gates = []\n", [], "loopwright.toml:1"),
+    ],
+)
+def test_checks_that_a_source_names_for_all_count_where_nobody_has_named_gates(
+    project: str | None, commands: list[str], origin: str
+) -> None:
+    gate = GateCommand(name="check", command="make check")
+    work = PlannedWork(title="t", tasks=(PlannedTask(key="a", title="A"),), baseline=(gate,), sha256="")
+    settled = load(
+        {"HOME": "/somewhere"}, platform="linux", plan=work, plan_name="orchestrator", project_text=project
+    )
+    assert ([one.command for one in settled.gates], settled.origin("gates")) == (commands, origin)
+
+
 def test_an_origin_names_the_line_of_the_file() -> None:
     text = 'agent = "x"\n\n[limits]\n# why\nhard = "5m"\n\n[[gates]]\nrun = "make"\n'
     settled = resolve([from_toml(text, "loopwright.toml", Level.PROJECT)])

@@ -113,7 +113,8 @@ class BeadsSource:
                     line_of(issue, "status"), "status", f"{quoted(_status(issue))} is unknown here; {known}"
                 )
         if not tasks:
-            raise BadPlan(name, ("there is no issue in it",))
+            problems.note(1, "", "there is no issue in it")
+            refuse(name, problems)
         return PlannedWork(title="Issues", tasks=tasks, sha256=fingerprint(tasks), notes=problems.notes)
 
     def written(self, files: Files, progress: Progress) -> Files:

@@ -38,6 +38,12 @@ def labelled(entry: str) -> str:
     return found[1].strip() if found is not None else ""
 
 
+def checks_in(entry: str) -> tuple[str, ...]:
+    """Return the commands of an entry in a list of checks: the one behind its label, or those that it is made of."""
+    command = labelled(entry)
+    return (command,) if command else commands_in(entry)
+
+
 def acceptance(entries: Iterable[str]) -> tuple[GateCommand, ...]:
     """Return the checks that can be run out of a list of criteria."""
     return runnable(command for entry in entries for command in commands_in(entry))

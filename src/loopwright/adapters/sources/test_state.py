@@ -40,6 +40,7 @@ FILE: Final = "test-state.json"
 CONFIG_FILE: Final = "config.json"
 ABOVE: Final = f"../{CONFIG_FILE}"
 """Where the configuration lies of tests that are in the folder of their specifications."""
+MAX_CONFIG: Final = 262_144
 # Any of these makes a config.json beside the tests theirs.
 _TELLING: Final = (b'"test_state_file"', b'"specs_dir"')
 
@@ -63,7 +64,9 @@ class LoopTestsSource:
         is_named = place.is_file() and place.name != CONFIG_FILE
         state = place.name if is_named else FILE
         found: dict[str, bytes] = {}
-        if (beside := _ours(folder / CONFIG_FILE)) is not None:
+        # Whoever names the configuration means it, whatever stands in it.
+        is_config = place.is_file() and place.name == CONFIG_FILE
+        if (beside := read_file(place) if is_config else _ours(folder / CONFIG_FILE)) is not None:
             found[CONFIG_FILE] = beside
             if not is_named:
                 state = _named(folder, beside)
@@ -169,7 +172,7 @@ def _settled(files: Files) -> LoopConfig | None:
 
 def _config(files: Files, problems: Problems) -> LoopConfig | None:
     name = _config_name(files)
-    document = _document(files[name], problems) if name is not None else None
+    document = _config_document(files[name], problems) if name is not None else None
     if document is None:
         return None
     check_schema(document, CONFIG, problems)
@@ -198,6 +201,13 @@ def _warn_of_unused(document: Located, problems: Problems) -> None:
             problems.warn(line_of(document, dotted), dotted, f"is not used: {instead}")
 
 
+def _config_document(content: bytes, problems: Problems) -> Located | None:
+    if len(content) > MAX_CONFIG:
+        problems.note(1, "", f"a configuration has at most {MAX_CONFIG} bytes")
+        return None
+    return _document(content, problems)
+
+
 def _document(content: bytes, problems: Problems) -> Located | None:
     try:
         return JsonEdits(content).document
@@ -211,7 +221,7 @@ def _places(folder: Path, content: bytes) -> Iterator[str]:
 
     Originally they are in `specs_dir`, which is relative to the project; both are also written relative to this folder.
     """
-    document = _document(content, Problems(CONFIG_FILE))
+    document = _config_document(content, Problems(CONFIG_FILE))
     if document is None:
         return
     specs, state = words(document, "specs_dir"), words(document, "test_state_file")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from loopwright.adapters.sources.criteria import commands_in, labelled, runnable
+from loopwright.adapters.sources.criteria import checks_in, runnable
 from loopwright.adapters.sources.markdown_lines import Kind, Line
 from loopwright.adapters.sources.plan_md_outline import without_comments
 from loopwright.core.policy import GateCommand
@@ -32,13 +32,8 @@ def measured_by(lines: Sequence[Line]) -> tuple[tuple[str, ...], tuple[GateComma
     """
     found = [one for one in _bullets(lines) if not _RED.search(one.words.partition("`")[0])]
     run = _AUTOMATED if any(one.group == _AUTOMATED for one in found) else ""
-    commands = (command for one in found if one.group == run for command in _commands(one.words))
+    commands = (command for one in found if one.group == run for command in checks_in(one.words))
     return tuple(dict.fromkeys(one.words for one in found)), runnable(commands)
-
-
-def _commands(words: str) -> tuple[str, ...]:
-    command = labelled(words)
-    return (command,) if command else commands_in(words)
 
 
 def _bullets(lines: Sequence[Line]) -> Iterator[_Bullet]:
