@@ -17,6 +17,7 @@ from loopwright.core.globs import any_covers
 from loopwright.core.model import Attempt, Loop, Plan, Project, Task
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState
 from loopwright.engine.branch import tip_of
+from loopwright.engine.marks import keep_marks, marks_of
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
 from loopwright.engine.signs import show_sign
@@ -117,8 +118,7 @@ async def tell(world: World, plan_id: str) -> str:
     try:
         if not plan.books and isinstance(source, TellingSource) and source.speaks(place):
             marks = {key: item.mark.value for key, item in progress.items.items()}
-            known = {key: told for key, (_, told) in plan.marks.items()}
-            await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, {**known, **marks}))
+            await world.store.transact("source.told", lambda tx: _note_also(tx, plan.id, marks))
             await asyncio.to_thread(source.told, place, progress)
         elif not plan.books:
             await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)
@@ -173,10 +173,15 @@ async def _tell_in_place(
 
 
 def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:
-    plan = need(tx.get(Plan, plan_id), "the plan")
-    marks = {key: [(plan.marks.get(key) or [mark])[0], mark] for key, mark in told.items()}
-    if marks != plan.marks:
-        tx.update(Plan, plan.id, marks=marks)
+    known = marks_of(tx, plan_id)
+    marks = {key: [(known.get(key) or [mark])[0], mark] for key, mark in told.items()}
+    if marks != known:
+        keep_marks(tx, plan_id, marks)
+
+
+def _note_also(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:
+    before = {key: last for key, (_, last) in marks_of(tx, plan_id).items()}
+    _note_told(tx, plan_id, {**before, **told})
 
 
 async def _tell_on_branch(

@@ -7,7 +7,7 @@ how the task stands, was set by a person.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +23,7 @@ from loopwright.engine import commands
 from loopwright.engine.adding import add_task
 from loopwright.engine.books import writes
 from loopwright.engine.held import held_because
+from loopwright.engine.marks import keep_marks, marks_of
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
 from loopwright.engine.source_checks import (
@@ -134,38 +135,36 @@ def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork, written_at: dat
     plan: Plan = need(tx.get(Plan, plan_id), "the plan")
     if plan.status not in _TAKEN_IN:
         return
-    known = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
+    known, marks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}, marks_of(tx, plan.id)
     told: list[str] = []
-    left: list[str] = []
-    doubtful = written_beside_an_agent(tx, plan, written_at)
+    # What the source decides besides its words, each with what carries it out.
+    decided: list[tuple[str, Callable[[], object]]] = []
     for position, item in enumerate(work.tasks):
         task = known.get(item.key)
         if task is None:
-            if item.key not in plan.marks and item.mark not in SETTLED:
-                (left if doubtful else told).append(f"{item.key} was added")
-                if not doubtful:
-                    known[item.key] = add_task(tx, ids, plan, item, position=position)
+            if item.key not in marks and item.mark not in SETTLED:
+                add = partial(add_task, tx, ids, plan, item, position=position)
+                decided.append((f"{item.key} was added", add))
             continue
         told += _reworded(tx, plan, task, item, position)
-        if (what := _mark_set(tx, plan, task, item)) and doubtful:
-            left.append(what)
-        elif what:
-            _marked(tx, ids, plan, task, item)
-            told.append(what)
+        if what := _mark_set(tx, task, item, marks.get(task.key, (Mark.OPEN.value,))):
+            decided.append((what, partial(_marked, tx, ids, plan, task, item)))
     named = {item.key for item in work.tasks}
     for key, task in known.items():
-        gone = key not in named and key in plan.marks and not task.origin
+        gone = key not in named and key in marks and not task.origin
         if gone and task.status not in _ENDED:
-            (left if doubtful else told).append(f"{key} was removed")
-            if not doubtful:
-                _asked(tx, ids, task, "cancel")
+            decided.append((f"{key} was removed", partial(_asked, tx, ids, task, "cancel")))
+    left = [what for what, _ in decided]
+    if decided and not written_beside_an_agent(tx, plan, written_at):
+        for _, carry_out in decided:
+            carry_out()
+        told, left = [*told, *left], []
     _rewire(tx, plan, work)
-    current = need(tx.get(Plan, plan.id), "the plan")
-    tx.update(Plan, plan.id, marks=_merged(current.marks, marks_in(work)))
+    keep_marks(tx, plan.id, _merged(marks, marks_in(work)))
     if told:
-        tx.append(happened("source_edited", _person(plan), plan=current, changes=told[:50]))
+        tx.append(happened("source_edited", _person(plan), plan=plan, changes=told[:50]))
     if left:
-        tell_not_taken(tx, current, left)
+        tell_not_taken(tx, plan, left)
 
 
 def _merged(known: Mapping[str, Any], seen: Mapping[str, str]) -> dict[str, Any]:
@@ -202,10 +201,10 @@ _SET: Final = {
 """What a mark that somebody set means, and of tasks in which states."""
 
 
-def _mark_set(tx: Tx, plan: Plan, task: Task, item: PlannedTask) -> str:
+def _mark_set(tx: Tx, task: Task, item: PlannedTask, known: Sequence[str]) -> str:
     """Say what somebody decided by the mark of an item; empty when it is as it stands, or was told by us."""
     task = need(tx.get(Task, task.id), "the task")
-    expected = {*plan.marks.get(task.key, (Mark.OPEN.value,)), MARKS[task.status].value, Mark.RUNNING.value}
+    expected = {*known, MARKS[task.status].value, Mark.RUNNING.value}
     if item.mark.value in expected or item.mark not in _SET:
         return ""
     words, states = _SET[item.mark]

@@ -35,6 +35,7 @@ from loopwright.core.verdicts import evidence, refused_commands
 from loopwright.engine.adding import add_task
 from loopwright.engine.checks import Interrupted, Judging
 from loopwright.engine.land import Landing, cannot_tell, gated, reject
+from loopwright.engine.marks import marks_of
 from loopwright.engine.moves import (
     MACHINE,
     change_attempt,
@@ -111,7 +112,7 @@ def _over(tx: Tx, landing: Landing, report: QaReport, verdict: Verdict, judged: 
         raise Interrupted
     task = need(tx.get(Task, landing.task.id), "the task")
     tasks = tx.find(Task, plan_id=landing.plan.id)
-    standing = with_fixes(report.issues, task.key, _fixes(tasks, task), _taken(landing.plan, tasks))
+    standing = with_fixes(report.issues, task.key, _fixes(tasks, task), _taken(tx, landing.plan, tasks))
     if not standing:
         _passed(tx, landing, current, task, report, verdict, judged)
         return
@@ -136,9 +137,9 @@ def _fixes(tasks: Sequence[Task], look: Task) -> list[Fix]:
     ]
 
 
-def _taken(plan: Plan, tasks: Sequence[Task]) -> set[str]:
+def _taken(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> set[str]:
     # The source may have fixes of an earlier plan, which are no tasks of this one.
-    return {*plan.marks, *(one.key for one in tasks)}
+    return {*marks_of(tx, plan.id), *(one.key for one in tasks)}
 
 
 def _passed(

@@ -20,6 +20,7 @@ from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
 from loopwright.engine.held import held_because
 from loopwright.engine.known_base import KnownBase, take_over
+from loopwright.engine.marks import keep_marks
 from loopwright.engine.moves import move_loop
 from loopwright.engine.naming import plan_branch
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
@@ -254,7 +255,6 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         policy=policy,
         gates=asked.gates,
         books=asked.books,
-        marks={task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks},
         context=asked.work.context,
         doc_sync=(asked.work.doc_sync,) if asked.work.doc_sync is not None else (),
         evaluation=evaluation,
@@ -264,6 +264,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         updated_at=now,
     )
     tx.insert(plan)
+    keep_marks(tx, plan.id, {task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks})
     _tasks(tx, ids, plan, wanted)
     tx.append(happened("plan_created", asked.actor, plan=plan, title=plan.title, **evaluation))
     if evaluation["despite"]:

@@ -8,6 +8,7 @@ import pytest
 from tests.contracts.store import rows
 from tests.doubles import FAILED, Home, planned
 
+from loopwright.adapters.store.codec import encode
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.failures import Failure
 from loopwright.core.ids import short_id
@@ -66,6 +67,17 @@ def test_a_plan_is_evaluated_before_anything_of_it_is_kept() -> None:
     assert plan.evaluation == {**facts, "findings": [], "evaluator": None, "despite": ""}
     [told] = home.events("plan_created")
     assert told.payload == {"title": "A plan", **plan.evaluation}
+
+
+def test_a_plan_itself_does_not_grow_with_its_tasks() -> None:
+    # It is read and written several times for each of them.
+    def columns(count: int) -> int:
+        home = Home()
+        home.submit(*(planned(f"task-{n:04}") for n in range(count)))
+        stored = encode(home.plan())
+        return sum(len(str(value)) for value in stored.values())
+
+    assert columns(300) <= columns(3) + 10
 
 
 def test_what_is_done_already_is_not_counted() -> None:
