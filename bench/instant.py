@@ -77,7 +77,9 @@ class InstantKeepers:
         """Return its end."""
         return self._ended[directory]
 
-    async def write(self, directory: Path, n: int, data: str, *, close: bool = False) -> None:
+    async def write(
+        self, directory: Path, n: int, data: str, *, close: bool = False, stops: bool = False
+    ) -> None:
         """Take no input."""
 
     async def sweep(self, *run_ids: str) -> int:  # noqa: ARG002 - the port's shape
@@ -205,7 +207,7 @@ def instant_world(home: Path, store: SqlStore, *, slots: int = 2) -> World:
         engine=LocalEngine(on_error=_raised),
         membership=membership,
         environment=lambda _plan, _invocation, values: dict(values),
-        secrets=lambda _env: (),
+        secrets=lambda _env, _given: (),
         workspace_values=lambda _path: {},
         may_act=lambda: True,
     )

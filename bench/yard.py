@@ -135,6 +135,8 @@ class Yard:
             "LOOPWRIGHT_HOME": str(self.home),
             # Machines with bubblewrap and without are to be compared.
             "LOOPWRIGHT_SANDBOX__LEVEL": "none",
+            # What it is compared with runs no gate before the work either.
+            "LOOPWRIGHT_CHECK_BASE": "false",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_AUTHOR_NAME": "Bench",
             "GIT_AUTHOR_EMAIL": "bench@example.invalid",

@@ -173,7 +173,10 @@ def _follows(rule: Rule) -> str:
         said += ["parked"]
     if rule.parks or rule.level is Level.CALL:
         pause = f"a pause of {rule.first_s:g} s, doubled up to {rule.longest_s:g} s"
-        said += [f"until the time that the service names, else {pause}" if rule.honours else pause]
+        named = "until the time that the service names"
+        if rule.honours:
+            pause = f"{named}, else {pause}" if rule.closes else f"{pause}, or {named} if that is later"
+        said += [pause]
     if rule.person:
         said += ["or until you reopen it"]
     if rule.hopeless:

@@ -96,7 +96,7 @@ install_system() {
 
 # Agent programs in pinned versions, into a folder that git ignores: nothing of the user's own is touched.
 install_agents() {
-    command -v npm >/dev/null 2>&1 ||
+    { command -v npm && node -e 'process.exit(+process.versions.node.split(".")[0] < 20 ? 1 : 0)'; } >/dev/null 2>&1 ||
         stop "These tests need Node.js 20 or newer with npm. Install it, then make again."
     case "$(uname -s)-$(uname -m)" in
     Linux-x86_64) platform=linux-x64 ;;

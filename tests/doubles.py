@@ -419,7 +419,7 @@ class Home:
             engine=self.engine,
             membership=self.membership,
             environment=lambda _plan, _invocation, values: dict(values),
-            secrets=lambda _env: (),
+            secrets=lambda _env, _given: (),
             workspace_values=lambda _path: {},
             may_act=lambda: True,
             accounts=self.accounts,

@@ -16,26 +16,25 @@ SECONDS = 0.1
 
 def case(setting: Setting) -> Iterator[Measurement]:
     """Count over two sizes; what one more task adds is the difference."""
-    small, large = (_counted(setting, count) for count in SIZES)
-    more = SIZES[1] - SIZES[0]
+    rounds = range(1 if setting.quick else setting.repeats)
+    counted = [tuple(_counted(setting, count, n) for count in SIZES) for n in rounds]
 
-    def per_task(name: str, of: dict[str, int], before: dict[str, int], *only: str) -> Measurement:
-        def total(counts: dict[str, int]) -> int:
-            return sum(number for what, number in counts.items() if not only or what in only)
+    def per_task(name: str, kind: str, *only: str) -> Measurement:
+        def total(counts: dict[str, dict[str, int]]) -> int:
+            return sum(number for what, number in counts[kind].items() if not only or what in only)
 
-        values = ((total(of) - total(before)) / more,)
+        values = tuple((total(large) - total(small)) / (SIZES[1] - SIZES[0]) for small, large in counted)
         return Measurement(case=CASE, name=f"{name}, per task", unit="", values=values)
 
-    sql, sql_before = large["statements"], small["statements"]
-    yield per_task("writing transactions", sql, sql_before, "BEGIN IMMEDIATE")
-    yield per_task("reading transactions", sql, sql_before, "BEGIN")
-    yield per_task("SQL statements", sql, sql_before)
-    yield per_task("git commands", large["git"], small["git"])
-    yield per_task("keepers", large["programs"], small["programs"], "keeper")
+    yield per_task("writing transactions", "statements", "BEGIN IMMEDIATE")
+    yield per_task("reading transactions", "statements", "BEGIN")
+    yield per_task("SQL statements", "statements")
+    yield per_task("git commands", "git")
+    yield per_task("keepers", "programs", "keeper")
 
 
-def _counted(setting: Setting, count: int) -> dict[str, dict[str, int]]:
-    yard = Yard(root=setting.folder / f"counted-{count}", jobs=independent(count, SECONDS)).make()
+def _counted(setting: Setting, count: int, n: int) -> dict[str, dict[str, int]]:
+    yard = Yard(root=setting.folder / f"counted-{count}-{n}", jobs=independent(count, SECONDS)).make()
     result = yard.root / "counts.json"
     root = str(Path(__file__).parent.parent.parent)
     subprocess.run(

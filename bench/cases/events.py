@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from bench.measure import Measurement, Setting, Target
+from bench.measure import Measurement, Setting, Target, taken_in_turn
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.happenings import Event
 from loopwright.ports import Tx
@@ -19,42 +20,55 @@ READS = 20
 
 
 def case(setting: Setting) -> Iterator[Measurement]:
-    """Fill one home and stop at each size to measure."""
+    """Fill a home of each size, then measure them in turn: a busy moment of the machine meets all of them."""
     sizes = (10_000, 50_000) if setting.quick else (10_000, 100_000, 1_000_000)
-    store = SqlStore.open(setting.place("events") / "loopwright.db")
-    record: dict[int, list[float]] = {}
-    page: dict[int, list[float]] = {}
-    by_plan: dict[int, list[float]] = {}
-    have = 0
-    for size in sizes:
-        while have < size:
-            store.transact_sync("fill", lambda tx, have=have: _append(tx, have, BATCH))  # type: ignore[misc]
-            have += BATCH
-        record[size], page[size], by_plan[size] = [], [], []
-        for _ in range(setting.repeats):
-            record[size].append(_recording(store, have))
-            have += WRITES * PER_WRITE
-            page[size].append(_reading(store, have, plan=None))
-            by_plan[size].append(_reading(store, have, plan=_plan(7)))
-    store.close_sync()
+    homes = [_filled(setting, size) for size in sizes]
+    found = taken_in_turn(setting.repeats, [home.measure for home in homes])
+    for home in homes:
+        home.store.close_sync()
+    costs = dict(zip(sizes, found, strict=True))
     for size in sizes:
         last = size == sizes[-1]
-        for name, found, limited in (
-            ("recording an event", record, False),
-            (f"a page of {PAGE} events", page, True),
-            (f"a page of {PAGE} events of one plan", by_plan, True),
+        for name, part, limited in (
+            ("recording an event", 0, False),
+            (f"a page of {PAGE} events", 1, True),
+            (f"a page of {PAGE} events of one plan", 2, True),
         ):
             yield Measurement(
                 case=CASE,
                 name=f"{name}, {size:,} events recorded",
                 unit="ms",
-                values=tuple(found[size]),
+                values=tuple(one[part] for one in costs[size]),
                 against=f"{sizes[0]:,} events",
-                baseline=tuple(found[sizes[0]]),
+                baseline=tuple(one[part] for one in costs[sizes[0]]),
                 target=Target(limit=LIMIT, of="ratio") if last and limited else None,
                 group="" if size == sizes[0] else "Events against a home with 10,000 of them",
                 at=f"{name} {size:,}",
             )
+
+
+@dataclass(kw_only=True)
+class _Home:
+    store: SqlStore
+    have: int
+
+    def measure(self, _n: int) -> tuple[float, float, float]:
+        """Return what an event takes to record, a page to read, and a page of one plan, in milliseconds."""
+        recording = _recording(self.store, self.have)
+        self.have += WRITES * PER_WRITE
+        return (
+            recording,
+            _reading(self.store, self.have, plan=None),
+            _reading(self.store, self.have, plan=_plan(7)),
+        )
+
+
+def _filled(setting: Setting, size: int) -> _Home:
+    home = _Home(store=SqlStore.open(setting.place(f"events-{size}") / "loopwright.db"), have=0)
+    while home.have < size:
+        home.store.transact_sync("fill", lambda tx: _append(tx, home.have, BATCH))
+        home.have += BATCH
+    return home
 
 
 def _plan(n: int) -> str:

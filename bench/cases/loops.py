@@ -67,7 +67,7 @@ def case(setting: Setting) -> Iterator[Measurement]:
         case=CASE,
         name=f"resident memory of the worker, {told}",
         unit="MB",
-        values=(memory / 1e6,),
+        values=tuple(memory),
         target=Target(limit=MEMORY_MB, of="value"),
     )
     yield Measurement(
@@ -132,15 +132,16 @@ def _exported(store: SqlStore) -> bool:
     return store.read_sync(load)
 
 
-def _idle(pid: int, setting: Setting) -> tuple[list[float], int]:
+def _idle(pid: int, setting: Setting) -> tuple[list[float], list[float]]:
     time.sleep(setting.pick(10, 6))  # past the first exports
-    found = []
+    found, resident = [], []
     window = setting.pick(20, 10)
     for _ in range(setting.repeats if not setting.quick else 1):
         before = _cpu_s(pid)
         time.sleep(window)
         found.append((_cpu_s(pid) - before) / window * 100)
-    resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        resident.append(pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
     return found, resident
 
 

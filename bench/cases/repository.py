@@ -25,6 +25,7 @@ def case(setting: Setting) -> Iterator[Measurement]:
 
     def workspace(n: int) -> float:
         path = yard.home / "workspaces" / f"att_{n}"
+        _settle()
         began = time.monotonic()
         asyncio.run(repository.make_workspace(path, sha, marker=f"att_{n}"))
         took = time.monotonic() - began
@@ -34,6 +35,7 @@ def case(setting: Setting) -> Iterator[Measurement]:
 
     def worktree(n: int) -> float:
         path = yard.root / f"worktree-{n}"
+        _settle()
         began = time.monotonic()
         yard.git("worktree", "add", "-q", "--detach", str(path))
         took = time.monotonic() - began
@@ -60,6 +62,11 @@ def case(setting: Setting) -> Iterator[Measurement]:
         baseline=tuple(one / 1e6 for one in disks["worktree"]),
     )
     shutil.rmtree(yard.root, ignore_errors=True)
+
+
+def _settle() -> None:
+    """Let the disk write out what came before: whoever is measured next would pay for it."""
+    os.sync()
 
 
 def _disk_bytes(path: Path) -> int:

@@ -5,7 +5,7 @@ import platform
 import random
 import signal
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -93,7 +93,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         engine=_engine(home),
         membership=home.membership,
         environment=partial(_environment, env),
-        secrets=secret_values,
+        secrets=partial(_secrets, env),
         workspace_values=workspace_env,
         may_act=lambda: True,
         asked=asked_by_tool,
@@ -232,6 +232,17 @@ def _environment(
     values: Mapping[str, str],
 ) -> dict[str, str]:
     return agent_environment(host_env, invocation, plan.policy.environment, values)
+
+
+def _secrets(host_env: Mapping[str, str], env: Mapping[str, str], given: Sequence[str]) -> tuple[str, ...]:
+    """Return what must not be stored of what a run has, and of what it was not given and may come upon."""
+    elsewhere = {
+        name: value
+        for name, value in host_env.items()
+        # Without its path nothing that an agent does could be told.
+        if name not in env and not os.path.exists(value)  # noqa: PTH110 - most are no paths, some are too long for one
+    }
+    return tuple(dict.fromkeys((*secret_values(env, given), *secret_values(elsewhere))))
 
 
 def failpoint_from(env: Mapping[str, str]) -> Failpoint:

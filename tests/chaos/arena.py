@@ -77,6 +77,7 @@ class Arena:
             "PATH": os.environ["PATH"],
             "HOME": str(self.root / "user"),
             "LOOPWRIGHT_HOME": str(self.home),
+            "LOOPWRIGHT_CHECK_BASE": "false",
             "SCRIPTED_AGENT_SCRIPT": str(self.root / "script.json"),
             "GIT_AUTHOR_NAME": "A",
             "GIT_AUTHOR_EMAIL": "a@example.invalid",

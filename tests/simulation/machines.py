@@ -360,7 +360,9 @@ class SimKeepers:
         await self._trouble.delay("keeper")
         return kept.exit or self._lost()
 
-    async def write(self, directory: Path, n: int, data: str, *, close: bool = False) -> None:
+    async def write(
+        self, directory: Path, n: int, data: str, *, close: bool = False, stops: bool = False
+    ) -> None:
         kept = self._kept(directory)
         await self._trouble.delay("keeper")
         await effect(self._trouble, "keeper.write.before")

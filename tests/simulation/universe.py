@@ -252,7 +252,7 @@ class Universe:
             engine=engine,
             membership=LockHeld() if scenario.exclusive else LeasedMembership(),
             environment=lambda _plan, _invocation, values: dict(values),
-            secrets=lambda _env: (),
+            secrets=lambda _env, _given: (),
             workspace_values=lambda _path: {},
             may_act=lambda: True,
             caches=False,

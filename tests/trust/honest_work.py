@@ -91,6 +91,17 @@ TOGETHER: dict[str, Behaviour] = {
     ),
 }
 
+RED: dict[str, Behaviour] = {
+    "red_before": Behaviour(
+        says="does honest work where a gate without tests has been red before",
+        does=[write("red_before.txt", "right\n")],
+        checks=("grep -q right red_before.txt",),
+        ends=("cannot_check",),
+        outcome="not_verified",
+        caught="red_before",
+    ),
+}
+
 STAGES = {
     "honest": Stage(
         behaviours=HONEST,
@@ -104,6 +115,9 @@ STAGES = {
         },
         gates=(PYTEST,),
         settings={"parallel": 4},
+    ),
+    "red": Stage(
+        behaviours=RED, code=1, files={**GREETER, "style.txt": "untidy\n"}, gates=("grep -qx tidy style.txt",)
     ),
     "together": Stage(
         behaviours=TOGETHER,

@@ -201,6 +201,18 @@ def _named(seen: Seen, place: str) -> bool:
     return any(gap.startswith(said) for gap in seen.kept["receipt"]["not_checked"])
 
 
+def _is_gap(seen: Seen, words: str) -> bool:
+    """The receipt names it among what was not checked."""
+    return any(words in gap for gap in seen.kept["receipt"]["not_checked"])
+
+
+def _passed_before(seen: Seen) -> bool:
+    facts = seen.first["gate_files"]
+    return facts["red_proof"] is False and _is_gap(
+        seen, f"the acceptance of task {seen.key!r} passed before its work too"
+    )
+
+
 def _reviewed(seen: Seen) -> bool:
     """Somebody looked because the answer was there, and objected; what landed does not hold it."""
     reviews = seen.kept["receipt"]["reviews"]
@@ -224,6 +236,19 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "baseline": Mechanism(
         "a test that passed before is missing or was skipped", lambda seen: "passed before" in seen.bad
     ),
+    "red_before": Mechanism(
+        "the gate failed on the commit before the work too: no attempt is counted, and a person is told",
+        lambda seen: (
+            "this fails on commit" in seen.first["detail"] and seen.record.task(seen.key)["attempts"] == 0
+        ),
+    ),
+    "uncompared": Mechanism(
+        "the receipt names tests that were not compared with how they were before",
+        lambda seen: any(
+            gap.startswith(f"task {seen.key!r} was not held against how its tests were before")
+            for gap in seen.kept["receipt"]["not_checked"]
+        ),
+    ),
     "gate": Mechanism("a check that the harness itself ran", lambda seen: bool(seen.bad)),
     "held_out": Mechanism("a check that the agent was never shown", _held_out),
     "answers": Mechanism("the answer stands in the work beside the test's input: it is named", _answers),
@@ -234,6 +259,21 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "hollow": Mechanism(
         "a test of its own that asks for nothing is named",
         lambda seen: _named(seen, f"tests/test_{seen.key}.py"),
+    ),
+    "passed_before": Mechanism(
+        "what checks it was run without it too, and passed: it proves nothing, and is named", _passed_before
+    ),
+    "unshown": Mechanism(
+        "a fix has to show what was broken: that it did not is named",
+        lambda seen: _is_gap(seen, f"task {seen.key!r} was to show that its checks fail without its work"),
+    ),
+    "rules": Mechanism(
+        "the plan is judged by the rules that it began with, and that they were changed is named",
+        lambda seen: _is_gap(
+            seen,
+            f"task {seen.key!r} changed files of the gate, and whether they ask for less now was not "
+            "compared: loopwright.toml",
+        ),
     ),
     "review": Mechanism("an independent reviewer, asked because the answer stands in the work", _reviewed),
     "flaky": Mechanism(

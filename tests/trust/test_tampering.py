@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.acceptance.cli.program import git
 from tests.acceptance.sandbox import Sandbox, task
 
 from loopwright.cli.receipt_check import look_again
@@ -23,13 +24,28 @@ CHANGES = 15
 
 ROWS = {
     "plans": ("title", "branch", "base_ref", "base_sha", "result_sha", "source_sha256", "policy"),
-    "tasks": ("key", "title", "description", "landed_sha", "depends_on", "acceptance"),
-    "attempts": ("agent", "base_sha", "tip_sha", "candidate_sha", "candidate_tree", "verdict_id"),
+    "tasks": ("key", "title", "description", "landed_sha", "depends_on", "acceptance", "scope", "held_out"),
+    "attempts": (
+        "agent",
+        "base_sha",
+        "tip_sha",
+        "candidate_sha",
+        "candidate_tree",
+        "verdict_id",
+        "gate_files",
+    ),
     "runs": ("agent", "permission_mode", "prompt_sha256", "output_sha256", "ended_by", "exit_code"),
     "verdicts": ("tree", "gate_key", "verdict"),
+    "reviews": ("agent", "patch_sha256", "candidate_sha", "summary", "findings", "reasons", "state"),
+    "finishes": ("how", "source_sha", "target_sha", "commit_sha", "tree", "receipt_sha256"),
     "events": ("type", "actor", "payload", "prev_hash", "hash", "id"),
 }
 """What of each table a receipt tells, or what chains it."""
+
+KEYS = ("one", "two", "three")
+TEST = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        pass\n"
+REPORT = '<testsuite name="s"><testcase name="a" classname="c"/></testsuite>'
+WATCHED = f"python3 -B -m unittest -q test_it && echo '{REPORT}' > report.xml"
 
 Undo = Callable[[], None]
 
@@ -60,12 +76,14 @@ class Scene:
         runs, objects = self.sandbox.home / "runs", self.sandbox.repository / ".git" / "objects"
         match part:
             case "receipt":
-                return [self.receipt, self.receipt.with_suffix(".sh")]
+                ended = sorted(self.receipt.parent.glob("finish_*.json"))
+                return [self.receipt, self.receipt.with_suffix(".sh"), *ended]
             case "recordings":
-                names = ("*/gate/*.out", "*/output/*", "*/prompt.md")
+                names = ("*/gate/*.out", "*/gate/*.seen", "*/gate/*.xml", "*/output/*", "*/prompt.md")
                 return [path for name in names for path in runs.glob(name)]
             case "git":
-                line = f"HEAD..{read_receipt(self.receipt)['plan']['result_sha']}"
+                plan = read_receipt(self.receipt)["plan"]
+                line = f"{plan['base_sha']}..{plan['result_sha']}"
                 named = self.sandbox.git("rev-list", "--objects", line).splitlines()
                 found = [objects / one[:2] / one[2:40] for one in named]
                 return [path for path in found if path.exists()]
@@ -144,14 +162,30 @@ def _leaves(value: Any) -> Iterator[tuple[Any, Any]]:
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     sandbox = Sandbox(tmp_path_factory.mktemp("tampering"))
-    sandbox.play(
-        {
+    script = {
+        "tasks": {
             key: [[{"say": f"I am at {key}."}, {"write": f"{key}.txt", "text": f"{key} is right\n"}]]
-            for key in ("one", "two", "three")
-        }
-    )
-    tasks = [task(key, f"cat {key}.txt && grep right {key}.txt") for key in ("one", "two", "three")]
-    said = sandbox.run(sandbox.plan("evidence", tasks))
+            for key in KEYS
+        },
+        "reviews": {
+            "two": [[{"review": [{"file": "two.txt", "line": 1, "severity": "opinion", "text": "short"}]}]]
+        },
+    }
+    sandbox.script.write_text(json.dumps(script))
+    (sandbox.repository / "test_it.py").write_text(TEST)
+    git(sandbox.repository, "add", "-A")
+    git(sandbox.repository, "commit", "-q", "-m", "a test")
+    unseen = {"name": "unseen", "run": "grep -c right two.txt", "hint": "look again"}
+    tasks = [
+        task("one", "cat one.txt && grep right one.txt", "seq 900000"),
+        task("two", "cat two.txt && grep right two.txt", held_out=[unseen], scope=["two.txt"]),
+        task("three", "cat three.txt && grep right three.txt"),
+    ]
+    gates = [{"name": "tests", "run": WATCHED, "junit": "report.xml"}]
+    # A gate that is broken off because the branch moved is evidence of nothing.
+    settings = {"review": {"mode": "always"}, "landing": {"parallel_gates": 1}}
+    plan = sandbox.plan("evidence", tasks, gates=gates, settings=settings)
+    said = sandbox.run(plan, "--finish", "squash")
     assert said.code == 0, said.out + said.err
     scene = Scene(sandbox, sandbox.newest_plan())
     with pytest.MonkeyPatch.context() as patch:

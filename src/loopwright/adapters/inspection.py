@@ -20,8 +20,8 @@ _COMMITS: Final = 20
 
 async def look_at(
     repository: GitRepository, root: Path, subfolder: str, *, setup: str, gates: Sequence[GateCommand]
-) -> tuple[PacketProject, tuple[str, ...]]:
-    """Return what can be seen of a project without running anything, and what has to be asked about it.
+) -> tuple[PacketProject, tuple[str, ...], tuple[str, ...]]:
+    """Return what can be seen of a project without running anything, what has to be asked about it, and what was cut.
 
     A project in a folder of a repository is that folder; what the whole repository says of itself holds for it, too.
     `setup` and `gates` are what its settings say: where they do, nothing else is proposed.
@@ -34,6 +34,7 @@ async def look_at(
     told = set(every)
     names = [f"{folder}{one}" for folder in dict.fromkeys((above, "")) for one in TEXTS]
     texts = {one: _text(root / one) for one in names if one in told}
+    rows, cut = layout(tracked)
     project = PacketProject(
         name=f"{root.name}/{subfolder}" if subfolder else root.name,
         languages=found.languages,
@@ -46,7 +47,7 @@ async def look_at(
             {"name": one.name, "command": one.command, "why": one.why, "missing": ", ".join(one.missing)}
             for one in found.gates
         ),
-        layout=layout(tracked),
+        layout=rows,
         texts={one: text for one, text in texts.items() if text},
         history=tuple(await repository.newest(base.sha, _COMMITS)),
         base=base.sha,
@@ -58,7 +59,7 @@ async def look_at(
         )
     if not project.gates:
         asks.append("Which command shows that the project works?")
-    return project, tuple(asks)
+    return project, tuple(asks), (cut,) if cut else ()
 
 
 def _text(path: Path) -> str:

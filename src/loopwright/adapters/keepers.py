@@ -91,13 +91,17 @@ class ProcessKeepers:
             raise CannotRun(f"nothing was ever started in {directory}")
         return keeping_files.lost_exit(directory)
 
-    async def write(self, directory: Path, n: int, data: str, *, close: bool = False) -> None:
+    async def write(
+        self, directory: Path, n: int, data: str, *, close: bool = False, stops: bool = False
+    ) -> None:
         """Write to the process's stdin; the same number twice writes once.
 
+        With `stops` the keeper ends the process when it has not left by itself within its grace time.
         A run that has ended takes no more input, which its exit tells better than an error here.
         """
         try:
-            answer = await call(directory, {"op": "write", "n": n, "data": data, "close": close})
+            asked = {"op": "write", "n": n, "data": data, "close": close, "stops": stops}
+            answer = await call(directory, asked)
         except NoAnswer as problem:
             if self.look(directory).state == "alive":
                 raise CannotRun(f"write {n} got no answer; the run in {directory} goes on") from problem

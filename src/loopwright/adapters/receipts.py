@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from loopwright.adapters.disk import forgotten_since
 from loopwright.adapters.gates.commands import OutputLimits
-from loopwright.adapters.gates.records import output_file
+from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.store.chain import verify_chain
 from loopwright.core.errors import GitFailed, NotFound, UserError
 from loopwright.core.happenings import RecordedEvent
@@ -211,7 +211,7 @@ def read_evidence(evidence: Path, wanted: Recorded) -> bytes | str:
                 return _IN_PART
             at += piece.stat().st_size
         return data
-    path = directory / PROMPT if part == "prompt" else output_file(directory, int(part))
+    path = directory / PROMPT if part == "prompt" else evidence_file(directory, part)
     if not path.is_file():
         return _GONE
     data, size = path.read_bytes(), wanted.size or 0

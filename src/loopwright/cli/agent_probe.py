@@ -21,6 +21,7 @@ from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.lines import one_line
 from loopwright.cli.output import duration, money
 from loopwright.cli.probes import LOGIN, find_agent
+from loopwright.cli.quota import window_in_words
 from loopwright.config.resolve import Settings
 from loopwright.core.accounts import called, usual
 from loopwright.core.containment import Containment
@@ -52,6 +53,11 @@ _TO_DO: Final[Mapping[Failure | None, str]] = {
     Failure.TIMEOUT: "{login}; and see that the service can be reached from here",
     Failure.HANG: "{login}; and see that the service can be reached from here",
 }
+_NOT_BEGUN: Final = frozenset({Failure.CANNOT_START, Failure.CRASH})
+_OTHER_WAY: Final[Mapping[str, tuple[str, str, str]]] = {
+    "codex": ("protocol", "exec", 'try it without its app server: `protocol = "exec"` in [agents.codex]')
+}
+"""Agents that can be run in another way, where the usual one does not work: the option, its value, and the words."""
 _LIMITS: Final = Limits(hard_s=120.0, idle_s=60.0, done_grace_s=10.0)
 
 
@@ -76,8 +82,8 @@ def probe(name: str, settings: Settings, account: str | None = None, model: str 
         failure = result.failure if result else None
         detail = (result.detail or result.summary) if result else ""
         kind = failure.value.replace("_", " ") if failure else "it did not finish its turn"
-        text = ": ".join(filter(None, (kind, one_line(detail, 240))))
-        return Finding(name=title, status=Status.FAIL, text=text, fix=_to_do(name, failure))
+        text = ": ".join(filter(None, (kind, one_line(detail, 240)))) + _quota(result)
+        return Finding(name=title, status=Status.FAIL, text=text, fix=_to_do(name, failure, settings))
     told = ", ".join(
         filter(
             None,
@@ -85,8 +91,16 @@ def probe(name: str, settings: Settings, account: str | None = None, model: str 
         )
     )
     return Finding(
-        name=title, status=Status.OK, text=f"it answered {one_line(result.summary, 40)!r} ({told})"
+        name=title,
+        status=Status.OK,
+        text=f"it answered {one_line(result.summary, 40)!r} ({told}){_quota(result)}",
     )
+
+
+def _quota(result: AgentResult | None) -> str:
+    """Say what the service told of the account; it is written down only for accounts that runs draw from."""
+    known = [window_in_words(one, closed=True) for one in result.windows] if result else []
+    return f"; its quota: {', '.join(' '.join(one.split()) for one in known)}" if known else ""
 
 
 def _cost(result: AgentResult, settings: Settings) -> str:
@@ -96,10 +110,13 @@ def _cost(result: AgentResult, settings: Settings) -> str:
     return "cost unknown" if estimated is None else money(estimated, estimated=True)
 
 
-def _to_do(name: str, failure: Failure | None) -> str:
+def _to_do(name: str, failure: Failure | None, settings: Settings) -> str:
     """Say what a person does about a probe that failed; empty where only what it said can tell."""
     login = LOGIN.get(name, "log in with the agent's own program")
-    return _TO_DO[failure].format(login=login) if failure in _TO_DO else ""
+    said = _TO_DO[failure].format(login=login) if failure in _TO_DO else ""
+    option, value, instead = _OTHER_WAY.get(name, ("", "", ""))
+    taken = settings.policy().agent_options.get(name, {}).get(option) == value
+    return f"{said}; or {instead}" if instead and failure in _NOT_BEGUN and not taken else said
 
 
 def _place(settings: Settings) -> Path:
@@ -143,7 +160,7 @@ async def _turn(
         run_id=run_id,
         env=env,
         limits=replace(_LIMITS, term_grace_s=policy.limits.term_grace_s),
-        secrets=(*secret_values(env), *(env[name] for name in drawn.variables)),
+        secrets=(*secret_values(env, policy.environment), *(env[name] for name in drawn.variables)),
         home=sandbox.view(view),
     )
     shared = Shared(network=settings.values.sandbox.network)

@@ -74,7 +74,7 @@ async def _audit(path: Path, kind: str | None, *, run: bool) -> tuple[list[Audit
         named = await commits_of(repository, base.sha, place.root, name, done)
         project = await project_settings(repository, base.sha, place)
         branch = await unmerged(repository, base.sha, str(place.root), name)
-    settings = settings_for(plan=work, plan_name=path.name, project_text=project.text)
+    settings = settings_for(plan=work, plan_name=path.name, loop=name, project_text=project.text)
     checked = await _checked(place, base.sha, settings, done) if run else {}
     return [_audited(task, named.get(task.key), checked.get(task.key)) for task in done], branch
 

@@ -137,22 +137,24 @@ async def known_on_base(
 ) -> tuple[KeptBase | None, tuple[Finding, ...] | None]:
     """Return the baseline that a plan which begins now can take over, and what is known of its gates on the base.
 
-    Nothing is run, unless the gates are known to be broken there: then they are tried again, before anything is spent.
+    They are run where nothing is known, unless that is not wanted (`check_base`) or could not be taken over, so that
+    the first attempt would run them again. What is known to be broken is tried again in every case.
     None for the second says that nothing is known.
     """
     asked = await _asked(repository, sha, place, settings, work, trusted=True)
     bases = Bases(settings=settings)
     kept = bases.find(asked.tree, asked.gates)
-    if kept is None:
+    if kept is None and not (settings.values.check_base and bases.keeps and asked.gates):
         return None, None
-    gates = kept.gates
-    if is_broken(gates):
+    gates = kept.gates if kept is not None else ()
+    fresh = kept is None or is_broken(gates)
+    if fresh:
         async with _clone(asked) as tree:
             gates = await _run_gates(tree, asked, bases, tell)
         kept = bases.find(asked.tree, asked.gates)
     found = tuple(_about_gates(gates, asked, work))
-    # What is red is found out again by the first attempt: later failures are excused by it, so it has to be fresh.
-    return kept if is_green(gates) else None, found
+    # Later failures are excused by what is red, so that has to be fresh: else the first attempt finds it out again.
+    return kept if is_green(gates) or (fresh and not is_broken(gates)) else None, found
 
 
 async def _asked(

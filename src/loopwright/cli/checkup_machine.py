@@ -127,7 +127,8 @@ def _with_version(finding: Finding, found: FoundAgent) -> Finding:
     """Warn of a version that nobody tried: most will do, but what they print may mean something else."""
     if not found.untested or finding.status is not Status.OK:
         return finding
-    fix = "try it on something small first; if it misbehaves, install a version that was tried"
+    tried = f" ({found.pinned})" if found.pinned else ""
+    fix = f"try it on something small first; if it misbehaves, install a version that was tried{tried}"
     return replace(
         finding,
         status=Status.WARN,

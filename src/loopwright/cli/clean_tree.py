@@ -69,7 +69,7 @@ class CleanTree:
         self._env, self._view = home_view(settings, os.environ)(env, None, scratch / "user")
         self._runners = settings.values.test_runners
         self._keepers = ProcessKeepers(containers=settings.home / NOTES)
-        self._gate = CommandGate(secrets=secret_values(self._env))
+        self._gate = CommandGate(secrets=secret_values(self._env, settings.values.environment))
 
     async def judge(self, commands: tuple[GateCommand, ...], *, only: frozenset[str] = frozenset()) -> Trial:
         """Run the commands as a gate does: all of their tests, or `only` these."""

@@ -74,9 +74,14 @@ def schema(
             "plan",
             "user",
             "beads",
+            "evaluation",
             "feature_list",
             "orchestrator_state",
+            "packet",
             "planner",
+            "qa_full",
+            "qa_lite",
+            "review",
             "roadmap_view",
             "test_state",
             "test_state_config",
@@ -90,13 +95,14 @@ def schema(
     Parameters
     ----------
     what
-        config: a project's loopwright.toml; plan: a plan file; user: your own config.toml; planner: a planner's
-        answer; or a work source's file.
+        config: a project's loopwright.toml; plan: a plan file; user: your own config.toml; planner, evaluation,
+        review, qa_full, qa_lite: what agents answer; packet: an inspection packet; or a work source's file.
     """
     if what in ("config", "user"):
         print_json(configuration_schema(machine=what == "user"))
     else:
         from loopwright.adapters.sources.schemas import source_schemas
+        from loopwright.core.document_schemas import document_schemas
 
-        print_json(source_schemas()[what])
+        print_json({**source_schemas(), **document_schemas()}[what])
     return 0

@@ -33,9 +33,10 @@ def settings_for(
     flags: Mapping[str, Any] | None = None,
     plan: "PlannedWork | None" = None,
     plan_name: str = "",
+    loop: str = "",
     project_text: str | None = None,
 ) -> Settings:
-    """Return the settings in force for a command."""
+    """Return the settings in force for a command; `loop` is its work source, from the top of the repository."""
     given = {key: value for key, value in (flags or {}).items() if value is not None}
     return load(
         os.environ,
@@ -43,6 +44,7 @@ def settings_for(
         flags=given,
         plan=plan,
         plan_name=plan_name,
+        loop=loop,
         project_text=project_text,
         ours=OURS,
     )

@@ -13,7 +13,7 @@ from loopwright.core.model import Plan, Task
 from loopwright.core.policy import Policy
 from loopwright.core.prices import price_of
 from loopwright.core.states import SETTLED_TASK
-from loopwright.ports import PlannedWork, Tx
+from loopwright.ports import PlannedWork, Tx, able
 
 
 def check_costs(settings: Settings, work: PlannedWork) -> None:
@@ -67,10 +67,10 @@ def _unkept(policy: Policy, tasks: Iterable[tuple[str | None, str | None]]) -> _
     if review.mode != "off":
         at_work += [(review.agent or agent, review.model) for agent, _ in at_work]
     for agent, model in dict.fromkeys((*at_work, *map(named, policy.fallback))):
-        able = registry.agent(agent).capabilities
-        if "cost" in able:
+        can = able(registry.agent(agent), policy.agent_options.get(agent, {}))
+        if "cost" in can:
             continue
-        if "usage" not in able:
+        if "usage" not in can:
             why = f"{limit} cannot be kept: the agent {agent} tells neither what it costs nor its tokens"
             return _Unkept(limit=limit, why=why, model=None)
         if model is not None and price_of(model, policy.prices) is None:

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Final
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.adapters.sources.criteria import commands_in
+from loopwright.adapters.sources.criteria import commands_in, labelled
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.glance import needed_place
 from loopwright.cli.lines import counted, one_line
@@ -105,10 +105,16 @@ def _joined(tasks: Iterable[PlannedTask], known: Mapping[str, tuple[str, Facts]]
     return found
 
 
+def _commands(text: str, run: Container[str]) -> tuple[str, ...]:
+    """Return the commands of a criterion; one behind a label is its command only where that is run."""
+    command = labelled(text)
+    return commands_in(text) or ((command,) if command in run else ())
+
+
 def wanted_of(task: PlannedTask | Task) -> list[Wanted]:
     """Return all that a task has to meet, each once: words that only say that a command passes are that command."""
     run = {one.command for one in task.acceptance}
-    words = [Wanted(kind=Kind.WORDS, text=text, commands=commands_in(text)) for text in task.criteria]
+    words = [Wanted(kind=Kind.WORDS, text=text, commands=_commands(text, run)) for text in task.criteria]
     return [
         *(
             Wanted(kind=Kind.ACCEPTANCE, name=one.name, text=one.command, commands=(one.command,))

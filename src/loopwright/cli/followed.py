@@ -43,7 +43,10 @@ def told_of_change(tx: Tx, asked: Submission, plan: Plan) -> tuple[str, ...]:
     told = []
     for task in failed:
         item = items.get(task.key)
-        if item is not None and followed(tx, plan, task, item, JUDGED).kept:
+        new = followed(tx, plan, task, item, JUDGED) if item is not None else None
+        if new is not None and new.against:
+            told.append(f"{asked.source_path} has other checks for {task.key} now, and {new.against}")
+        elif new is not None and new.kept:
             told.append(
                 f"{asked.source_path} has other checks for {task.key} now, which an agent without a sandbox could have "
                 f"written; if you did: {taken_in_by(plan, asked.source_path)}"

@@ -32,6 +32,7 @@ from loopwright.core.packets import (
     cleaned,
     in_markdown,
     last_lines,
+    moment_in,
 )
 from loopwright.core.states import QuestionState
 from loopwright.engine.inspection import Inspected, inspected
@@ -133,7 +134,7 @@ def _packet(seen: Inspected, directory: Path, project: Project) -> Packet:
             error=seen.errors[0] if seen.errors else "",
         ),
         events=seen.events,
-        logs=tuple(LogLine(stream=one.stream, line=one.text) for one in lines),
+        logs=tuple(LogLine(stream=one.stream, line=one.text, timestamp=moment_in(one.text)) for one in lines),
         errors=seen.errors,
         clarifications=tuple({"question": one.text, "answer": one.answer or ""} for one in asked),
         open_questions=tuple(one.text for one in asked if one.state is QuestionState.OPEN),
@@ -157,7 +158,7 @@ async def project_packet(goal: str) -> Packet:
     with glance_at(place.root) as repository:
         found = await project_settings(repository, (await repository.base()).sha, place)
         settings = settings_for(project_text=found.text)
-        project, asks = await look_at(
+        project, asks, cut = await look_at(
             repository,
             place.root,
             place.subfolder,
@@ -172,5 +173,6 @@ async def project_packet(goal: str) -> Packet:
         goal=goal,
         project=project,
         open_questions=asks,
+        cut=cut,
     )
     return _clean(packet)

@@ -10,7 +10,8 @@ from loopwright.core.finishing import PULL_REQUEST
 from loopwright.core.ids import short_id
 from loopwright.core.model import Finish, Loop, Plan, Task
 from loopwright.core.states import ENDED_PLAN, FinishState, PlanState, TaskState
-from loopwright.engine.books import folder_of, inside
+from loopwright.engine.booked_files import folder_of, inside
+from loopwright.engine.marks import marks_of
 from loopwright.engine.submit import Submission, last_plan, to_do
 from loopwright.ports import Mark, Source, Store, Tx
 
@@ -45,7 +46,8 @@ async def opened_again(
     if plan is None or loop is None or plan.source_sha256 != asked.work.sha256:
         return ()
     if not plan.books:
-        done = {key for key, (_, told) in plan.marks.items() if told == Mark.DONE.value}
+        marks = await store.read(lambda tx: marks_of(tx, plan.id))
+        done = {key for key, (_, told) in marks.items() if told == Mark.DONE.value}
         return tuple(task.key for task in to_do(asked.work) if task.key in done)
     if plan.result_sha is None or not to_do(asked.work):
         return ()

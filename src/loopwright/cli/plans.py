@@ -29,6 +29,7 @@ from loopwright.cli.plan_surroundings import seen_around, with_base
 from loopwright.cli.preflight import (
     check_accounts,
     check_fallback,
+    check_keeping,
     check_review,
     check_tasks,
     relative,
@@ -247,7 +248,8 @@ def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> 
     evaluate(work, str(path), despite="it is only looked at")
     place = here()
     text, notes = asyncio.run(_project_text(place, path)) if place else (None, _outside())
-    settings = settings_for(plan=work, plan_name=path.name, project_text=text)
+    loop = os.path.relpath(path.resolve(), place.root) if place else ""
+    settings = settings_for(plan=work, plan_name=path.name, loop=loop, project_text=text)
     if place is not None and settings.values.finish != LEAVE:
         asyncio.run(_check_finish(settings, place))
     agents = check_tasks(settings, work, path.name)
@@ -267,6 +269,7 @@ def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> 
         agents=agents,
         notes=(
             *warnings(settings),
+            *check_keeping(settings, work),
             *notes,
             *work.notes,
             *(one["text"] for one in found if one["weight"] not in OVERRIDABLE),
@@ -431,9 +434,6 @@ def _print_checks(report: _Report, out: Console) -> None:
             out.print(Wrapped(Text(line), indent="      "))
     else:
         out.print("[yellow]warn[/]: no gates are in force; `loopwright init` finds your project's checks")
-    bare = _bare(report.work)
-    if bare and gates:
-        out.print(f"without acceptance of their own, so the gates alone decide: {escape(listed(bare))}")
     if unchecked := _unchecked(report):
         names = escape(listed(unchecked))
         if report.settings.values.allow_unverified:

@@ -15,11 +15,12 @@ from loopwright.cli.lines import listed
 from loopwright.cli.probes import FoundAgent, find_agent
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
+from loopwright.core.containment import Containment
 from loopwright.core.errors import BadConfig, Refused, UserError
 from loopwright.core.fallback import named
-from loopwright.core.permissions import Access
+from loopwright.core.permissions import KEEPING, Access
 from loopwright.engine.submit import SETTLED
-from loopwright.ports import Base, PlannedWork
+from loopwright.ports import Base, PlannedWork, able
 
 _OF_PLAN: Final = "plan "
 """How the place of a setting begins that the plan itself has set."""
@@ -232,6 +233,40 @@ def warnings(settings: Settings) -> tuple[str, ...]:
             f"{named} is set ({settings.origin(named)}), but evaluator.mode is off: no plan is evaluated"
         )
     return tuple(told)
+
+
+def check_keeping(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
+    """Say of which agents nothing keeps the permission mode here; refuse that where they are to change nothing."""
+    policy = settings.policy()
+    place = settings.origin("permission_mode")
+    if policy.permission_mode == Access.SANDBOXED_ALL.value:
+        if _is_contained(settings):
+            return ()
+        told = "but no sandbox contains agents here: they can do whatever you can"
+        return (f"permission_mode is sandboxed-all ({place}), {told}",)
+    names = dict.fromkeys((*_models(work, settings), *(named(entry)[0] for entry in policy.fallback)))
+    known = registry.known_agents()
+    free = [
+        name
+        for name in names
+        if name in known
+        and KEEPING.isdisjoint(able(registry.agent(name), policy.agent_options.get(name, {})))
+    ]
+    if not free or _is_contained(settings):
+        return ()
+    if policy.permission_mode == Access.READ_ONLY.value:
+        raise Refused(
+            f"permission_mode is read-only ({place}), but nothing keeps {listed(free)} to that here",
+            hint="`loopwright doctor` says what a sandbox needs; or choose an agent that asks for leave",
+        )
+    return tuple(
+        f"nothing keeps {name} to its workspace here: it asks for no leave, and no sandbox contains it"
+        for name in free
+    )
+
+
+def _is_contained(settings: Settings) -> bool:
+    return chosen_sandbox(settings, os.environ).sandbox.level is not Containment.NONE
 
 
 def check_gates(settings: Settings, work: PlannedWork) -> None:

@@ -1,5 +1,6 @@
 """Which agents are on this machine: found or not, which version, and how to log in."""
 
+import json
 import os
 import re
 import shlex
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters import registry
-from loopwright.adapters.agents.environment import agent_environment
+from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.redaction import redacted
 from loopwright.cli.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import BadConfig, UserError
@@ -20,7 +22,10 @@ from loopwright.core.permissions import Permissions, access_of
 from loopwright.ports import Agent, AgentRequest, Invocation
 
 PROBE_S: Final = 5.0
-"""How long a program may take to say its version."""
+"""How long a program may take to say something."""
+VERSION_S: Final = 20.0
+"""How long an agent may take to say its version: some unpack themselves at their first start, and all are asked at
+once."""
 
 _BY_COMMAND: Final = frozenset({"acp", "command"})
 """Agents whose program is only known from their option `command`."""
@@ -33,6 +38,12 @@ _INSTALL: Final[Mapping[str, str]] = {
         'and how it is told what to do: prompt = "file"'
     ),
 }
+_BY_NPM: Final[Mapping[str, str]] = {
+    "claude": "npm install -g @anthropic-ai/claude-code",
+    "codex": "npm install -g @openai/codex",
+}
+"""Of agents without a profile, which bring a program that needs no Node.js to run."""
+_NPM: Final = "npm install "
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _NUMBERS: Final = re.compile(r"\d+(?:\.\d+)+")
 _SHELL: Final = re.compile(r"[^A-Za-z0-9_.+:@-]")
@@ -58,6 +69,8 @@ class FoundAgent:
     """What the program said when it was asked."""
     untested: str = ""
     """What is to be said about its version, when that is none of those that were tried."""
+    pinned: str = ""
+    """How to get one that was tried: npm without a version may pick an older one, and say nothing."""
     wrong_options: bool = False
     """Whether the problem is in the settings rather than on the machine."""
 
@@ -78,7 +91,7 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
     program = _program(name, agent.probe()[0], options)
     if not program and not options:
         return FoundAgent(name=name, program="", path=None, problem="not set up", hint=_install(name))
-    wrong = _wrong_options(agent, settings, models or (policy.model,))
+    wrong = _secret_option(name, settings) or _wrong_options(agent, settings, models or (policy.model,))
     if wrong is not None:
         problem, hint = wrong
         return FoundAgent(
@@ -91,6 +104,20 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
         problem = f"the program {program!r} was not found" + (f" (from {place})" if place else "")
         return FoundAgent(name=name, program=program, path=None, problem=problem, hint=hint)
     return FoundAgent(name=name, program=program, path=path)
+
+
+def _secret_option(name: str, settings: Settings) -> tuple[str, str] | None:
+    """Say which option has a secret in it: what an agent is started with is stored with the plan, and shown."""
+    secrets = secret_values(os.environ, settings.values.environment)
+    for option, value in settings.policy().agent_options.get(name, {}).items():
+        said = json.dumps(value, ensure_ascii=False, default=str)
+        if redacted(said, secrets) != said:
+            key = f"agents.{name}.{option}"
+            return (
+                f"{settings.origin(key)}: {key}: there is a secret in it, and settings are stored with the plan",
+                "put it into an environment variable, name that in `environment`, and have the program read it there",
+            )
+    return None
 
 
 def _wrong_options(agent: Agent, settings: Settings, models: Iterable[str | None]) -> tuple[str, str] | None:
@@ -166,21 +193,36 @@ def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundA
     if found.path is None or name in _BY_COMMAND:
         return found
     agent = registry.agent(name)
-    version, problem = ask((found.path, *agent.probe()[1:]), env=agent_environment(env))
+    version, problem = ask((found.path, *agent.probe()[1:]), env=agent_environment(env), patience_s=VERSION_S)
     return replace(
         found,
         version=version or None,
-        untested=untested(version, getattr(agent, "tested", None)),
+        untested="" if problem else untested(version, getattr(agent, "tested", None)),
+        pinned=_pinned(name, getattr(agent, "tested", None)),
         problem=f"{found.path} does not work: {problem}" if problem else "",
         hint=(_install(name) or f"install {found.program} again") if problem else "",
     )
 
 
+def _pinned(name: str, tested: tuple[str, str] | None) -> str:
+    """Say how to get the newest version that was tried; empty where npm does not have it."""
+    from loopwright.adapters.agents.acp.profiles import PROFILES
+
+    profile = PROFILES.get(name)
+    install = profile.install if profile else _BY_NPM.get(name, "")
+    if tested is None or not install.startswith(_NPM):
+        return ""
+    node = f", with Node.js {profile.node} or newer" if profile and profile.node else ""
+    return f"{install}@{tested[1]}{node}"
+
+
 def untested(version: str, tested: tuple[str, str] | None) -> str:
     """Say how a version lies outside of those that an adapter was tried with; nothing when it does not."""
-    said = _NUMBERS.search(version)
-    if said is None or tested is None:
+    if tested is None:
         return ""
+    said = _NUMBERS.search(version)
+    if said is None:
+        return f"it does not say its version; tried were {tested[0]} to {tested[1]}"
     first, last = map(_numbers, tested)
     if first <= _numbers(said[0]) <= last:
         return ""

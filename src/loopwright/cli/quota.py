@@ -14,12 +14,20 @@ from loopwright.cli.looking import glancing
 from loopwright.cli.output import console, money, print_json
 from loopwright.cli.rows import Rows, Wrapped
 from loopwright.cli.table import cost_in_words
-from loopwright.core.awaited import Envelope, QuotaWindow
+from loopwright.core.awaited import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.envelopes import envelope_id, label, standing
 from loopwright.core.ids import short_id
 from loopwright.core.states import EnvelopeState
 from loopwright.engine.envelope_views import Drew, drawn_from
 from loopwright.engine.envelopes import find_named
+
+_KINDS = {
+    QuotaKind.SUBSCRIPTION: "  (subscription)",
+    QuotaKind.WEEKLY: "  (subscription, weekly)",
+    QuotaKind.CREDITS: "  (credits)",
+    QuotaKind.DOLLARS: "  (each call is paid for)",
+    QuotaKind.UNKNOWN: "",
+}
 
 app = App(
     name="quota", help="Show what is left of the agents' accounts, or reopen one.", help_format="plaintext"
@@ -141,14 +149,17 @@ def _print(out: Console, envelope: Envelope, more: str) -> None:
     if closed and envelope.reason:
         out.print(Wrapped(Text(f"  it said: {envelope.reason}"), indent="  "))
     for window in envelope.windows:
-        out.print(f"  {escape(_window(window, closed=closed))}")
+        out.print(f"  {escape(window_in_words(window, closed=closed))}")
 
 
-def _window(window: QuotaWindow, *, closed: bool) -> str:
+def window_in_words(window: QuotaWindow, *, closed: bool = False) -> str:
+    """Say what is known of one part of a quota; that it refused somebody only while its account is closed."""
     used = "" if window.used is None else f"  {window.used:.0%} used"
-    return (
-        f"{window.name}{used}{_resets(window.resets_at)}{'  refused' if window.rejected and closed else ''}"
-    )
+    left = f"  {window.left}" if window.left else ""
+    if window.kind is QuotaKind.CREDITS and left and not window.left.endswith("used"):
+        left += " left"
+    refused = "  refused" if window.rejected and closed else ""
+    return f"{window.name}{_KINDS[window.kind]}{used}{left}{_resets(window.resets_at)}{refused}"
 
 
 def _resets(at: datetime | None) -> str:

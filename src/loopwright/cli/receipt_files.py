@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.receipts import read_evidence
 from loopwright.cli.writing import write_whole
 from loopwright.core.errors import UserError
@@ -48,14 +49,14 @@ def export(receipt: dict[str, Any], folder: Path, runs: Path, ends: Mapping[str,
         raise UserError(f"{folder} cannot be made: {error.strerror}", hint=_ELSEWHERE) from error
     missing = []
     for one in recorded(receipt):
-        if one.size is None:
+        if not one.of_gate:
             continue  # what agents were told and said stays at home
-        directory, _, position = one.key.rpartition("/")
+        directory, _, part = one.key.rpartition("/")
         kept = read_evidence(runs, one)
         if isinstance(kept, str):
             missing.append(f"{one.what} ({one.key}): {kept}")
             continue
-        target = folder / EVIDENCE / directory / "gate" / f"{position}.out"
+        target = evidence_file(folder / EVIDENCE / directory, part)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(kept)
     for end, frozen in ends.items():

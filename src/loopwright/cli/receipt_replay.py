@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from loopwright.cli.clean_tree import CleanTree, Trial, clean_tree
 from loopwright.config.resolve import Settings
@@ -125,16 +125,36 @@ def _unseen(
 def not_run(
     receipt: Mapping[str, Any], wanted: Sequence[str], judged: Sequence[Judged], home: Path
 ) -> dict[str, str]:
-    """Say which held-out checks cannot be run again, and why: their files stay in the home where the plan ran."""
-    asked = [_task(receipt, key) for key in wanted] or [task for task, _ in unseen_asked(receipt)]
+    """Say what the receipt has a verdict of and cannot be run again, and why.
+
+    Files of held-out checks stay in the home where the plan ran, and so do trees that were judged and landed nowhere.
+    """
+    named = [_task(receipt, key) for key in wanted]
+    asked = named or [task for task, _ in unseen_asked(receipt)]
     known = {one.what: missing(HomePaths(root=home), one.files) for one in judged}
     told = {}
-    for what in (_held(task) for task in asked if task["held_out"]):
+    for task in asked:
+        what = _held(task)
+        if not task["held_out"]:
+            continue
         if what not in known:
-            told[what] = "the receipt has no verdict of theirs on exactly this commit"
+            beside = named and gate_files_of(task)["pinned_tree"]
+            told[what] = _BESIDE if beside else "the receipt has no verdict of theirs on exactly this commit"
         elif paths := known[what]:
             told[what] = f"not in this home as they were submitted: {', '.join(paths[:10])}"
+    for task in named:
+        facts = gate_files_of(task)
+        if facts["pinned_tree"]:
+            told[f"task {task['key']} with the gate's files as they were before its work"] = _BESIDE
+        if facts["red_tree"]:
+            told[f"what checks task {task['key']}, without its work"] = _WITHOUT
     return told
+
+
+_BESIDE: Final = (
+    "they ran on a tree that landed nowhere: it is in the home where the plan ran, and in no commit"
+)
+_WITHOUT: Final = "it is run again on what landed, not on how it was before"
 
 
 def _held(task: Mapping[str, Any]) -> str:

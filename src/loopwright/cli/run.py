@@ -42,6 +42,7 @@ from loopwright.cli.preflight import (
     check_folder,
     check_gates,
     check_held_out,
+    check_keeping,
     check_plan,
     check_review,
     check_sandbox,
@@ -101,6 +102,7 @@ def run(
     qa_mode: str | None = None,
     despite: str = "",
     new: bool = False,
+    no_check_base: bool = False,
     no_wait: bool = False,
     yes: Annotated[bool, Parameter(alias="-y")] = False,
     costs: CostFlags = NO_COST_FLAGS,
@@ -135,6 +137,8 @@ def run(
         Your reason to run a plan that its evaluation refuses; it stands in the receipt.
     new
         Start over a plan that was already done or cancelled.
+    no_check_base
+        Do not run the gates on the commit that the plan starts from before anything is spent.
     no_wait
         Pause, and say why, rather than wait for an account that is used up or locked, or for the next day.
     yes
@@ -157,7 +161,10 @@ def run(
         **costs.given(),
         **rounds.given(),
     }
-    return asyncio.run(_run(plan, flags, kind=source, base=base, despite=despite, new=new, as_json=json))
+    look = {"check_base": False if no_check_base else None}
+    return asyncio.run(
+        _run(plan, flags, kind=source, base=base, despite=despite, new=new, look=look, as_json=json)
+    )
 
 
 def _for_goal(
@@ -185,9 +192,12 @@ async def _run(
     base: str | None,
     despite: str,
     new: bool,
+    look: Mapping[str, Any],
     as_json: bool,
 ) -> int:
-    asked = await _prepare(path, flags, kind=kind, base=base, despite=despite, new=new, quiet=as_json)
+    asked = await _prepare(
+        path, flags, kind=kind, base=base, despite=despite, new=new, look=look, quiet=as_json
+    )
     home = open_home(asked.settings, os.environ)
     log_to(home.root)
     try:
@@ -250,8 +260,10 @@ async def _prepare(
     base: str | None,
     despite: str,
     new: bool,
+    look: Mapping[str, Any],
     quiet: bool,
 ) -> _Asked:
+    # What is looked at before it runs is no part of a plan, so it is never kept from one that goes on.
     path = meant_path(path, kind)
     source, work = read_plan(path, kind)
     check_rounds(flags, work, source.kind)
@@ -261,7 +273,10 @@ async def _prepare(
         start = await repository.base(base)
         await check_folder(repository, start, place)
         found = await project_settings(repository, start.sha, place)
-        settings = settings_for(flags=flags, plan=work, plan_name=path.name, project_text=found.text)
+        loop = os.path.relpath(path.resolve(), place.root)
+        settings = settings_for(
+            flags={**flags, **look}, plan=work, plan_name=path.name, loop=loop, project_text=found.text
+        )
         books = await tracked_files(repository, start.sha, source, path, place.root)
         await check_finish(settings, repository, start)
         await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
@@ -274,17 +289,19 @@ async def _prepare(
     check_costs(settings, work)
     check_gates(settings, work)
     check_sandbox(settings)
+    unkept = check_keeping(settings, work)
     plan_name = relative(path, place.root)
     notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
     if not quiet:
         _note(
-            *missing, *warnings(settings), *notes, *work.notes, *(one["text"] for one in judged["findings"])
+            *(*missing, *warnings(settings), *unkept, *notes, *work.notes),
+            *(one["text"] for one in judged["findings"]),
         )
     submission = Submission(
         root=place.root,
         subfolder=place.subfolder,
         source_kind=source.kind,
-        source_path=os.path.relpath(path.resolve(), place.root),
+        source_path=loop,
         work=work,
         base=start,
         policy=settings.policy(),

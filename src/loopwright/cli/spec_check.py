@@ -46,9 +46,15 @@ def _wrong(work: PlannedWork, *, gates: bool) -> list[str]:
         found.append("settings: they are not part of what you plan, leave them out")
     if work.gates is not None and not gates:
         found.append("gates: the project has checks of its own, leave them out")
-    if gates and not work.gates and (bare := [task.key for task in work.tasks if not task.acceptance]):
+    bare = [task.key for task in work.tasks if not task.acceptance]
+    if gates and not work.gates and bare:
         found.append(
             f"no criterion can fail where nothing checks the work of {listed(bare)}: give it acceptance"
+        )
+    elif bare and len(bare) == len(work.tasks):
+        # The checks of the project pass before the work, too: they prove nothing about the goal.
+        found.append(
+            "no criterion can fail: no task has acceptance, so nothing would show that the goal is met"
         )
     for task in work.tasks:
         named = {"agent": task.agent, "model": task.model, "max_attempts": task.max_attempts}

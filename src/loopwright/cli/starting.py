@@ -12,7 +12,7 @@ from loopwright.cli.context import Place, project_text
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.core.errors import BadPlan
 from loopwright.engine.books import writes
-from loopwright.ports import PlannedWork, Source, TellingSource
+from loopwright.ports import PartlyToldSource, PlannedWork, Source, TellingSource
 
 
 def meant_path(path: Path, kind: str | None = None) -> Path:
@@ -38,10 +38,12 @@ async def tracked_files(
     if not writes(source) or (isinstance(source, TellingSource) and source.speaks(path)):
         return ()
     folder = os.path.relpath(folder_of(path.resolve()), root)
-    names = [os.path.normpath(f"{folder}/{name}") for name in source.files(path)]
-    found = await repository.files_at(sha, [name for name in names if not name.startswith("..")])
-    if not found:
-        return ()
+    files = source.files(path)
+    told = source.carries(files) if isinstance(source, PartlyToldSource) else tuple(files)
+    names = {os.path.normpath(f"{folder}/{name}"): name for name in files}
+    found = await repository.files_at(sha, [path for path in names if not path.startswith("..")])
+    if not any(names[path] in told for path in found):
+        return ()  # what git tracks of it has no place for status
     more = [os.path.normpath(f"{folder}/{name}") for name in getattr(source, "creates", ())]
     return tuple(dict.fromkeys((*found, *more)))
 

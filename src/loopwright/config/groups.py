@@ -64,7 +64,7 @@ class RoundValues:
     """When a loop over a PROMPT.md goes on, and what stops it."""
 
     max: int = setting(count(1, 10_000), 10, "How many rounds there may be.")
-    sleep: float = setting(duration(zero=True), 0.0, "How long it sleeps after a round.")
+    sleep: float = setting(duration(zero=True), 10.0, "How long it sleeps after a round.")
     until: Literal["auto", "green", "quiet"] = setting(
         choice("auto", "green", "quiet"),
         "auto",
@@ -231,10 +231,11 @@ class ForgeValues:
 class ReviewValues:
     """Which changes an independent reviewer looks at before they land."""
 
-    mode: Literal["off", "risky", "always"] = setting(
-        choice("off", "risky", "always"),
+    mode: Literal["off", "complex", "risky", "always"] = setting(
+        choice("off", "complex", "risky", "always"),
         "off",
-        "Which changes an agent that did not make them looks at before they land: none, risky ones, or all.",
+        "Which changes an agent that did not make them looks at before they land: none, as the complexity of "
+        "their task asks for, risky ones, or all.",
     )
     agent: str | None = setting(
         text(what="the name of an agent, such as codex", pattern=AGENT_NAME, optional=True),

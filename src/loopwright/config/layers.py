@@ -17,7 +17,12 @@ from loopwright.core.policy import GateCommand
 
 PREFIX: Final = "LOOPWRIGHT_"
 PROJECT_FILE: Final = "loopwright.toml"
+LOOPS: Final = "loops"
+"""The table of a configuration file that has a table of settings for each loop, by the name of its work source."""
 _TOML_PLACE: Final = re.compile(r"(.*) \(at line (\d+), column \d+\)", re.DOTALL)
+_NO_LOOP: Final = (
+    'expected a table for each work source, such as [loops."plans/nightly.yaml"] with agent = "…"'
+)
 _LAST_STEP: Final = re.compile(r"(\.[^.\[\]]*|\[\d+\]|^[^.\[\]]*)$")
 
 
@@ -141,7 +146,9 @@ def from_toml(text: str, name: str, level: Level) -> Layer:
     except RecursionError:
         return Layer(level=level, problems=(f"{name}: nested too deeply",))
     lines = key_lines(text)
+    loops = tree.pop(LOOPS, {})
     values, problems = check_values(tree, level)
+    problems += _loop_problems(loops)
     return Layer(
         level=level,
         values=values,
@@ -150,6 +157,36 @@ def from_toml(text: str, name: str, level: Level) -> Layer:
             f"{_placed(name, problem.key, lines)}: {problem.key}: {problem.message}" for problem in problems
         ),
     )
+
+
+def _loop_problems(loops: object) -> tuple[Problem, ...]:
+    """Check the settings of every loop, also of those that nobody asks for now."""
+    if not isinstance(loops, Mapping):
+        return (Problem(key=LOOPS, message=_NO_LOOP),)
+    found: list[Problem] = []
+    for source, table in loops.items():
+        key = f"{LOOPS}.{source}"
+        if not isinstance(table, Mapping):
+            found.append(Problem(key=key, message=_NO_LOOP))
+            continue
+        _, problems = check_values(table, Level.LOOP)
+        found += [Problem(key=f"{key}.{one.key}", message=one.message) for one in problems]
+    return tuple(found)
+
+
+def loop_from_toml(text: str, name: str, source: str) -> Layer:
+    """Read what a configuration file says of one loop; what is wrong in the file is told of the file itself."""
+    try:
+        loops = tomllib.loads(text).get(LOOPS, {})
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return Layer(level=Level.LOOP)
+    table = loops.get(source) if isinstance(loops, Mapping) else None
+    if not isinstance(table, Mapping):
+        return Layer(level=Level.LOOP)
+    lines = key_lines(text)
+    values, _ = check_values(table, Level.LOOP)
+    origins = {key: _placed(name, f"{LOOPS}.{source}.{key}", lines) for key in values}
+    return Layer(level=Level.LOOP, values=values, origins=origins)
 
 
 def _placed(name: str, key: str, lines: Mapping[str, int]) -> str:
@@ -238,9 +275,10 @@ def from_plan(
     return _named(tree, f"plan {name}", Level.PLAN, lines or {})
 
 
-def from_loop(loop: Mapping[str, Any], name: str) -> Layer:
-    """Take over the settings that a loop was registered with."""
-    return _named(loop, f"loop {name}", Level.LOOP, {})
+def from_baseline(gates: tuple[GateCommand, ...], name: str) -> Layer:
+    """Take over the checks that a source names for all of its tasks: they count where nobody has named gates."""
+    tree = {"gates": [gate_table(gate) for gate in gates]}
+    return _named(tree, f"the baseline checks of {name}", Level.DEFAULT, {})
 
 
 def _named(tree: Mapping[str, Any], name: str, level: Level, lines: Mapping[str, int]) -> Layer:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from loopwright.config.accounts import ACCOUNT_NAME, ACCOUNT_SETTINGS
 from loopwright.config.groups import AGENT_NAME
+from loopwright.config.layers import LOOPS
 from loopwright.config.settings import OPTION, Setting, description_of, settings
 
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -100,7 +101,18 @@ def configuration_schema(*, machine: bool) -> dict[str, Any]:
         "title": "Loopwright: your own config.toml" if machine else "Loopwright: a project's loopwright.toml",
         "type": "object",
         "additionalProperties": False,
-        "properties": settings_properties(machine=machine),
+        "properties": {
+            **settings_properties(machine=machine),
+            LOOPS: {
+                "type": "object",
+                "description": "Settings of single loops, by their work source as seen from the top of the repository.",
+                "additionalProperties": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": settings_properties(machine=False),
+                },
+            },
+        },
     }
 
 

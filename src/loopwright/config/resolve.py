@@ -120,39 +120,41 @@ def load(
     flags: Mapping[str, Any] | None = None,
     plan: PlannedWork | None = None,
     plan_name: str = "",
-    loop: Mapping[str, Any] | None = None,
-    loop_name: str = "",
+    loop: str = "",
     project_text: str | None = None,
     ours: frozenset[str] = frozenset(),
 ) -> Settings:
     """Gather every layer that applies and resolve them.
 
     `project_text` is the text of loopwright.toml: of the plan's base commit inside a plan, of the checkout
-    for commands outside one. The user's own file is found through `env`.
+    for commands outside one. The user's own file is found through `env`. `loop` is the work source of the loop, from
+    the top of the repository: both files may have settings for it.
     """
     check_platform(platform)
-    found = [layer.from_environment(env, ours=ours), _user_layer(env)]
+    found = [layer.from_environment(env, ours=ours), *_user_layers(env, loop)]
     if flags is not None:
         found.append(layer.from_flags(flags))
     if plan is not None:
         found.append(layer.from_plan(plan.settings, plan_name, gates=plan.gates, lines=plan.lines))
-    if loop is not None:
-        found.append(layer.from_loop(loop, loop_name))
+    if plan is not None and plan.baseline:
+        found.append(layer.from_baseline(plan.baseline, plan_name))
     if project_text is not None:
         found.append(layer.from_toml(project_text, layer.PROJECT_FILE, Level.PROJECT))
+        # After the user's: of two that speak of the same loop the project's file wins, as everywhere.
+        found.append(layer.loop_from_toml(project_text, layer.PROJECT_FILE, loop))
     settled = resolve(found)
     home = settled.values.home
     home = default_home(env, platform) if home is None else expand(home, env)
     return replace(settled, values=replace(settled.values, home=home))
 
 
-def _user_layer(env: Mapping[str, str]) -> Layer:
+def _user_layers(env: Mapping[str, str], loop: str) -> tuple[Layer, ...]:
     path = user_file(env)
     if path is None or not path.is_file():
-        return Layer(level=Level.USER)
+        return ()
     name = shorten(path, env)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as broken:
-        return Layer(level=Level.USER, problems=(f"{name}: cannot be read: {broken}",))
-    return layer.from_toml(text, name, Level.USER)
+        return (Layer(level=Level.USER, problems=(f"{name}: cannot be read: {broken}",)),)
+    return layer.from_toml(text, name, Level.USER), layer.loop_from_toml(text, name, loop)

@@ -205,6 +205,11 @@ class Values:
         (),
         "Test runners that are not known: how their tests are named, and how they are tried.",
     )
+    check_base: bool = setting(
+        SWITCH,
+        default=True,
+        description="Runs the gates on the commit that a plan starts from before anything is spent on it.",
+    )
     red_proof: Literal["fixes", "logic", "off"] = setting(
         choice("fixes", "logic", "off", switch=("logic", "off")),
         "fixes",
@@ -227,7 +232,7 @@ class Values:
             schema={"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
         ),
         (),
-        "Names of your environment variables that agents and gates may see as well.",
+        "Names of your environment variables that agents and gates may see as well; their values count as secrets.",
     )
     max_cost: int | None = setting(
         DOLLARS,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from loopwright.core.failures import Failure
 from loopwright.core.states import EnvelopeState, QuestionState
@@ -35,14 +36,31 @@ class Question:
     answered_at: datetime | None = None
 
 
+class QuotaKind(StrEnum):
+    """What a part of an account's quota is paid with."""
+
+    SUBSCRIPTION = "subscription"
+    """Some hours of a subscription."""
+    WEEKLY = "weekly"
+    """A week of a subscription, or longer."""
+    CREDITS = "credits"
+    """Bought beforehand, or allowed by a company."""
+    DOLLARS = "dollars"
+    """A key of the service's API: each call is paid for."""
+    UNKNOWN = "unknown"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaWindow:
-    """What is known of one window of a service's quota."""
+    """What is known of one part of an account's quota: a window of time, credits, or that calls are paid for."""
 
     name: str
     """As the service calls it, for example `five_hour`."""
+    kind: QuotaKind = QuotaKind.UNKNOWN
     used: float | None = None
     """Between 0 and 1."""
+    left: str = ""
+    """What is left, in the service's own words: `12.50` credits, or `unlimited`."""
     resets_at: datetime | None = None
     rejected: bool = False
     """A request was refused because of it."""

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.accounts import ACCOUNT, called
-from loopwright.core.awaited import Envelope, QuotaWindow
+from loopwright.core.awaited import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.failures import RULES
 from loopwright.core.fallback import named
 from loopwright.core.policy import Policy
@@ -23,6 +23,11 @@ from loopwright.core.waiting import too_long
 UNKNOWN: Final = 0.5
 """What is left of an account of which nothing is known: neither full nor empty. One that is known to be less than half
 used goes before it, and one that is known to be more than half used after it."""
+
+_WINDOWS: Final = frozenset({QuotaKind.SUBSCRIPTION, QuotaKind.WEEKLY})
+
+_STEP: Final = 5
+"""When so many hundredths of a window more are used, others may choose another account."""
 
 SPREAD: Final = timedelta(seconds=5)
 """Up to so much is waited beyond a reset: clocks differ, and many may wait for the same moment."""
@@ -158,7 +163,43 @@ class Admission:
 def remaining(envelope: Envelope | None, now: datetime) -> float:
     """Return how much of an account is left, from 0 to 1: as much as in the window that has least."""
     windows = envelope.windows if envelope is not None else ()
-    return min((_left(window, now) for window in windows), default=UNKNOWN)
+    return min((_left(window, now) for window in windows if _bounds(window)), default=UNKNOWN)
+
+
+def _bounds(window: QuotaWindow) -> bool:
+    """Say whether it tells how much is left: money that is there says nothing of how much an account can still do."""
+    return window.kind not in (QuotaKind.CREDITS, QuotaKind.DOLLARS) or window.used is not None
+
+
+def newest(known: Sequence[QuotaWindow], told: Sequence[QuotaWindow]) -> tuple[QuotaWindow, ...]:
+    """Return what is known of an account's quota after the newest word on it.
+
+    An account that is paid for call by call has no windows any more, and one that has some is paid for by them: the
+    person has logged in otherwise.
+    """
+    kinds = {one.kind for one in told}
+    gone = (
+        {QuotaKind.DOLLARS} if kinds & _WINDOWS else _WINDOWS if QuotaKind.DOLLARS in kinds else frozenset()
+    )
+    merged = {one.name: one for one in (*(one for one in known if one.kind not in gone), *told)}
+    return tuple(merged.values())
+
+
+def noticeable(known: Sequence[QuotaWindow], told: Sequence[QuotaWindow]) -> bool:
+    """Say whether what is told of a quota is worth writing down at once, and not only when the run has ended."""
+    before = {one.name: one for one in known}
+    return any(one.name not in before or _differs(before[one.name], one) for one in told)
+
+
+def _differs(known: QuotaWindow, told: QuotaWindow) -> bool:
+    if (known.kind, known.rejected, known.used is None) != (told.kind, told.rejected, told.used is None):
+        return True
+    if known.resets_at is None or told.resets_at is None:
+        moved = known.resets_at is not told.resets_at
+    else:
+        # Some reckon it anew with each answer, and come to a second more or less.
+        moved = abs(told.resets_at - known.resets_at) >= timedelta(minutes=1)
+    return moved or abs(round(100 * (told.used or 0.0)) - round(100 * (known.used or 0.0))) >= _STEP
 
 
 def _left(window: QuotaWindow, now: datetime) -> float:

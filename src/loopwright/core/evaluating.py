@@ -5,7 +5,7 @@ is refused unless a person says why they want it all the same; the rest is told.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -144,10 +144,18 @@ def _twins(tasks: Tasks) -> list[Finding]:
     return [Finding(check="twins", weight=Weight.TOLD, text=text)] if twins else []
 
 
+def _acceptance(tasks: Tasks) -> list[Finding]:
+    """Every task that is to be done has acceptance of its own: gates alone say little about one task."""
+    bare = [task.key for task in tasks if not task.acceptance]
+    text = f"these have no acceptance of their own: {some(bare)}"
+    return [Finding(check="acceptance", weight=Weight.TOLD, text=text)] if bare else []
+
+
 PASSES: Final[Mapping[str, Callable[[Tasks], list[Finding]]]] = {
     "ids": _ids,
     "dependencies": _dependencies,
     "cycles": _cycles,
+    "acceptance": _acceptance,
     "can_fail": _can_fail,
     "size": _size,
     "scopes": _scopes,
@@ -155,9 +163,27 @@ PASSES: Final[Mapping[str, Callable[[Tasks], list[Finding]]]] = {
 }
 
 
-def findings(tasks: Tasks) -> tuple[Finding, ...]:
-    """Return what all passes find."""
-    return tuple(finding for look in PASSES.values() for finding in look(tasks))
+OF_OPEN: Final = frozenset({"acceptance"})
+"""Passes that ask nothing of what is done already."""
+
+
+def findings(tasks: Tasks, *, settled: Collection[str] = ()) -> tuple[Finding, ...]:
+    """Return what all passes find; `settled` are the keys of tasks that nobody has to do any more."""
+    to_do = [task for task in tasks if task.key not in settled]
+    return tuple(
+        finding for name, look in PASSES.items() for finding in look(to_do if name in OF_OPEN else tasks)
+    )
+
+
+def impossible(tasks: Tasks) -> tuple[str, ...]:
+    """Return why nothing could run of a plan, nothing if it could."""
+    looks = (_ids, _dependencies, _cycles, _size)
+    return tuple(one.text for look in looks for one in look(tasks) if one.weight is Weight.IMPOSSIBLE)
+
+
+def alone(task: Item) -> tuple[Finding, ...]:
+    """Return what speaks against a task whatever else is in its plan: for one that comes to a plan under way."""
+    return tuple(one for one in _can_fail([task]) if one.weight in OVERRIDABLE)
 
 
 # --- what cannot fail ------------------------------------------------------------------------------------

@@ -61,10 +61,18 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "source_edited": EventType(_HIGH, "A person changed the work source, and the plan follows."),
         "checks_kept": EventType(
             _HIGH,
-            "The work source asks for other checks, which an agent could have written: the old ones hold.",
+            "The work source asks for other checks, which an agent could have written or which cannot fail: "
+            "the old ones hold.",
+        ),
+        "source_not_followed": EventType(
+            _HIGH, "The work source was changed in a way that only a command carries out; the plan stays."
         ),
         "source_not_told": EventType(
             _HIGH, "The work source could not be told how the plan stands; it is tried again."
+        ),
+        "source_not_merged": EventType(
+            _HIGH,
+            "A person changed lines of a tracked work source that the plan branch changed too: its copy goes without.",
         ),
         "source_unreadable": EventType(
             _HIGH, "The work source was changed and cannot be read; the plan goes on as it was."

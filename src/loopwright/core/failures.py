@@ -64,7 +64,8 @@ class Rule:
     longest_s: float = 60.0
     """The pause before it is tried again: doubled each time, from the first up to the longest."""
     honours: bool = False
-    """The time that the service names for another try is kept, instead of a pause of ours."""
+    """The time that the service names for another try is kept: instead of a pause of ours where that closes an account,
+    else if it is longer."""
     closes: bool = False
     """Nothing more draws from the account until it is open again; the failure is not counted against the task."""
     person: bool = False
@@ -98,7 +99,7 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.UNVERIFIED: Rule(Level.NONE, "Nothing checks this task; add a gate."),
         Failure.CANNOT_CHECK: Rule(
             Level.NONE,
-            "A check cannot run here, whatever the work is; install what it needs, or mend the check.",
+            "A check cannot run here, or failed before the work too; install what it needs, or mend it.",
         ),
         Failure.UNANSWERED: Rule(Level.NONE, "Nobody answered its question in time; retry it, and answer."),
         Failure.RATE_LIMIT: Rule(
@@ -111,7 +112,7 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         ),
         Failure.USAGE_LIMIT: Rule(
             Level.CALL,
-            "The subscription's window is used up.",
+            "The account's limit is reached.",
             parks=True,
             first_s=60.0,
             longest_s=3600.0,

@@ -53,6 +53,12 @@ class CommandResult:
     """Tests that failed, all of which had failed before the work: it did not end with 0 because of them."""
     flaky: tuple[str, ...] = ()
     """Tests that failed and then passed on the same tree, or its own name where no tests could be seen."""
+    kept_sha256: str = ""
+    """Of what was kept of its output: another one where only parts were."""
+    seen_sha256: str = ""
+    """Of what was seen inside its test runners; empty when nothing was looked for there."""
+    report_sha256: str = ""
+    """Of the report that it wrote; empty when there is none."""
 
     @property
     def is_excused(self) -> bool:

@@ -5,6 +5,7 @@ attempt changed among them is judged with the files as they were before: see `do
 """
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,7 +51,12 @@ _STEERING_NAMES: Final = (
     r"\.golangci\.(?:ya?ml|toml)|\.?clippy\.toml|rust-toolchain(?:\.toml)?|\.rspec|phpunit\.xml(?:\.dist)?",
     r"(?:spec|rails|test)_helper\.rb|gradle\.properties|gradlew|mvnw|\.bazelrc|CMakePresets\.json",
     r"hatch\.toml|\.env\.test(?:\.local)?",
-    r".*\.mk|\.?[Jj]ustfile|Taskfile(?:\.dist)?\.ya?ml|Rakefile",
+    r".*\.mk|\.?[Jj]ustfile|Taskfile(?:\.dist)?\.ya?ml|Rakefile|\.?mise(?:\.[\w-]+)?\.toml",
+    r"\.rubocop(?:_todo)?\.yml|\.?rustfmt\.toml|\.clang-(?:tidy|format)|\.swiftlint\.ya?ml|detekt(?:-config)?\.yml",
+    r"\.(?:stylelint|prettier)(?:rc.*|ignore)|(?:stylelint|prettier)\.config\..*|\.xo-config\..*",
+    r"(?:phpstan|psalm|phpcs)(?:-baseline)?\.(?:neon|xml)(?:\.dist)?",
+    r"\.yamllint(?:\.ya?ml)?|\.shellcheckrc|\.hadolint\.ya?ml|\.markdownlint(?:-cli2)?\..*",
+    r"(?:docker-)?compose\.override\.ya?ml",
     r".*\.py[co]",
 )
 _STEERING_FOLDERS: Final = frozenset(
@@ -65,7 +71,8 @@ _MIXED_NAMES: Final = frozenset(
 _BUILD_NAMES: Final = (
     r"setup\.py|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.rs|CMakeLists\.txt|meson\.build"
     r"|.*\.gradle(?:\.kts)?|.*\.cmake|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|MODULE\.bazel|\.pnp\.[cm]?js"
-    r"|deno\.jsonc?|pixi\.toml|mix\.exs|Package\.swift|.*\.(?:cs|fs)proj"
+    r"|deno\.jsonc?|pixi\.toml|mix\.exs|Package\.swift|.*\.(?:cs|fs)proj|.*\.sbt|Earthfile|project\.json"
+    r"|loopwright\.toml"  # read from the commit that a plan starts from: it steers the gates of the next one
 )
 _RUNNERS: Final = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "unittest", "nose", "nose2", "xdist"}
@@ -89,6 +96,9 @@ _SHADOWED: Final = frozenset(
 """Modules that test runners load, or that tests check with: a new file of that name in a folder that Python searches
 would be taken instead."""
 _ROOTS: Final = frozenset({"", "src", "lib", "tests", "test"})
+_STANDARD: Final = frozenset(sys.stdlib_module_names)
+_FIRST: Final = frozenset({"", "tests", "test"})
+"""Folders that come before the standard library where Python searches, whatever the project says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +134,8 @@ class GateFiles:
     """Those tests."""
     red_skipped: str = ""
     """Why it need not be tried; empty when it was, or was not asked for."""
+    red_missing: str = ""
+    """Why it is not known although it was asked for."""
     answers: tuple[str, ...] = ()
     """Places of the work that hold an input and its answer of one of the tests that judge it."""
 
@@ -132,12 +144,13 @@ class GateFiles:
 
         Checks that its author never saw are as good where it changed, with leave, tests that it saw, or may only know
         their answers. They are not where it changed what steers every check, these too.
-        Checks that passed before the work prove nothing, whoever looks at them.
+        Checks that passed before the work prove nothing, whoever looks at them; nor do those that should have shown
+        that they failed there and did not.
         """
         covered = reviewed or (held_out and all(_is_test(path) for path in self.exempt))
         unjudged = bool(self.exempt or self.answers) and not covered
         uncompared = bool(self.uncompared) and not reviewed
-        return unjudged or uncompared or self.red_proof is False
+        return unjudged or uncompared or self.red_proof is False or bool(self.red_missing)
 
 
 def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:
@@ -177,8 +190,13 @@ def _named(path: str, *, existed: bool) -> Kind | None:
 
 
 def _shadows(folders: Sequence[str], name: str) -> bool:
-    """Say whether a new file would be taken for a module that test runners load."""
-    if name.partition(".")[0] in _SHADOWED and "/".join(folders) in _ROOTS:
+    """Say whether a new file would be taken for a module that test runners or tests load."""
+    stem = name.partition(".")[0]
+    if stem in _SHADOWED and "/".join(folders) in _ROOTS:
+        return True
+    # Without its `__init__` a folder takes no module's place.
+    module = folders if stem == "__init__" and folders else [*folders, stem]
+    if module[-1] in _STANDARD and "/".join(module[:-1]) in _FIRST:
         return True
     return bool(folders) and folders[-1] in _SHADOWED and "/".join(folders[:-1]) in _ROOTS
 

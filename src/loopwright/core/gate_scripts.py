@@ -11,6 +11,18 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from loopwright.core.command_lines import (
+    SHELL,
+    Call,
+    calls_in,
+    given,
+    is_outside,
+    joined,
+    read,
+    takes_code,
+    takes_name,
+    words_of,
+)
 from loopwright.core.makefiles import make_steering
 from loopwright.core.policy import GateCommand
 
@@ -21,7 +33,7 @@ LARGEST: Final = 200_000
 MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
 PACKAGE: Final = "package.json"
 _INTERPRETERS: Final = {
-    r"(?:ba|da|z|k)?sh": frozenset({"-c"}),
+    SHELL: frozenset({"-c"}),
     r"python[\d.]*": frozenset({"-c", "-m"}),
     r"node|ruby|perl|php|tsx|ts-node|esno|vite-node": frozenset(
         {"-e", "-p", "-r", "--eval", "--print", "--test"}
@@ -39,7 +51,6 @@ _RUNS: Final = {
 _WITH_FILE: Final = frozenset({"uv", "deno", "bun"})
 """Of those, these that also take a file."""
 _SUFFIXES: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".sh")
-_BETWEEN: Final = frozenset({";", "&&", "||", "|", "&", "(", ")", "{", "}", "!", "then", "do", "else", "if"})
 _CHECKING: Final = re.compile(
     r"test|check|verif|gate|lint|spec|accept|(?:^|/)(?:ci|scripts?|tools|hack)/", re.IGNORECASE
 )
@@ -53,21 +64,37 @@ _INSTALLED: Final = frozenset(
 )
 _MAKE: Final = re.compile(r"(?:^|[\s;&|(@])(?:make|\$[({]MAKE[)}])(?:\s|$)")
 _PACKAGE: Final = re.compile(r"\b(?:npm|pnpm|yarn|bun|node\s+--run)\b")
-_SOURCED: Final = re.compile(r"(?:^|[;&|]\s*)(?:\.|source)\s+([\w./-]+)")
+_IMAGES: Final = (
+    *("Dockerfile", "Containerfile"),
+    *("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"),
+)
+_READ_BY: Final = dict.fromkeys(("docker", "podman", "docker-compose", "podman-compose"), _IMAGES)
+"""Files that say what a program runs; for most projects they say nothing of the gate, so they count only then."""
+_SOURCES: Final = frozenset({".", "source"})
+_NAMES_MAKEFILE: Final = frozenset({"-f", "--file", "--makefile"})
+_PLACES: Final = 12
+"""In so many folders what a script runs is looked for, when it changes from one to the next."""
 _PYTHON_IMPORT: Final = re.compile(
     r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\w+)|import[ \t]+([\w.]+))", re.MULTILINE
 )
 _NODE_IMPORT: Final = re.compile(r"(?:require\(|from\s+|import\s+|import\()\s*['\"](\.{1,2}/[^'\"]+)['\"]")
 
 
-def scripts_in(gates: Iterable[GateCommand], acceptance: Iterable[GateCommand] = ()) -> frozenset[str]:
-    """Return the paths that commands run as programs or hand to an interpreter.
+def scripts_in(
+    gates: Iterable[GateCommand], acceptance: Iterable[GateCommand] = (), *, sourced: bool = True
+) -> frozenset[str]:
+    """Return the paths that commands run as programs or hand to an interpreter, and those that their shell reads in.
 
     What a task's own acceptance runs may be the very thing that the task is about, so there a path counts only when its
     name speaks of checking.
     """
-    found = {path for gate in gates for path in _scripts(gate.command)}
-    found |= {path for each in acceptance for path in _scripts(each.command) if _CHECKING.search(path)}
+    found = {path for gate in gates for path in _scripts(gate.command, sourced=sourced)}
+    found |= {
+        path
+        for each in acceptance
+        for path in _scripts(each.command, sourced=sourced)
+        if _CHECKING.search(path)
+    }
     return frozenset(found)
 
 
@@ -77,10 +104,11 @@ def first_looks(gates: Iterable[GateCommand], acceptance: Iterable[GateCommand] 
     found = set(scripts_in(gates, acceptance))
     found |= {path for each in gates for path in _modules(each.command)}
     found |= {path for each in acceptance for path in _modules(each.command) if _CHECKING.search(path)}
-    for each in (*gates, *acceptance):
-        found |= set(MAKEFILES) if _MAKE.search(each.command) else set()
-        found |= {PACKAGE} if _PACKAGE.search(each.command) else set()
-    return frozenset(found)
+    for call in (call for each in (*gates, *acceptance) for call in calls_in(each.command)):
+        names = [*(MAKEFILES if _MAKE.search(call.text) else ()), *_package_of(call)]
+        names += [name for word in call.words for name in _READ_BY.get(posixpath.basename(word), ())]
+        found |= {joined(call.folder, name) for name in names}
+    return frozenset(path for path in found if not is_outside(path))
 
 
 def run_by(path: str, text: str, gates: Sequence[str], acceptance: Sequence[str]) -> frozenset[str]:
@@ -92,8 +120,9 @@ def run_by(path: str, text: str, gates: Sequence[str], acceptance: Sequence[str]
     if len(text) > LARGEST:
         return frozenset()
     if name in (*MAKEFILES, PACKAGE):
-        theirs = {each for each in _of_lines(_recipes(name, text, acceptance), "") if _CHECKING.search(each)}
-        return frozenset({*_of_lines(_recipes(name, text, gates), ""), *theirs})
+        theirs = _of_lines(_recipes(name, text, acceptance), folder, goes_on=False)
+        own = _of_lines(_recipes(name, text, gates), folder, goes_on=False)
+        return frozenset({*own, *(each for each in theirs if _CHECKING.search(each))})
     if name.endswith(".py"):
         return frozenset(_python_imports(text, folder))
     if name.endswith((".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")):
@@ -105,17 +134,21 @@ def _recipes(name: str, text: str, commands: Sequence[str]) -> Sequence[str]:
     """Return the command lines of a file that holds several, as far as these commands lead to them."""
     if name == PACKAGE:
         return _npm_lines(text, commands)
-    calling = [command for command in commands if _MAKE.search(command)]
+    calls = [call for command in commands for call in calls_in(command)]
+    calling = [shlex.join(call.words) for call in calls if _MAKE.search(call.text)]
     return make_steering(text, calling) if calling else ()
 
 
-def _of_lines(lines: Iterable[str], folder: str) -> Iterator[str]:
+def _of_lines(lines: Iterable[str], folder: str, *, goes_on: bool = True) -> Iterator[str]:
+    """Yield where what lines run may lie: from the top, from a folder, or from where the lines before went."""
+    places = dict.fromkeys(("", folder))
     for line in lines:
         plain = line.strip().lstrip("@-+").strip()
-        for path in (*_scripts(plain), *_modules(plain), *_SOURCED.findall(plain)):
-            yield posixpath.normpath(path)
-            if folder:
-                yield posixpath.normpath(posixpath.join(folder, path))
+        for path in (*_scripts(plain), *_modules(plain)):
+            yield from (joined(place, path) for place in places)
+        ends = read(plain)[1] if goes_on else ""
+        if ends and len(places) < _PLACES:
+            places |= dict.fromkeys([joined(place, ends) for place in places])
 
 
 def _npm_lines(text: str, commands: Sequence[str]) -> list[str]:
@@ -127,15 +160,25 @@ def _npm_lines(text: str, commands: Sequence[str]) -> list[str]:
     if not isinstance(scripts, dict):
         return []
     called: dict[str, str] = {}
-    waiting = [word for command in commands if _PACKAGE.search(command) for word in _words(command)]
+    waiting = _package_words(commands)
     waiting += ["test"] if "t" in waiting else []
     while waiting:
         name = waiting.pop()
         for each in (f"pre{name}", name, f"post{name}"):
             if isinstance(scripts.get(each), str) and each not in called:
                 called[each] = scripts[each]
-                waiting += _words(scripts[each])
+                waiting += words_of(scripts[each])
     return list(called.values())
+
+
+def _package_of(call: Call) -> tuple[str, ...]:
+    return (PACKAGE,) if _PACKAGE.search(call.text) else ()
+
+
+def _package_words(commands: Iterable[str]) -> list[str]:
+    """Return the words with which commands call scripts of package.json."""
+    calls = (call for command in commands for call in calls_in(command))
+    return [word for call in calls if _package_of(call) for word in call.words]
 
 
 def new_scripts(before: str | None, after: str | None, commands: Sequence[str]) -> list[str]:
@@ -144,7 +187,7 @@ def new_scripts(before: str | None, after: str | None, commands: Sequence[str]) 
         old, new = (json.loads(text or "{}").get("scripts") or {} for text in (before, after))
     except (ValueError, AttributeError):
         return []
-    words = {word for command in commands if _PACKAGE.search(command) for word in _words(command)}
+    words = set(_package_words(commands))
     return sorted(name for name in new if name not in old and name in words) if isinstance(new, dict) else []
 
 
@@ -168,32 +211,37 @@ def _node_imports(text: str, folder: str) -> Iterator[str]:
 def _modules(command: str) -> list[str]:
     """Return where the modules lie that a command runs with `python -m`."""
     found: list[str] = []
-    for name in _MODULE.findall(command):
-        if name.partition(".")[0] not in _INSTALLED:
-            path = name.replace(".", "/")
-            found += [f"{top}{path}{end}" for top in ("", "src/") for end in (".py", "/__main__.py")]
+    for call in calls_in(command):
+        for name in _MODULE.findall(call.text):
+            if name.partition(".")[0] not in _INSTALLED:
+                path = name.replace(".", "/")
+                places = [f"{top}{path}{end}" for top in ("", "src/") for end in (".py", "/__main__.py")]
+                found += [joined(call.folder, place) for place in places]
     return found
 
 
-def _words(command: str) -> list[str]:
-    try:
-        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        return list(lexer)
-    except ValueError:
-        return command.split()
-
-
-def _scripts(command: str) -> list[str]:
+def _scripts(command: str, *, sourced: bool = True) -> list[str]:
+    """Return the files that a command runs, as seen from where it is run."""
     found: list[str] = []
-    starts, takes_file = True, False
+    for call in calls_in(command):
+        named = _run_in(call.words)
+        if call.program in _SOURCES and sourced:
+            named.append("".join(call.words[1:2]))
+        if _MAKE.search(call.text):
+            files = given(call.words, _NAMES_MAKEFILE)
+            named += [file for file in files if posixpath.basename(file) not in MAKEFILES]
+        found += [joined(call.folder, word) for word in named if word and not is_outside(word)]
+    return [path for path in found if path and not is_outside(path)]
+
+
+def _run_in(words: Sequence[str]) -> list[str]:
+    found: list[str] = []
+    starts, takes_file, is_name = True, False, False
     instead: frozenset[str] | None = None
     behind: tuple[str, ...] = ()
-    for word in _words(command):
+    for word in words:
         name = posixpath.basename(word)
-        if word in _BETWEEN:
-            starts, takes_file, instead, behind = True, False, None, ()
-        elif behind:
+        if behind:
             # What stands behind `uv run` and its like is a command of its own.
             starts, behind = word in behind, behind if word.startswith("-") else ()
         elif starts and not _comes_first(word):
@@ -205,12 +253,14 @@ def _scripts(command: str) -> list[str]:
                 found.append(word)
             instead = next((_INTERPRETERS[each] for each in _INTERPRETERS if re.fullmatch(each, name)), None)
         elif not starts and instead is not None:
-            if not word.startswith("-"):
+            is_shell = instead is _INTERPRETERS[SHELL]
+            is_option = word.startswith("-") or is_name
+            if not is_option:
                 found.append(word)
-            if not word.startswith("-") or word in instead:
+            if not is_option or word in instead or (is_shell and takes_code(word)):
                 instead = None
-    plain = (posixpath.normpath(word) for word in found if not word.startswith(("/", "~", "$")))
-    return [path for path in plain if not path.startswith("../")]
+            is_name = is_shell and not is_name and takes_name(word)
+    return found
 
 
 def _comes_first(word: str) -> bool:
@@ -218,5 +268,5 @@ def _comes_first(word: str) -> bool:
     return (
         word.startswith("-")
         or posixpath.basename(word) in _WRAPPERS
-        or re.match(r"[A-Za-z_]\w*=|[\d.]+[smh]?$", word) is not None
+        or re.match(r"[A-Za-z_]\w*=|\d[\d.]*[smh]?$", word) is not None
     )

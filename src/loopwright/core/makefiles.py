@@ -11,6 +11,20 @@ _BEGINS: Final = re.compile(r"\s*(?:ifn?eq|ifn?def|define)\b")
 _ENDS: Final = re.compile(r"\s*(?:endif|endef)\b")
 _CALLS: Final = re.compile(r"(?:\$[({]MAKE[)}]|\bmake\b)((?:\s+[^\s;&|)]+)*)")
 _USUAL: Final = ("test", "tests", "check", "lint", "all")
+_DEFAULT: Final = ""
+"""Stands for the goal of a call that names none."""
+_DEFAULT_GOAL: Final = re.compile(r"(?:override\s+|export\s+)*\.DEFAULT_GOAL\s*[:?!+]*=\s*(.*)")
+_INCLUDES: Final = re.compile(r"\s*[-s]?include\b")
+_HIDDEN: Final = "$"
+"""Stands for a goal that cannot be told by reading, as any with a variable in it."""
+_WITH_WORD: Final = frozenset("CEfIoW")
+_WITH_NUMBER: Final = frozenset("jl")
+_LONG_WITH_WORD: Final = frozenset(
+    {"--directory", "--eval", "--file", "--makefile", "--include-dir", "--old-file", "--assume-old"}
+    | {"--what-if", "--new-file", "--assume-new"}
+)
+_LONG_WITH_NUMBER: Final = frozenset({"--jobs", "--load-average", "--max-load"})
+"""Options of make behind which a word stands that is no goal; a number need not stand there."""
 
 
 @dataclass(slots=True)
@@ -23,7 +37,7 @@ class _Rule:
 def make_steering(text: str, commands: Sequence[str]) -> tuple[str, ...]:
     """Return the lines of a Makefile that can change what these commands do, for a comparison."""
     lines, rules = _read(text)
-    reached = _reached(rules, _goals(commands) or _USUAL)
+    reached = _reached(rules, _goals(commands) or _USUAL, _defaults(lines, rules))
     kept = [line for rule in rules if reached is None or reached & set(rule.targets) for line in rule.lines]
     return (*lines, "", *kept)
 
@@ -55,13 +69,27 @@ def _read(text: str) -> tuple[list[str], list[_Rule]]:
     return outside, rules
 
 
-def _reached(rules: Iterable[_Rule], goals: Iterable[str]) -> set[str] | None:
+def _defaults(lines: Iterable[str], rules: Iterable[_Rule]) -> tuple[str, ...]:
+    """Return what make makes when no goal is named: what `.DEFAULT_GOAL` says, else the first target."""
+    lines = list(lines)
+    said = tuple(found[1].strip() for line in lines if (found := _DEFAULT_GOAL.match(line)))
+    targets = (target for rule in rules for target in rule.targets)
+    first = next((one for one in targets if (not one.startswith(".") or "/" in one) and "%" not in one), "")
+    # A file that is taken in may have a target before the first one here.
+    hidden = (_HIDDEN,) if not said and any(_INCLUDES.match(line) for line in lines) else ()
+    return (*said, *hidden, *((first,) if first else ()))
+
+
+def _reached(rules: Iterable[_Rule], goals: Iterable[str], defaults: Sequence[str]) -> set[str] | None:
     """Return the targets that goals lead to; None when a variable or a pattern hides where they lead."""
     known = list(rules)
     reached: set[str] = {target for rule in known for target in rule.targets if target.startswith(".")}
     open_goals = [*goals, *reached]
     while open_goals:
         goal = open_goals.pop()
+        if goal == _DEFAULT:
+            open_goals += [each for each in defaults if each not in reached]
+            continue
         if "$" in goal:
             return None
         reached.add(goal)
@@ -78,12 +106,39 @@ def _goals(commands: Iterable[str]) -> list[str]:
 
 
 def _called(line: str) -> list[str]:
-    """Return the goals that a command line hands to make."""
+    """Return the goals that a command line hands to make, the default one for a call without any."""
     goals: list[str] = []
     for found in _CALLS.finditer(line):
         try:
             words = shlex.split(found[1])
         except ValueError:
-            words = found[1].split()
-        goals += [word for word in words if not word.startswith("-") and "=" not in word]
+            words = re.sub(
+                "['\"]", "", found[1]
+            ).split()  # the call itself stands in quotes: sh -c 'make test'
+        goals += _named_goals(words) or [_DEFAULT]
     return goals
+
+
+def _named_goals(words: Iterable[str]) -> list[str]:
+    """Return the goals among the words behind `make`."""
+    goals: list[str] = []
+    takes = ""
+    for word in words:
+        taken = takes == "word" or (takes == "number" and word[:1].isdigit())
+        takes = "" if taken else _takes(word)
+        if not taken and not word.startswith("-") and "=" not in word:
+            goals.append(word)
+    return goals
+
+
+def _takes(word: str) -> str:
+    """Say what the word behind an option of make can be besides a goal."""
+    if word.startswith("--"):
+        return "word" if word in _LONG_WITH_WORD else "number" if word in _LONG_WITH_NUMBER else ""
+    if not word.startswith("-"):
+        return ""
+    # What follows the letter in the same word is its argument already.
+    end = next((n for n, letter in enumerate(word) if letter in _WITH_WORD | _WITH_NUMBER), -1)
+    if end != len(word) - 1:
+        return ""
+    return "word" if word[end] in _WITH_WORD else "number"

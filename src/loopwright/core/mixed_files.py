@@ -27,6 +27,7 @@ _TOML: Final[Mapping[str, tuple[Key, ...]]] = {
         ("tool", "hatch", "envs"),
         ("tool", "pdm", "scripts"),
         ("tool", "rye", "scripts"),
+        ("tool", "pixi", "tasks"),
         ("project", "entry-points", "pytest11"),
         ("tool", "poetry", "plugins", "pytest11"),
     ),
@@ -40,6 +41,7 @@ _INI: Final = re.compile(
 _JSON: Final[Mapping[str, frozenset[str]]] = {
     "package.json": frozenset(
         {"jest", "vitest", "mocha", "ava", "nyc", "c8", "tap", "eslintConfig", "eslintIgnore"}
+        | {"babel", "stylelint", "prettier", "xo", "standard", "wireit"}
     ),
     "composer.json": frozenset({"config"}),
 }

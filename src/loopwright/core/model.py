@@ -64,7 +64,6 @@ class Outcome(StrEnum):
     UNVERIFIED = "unverified"
     NEEDS_HUMAN = "needs_human"
     WAITING_QUOTA = "waiting_quota"
-    QUARANTINED = "quarantined"
     CANCELLED = "cancelled"
 
 
@@ -139,8 +138,6 @@ class Plan:
     """Files of the source, relative to the repository, that the plan's branch tells how the plan stands.
 
     Empty when the source is told in place, or has no room for it."""
-    marks: Mapping[str, Any] = field(default_factory=dict)
-    """How each item of the source was marked when it was last seen, and when it was last told: two marks by key."""
     context: str = ""
     """What every agent of the plan is told besides its task."""
     doc_sync: tuple[DocSync, ...] = ()
@@ -159,6 +156,8 @@ class Plan:
     verify_run_id: str | None = None
     call_failures: int = 0
     not_before: datetime | None = None
+    branch_moved_at: datetime | None = None
+    """When commits that no task made were last found on its branch."""
     spent_micros: int = 0
     unknown_costs: int = 0
     """Runs whose cost nobody knows: they make a cost limit unenforceable, and that is said.
@@ -475,6 +474,20 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceMarks:
+    """How the items of a plan's source were marked.
+
+    Beside the plan, not in it: a plan is read and written several times for each of its tasks, and this grows with
+    their number.
+    """
+
+    id: str
+    """The plan's."""
+    marks: Mapping[str, Any]
+    """Two marks by key: when the source was last seen, and when it was last told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cursor:
     """How far a reader that must not lose its place has come (for example the file export)."""
 
@@ -496,6 +509,7 @@ Row = (
     | Finish
     | Envelope
     | Worker
+    | SourceMarks
     | Cursor
 )
 ROW_TYPES: Final = (
@@ -512,6 +526,7 @@ ROW_TYPES: Final = (
     Finish,
     Envelope,
     Worker,
+    SourceMarks,
     Cursor,
 )
 

@@ -162,8 +162,8 @@ def gate_findings(
                 found.append(_told(text))
             case Condition.RED:
                 text = (
-                    f"the {what} fails on the base, {one.why}; no tests can be seen in it, so it is held against every "
-                    "task until one mends it"
+                    f"the {what} fails on the base, {one.why}; no tests can be seen in it, so while it does it says "
+                    "nothing of any work: mend it first, or name it in the acceptance of the task that is to mend it"
                 )
                 found.append(_told(text))
             case Condition.GREEN:

@@ -1,21 +1,33 @@
 """Inspection packets: what somebody, a person or a planner, needs to know about a run or about a project and a goal.
 
-A packet is bounded in every part, and says what was cut.
+A packet is bounded in every part and as a whole, and says what was cut.
 """
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-VERSION: Final = "1.0"
+from loopwright.core.documents import plain
+
+VERSION: Final = "1.1"
 MOST_EVENTS: Final = 500
 MOST_LINES: Final = 500
 LONGEST_LINE: Final = 2_000
 LONGEST_TEXT: Final = 20_000
 MOST_ENTRIES: Final = 400
 MOST_QUESTIONS: Final = 100
+LARGEST: Final = 1_000_000
+"""So many characters has a whole packet as JSON, without line breaks and indents."""
+_GO_FIRST: Final[Mapping[str, str]] = {
+    "events": "older events",
+    "clarifications": "older questions and answers",
+    "open_questions": "older open questions",
+    "logs": "older lines of the log",
+}
+"""What makes room, the oldest first, in this order; all else is bounded by itself."""
 
 T = TypeVar("T")
 
@@ -26,6 +38,8 @@ class LogLine:
 
     stream: str
     line: str
+    timestamp: str = ""
+    """When it says that it was printed: most agents that print JSON do, a recording itself has no time for each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +121,39 @@ def cleaned(packet: Packet, clean: Callable[[str], str]) -> Packet:
     """Return a packet whose every text is clean, and only then cut: half of a secret would not be found any more."""
     made = _each_text(packet, clean)
     assert isinstance(made, Packet)
-    return made
+    return fitted(made)
+
+
+def fitted(packet: Packet, largest: int = LARGEST) -> Packet:
+    """Return a packet that is no larger than it may be, and says what had to go for that."""
+    over = _size(packet) - largest
+    kept: dict[str, Any] = {}
+    cut = []
+    for name, what in _GO_FIRST.items():
+        items = getattr(packet, name)
+        gone = 0
+        while over > 0 and gone < len(items):
+            over -= _size(items[gone]) + len(", ")
+            gone += 1
+        if gone:
+            kept[name] = items[gone:]
+            cut.append(f"{gone} {what}, because all of it would be too large")
+    return replace(packet, **kept, cut=(*packet.cut, *cut)) if cut else packet
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(plain(value), ensure_ascii=False))
+
+
+def moment_in(line: str) -> str:
+    """Return when a line of JSON says that it was printed; nothing where it does not."""
+    if not line.startswith("{") or '"timestamp"' not in line:
+        return ""
+    try:
+        said = json.loads(line)["timestamp"]
+        return datetime.fromisoformat(said).isoformat()
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return ""  # it is no JSON, or means something else
 
 
 def _each_text(value: Any, clean: Callable[[str], str]) -> Any:
@@ -126,8 +172,8 @@ def _each_text(value: Any, clean: Callable[[str], str]) -> Any:
     return value
 
 
-def layout(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the folders of two levels with how many files are below, and the files at the top."""
+def layout(paths: Iterable[str]) -> tuple[tuple[str, ...], str]:
+    """Return the folders of two levels with how many files are below, and the files at the top; and what was cut."""
     counts: dict[str, int] = {}
     top: list[str] = []
     for path in paths:
@@ -138,7 +184,9 @@ def layout(paths: Iterable[str]) -> tuple[str, ...]:
             folder = "/".join(parts[:depth]) + "/"
             counts[folder] = counts.get(folder, 0) + 1
     rows = [f"{folder} ({count})" for folder, count in sorted(counts.items())]
-    return tuple([*rows, *sorted(top)][:MOST_ENTRIES])
+    rows += sorted(top)
+    left = len(rows) - MOST_ENTRIES
+    return tuple(rows[:MOST_ENTRIES]), f"{left} more folders and files of the layout" if left > 0 else ""
 
 
 def in_markdown(packet: Packet) -> str:

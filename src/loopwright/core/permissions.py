@@ -5,7 +5,7 @@ same answer, and the same request of twenty runs is one question.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -25,6 +25,20 @@ def access_of(mode: str, *, contained: bool) -> Access:
     if mode != "auto":
         return Access(mode)
     return Access.SANDBOXED_ALL if contained else Access.EDIT
+
+
+KEEPING: Final = frozenset({"permissions", "confines"})
+"""What an agent has to be able to, one or the other, to be kept to less than everything without a sandbox."""
+
+
+def is_kept(access: Access, able: Collection[str], *, contained: bool) -> bool:
+    """Say whether anything keeps an agent that is able to this to what it may do."""
+    return contained or access is Access.SANDBOXED_ALL or not KEEPING.isdisjoint(able)
+
+
+def mode_in_words(access: Access, able: Collection[str], *, contained: bool) -> str:
+    """Return the permission mode as it is recorded on a run: a promise that nothing keeps is none."""
+    return access.value if is_kept(access, able, contained=contained) else f"{access.value} (not kept)"
 
 
 class Settled(StrEnum):

@@ -140,7 +140,8 @@ def _gates(tasks: Sequence[Work], gates: Sequence[GateCommand], around: Surround
     # One that says nothing of where it writes may make anything.
     scope = [pattern for task in tasks for pattern in task.scope or ("**",)]
     for gate in gates if not around.brings else ():
-        absent = [path for path in scripts_in([gate]) if not _is_file(path, around.files)]
+        # What a shell reads in is often read only where it is there, as in `test -f .env && . ./.env`.
+        absent = [path for path in scripts_in([gate], sourced=False) if not _is_file(path, around.files)]
         made = [path for path in absent if any_covers(scope, path)]
         found += [
             _told("gates", f"the gate {gate.name} runs {path}, which is not there before a task makes it")

@@ -65,7 +65,7 @@ class ReviewPolicy:
     """Which changes an independent reviewer looks at before they land, and who that is."""
 
     mode: str = "off"
-    """`off`, `risky` or `always`."""
+    """`off`, `complex`, `risky` or `always`."""
     agent: str | None = None
     """None: the agent that did the work, in a conversation of its own."""
     model: str | None = None
@@ -84,7 +84,7 @@ class RoundsPolicy:
     on: bool = False
     """Whether the plan is such a loop."""
     max: int = 10
-    sleep_s: float = 0.0
+    sleep_s: float = 10.0
     """How long it sleeps after a round."""
     until: str = "auto"
     """`green`, `quiet` (green, and nothing more to change), or `auto`: green where the prompt names acceptance."""

@@ -119,6 +119,17 @@ def gate_outputs(verdict: Mapping[str, Any]) -> Iterator[tuple[str, int, Mapping
         yield from ((directory, n, command) for n, command in enumerate(rerun["commands"], 1))
 
 
+def gate_files(command: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield what else was written down of a command: how its key ends, what it is, and its hash."""
+    name = command["name"]
+    if command["kept_sha256"] not in ("", command["output_sha256"]):
+        yield ".kept", f"what was kept of the output of {name!r}", command["kept_sha256"]
+    if command["seen_sha256"]:
+        yield ".seen", f"what was seen inside {name!r}", command["seen_sha256"]
+    if command["report_sha256"]:
+        yield ".xml", f"the report of {name!r}", command["report_sha256"]
+
+
 def gate_files_of(task: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what the attempt that landed did to the gate's files."""
     landed = [a for a in task["attempts"] if a["candidate_sha"] == task["landed_sha"] is not None]
@@ -271,6 +282,10 @@ def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
     if facts["red_proof"] is False:
         what = "the acceptance" if task["acceptance"] else "what checks the tests"
         gaps.append(f"{what} of task {name} passed before its work too: it proves nothing")
+    elif facts["red_missing"]:
+        gaps.append(
+            f"task {name} was to show that its checks fail without its work, and did not: {facts['red_missing']}"
+        )
     elif facts["red_proof"] is None and task["acceptance"] and task["landed_sha"] is not None:
         why = f", because {facts['red_skipped']}" if facts["red_skipped"] else ""
         gaps.append(

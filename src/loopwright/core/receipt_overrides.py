@@ -13,6 +13,9 @@ _WORDS: Final = {
     "plan_rolled_back": "took landed work back",
     "plan_reopened": "opened the plan again",
     "plan_cancelled": "cancelled the plan",
+    "plan_verifying": "had the plan judged without what was cancelled",
+    "source_edited": "changed the source of the plan",
+    "question_answered": "answered a question",
     "task_reopened": "had it done again",
     "task_rejected": "rejected it",
     "task_retried": "had it tried again",
@@ -54,9 +57,11 @@ def _override(event: RecordedEvent) -> Json:
 
 
 def _said(told: Mapping[str, Any]) -> str:
-    parts = [str(told.get("note") or told.get("reason") or "")]
+    changes = told.get("changes") or ()
+    parts = [str(told.get("note") or told.get("reason") or told.get("answer") or ""), *map(str, changes)]
     if allowed := told.get("approved"):
         parts.append(f"it may change {', '.join(allowed)}")
+    parts.append(str(told.get("doubt") or ""))
     return "; ".join(filter(None, parts))
 
 

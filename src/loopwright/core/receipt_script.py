@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from loopwright.core.receipt_facts import gate_outputs, plan_asked, task_asked, unseen_asked
+from loopwright.core.receipt_facts import gate_files, gate_outputs, plan_asked, task_asked, unseen_asked
 from loopwright.core.receipt_finishes import carries_hash, squashed
 from loopwright.core.receipt_landings import landings
 from loopwright.core.receipt_overrides import decided
@@ -114,12 +114,12 @@ frozen() {{ # END SHA256
     fi
 }}
 
-output() {{ # RUN COMMAND SHA256
-    file=$here/evidence/$1/gate/$2.out
+evidence() {{ # RUN FILE SHA256
+    file=$here/evidence/$1/gate/$2
     if [ -f "$file" ]; then
-        same "the recorded output $1/$2" "$3" "$(hash <"$file")"
+        same "the recorded $1/$2" "$3" "$(hash <"$file")"
     elif [ -d "$here/evidence" ]; then
-        printf 'not here: the recorded output %s/%s\\n' "$1" "$2"
+        printf 'not here: the recorded %s/%s\\n' "$1" "$2"
     fi
 }}
 """
@@ -199,8 +199,8 @@ def check_script(receipt: Mapping[str, Any], text: str, *, name: str) -> str:
         parts.append(f"stated {shlex.quote(what)} {sha} <<'END'\n{text}END")
     for one in receipt["finishes"]:
         parts += _ended(one, plan["base_sha"])
-    for directory, n, sha256 in outputs(receipt):
-        parts.append(f"output {directory} {n} {shlex.quote(sha256)}")
+    for directory, file, sha256 in evidence(receipt):
+        parts.append(f"evidence {directory} {file} {shlex.quote(sha256)}")
     return "\n".join(parts) + _TAIL.format(facts="".join(f" {line}\n" for line in _facts(receipt)))
 
 
@@ -219,14 +219,17 @@ def _ended(one: Mapping[str, Any], base: str) -> Iterator[str]:
             yield f"names {shlex.quote(what)} {commit} {one['id']} {one['receipt_sha256']}"
 
 
-def outputs(receipt: Mapping[str, Any]) -> Iterator[tuple[str, int, str]]:
-    """Yield each recorded output of a gate that the receipt names: its directory, its position and its hash."""
+def evidence(receipt: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield each file of a gate that the receipt names: its directory, its name and its hash as it was kept."""
     seen: set[tuple[str, int]] = set()
     for verdict in receipt["verdicts"]:
         for directory, n, command in gate_outputs(verdict):
             if (directory, n) not in seen:
                 seen.add((directory, n))
-                yield directory, n, command["output_sha256"]
+                yield directory, f"{n}.out", command["kept_sha256"] or command["output_sha256"]
+                for suffix, _, sha256 in gate_files(command):
+                    if suffix != ".kept":
+                        yield directory, f"{n}{suffix}", sha256
 
 
 def _facts(receipt: Mapping[str, Any]) -> Iterator[str]:

@@ -108,6 +108,7 @@ _GATE_FILES: Final[dict[str, _Test]] = {
     "red_tree": _maybe(_sha),
     "red_tests": _texts,
     "red_skipped": _text,
+    "red_missing": _text,
     "answers": _texts,
 }
 
@@ -142,6 +143,9 @@ _RAN: Final[dict[str, Any]] = {
     "reported": _flag,
     "known_failures": _count,
     "flaky": _texts,
+    "kept_sha256": _text,
+    "seen_sha256": _text,
+    "report_sha256": _text,
 }
 _RECEIPT: Final[dict[str, Any]] = {
     "schema": _one_of((SCHEMA,)),

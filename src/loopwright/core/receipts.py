@@ -17,7 +17,7 @@ from loopwright.core.findings import CheckStatus, CommandResult
 from loopwright.core.gates import setup_command
 from loopwright.core.model import Attempt, Finish, Plan, Project, Review, Role, Run, Task, VerdictRecord
 from loopwright.core.policy import GateCommand
-from loopwright.core.receipt_facts import USAGE, Json, derive, gate_outputs, review_of
+from loopwright.core.receipt_facts import USAGE, Json, derive, gate_files, gate_outputs, review_of
 from loopwright.core.receipt_finishes import CommitFacts, finish_differences, finish_entry, told_once
 from loopwright.core.receipt_landings import landing_hash_differences, landing_text
 from loopwright.core.receipt_looks import look_differences, looks, reports
@@ -222,13 +222,15 @@ class Recorded:
     """Something that was recorded while the plan ran, and is in the home's run files."""
 
     key: str
-    """`<run id>/<position>` for the output of a gate's command, with a folder between where it was run again;
-    `<run id>/output` or `<run id>/prompt`."""
+    """`<run id>/<position>` for the output of a gate's command, with a folder between where it was run again, and
+    with `.kept`, `.seen` or `.xml` behind it for what else is known of it; `<run id>/output` or `<run id>/prompt`."""
     what: str
     """In plain words."""
     sha256: str
     size: int | None = None
     """Of the whole, of which perhaps only parts were kept."""
+    of_gate: bool = False
+    """Whether a gate's runner wrote it: what agents were told and said is nobody else's business."""
 
 
 def recorded(receipt: Mapping[str, Any]) -> Iterator[Recorded]:
@@ -240,7 +242,10 @@ def recorded(receipt: Mapping[str, Any]) -> Iterator[Recorded]:
                 what=f"the recorded output of {command['name']!r}",
                 sha256=command["output_sha256"],
                 size=command["output_bytes"],
+                of_gate=True,
             )
+            for suffix, what, sha256 in gate_files(command):
+                yield Recorded(key=f"{directory}/{n}{suffix}", what=what, sha256=sha256, of_gate=True)
     for run in receipt["runs"]:
         for part, said in (("output", "said"), ("prompt", "was told")):
             if sha256 := run[f"{part}_sha256"]:

@@ -78,10 +78,12 @@ def pause_until(
     rule: Rule, times: int, *, now: datetime, retry_at: datetime | None = None, chance: float = 0.5
 ) -> datetime:
     """Return when to try again after so many failures in a row: when the service said, or after a pause of ours."""
+    ours = now + backoff(times, first_s=rule.first_s, limit_s=rule.longest_s, chance=chance)
     # A time in the past is no time: believed, it would buy run after run without an end.
-    if rule.honours and retry_at is not None and retry_at > now:
-        return retry_at
-    return now + backoff(times, first_s=rule.first_s, limit_s=rule.longest_s, chance=chance)
+    if not rule.honours or retry_at is None or retry_at <= now:
+        return ours
+    # What closes an account ends at that time. Who only asks to slow down names the soonest, a second perhaps.
+    return retry_at if rule.closes else max(retry_at, ours)
 
 
 def after_failure(task: Task, failed: Failed, policy: Policy, *, now: datetime, chance: float = 0.5) -> After:

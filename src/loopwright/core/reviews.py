@@ -38,6 +38,24 @@ RISKY_PLACES: Final = (".github", ".gitlab-ci.yml", ".circleci", "**/Dockerfile*
 """What decides how the project is built and delivered."""
 
 
+class Ground(StrEnum):
+    """What kind of reason there may be to review a change."""
+
+    COMPLEX = "complex"
+    SIZE = "size"
+    PLACE = "place"
+    GATE = "gate"
+    """It touched what judges it, or only looks right to its tests."""
+
+
+BY_COMPLEXITY: Final[Mapping[str, frozenset[Ground]]] = {
+    "high": frozenset(Ground),
+    "medium": frozenset({Ground.SIZE, Ground.PLACE, Ground.GATE}),
+    "low": frozenset({Ground.GATE}),
+}
+"""Which of them count for a task where its complexity decides: a hard one is always reviewed, an easy one hardly."""
+
+
 class Severity(StrEnum):
     """What a finding asks for."""
 
@@ -94,22 +112,23 @@ def reasons(
     """Say why a change is to be reviewed; nothing when it is not."""
     if policy.mode == "off":
         return ()
+    counts = BY_COMPLEXITY[complexity] if policy.mode == "complex" else frozenset(Ground)
     found = ["every change is reviewed"] if policy.mode == "always" else []
     if complexity == "high":
         found.append("the task is complex")
-    if patch.lines > policy.lines:
+    if patch.lines > policy.lines and Ground.SIZE in counts:
         found.append(f"{patch.lines} lines changed, more than {policy.lines}")
     top = f"{subfolder}/" if subfolder else ""
     risky = [path for one in patch.files if is_risky(path := one.path.removeprefix(top), policy.paths)]
-    for what, names in (
-        ("it changes places where mistakes are dear", risky),
-        ("it changed files of the gate without leave", facts.pinned),
-        ("it changed files of the gate with leave", facts.exempt),
-        ("what it loosened in files of the gate cannot be told by reading", facts.uncompared),
-        ("checks are gone or ask for less", facts.weakened),
-        ("it may only look right to its tests", facts.answers),
+    for ground, what, names in (
+        (Ground.PLACE, "it changes places where mistakes are dear", risky),
+        (Ground.GATE, "it changed files of the gate without leave", facts.pinned),
+        (Ground.GATE, "it changed files of the gate with leave", facts.exempt),
+        (Ground.GATE, "what it loosened in files of the gate cannot be told by reading", facts.uncompared),
+        (Ground.GATE, "checks are gone or ask for less", facts.weakened),
+        (Ground.GATE, "it may only look right to its tests", facts.answers),
     ):
-        if names:
+        if names and ground in counts:
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             found.append(f"{what}: {', '.join(names[:_NAMED])}{more}")
     return tuple(found)

@@ -7,6 +7,7 @@ from typing import Final
 
 from loopwright.core.gates import Commands
 from loopwright.core.model import Plan, Task
+from loopwright.core.rounds import ROUND
 
 
 class RedProof(StrEnum):
@@ -24,6 +25,8 @@ FIX_ORIGIN: Final = "fix"
 FIX_TYPES: Final = frozenset({"fix", "bug", "bugfix", "regression"})
 FIX_WORDS: Final = frozenset({*FIX_TYPES, "fixes", "fixing", "bugs", "bugfixes", "regressions"})
 """Words in the title of a task whose source does not say what type it is."""
+NOTHING_SHOWS: Final = "it has no acceptance and brought no tests"
+GOES_ON: Final = "it is a further round of a prompt, whose acceptance an earlier one has met"
 FOUND_UNSEEN: Final = "what it mends was found by checks that were held out, which failed without it"
 
 LOOKS: Final = "it is about how things look"
@@ -75,6 +78,8 @@ def why_skipped(task: Task) -> str:
     """Say why a task need not show that its checks fail without it; empty for logic."""
     if task.origin == FIX_ORIGIN and task.held_out:
         return FOUND_UNSEEN
+    if task.origin == ROUND:
+        return GOES_ON
     if task.type:
         return SKIPPED_TYPES.get(task.type.lower(), "")
     words = _WORD.findall(task.title.lower())

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from enum import IntEnum
 from typing import Any, Final
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
@@ -29,16 +28,6 @@ _CANNOT_RUN: Final = {
     126: "the shell cannot execute this command (exit code 126): is the file executable?",
     127: "command not found (exit code 127): is the program installed here and on PATH?",
 }
-
-
-class Rung(IntEnum):
-    """How far up the ladder of evidence a piece of work stands."""
-
-    NOTHING = 0
-    CLAIMED = 1
-    ACCEPTED = 2
-    REVIEWED = 3
-    GATED = 4
 
 
 def gate_key(commands: Sequence[GateCommand]) -> str:
@@ -226,19 +215,6 @@ def refused_commands(verdict: Verdict) -> list[CommandResult]:
     ]
 
 
-def ladder(
-    *, claimed: bool, candidate: Verdict | None, review: Verdict | None = None, final: Verdict | None = None
-) -> Rung:
-    """Return the rung that work stands on; a rung above one that refused does not count."""
-    if not passed(candidate):
-        return Rung.CLAIMED if claimed else Rung.NOTHING
-    if review is not None and not passed(review):
-        return Rung.ACCEPTED
-    if passed(final):
-        return Rung.GATED
-    return Rung.REVIEWED if review is not None else Rung.ACCEPTED
-
-
 def task_outcome(
     *,
     status: TaskState,
@@ -275,7 +251,7 @@ def plan_outcome(
     """
     if cancelled or (tasks and all(outcome is Outcome.CANCELLED for outcome in tasks)):
         return Outcome.CANCELLED
-    for stops in (Outcome.NEEDS_HUMAN, Outcome.WAITING_QUOTA, Outcome.QUARANTINED, Outcome.NOT_VERIFIED):
+    for stops in (Outcome.NEEDS_HUMAN, Outcome.WAITING_QUOTA, Outcome.NOT_VERIFIED):
         if stops in tasks:
             return stops
     if final is VerdictStatus.UNVERIFIED or not tasks:

@@ -18,8 +18,11 @@ NOTHING: Final = "no tests were collected"
 WITNESS: Final = "witness"
 """In the ids of checks that say what speaks against a run of tests, besides tests that failed."""
 _KNOWN: Final = "it failed before this work too"
+_COULD_NOT_RUN: Final = (126, 127)
 _STUCK: Final = "inconclusive: it did not come to its end before this work either"
 _SHOWN: Final = 10
+_WORD: Final = re.compile(r"(?<![\w./:-])\w[\w./:-]*")
+"""A word of a command that may be a path: no option, and none that leads out of the tree."""
 _RUNNERS: Final = re.compile(
     r"\bpy\.?test\b|\s-m\s+unittest\b|\bnode\b[^;&|]*\s--test\b|\bjest\b|\bvitest\b|\bgo\s+test\b"
 )
@@ -50,6 +53,19 @@ class Baseline:
     """Files that the task may change: their tests need not be there any more."""
     stuck: frozenset[str] = frozenset()
     """Commands that did not come to their end there."""
+    red: Mapping[str, "Red"] = field(default_factory=dict)
+    """Commands that failed there and in which no tests could be seen, by what they are."""
+    commit: str = ""
+    """The commit that all this was found on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Red:
+    """How a command failed of which only its exit code and its own lines are known."""
+
+    exit_code: int | None
+    checks: frozenset[str]
+    """What spoke against it, as seen from the command."""
 
 
 def is_test_runner(command: str) -> bool:
@@ -69,6 +85,24 @@ def is_compared(
     return in_gates or any(map(is_test_runner, named))
 
 
+def failed_unseen(
+    gates: Iterable[GateCommand],
+    own: Iterable[GateCommand],
+    verdict: Verdict,
+    seen: Sequence[Witnessed | None],
+) -> bool:
+    """Say whether one of the project's gates failed of which nothing is known but that: it may have failed before too.
+
+    What the work itself is to make pass (`own`) had to fail before.
+    """
+    named = {gate.command for gate in gates} - {command.command for command in own}
+    return any(
+        found is None and result.command in named and _bad(verdict.checks, command_id(n, result.name))
+        # A gate that tells nothing of its commands names none to ask about.
+        for n, (result, found) in enumerate(zip(verdict.commands, seen, strict=False), 1)
+    )
+
+
 def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Baseline | None) -> Verdict:
     """Hold a gate's verdict against what was seen inside its test runners, and against how it was before the work.
 
@@ -80,6 +114,7 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
     checks = list(verdict.checks)
     commands: list[CommandResult] = []
     stuck: list[str] = []
+    red: list[CommandResult] = []
     for n, (result, found) in enumerate(zip(verdict.commands, seen, strict=True), 1):
         base = before.seen.get(result.command) if before is not None else None
         prefix = command_id(n, result.name)
@@ -87,6 +122,11 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
             stuck.append(result.name)
             checks = [_set_aside(check, prefix, _STUCK) for check in checks]
             commands.append(replace(result, tests=_count(found), reported=_reported(found)))
+            continue
+        if before is not None and found is None and _was_red(before, result, prefix, checks):
+            red.append(result)
+            checks = [_set_aside(check, prefix, _KNOWN) for check in checks]
+            commands.append(result)
             continue
         said = _objections(found, base, before.exempt if before is not None else ())
         known = 0
@@ -109,13 +149,11 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
         ]
         commands.append(replace(result, tests=_count(found), reported=_reported(found), known_failures=known))
     held = judged_again(verdict, checks, commands)
-    if stuck and not any(map(is_bad, checks)):
-        return replace(
-            held,
-            status=VerdictStatus.INCONCLUSIVE,
-            reason=f"before the work and after it, these did not come to their end: {', '.join(stuck)}",
-            lasting=True,
-        )
+    if (stuck or red) and not any(map(is_bad, checks)):
+        said = [_told_of_red(red, before.commit)] if red and before is not None else []
+        if stuck:
+            said.append(f"before the work and after it, these did not come to their end: {', '.join(stuck)}")
+        return replace(held, status=VerdictStatus.INCONCLUSIVE, reason="; ".join(said), lasting=True)
     if held.status is VerdictStatus.PASSED and all(one.status is CheckStatus.SKIPPED for one in checks):
         told = "whatever failed had failed before the work, and nothing passed: nothing is known of it"
         return replace(held, status=VerdictStatus.INCONCLUSIVE, reason=told, lasting=True)
@@ -126,14 +164,56 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
 
 
 def baseline(
-    results: Sequence[CommandResult], seen: Sequence[Witnessed | None], *, exempt: tuple[str, ...] = ()
+    results: Sequence[CommandResult],
+    seen: Sequence[Witnessed | None],
+    *,
+    checks: Sequence[Check] = (),
+    exempt: tuple[str, ...] = (),
+    own: Iterable[GateCommand] = (),
+    commit: str = "",
 ) -> Baseline:
-    """Return what commands found on the tree that the work started from."""
+    """Return what commands found on the tree that the work started from.
+
+    `own` are those that the work is to make pass: that they failed there excuses nothing.
+    """
     pairs = list(zip(results, seen, strict=True))
+    wanted = {command.command for command in own}
+    red = {}
+    for n, (result, found) in enumerate(pairs, 1):
+        bad = _bad(checks, command_id(n, result.name))
+        if bad and found is None and result.command not in wanted and not is_stuck(result, found):
+            red[result.command] = Red(exit_code=result.exit_code, checks=bad)
     return Baseline(
         seen={result.command: found for result, found in pairs if found is not None},
         exempt=exempt,
         stuck=frozenset(result.command for result, found in pairs if is_stuck(result, found)),
+        red=red,
+        commit=commit,
+    )
+
+
+def _bad(checks: Iterable[Check], prefix: str) -> frozenset[str]:
+    return frozenset(
+        check.id.removeprefix(prefix) for check in checks if is_bad(check) and is_of(check, prefix)
+    )
+
+
+def _was_red(before: Baseline, result: CommandResult, prefix: str, checks: Sequence[Check]) -> bool:
+    """Say whether a command fails as it did before: it could run there, and names nothing itself that passed there."""
+    known, bad = before.red.get(result.command), _bad(checks, prefix)
+    if known is None or not bad or is_stuck(result, None):
+        return False
+    ran = known.exit_code not in _COULD_NOT_RUN or known.exit_code == result.exit_code
+    return ran and bad <= known.checks
+
+
+def _told_of_red(red: Sequence[CommandResult], commit: str) -> str:
+    """Tell a person which commands fail on which commit, and what to do about it."""
+    names = "; ".join(f"{one.name} ({one.command})" for one in red)
+    where = f"commit {commit[:12]}, which the work started from" if commit else "the tree before the work"
+    return (
+        f"this fails on {where}, just as it does with the work, and no tests can be seen in it: {names}. Nothing is "
+        "known of the work: mend it there, or name it in the acceptance of the task that is to mend it"
     )
 
 
@@ -143,6 +223,55 @@ def without_baseline(verdict: Verdict, why: Verdict) -> Verdict:
     if verdict.status is VerdictStatus.FAILED:
         return replace(verdict, status=VerdictStatus.INCONCLUSIVE, reason=told, lasting=why.lasting)
     return replace(verdict, unknown_before=why.reason)
+
+
+def uncompared(
+    own: Iterable[GateCommand],
+    gates: Iterable[GateCommand],
+    verdict: Verdict,
+    seen: Sequence[Witnessed | None],
+    before: Baseline | None,
+) -> tuple[tuple[CommandResult, Witnessed], ...]:
+    """Return the commands of the work's own in which tests were seen that nothing was compared with.
+
+    The tree before the work is asked for the project's gates only; what they see is compared, by whomever it is run.
+    """
+    named = {gate.command for gate in gates}
+    wanted = {command.command for command in own} - named
+    pairs = list(zip(verdict.commands, seen, strict=False))
+    known = frozenset[str]()
+    if before is not None:
+        known = known.union(*(_tests_in(one) for result, one in pairs if one and result.command in named))
+    return tuple(
+        (result, one)
+        for result, one in pairs
+        if one is not None and result.command in wanted and not _tests_in(one) <= known
+    )
+
+
+def _tests_in(found: Witnessed) -> frozenset[str]:
+    return found.passed | found.failed | found.skipped | found.deselected
+
+
+def files_named(command: str) -> tuple[str, ...]:
+    """Return the paths that the words of a command may mean, as a path or as a module."""
+    words = [word.partition("::")[0] for word in _WORD.findall(command)]
+    modules = [f"{word.replace('.', '/')}.py" for word in words if "/" not in word]
+    return tuple(dict.fromkeys((*words, *modules)))
+
+
+def stand_in(found: Witnessed, prefixes: tuple[str, ...]) -> bool:
+    """Say whether all tests that were seen have ids that begin so."""
+    return all(test.startswith(prefixes) for test in _tests_in(found))
+
+
+def with_uncompared(verdict: Verdict, results: Sequence[CommandResult]) -> Verdict:
+    """Say of which commands it is not known what tests they had before the work."""
+    if not results:
+        return verdict
+    names = ", ".join(f"{one.name} ({one.command})" for one in results)
+    told = f"which tests these had is not known, because they are no gates of the project: {names}"
+    return replace(verdict, unknown_before="; ".join(filter(None, (verdict.unknown_before, told))))
 
 
 def is_stuck(result: CommandResult, found: Witnessed | None) -> bool:

@@ -1,7 +1,9 @@
 """Giving a plan that is under way one more task."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from loopwright.core.evaluating import Finding
 from loopwright.core.ids import Kind
 from loopwright.core.model import Plan, Task
 from loopwright.core.states import PlanState, TaskState
@@ -11,11 +13,26 @@ from loopwright.engine.submit import task_row
 from loopwright.ports import Ids, Mark, PlannedTask, Tx
 
 
-def add_task(tx: Tx, ids: Ids, plan: Plan, item: PlannedTask, *, position: int, origin: str = "") -> Task:
-    """Add a task, and let it run where the plan does; one that is marked as blocked waits for a person."""
-    held = item.mark is Mark.BLOCKED
+def add_task(
+    tx: Tx,
+    ids: Ids,
+    plan: Plan,
+    item: PlannedTask,
+    *,
+    position: int,
+    origin: str = "",
+    against: Sequence[Finding] = (),
+) -> Task:
+    """Add a task, and let it run where the plan does.
+
+    One that is marked as blocked waits for a person, and so does one that would have been refused with a whole plan:
+    `against` is what speaks against it.
+    """
+    held = item.mark is Mark.BLOCKED or bool(against)
     row = task_row(ids(Kind.TASK), plan, item, position=position, now=tx.now())
     task = replace(row, origin=origin)
+    if against:
+        task = replace(task, status=TaskState.ERROR, reason="; ".join(one.text for one in against))
     tx.insert(task)
     current = need(tx.get(Plan, plan.id), "the plan")
     counts = {
@@ -23,7 +40,13 @@ def add_task(tx: Tx, ids: Ids, plan: Plan, item: PlannedTask, *, position: int, 
         "failed_tasks": current.failed_tasks + held,
         "completed_at": None,
     }
-    evaluation = {**current.evaluation, "tasks": int(current.evaluation.get("tasks", 0)) + 1}
+    known = current.evaluation
+    found = [{"check": one.check, "weight": one.weight.value, "text": one.text} for one in against]
+    evaluation = {
+        **known,
+        "tasks": int(known.get("tasks", 0)) + 1,
+        "findings": [*known.get("findings", ()), *found],
+    }
     plan = tx.update(Plan, plan.id, **counts, evaluation=evaluation)
     if held or plan.status is not PlanState.RUNNING:
         return task

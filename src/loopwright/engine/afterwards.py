@@ -33,6 +33,9 @@ from loopwright.engine.runs import Ended
 from loopwright.engine.world import World
 from loopwright.ports import Tx
 
+FORGOTTEN = "its conversation is gone: it goes on in a new one"
+"""Why an attempt talks to its agent anew, with nothing but its workspace and its prompt."""
+
 _NAMED = 20
 """So many paths outside of a task's scope are named in the event that tells of them."""
 
@@ -49,6 +52,8 @@ class Afterwards:
     strayed: str
     """What it wrote where it must not, in words; empty when it did not."""
     asked: tuple[Asking, ...]
+    resumed: bool = False
+    """It was to go on with a conversation."""
     saved: dict[str, Any] = field(default_factory=dict)
     """What is written on the attempt whichever way it goes: where its work is kept."""
 
@@ -77,6 +82,10 @@ class Afterwards:
         failed = failure_of(result, self.ended)
         if RULES[failed.failure].parks:
             goes_on = await self._wait(failed)
+            if goes_on is not None:
+                return goes_on
+        if not reviews and self._is_forgotten(failed):
+            goes_on = await self._begin_another_conversation(failed)
             if goes_on is not None:
                 return goes_on
         is_its_fault = RULES[failed.failure].level is Level.ATTEMPT
@@ -230,6 +239,31 @@ class Afterwards:
             return False
 
         return await self.world.store.transact("attempt.handed_on", hand)
+
+    def _is_forgotten(self, failed: Failed) -> bool:
+        """Say whether the agent no longer has the conversation that it was to go on with: none began."""
+        result = self.ended.result
+        return (
+            self.resumed and failed.failure is Failure.CRASH and result is not None and not result.session_ref
+        )
+
+    async def _begin_another_conversation(self, failed: Failed) -> bool | None:
+        """Let the agent go on in the same workspace, told what was done and answered; None when that was tried before.
+
+        Only its memory is gone: another attempt would throw the work away, and a person's answers with it.
+        """
+
+        def begin(tx: Tx) -> bool | None:
+            runs = tx.find(Run, attempt_id=self.rows.attempt.id, role=self.run.role, failure=Failure.CRASH)
+            if any(one.id != self.run.id for one in runs):
+                return None
+            self._end(tx, failed)
+            if self._is_cancelled(tx):
+                return True
+            self._park(tx, about={"because": FORGOTTEN}, wake_at=tx.now(), wait_reason=FORGOTTEN)
+            return False
+
+        return await self.world.store.transact("attempt.forgotten", begin)
 
     async def _is_over(self, failed: Failed, *, counts: bool) -> bool:
         """End the attempt; what a reviewer could not do is no fault of it."""

@@ -15,7 +15,7 @@ from loopwright.core.errors import FenceLost
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, Loop, Plan, Project, Review, Role, Run, Task, Usage
-from loopwright.core.permissions import Permissions
+from loopwright.core.permissions import Permissions, mode_in_words
 from loopwright.core.prices import estimate
 from loopwright.core.qa_prompts import look_prompt
 from loopwright.core.questions import Asking, asked_in
@@ -45,7 +45,7 @@ from loopwright.engine.review_brief import (
 from loopwright.engine.runs import Ended, agent_spec
 from loopwright.engine.surroundings import attempt_values
 from loopwright.engine.world import World
-from loopwright.ports import AgentRequest, AgentResult, RunSpec, Spent, Tx
+from loopwright.ports import AgentRequest, AgentResult, RunSpec, Spent, Tx, able
 
 PAUSED = "paused by a person"
 """Why an attempt is parked that nobody but a person wakes."""
@@ -117,9 +117,11 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     earlier = [one for one in runs if one.id != run.id and one.started_at]
     before = earlier[0] if earlier else None
     agent = world.agent(run.agent or attempt.agent)
+    options = plan.policy.agent_options.get(agent.name, {})
+    can = able(agent, options)
     # Another agent's conversation is none that this one could go on with, nor one that another account's home has.
     same = before is not None and (before.agent, before.account) == (run.agent, drawn)
-    resumes = same and "resume" in agent.capabilities
+    resumes = same and "resume" in can
     goes_on = before.session_ref if before and resumes else None
     if review is not None:
         prompt = await brief_reviewer(world, rows, review, run, agent, goes_on=goes_on is not None)
@@ -131,18 +133,18 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
             gates=task_commands(plan, rows.task),
             resumed=before is not None,
             answers=tuple((one.text, one.answer) for one in asked if one.answer is not None),
-            asks_by_tool="tools" in agent.capabilities,
-            by_schema="schema" in agent.capabilities,
+            asks_by_tool="tools" in can,
+            by_schema="schema" in can,
         )
     else:
         answers = tuple((one.text, one.answer) for one in asked if one.answer is not None)
-        asks_by_tool = "tools" in agent.capabilities
+        asks_by_tool = "tools" in can
         if plan.policy.answer is not None:
             prompt = prompts.answering(
                 rows.task,
                 attempt,
                 plan.policy.answer,
-                by_schema="schema" in agent.capabilities,
+                by_schema="schema" in can,
                 last=await last_answer(world, rows) if attempt.n > 1 else "",
                 resumed=before is not None,
                 answers=answers,
@@ -169,10 +171,10 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         permissions=permissions,
         contained=contained,
         session_ref=goes_on,
-        schema=_schema(plan, rows.task, review) if "schema" in agent.capabilities else None,
-        tools=world.tools(directory) if "tools" in agent.capabilities and _asks(plan, run) else {},
-        max_cost_micros=most if "budget" in agent.capabilities else None,
-        options=plan.policy.agent_options.get(agent.name, {}),
+        schema=_schema(plan, rows.task, review) if "schema" in can else None,
+        tools=world.tools(directory) if "tools" in can and _asks(plan, run) else {},
+        max_cost_micros=most if "budget" in can else None,
+        options=options,
     )
     account = accounts.account(world.accounts, agent.name, drawn)
     invocation = accounts.drawing(agent.invocation(request), agent.name, account)
@@ -188,7 +190,10 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         run_id=run.id,
         env=env,
         limits=plan.policy.limits,
-        secrets=(*world.secrets(env), *(env[name] for name in account.variables)),
+        secrets=(
+            *world.secrets(env, plan.policy.environment),
+            *(env[name] for name in account.variables),
+        ),
         home=sandbox.view(view),
     )
     shared = await shared_by(world, rows.project, plan, sandbox)
@@ -229,13 +234,13 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 tx,
                 run,
                 RunState.RUNNING,
-                argv=invocation.argv,
+                argv=tuple(world.redact(part, spec.secrets) for part in invocation.argv),
                 account=drawn,
                 host_id=world.me.host_id,
                 boot_id=world.me.boot_id,
                 prompt_sha256=hashlib.sha256(prompt.encode()).hexdigest(),
                 session_ref=invocation.session_ref,
-                permission_mode=permissions.access.value,
+                permission_mode=mode_in_words(permissions.access, can, contained=contained),
                 permissions=permissions,
                 sandbox=sandbox.level.value,
                 sandbox_made_with=sandbox.made_with,

@@ -48,6 +48,7 @@ from loopwright.engine.moves import (
     need,
     next_run,
 )
+from loopwright.engine.quota_watch import QuotaWatch
 from loopwright.engine.room_watch import RoomWatch
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent
 from loopwright.engine.setting_up import set_up
@@ -331,6 +332,7 @@ class AttemptLeg:
                 interrupt=interrupt,
                 heard=concealing(Progress(spec.directory), clean),
                 spending=spending,
+                quota=QuotaWatch(world, run),
                 excess=RoomWatch(world, *workspace, spec.directory),
             )
             ended = await with_denial(world, started.walls, concealed(ended, clean))
@@ -351,6 +353,7 @@ class AttemptLeg:
                 ended=ended,
                 strayed=strayed,
                 asked=asked,
+                resumed=started.request.session_ref is not None,
             )
             return await afterwards.go_on()
         finally:

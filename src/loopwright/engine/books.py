@@ -1,22 +1,34 @@
 """Telling a source how its plan stands, in its own format: on the plan's branch, or in place.
 
 A source that git tracks is told on the plan branch, by commits of its own: the user's copy stays as it is, and comes
-with the merge. One that git does not track is told where it is. Either way the rows are the truth; the files are told
-again and again until they agree, so nothing is lost when that is interrupted.
+with the merge. One that git does not track is told where it is; of a source that it tracks in part, each file is told
+where it belongs. Either way the rows are the truth; the files are told again and again until they agree, so nothing is
+lost when that is interrupted.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import cast
 
 from loopwright.core.errors import BadPlan, UserError
 from loopwright.core.globs import any_covers
 from loopwright.core.model import Attempt, Loop, Plan, Project, Task
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState
+from loopwright.core.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, PlanState
+from loopwright.engine.booked_files import (
+    Tracked,
+    files_on,
+    folder_of,
+    in_checkout,
+    path_of,
+    settled,
+    untracked,
+)
 from loopwright.engine.branch import tip_of
+from loopwright.engine.marks import keep_marks, marks_of
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
 from loopwright.engine.signs import show_sign
@@ -24,7 +36,6 @@ from loopwright.engine.world import World, no_source
 from loopwright.ports import (
     Candidate,
     Files,
-    Mark,
     Progress,
     Repository,
     Source,
@@ -38,25 +49,9 @@ log = logging.getLogger(__name__)
 _UNDER_WAY = tuple(LIVE_ATTEMPT - {AttemptState.QUEUED})
 
 
-@dataclass(frozen=True, slots=True)
-class _Tracked:
-    """A source that git tracks, and the plan that it became."""
-
-    project: Project
-    plan: Plan
-    loop: Loop
-
-
 def writes(source: Source) -> bool:
     """Say whether a source's format has a place for its status."""
     return hasattr(source, "written")
-
-
-def folder_of(plan: Plan, loop: Loop) -> str:
-    """Return the folder of a tracked source, relative to the repository; empty for its top."""
-    path = PurePosixPath(loop.source_path)
-    folder = path.parent if loop.source_path in plan.books else path
-    return "" if folder == PurePosixPath() else folder.as_posix()
 
 
 def touched_books(project: Project, plan: Plan, attempt: Attempt) -> tuple[str, ...]:
@@ -84,21 +79,17 @@ async def booked(
 
     loop, progress = await world.store.read(look)
     subject = f"docs(plan): {task.key} is done in {candidate.sha[:7]}"
-    tracked = _Tracked(project, plan, loop)
-    top, files = await _told_on(world, repository, tracked, candidate.sha, progress, subject)
-    if task.phase and _has_ended(world, loop, files, task.phase):
-        subject = f"chore(plan): {task.phase} is finished"
-        top = await repository.booked(top, {}, subject=subject, plan_id=plan.id, at=progress.at)
-    return top
-
-
-def _has_ended(world: World, loop: Loop, files: Files, phase: str) -> bool:
-    """Say whether all of a phase is done, by the files: they know of those that are about to land before this one."""
+    tracked = Tracked(project, plan, loop)
+    alone = replace(progress, phases=False)
+    top, files = await _told_on(world, repository, tracked, candidate.sha, alone, subject)
     source = world.source(loop.source_kind)
-    if source is None or not files or not _is_readable(source, files):
-        return False
-    mine = [task.mark for task in source.parse(files, loop.source_path).tasks if task.phase == phase]
-    return bool(mine) and all(mark is Mark.DONE for mark in mine)
+    if not task.phase or not files or source is None:
+        return top
+    # The files know of those that are about to land before this one, and so whether its phase has ended with it.
+    ended = cast("WritingSource", source).written(files, progress)
+    return await _with_files(
+        repository, tracked, top, ended, f"chore(plan): {task.phase} is finished", progress.at
+    )
 
 
 async def tell(world: World, plan_id: str) -> str:
@@ -117,13 +108,15 @@ async def tell(world: World, plan_id: str) -> str:
     try:
         if not plan.books and isinstance(source, TellingSource) and source.speaks(place):
             marks = {key: item.mark.value for key, item in progress.items.items()}
-            known = {key: told for key, (_, told) in plan.marks.items()}
-            await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, {**known, **marks}))
+            await world.store.transact("source.told", lambda tx: _note_also(tx, plan.id, marks))
             await asyncio.to_thread(source.told, place, progress)
         elif not plan.books:
             await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)
-        elif rests:
-            await _tell_on_branch(world, world.repository(project), _Tracked(project, plan, loop), progress)
+        else:
+            tracked, repository = Tracked(project, plan, loop), world.repository(project)
+            if rests:
+                await _tell_on_branch(world, repository, tracked, progress)
+            await _tell_beside(world, repository, cast("WritingSource", source), tracked, progress)
     except UserError as refused:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(refused)})
         return str(refused)
@@ -140,7 +133,7 @@ async def tell_on_branch(world: World, repository: Repository, project: Project,
         loop, progress = await world.store.read(
             lambda tx: (need(tx.get(Loop, plan.loop_id), "the loop"), progress_of(tx, plan))
         )
-        await _tell_on_branch(world, repository, _Tracked(project, plan, loop), progress)
+        await _tell_on_branch(world, repository, Tracked(project, plan, loop), progress)
     return await tip_of(world, repository, plan)
 
 
@@ -161,7 +154,33 @@ async def _tell_in_place(
     world: World, source: WritingSource, place: Path, loop: Loop, plan: Plan, progress: Progress
 ) -> None:
     seen = source.files(place)
-    told = source.written(seen, progress)
+    await _put(world, source, place, loop, plan, seen, source.written(seen, progress))
+
+
+async def _tell_beside(
+    world: World, repository: Repository, source: WritingSource, tracked: Tracked, progress: Progress
+) -> None:
+    """Tell the files in place that git does not track, of a source of which it tracks others.
+
+    They are told beside what stands on the branch: a checkpoint counts what the plan there says.
+    """
+    plan, loop = tracked.plan, tracked.loop
+    place = Path(tracked.project.path) / loop.source_path
+    seen = in_checkout(source, tracked)
+    beside = untracked(plan, folder_of(plan, loop), seen)
+    if beside:
+        # Not `tip_of`: looking at a branch that is over, or not there yet, is no reason to mend it.
+        known = {PlanState.DRAFT: plan.base_sha, **dict.fromkeys(ENDED_PLAN, plan.result_sha)}
+        sha = known.get(plan.status) or await repository.tip(plan.branch)
+        found = await files_on(repository, source, tracked, sha, seen, progress)
+        told = source.written(found.current, progress)
+        mine = {name: content for name, content in told.items() if name in beside}
+        await _put(world, source, place, loop, plan, seen, mine)
+
+
+async def _put(
+    world: World, source: WritingSource, place: Path, loop: Loop, plan: Plan, seen: Files, told: Files
+) -> None:
     if not told:
         return
     # Before it is written: what stands there after a kill is then known to be ours.
@@ -173,78 +192,63 @@ async def _tell_in_place(
 
 
 def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:
-    plan = need(tx.get(Plan, plan_id), "the plan")
-    marks = {key: [(plan.marks.get(key) or [mark])[0], mark] for key, mark in told.items()}
-    if marks != plan.marks:
-        tx.update(Plan, plan.id, marks=marks)
+    known = marks_of(tx, plan_id)
+    marks = {key: [(known.get(key) or [mark])[0], mark] for key, mark in told.items()}
+    if marks != known:
+        keep_marks(tx, plan_id, marks)
 
 
-async def _tell_on_branch(
-    world: World, repository: Repository, tracked: _Tracked, progress: Progress
-) -> None:
+def _note_also(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:
+    before = {key: last for key, (_, last) in marks_of(tx, plan_id).items()}
+    _note_told(tx, plan_id, {**before, **told})
+
+
+async def _tell_on_branch(world: World, repository: Repository, tracked: Tracked, progress: Progress) -> None:
     tip = await tip_of(world, repository, tracked.plan)
-    new, _ = await _told_on(world, repository, tracked, tip, progress, "docs(plan): how the plan stands")
+    subject = "docs(plan): how the plan stands"
+    new, _ = await _told_on(world, repository, tracked, tip, progress, subject, rests=True)
     if new != tip and world.may_act():
         # Somebody who moved it meanwhile is told of by the next round.
         await repository.advance(tracked.plan.branch, new=new, old=tip)
 
 
 async def _told_on(
-    world: World, repository: Repository, tracked: _Tracked, sha: str, progress: Progress, subject: str
+    world: World,
+    repository: Repository,
+    tracked: Tracked,
+    sha: str,
+    progress: Progress,
+    subject: str,
+    *,
+    rests: bool = False,
 ) -> tuple[str, Files]:
-    """Return the commit that tells the progress on top of another, and the files as they are there."""
-    plan, loop = tracked.plan, tracked.loop
+    """Return the commit that tells the progress on top of another, and the files as they are there.
+
+    `rests` says that the other is the tip, and that nothing lands meanwhile.
+    """
+    loop = tracked.loop
     source = world.source(loop.source_kind)
     if source is None or not writes(source):
         return sha, {}
-    folder = folder_of(plan, loop)
-    found = inside(await repository.files_at(sha, plan.books), folder)
+    found = await files_on(repository, source, tracked, sha, in_checkout(source, tracked), progress)
+    # What lands together is marked commit by commit: while that goes on, what collides with a mark waits.
+    current = await settled(world, repository, source, tracked, sha, found) if rests else found.current
     try:
-        current = {**found, **await _with_edits(repository, source, tracked, found)}
         told = {**current, **cast("WritingSource", source).written(current, progress)}
     except BadPlan as broken:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
         return sha, {}
-    changed = {name: content for name, content in told.items() if found.get(name) != content}
-    files = {f"{folder}/{name}".lstrip("/"): content for name, content in changed.items()}
+    changed = {name: content for name, content in told.items() if found.committed.get(name) != content}
+    return await _with_files(repository, tracked, sha, changed, subject, progress.at), told
+
+
+async def _with_files(
+    repository: Repository, tracked: Tracked, sha: str, changed: Files, subject: str, at: datetime
+) -> str:
+    """Return a commit with these files of the source on top of another: the other itself if none is tracked."""
+    plan, folder = tracked.plan, folder_of(tracked.plan, tracked.loop)
+    files = {path_of(folder, name): content for name, content in changed.items()}
     files = {path: content for path, content in files.items() if path in plan.books}
     if not files:
-        return sha, told
-    booked = await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=progress.at)
-    return booked, told
-
-
-async def _with_edits(
-    repository: Repository, source: Source, tracked: _Tracked, found: Files
-) -> dict[str, bytes]:
-    """Return the files that people have changed in their own copy since the plan began, with those changes.
-
-    Nothing while what they have there cannot be read: they may be in the middle of it, and work goes on meanwhile.
-    """
-    try:
-        theirs = source.files(Path(tracked.project.path) / tracked.loop.source_path)
-    except (BadPlan, OSError):
-        return {}
-    start = await repository.files_at(tracked.plan.base_sha, tracked.plan.books)
-    base = inside(start, folder_of(tracked.plan, tracked.loop))
-    merged = {}
-    for name, content in theirs.items():
-        if name in base and name in found and content not in (base[name], found[name]):
-            both = await repository.merged_file(base[name], found[name], content)
-            if both is not None:
-                merged[name] = both
-    return merged if _is_readable(source, {**found, **merged}) else {}
-
-
-def _is_readable(source: Source, files: Files) -> bool:
-    try:
-        source.parse(files, "the source")
-    except BadPlan:
-        return False
-    return True
-
-
-def inside(files: Mapping[str, bytes], folder: str) -> Files:
-    """Return files by the names that a source in that folder knows them by."""
-    start = f"{folder}/" if folder else ""
-    return {path.removeprefix(start): content for path, content in files.items()}
+        return sha
+    return await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=at)

@@ -75,6 +75,8 @@ def _tell(tx: Tx, plan: Plan, standing: Standing) -> None:
     names = [f"{step.sha[:10]} {step.subject}" for step in standing.commits[:_NAMED]]
     event = "branch_moved" if standing.change == "moved" else "branch_restored"
     tx.append(happened(event, MACHINE, plan=plan, tip=standing.tip, was=standing.was, commits=names))
+    if event == "branch_moved":
+        tx.update(Plan, plan.id, branch_moved_at=tx.now())
 
 
 def _is_told(tx: Tx, plan: Plan, standing: Standing) -> bool:

@@ -4,27 +4,34 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from loopwright.core.errors import Denied, GitFailed, TookTooMuch, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.findings import CommandResult, Verdict, VerdictStatus
 from loopwright.core.flakes import FOLDERS, green_commands
 from loopwright.core.gates import setup_command, with_setup
 from loopwright.core.held_out import veiled
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.policy import GateCommand, HeldFile
+from loopwright.core.retry import backoff
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import (
     Baseline,
     Witnessed,
     baseline,
+    failed_unseen,
+    files_named,
     held_against,
     is_compared,
+    stand_in,
+    uncompared,
+    with_uncompared,
     without_baseline,
 )
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
@@ -82,6 +89,8 @@ class Judging:
     """Files whose tests need not be."""
     rewritten: tuple[str, ...] = ()
     """Files whose tests the work changed: that they passed before says nothing of them."""
+    own: tuple[GateCommand, ...] = ()
+    """Those that the work itself is to make pass: that they failed before excuses nothing."""
     unseen: bool = False
     """Whether these are checks that the work's author is not to learn about."""
     files: tuple[HeldFile, ...] = ()
@@ -103,6 +112,21 @@ async def judge(
         return await _run_gate(world, repository, ask, commands, key, interrupt)
 
 
+async def judge_until_known(
+    world: World, repository: Repository, ask: Judging, interrupt: asyncio.Event
+) -> tuple[VerdictRecord | None, Verdict]:
+    """Judge a tree; a gate that could not run is asked again, because the work is not at fault."""
+    tries = 0
+    while True:
+        record, verdict = await judge(world, repository, ask, interrupt)
+        tries += 1
+        hopeless = verdict.lasting or tries > ask.plan.policy.max_call_retries
+        if verdict.status is not VerdictStatus.INCONCLUSIVE or hopeless:
+            return record, verdict
+        pause = backoff(tries, first_s=0.2, limit_s=30.0, chance=world.chance())
+        await world.clock.sleep(pause.total_seconds())
+
+
 def _spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
     """Return what was said of exactly this before; where it was asked more than once the latest, as in receipts."""
     if ask.role is Role.BASELINE:
@@ -116,7 +140,22 @@ def _spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
         runs = tx.find(Run, id=[one.run_id for one in known], role=Role.BASELINE)
         before = {run.id for run in runs}
         known = [one for one in known if one.run_id not in before]
-    return max(known, key=lambda one: (one.created_at, one.id), default=None)
+    latest = max(known, key=lambda one: (one.created_at, one.id), default=None)
+    if latest is None or latest.verdict.status is not VerdictStatus.FAILED:
+        return latest
+    asked_at = _tried_again_at(tx, ask.attempt)
+    return latest if asked_at is None or latest.created_at > asked_at else None
+
+
+def _tried_again_at(tx: Tx, attempt: Attempt | None) -> datetime | None:
+    """Return when a person last had the task tried again: what failed before that, they want to have judged anew.
+
+    They may have mended what was at fault, given leave to change a test, or think that it failed by chance.
+    """
+    if attempt is None or attempt.n == 1:
+        return None
+    retried = tx.events(plan=attempt.plan_id, task=attempt.task_id, types=("task_retried",))
+    return max((event.at for event in retried if event.actor != MACHINE), default=None)
 
 
 async def _run_gate(
@@ -148,7 +187,7 @@ async def _run_gate(
     elif denial is not None:
         verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason=denial, commands=verdict.commands)
     elif verdict.status in _JUDGED:
-        before, unknown = await _baseline(world, repository, ask, seen, interrupt)
+        before, unknown = await _baseline(world, repository, ask, verdict, seen, interrupt)
         if before is not None or any(seen):
             verdict = held_against(verdict, seen, before)
         if unknown is not None:
@@ -167,6 +206,9 @@ async def _run_gate(
             verdict, interrupted = settled.verdict, settled.interrupted
             if settled.exit is not None:
                 end = replace(end, ended_at=settled.exit.ended_at)
+        if verdict.status is VerdictStatus.PASSED and ask.before is not None:
+            open_ = uncompared(ask.own, ask.plan.gates, verdict, seen, before)
+            verdict = with_uncompared(verdict, await _had_tests(repository, ask, ask.before, open_))
     if ask.unseen:
         verdict = veiled(verdict)
     record = await world.store.transact(
@@ -253,6 +295,7 @@ async def _baseline(
     world: World,
     repository: Repository,
     ask: Judging,
+    verdict: Verdict,
     seen: Sequence[Witnessed | None],
     interrupt: asyncio.Event,
 ) -> tuple[Baseline | None, Verdict | None]:
@@ -260,7 +303,10 @@ async def _baseline(
 
     When they could not be run there, the second is the verdict that says why.
     """
-    if ask.before is None or not is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen):
+    if ask.before is None or not (
+        is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen)
+        or failed_unseen(ask.plan.gates, ask.own, verdict, seen)
+    ):
         return None, None
     tree = await repository.tree_of(ask.before)
     if tree == ask.tree:
@@ -280,11 +326,31 @@ async def _baseline(
             before=None,
             exempt=(),
         )
-        record, verdict = await judge(world, repository, asked, interrupt)
-        if verdict.status is VerdictStatus.INCONCLUSIVE:
-            return None, verdict
+        record, found = await judge(world, repository, asked, interrupt)
+        if found.status is VerdictStatus.INCONCLUSIVE:
+            return None, found
         before = _seen_by(world, ask, record) if record is not None else None
     return before, None
+
+
+async def _had_tests(
+    repository: Repository, ask: Judging, before: str, found: Sequence[tuple[CommandResult, Witnessed]]
+) -> list[CommandResult]:
+    """Return the commands that may have had other tests before: not those that run files which they name and are new.
+
+    Where nothing was changed there is nothing that could be gone.
+    """
+    if not found or await repository.tree_of(before) == ask.tree:
+        return []
+    top = f"{ask.project.subfolder}/" if ask.project.subfolder else ""
+    named = sorted({top + path for one, _ in found for path in files_named(one.command)})
+    now, then = await repository.files_at(ask.sha, named), await repository.files_at(before, named)
+    left = []
+    for one, saw in found:
+        new = tuple(path for path in files_named(one.command) if top + path in now.keys() - then.keys())
+        if not stand_in(saw, id_prefixes(new)):
+            left.append(one)
+    return left
 
 
 async def _known_baseline(world: World, ask: Judging, tree: str) -> Baseline | None:
@@ -301,7 +367,14 @@ def _seen_by(world: World, ask: Judging, record: VerdictRecord) -> Baseline | No
     found = world.gate.witnessed(world.paths.run(record.run_id), len(results))
     if found is None:
         return None  # it ran on another machine, or its files were cleaned up
-    return baseline(results, found, exempt=id_prefixes(ask.exempt))
+    return baseline(
+        results,
+        found,
+        checks=record.verdict.checks,
+        exempt=id_prefixes(ask.exempt),
+        own=ask.own,
+        commit=ask.before or "",
+    )
 
 
 def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
@@ -339,7 +412,7 @@ async def gate_request(
         tree=tree / project.subfolder,
         commands=commands,
         env=env,
-        secrets=world.secrets(env),
+        secrets=world.secrets(env, plan.policy.environment),
         home=sandbox.view(view),
         runners=plan.policy.test_runners,
     )

@@ -71,6 +71,8 @@ async def told_of_red(
         still_mine=ask.still_mine,
         before=base,
         exempt=ask.exempt,
+        own=ask.own,
+        rewritten=ask.rewritten,
     )
     _, by_itself = await judge(world, repository, alone, interrupt)
     passes = by_itself.status is VerdictStatus.PASSED

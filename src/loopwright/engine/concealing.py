@@ -50,7 +50,9 @@ def without_secrets(world: World, plan: Plan, attempt: Attempt, text: str) -> st
     account = account_named(world.accounts, attempt.agent, attempt.account)
     given = account.variables if account else {}
     env = world.environment(plan, Invocation(argv=(), renamed=given), {})
-    return world.redact(text, (*world.secrets(env), *(env[name] for name in given if name in env)))
+    return world.redact(
+        text, (*world.secrets(env, plan.policy.environment), *(env[name] for name in given if name in env))
+    )
 
 
 def _asked(asking: Asking, clean: Clean) -> Asking:

@@ -21,6 +21,7 @@ from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Plan, Project, Task
 from loopwright.core.states import AttemptState, PlanState, TaskState
 from loopwright.engine.adding import add_task
+from loopwright.engine.marks import marks_of
 from loopwright.engine.moves import MACHINE, move_plan, need
 from loopwright.engine.pinning import inside
 from loopwright.ports import Ids, Mark, PlannedTask, Repository, SyncProgress, Tx
@@ -84,7 +85,7 @@ async def _unchanged(
 def add_sync(tx: Tx, ids: Ids, plan: Plan, documents: Sequence[str]) -> Task:
     """Give the plan the task that brings documents up to date, and let it run."""
     tasks = tx.find(Task, plan_id=plan.id)
-    taken = {*plan.marks, *(one.key for one in tasks)}
+    taken = {*marks_of(tx, plan.id), *(one.key for one in tasks)}
     key = next(name for name in (KEY, *(f"{KEY}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
     flags = [one for one in flags_of(tx, plan) if set(one.documents) & set(documents)]
     item = PlannedTask(

@@ -7,12 +7,13 @@ how the task stands, was set by a person.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from loopwright.core.errors import BadPlan, UserError
+from loopwright.core.evaluating import alone, impossible
 from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Loop, Outcome, Plan, Project, Task
 from loopwright.core.qa import ORIGIN
@@ -21,17 +22,19 @@ from loopwright.engine import commands
 from loopwright.engine.adding import add_task
 from loopwright.engine.books import writes
 from loopwright.engine.held import held_because
+from loopwright.engine.held_files import keep
+from loopwright.engine.marks import keep_marks, marks_of
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
-from loopwright.engine.source_checks import followed, tell_kept
+from loopwright.engine.source_checks import WORDS, could_be_an_agents, followed, tell_kept
 from loopwright.engine.submit import FIRST, SETTLED
 from loopwright.engine.world import World, no_source
 from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx
 
 log = logging.getLogger(__name__)
 
+_DOUBT: Final = "an agent without a sandbox could have written that"
 _TAKEN_IN: Final = (PlanState.DRAFT, PlanState.DISPATCHING, PlanState.RUNNING)
-_WORDS: Final = ("title", "description", "criteria", "acceptance", "scope", "priority", "agent", "model")
 
 
 class Edits:
@@ -61,7 +64,7 @@ class Edits:
                     continue
                 self._seen[loop.id] = digest
                 work = source.parse(files, loop.source_path)
-                _check(work)
+                _check(work, loop.source_path)
             except (UserError, OSError) as broken:
                 # A person may be in the middle of it; the next look may find it whole.
                 if self._told.get(loop.id) != str(broken):
@@ -69,6 +72,9 @@ class Edits:
                     await self._tell(plan, str(broken))
                 continue
             self._told.pop(loop.id, None)
+            # Before a row names them: a gate may ask for them at once.
+            if work.held_files:
+                await asyncio.to_thread(keep, self._world.paths, work.held_files)
             await self._world.store.transact(
                 "source.edited", partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work)
             )
@@ -100,10 +106,9 @@ def _digest(files: Files) -> str:
     return whole.hexdigest()
 
 
-def _check(work: PlannedWork) -> None:
-    keys = [task.key for task in work.tasks]
-    if not keys or len(set(keys)) != len(keys):
-        raise BadPlan("the source", ("it names no task, or one of them twice",))
+def _check(work: PlannedWork, name: str) -> None:
+    if problems := impossible(work.tasks):
+        raise BadPlan(name, problems)
 
 
 def marks_in(work: PlannedWork) -> dict[str, str]:
@@ -115,30 +120,45 @@ def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
     plan: Plan = need(tx.get(Plan, plan_id), "the plan")
     if plan.status not in _TAKEN_IN:
         return
-    known = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
+    known, marks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}, marks_of(tx, plan.id)
     told: list[str] = []
+    decided: dict[str, str] = {}
     for position, item in enumerate(work.tasks):
         task = known.get(item.key)
         if task is None:
-            if item.key not in plan.marks and item.mark not in SETTLED:
-                known[item.key] = add_task(tx, ids, plan, item, position=position)
-                told.append(f"{item.key} was added")
+            if item.mark not in SETTLED and _is_new(marks, item):
+                against = alone(item)
+                known[item.key] = add_task(tx, ids, plan, item, position=position, against=against)
+                how = "was opened again" if item.key in marks else "was added"
+                told.append("; ".join((f"{item.key} {how}", *(one.text for one in against))))
             continue
         told += _reworded(tx, plan, task, item, position)
-        told += _marked(tx, ids, plan, task, item)
+        marked = _marked(tx, ids, plan, task, item, marks.get(task.key, (Mark.OPEN.value,)))
+        if marked:
+            decided[item.key] = item.mark.value
+        told += marked
     named = {item.key for item in work.tasks}
     for key, task in known.items():
-        if key not in named and key in plan.marks and not task.origin:
+        if key not in named and key in marks and not task.origin:
             told += _dropped(tx, ids, task)
     _rewire(tx, plan, work)
-    current = need(tx.get(Plan, plan.id), "the plan")
-    tx.update(Plan, plan.id, marks=_merged(current.marks, marks_in(work)))
+    keep_marks(tx, plan.id, _merged(marks, marks_in(work), decided))
     if told:
-        tx.append(happened("source_edited", _person(plan), plan=current, changes=told[:50]))
+        # It is followed all the same: what was ticked is unverified, what was removed is cancelled, and both are told.
+        doubt = _DOUBT if could_be_an_agents(tx, plan) else ""
+        tx.append(happened("source_edited", _person(plan), plan=plan, changes=told[:50], doubt=doubt))
 
 
-def _merged(known: Mapping[str, Any], seen: Mapping[str, str]) -> dict[str, Any]:
-    return {key: [mark, (known.get(key) or [mark, mark])[1]] for key, mark in seen.items()}
+def _is_new(marks: Mapping[str, Any], item: PlannedTask) -> bool:
+    """Say whether an item without a task gets one: nobody saw it before, or it was settled and is not any more."""
+    before = marks.get(item.key)
+    return before is None or set(before) <= {mark.value for mark in SETTLED}
+
+
+def _merged(known: Mapping[str, Any], seen: Mapping[str, str], decided: Mapping[str, str]) -> dict[str, Any]:
+    """Return the marks to keep; what was told before a person decided otherwise is not expected any more."""
+    told = {**{key: marks[1] for key, marks in known.items()}, **decided}
+    return {key: [mark, told.get(key, mark)] for key, mark in seen.items()}
 
 
 def _person(plan: Plan) -> str:
@@ -150,20 +170,22 @@ def _reworded(tx: Tx, plan: Plan, task: Task, item: PlannedTask, position: int) 
         return []  # the machine added it: the file has but a part of its words
     if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
         # What was under way goes first, whatever its file says of it.
-        names = [name for name in _WORDS if (name, task.priority) != ("priority", FIRST)]
+        names = [name for name in WORDS if (name, task.priority) != ("priority", FIRST)]
         new = followed(tx, plan, task, item, names)
-        tell_kept(tx, plan, task, item, new.kept)
+        tell_kept(tx, plan, task, item, new)
         if new.changes:
             tx.update(Task, task.id, **new.changes, position=position, updated_at=tx.now())
-            return [f"{task.key}: {', '.join(sorted(new.changes))}"]
+            # How complex it is follows from its other words, where the file does not say it.
+            said = sorted(name for name in new.changes if name != "complexity" or item.complexity)
+            return [f"{task.key}: {', '.join(said)}"] if said else []
     if task.position != position:
         tx.update(Task, task.id, position=position)
     return []
 
 
-def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask) -> list[str]:
+def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask, known: Sequence[str]) -> list[str]:
     task = need(tx.get(Task, task.id), "the task")
-    expected = {*plan.marks.get(task.key, (Mark.OPEN.value,)), MARKS[task.status].value, Mark.RUNNING.value}
+    expected = {*known, MARKS[task.status].value, Mark.RUNNING.value}
     if item.mark.value in expected:
         return []
     match item.mark:
@@ -178,7 +200,12 @@ def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask) -> list
                 reason="ticked by hand: nothing was checked",
             )
             return [f"{task.key} was ticked by hand"]
+        case Mark.OPEN if task.status is TaskState.COMPLETE:
+            return _unticked(tx, ids, plan, task)
         case Mark.OPEN if task.status in (TaskState.ERROR, TaskState.CANCELLED):
+            if against := alone(task):
+                why = "; ".join(one.text for one in against)
+                return _not_followed(tx, plan, task, why, "name a check that can fail, then open it again")
             return _asked(tx, ids, task, "retry", "was opened again")
         case Mark.SKIPPED if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
             return _asked(tx, ids, task, "cancel", "is not wanted any more")
@@ -187,6 +214,25 @@ def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask) -> list
             reason = held_because(item.reason)
             move_task(tx, task, TaskState.ERROR, "task_failed", _person(plan), about={}, reason=reason)
             return [f"{task.key} was marked as blocked"]
+    return []
+
+
+def _unticked(tx: Tx, ids: Ids, plan: Plan, task: Task) -> list[str]:
+    """Do again what only a tick had settled; landed work is taken back by a command alone.
+
+    An editor that saves what it read before the work landed unticks all of it as well: that must not undo hours.
+    """
+    ticked = task.landed_sha is None and task.outcome is Outcome.UNVERIFIED
+    later = tx.find(Task, id=list(task.dependents), status=TaskState.COMPLETE, limit=1)
+    if ticked and not later:
+        return _asked(tx, ids, task, "rollback", "was opened again")
+    hint = f"`loopwright rollback {task.key}` takes it back and does it again"
+    return _not_followed(tx, plan, task, "it is done, and stays so", hint)
+
+
+def _not_followed(tx: Tx, plan: Plan, task: Task, why: str, hint: str) -> list[str]:
+    reason = f"{task.key} was opened again, but {why}"
+    tx.append(happened("source_not_followed", _person(plan), plan=plan, task=task, reason=reason, hint=hint))
     return []
 
 

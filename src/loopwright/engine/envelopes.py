@@ -7,7 +7,16 @@ from typing import Any, Final
 
 from loopwright.core.accounts import ACCOUNT, Accounts
 from loopwright.core.awaited import Envelope, QuotaWindow
-from loopwright.core.envelopes import SPREAD, Admission, because, envelope_id, label, needs_person, to_do
+from loopwright.core.envelopes import (
+    SPREAD,
+    Admission,
+    because,
+    envelope_id,
+    label,
+    needs_person,
+    newest,
+    to_do,
+)
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
@@ -138,14 +147,20 @@ def parked(tx: Tx, attempt: Attempt, run: Run) -> dict[str, Any]:
     return _parked(_drawn(tx, attempt, run))
 
 
+def learn(tx: Tx, run: Run, windows: Sequence[QuotaWindow]) -> Envelope | None:
+    """Write down what a run was told of the quota that it draws from; return its envelope, if there is one."""
+    envelope = tx.get(Envelope, envelope_id(run.agent or "", run.account or ACCOUNT))
+    if envelope is None or not windows:
+        return envelope
+    known = newest(envelope.windows, windows)
+    return tx.update(Envelope, envelope.id, windows=known, updated_at=tx.now())
+
+
 def hear(tx: Tx, run: Run, result: AgentResult, state: RunState, failure: Failure | None) -> None:
     """Take in what the end of a run tells of its envelope: its windows, and whether the service answered the probe."""
-    envelope = tx.get(Envelope, envelope_id(run.agent or "", run.account or ACCOUNT))
+    envelope = learn(tx, run, result.windows)
     if envelope is None:
         return
-    if result.windows:
-        known: dict[str, QuotaWindow] = {one.name: one for one in (*envelope.windows, *result.windows)}
-        envelope = tx.update(Envelope, envelope.id, windows=tuple(known.values()), updated_at=tx.now())
     answered = failure is None or RULES[failure].level is Level.ATTEMPT
     if envelope.probe == run.attempt_id and state is not RunState.CANCELLED and answered:
         open_again(tx, envelope.id)

@@ -24,7 +24,8 @@ log = logging.getLogger(__name__)
 
 _ENDS: Final = ("plan_verified", "plan_failed")
 _CURSOR: Final = "state-files"
-_PAGE = 500
+_PAGE: Final = 5_000
+"""So many events are taken at once: for each page the plans that they tell of are written anew, as a whole."""
 
 Page = tuple[int | None, list[RecordedEvent]]
 """Where the cursor stands, None when there is none yet, and what follows."""

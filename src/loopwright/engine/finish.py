@@ -25,13 +25,14 @@ from loopwright.core.model import Attempt, Finish, Leg, Plan, Project, Role, Tas
 from loopwright.core.policy import GateCommand
 from loopwright.core.receipts import render
 from loopwright.core.retry import backoff
-from loopwright.core.states import OPEN_FINISH, AttemptState, FinishState, PlanState, TaskState
+from loopwright.core.states import OPEN_FINISH, FinishState, PlanState, TaskState
 from loopwright.engine.checks import Interrupted, Judging
 from loopwright.engine.finishes import mine, move_finish
 from loopwright.engine.legs import carry_on
 from loopwright.engine.moves import need
 from loopwright.engine.receipt import plan_receipt
 from loopwright.engine.runs import Interrupts
+from loopwright.engine.steered import Steered, steered
 from loopwright.engine.unseen import judge_whole
 from loopwright.engine.world import World
 from loopwright.ports import Ends, Pick, Repository, Tx, Wanted
@@ -48,8 +49,8 @@ class _Work:
     project: Project
     tasks: tuple[Task, ...]
     """Those that go in."""
-    exempt: tuple[str, ...]
-    """Files of the gate that they had leave to change."""
+    changed: Steered
+    """Files of the gate that the plan's work changed."""
     repository: Repository
     ends: Ends
 
@@ -61,7 +62,12 @@ class _Work:
     @property
     def commands(self) -> tuple[GateCommand, ...]:
         """What must pass on it."""
-        return plan_commands(self.plan, tuple(one for task in self.tasks for one in task.acceptance))
+        return plan_commands(self.plan, self.acceptance)
+
+    @property
+    def acceptance(self) -> tuple[GateCommand, ...]:
+        """What the tasks themselves had to make pass."""
+        return tuple(one for task in self.tasks for one in task.acceptance)
 
 
 class FinishLeg:
@@ -76,18 +82,17 @@ class FinishLeg:
         """Finish the plan, unless someone else does meanwhile."""
         await carry_on(self._world, self._leg, self._interrupts, self._load, self._finish_or_tell)
 
-    def _load(self, tx: Tx) -> tuple[Finish, Plan, Project, tuple[Task, ...], tuple[str, ...]] | None:
+    def _load(self, tx: Tx) -> tuple[Finish, Plan, Project, tuple[Task, ...], Steered] | None:
         finish = tx.get(Finish, self._leg.subject)
         if finish is None or finish.fence != self._leg.fence or finish.state not in OPEN_FINISH:
             return None
         plan = need(tx.get(Plan, finish.plan_id), "the plan")
         tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
         wanted = [task for task in tasks if not finish.tasks or task.id in finish.tasks]
-        landed = tx.find(Attempt, plan_id=plan.id, state=AttemptState.LANDED)
-        exempt = tuple(path for one in landed if one.gate_files is not None for path in one.gate_files.exempt)
         # What was cancelled is not in the result.
         wanted = [task for task in wanted if task.status is not TaskState.CANCELLED]
-        return finish, plan, need(tx.get(Project, plan.project_id), "the project"), tuple(wanted), exempt
+        project = need(tx.get(Project, plan.project_id), "the project")
+        return finish, plan, project, tuple(wanted), steered(tx, plan.id)
 
     async def _finish_or_tell(
         self,
@@ -95,7 +100,7 @@ class FinishLeg:
         plan: Plan,
         project: Project,
         tasks: tuple[Task, ...],
-        exempt: tuple[str, ...],
+        changed: Steered,
         interrupt: asyncio.Event,
     ) -> None:
         chosen = f" --tasks {','.join(task.key for task in tasks)}" if finish.tasks else ""
@@ -108,7 +113,7 @@ class FinishLeg:
                 plan=plan,
                 project=project,
                 tasks=tasks,
-                exempt=exempt,
+                changed=changed,
                 repository=repository,
                 ends=await repository.ends(),
             )
@@ -258,7 +263,9 @@ class FinishLeg:
             commands=work.commands,
             still_mine=self._still_mine,
             before=before,
-            exempt=work.exempt,
+            exempt=work.changed.exempt,
+            rewritten=work.changed.rewritten,
+            own=work.acceptance,
         )
         whole = await judge_whole(self._world, work.repository, ask, work.tasks, interrupt)
         verdict = whole.verdict

@@ -1,6 +1,7 @@
 """Which scripts of the project its gate runs, as they were before the work: followed from one to the next."""
 
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from loopwright.core.gate_scripts import MAKEFILES, PACKAGE, STEPS, first_looks, run_by, scripts_in
 from loopwright.core.model import Project
@@ -34,7 +35,8 @@ async def gate_scripts(
         asked = sorted(looks)
         texts = await repository.files_at(candidate.parent, [f"{top}{path}" for path in asked])
         here = {path: texts[f"{top}{path}"] for path in asked if f"{top}{path}" in texts}
-        found |= here.keys() - {*MAKEFILES, PACKAGE}  # these hold other things too
+        # Some hold other things too.
+        found |= {path for path in here if PurePosixPath(path).name not in (*MAKEFILES, PACKAGE)}
         looks = {
             each
             for path, text in here.items()

@@ -13,13 +13,13 @@ from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import task_commands
 from loopwright.core.held_out import held_commands, held_files, not_passed
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, VerdictRecord
-from loopwright.core.retry import Failed, backoff
+from loopwright.core.retry import Failed
 from loopwright.core.rounds import loops
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.core.verdicts import evidence, task_outcome
 from loopwright.engine.books import booked, touched_books
 from loopwright.engine.branch import tip_of
-from loopwright.engine.checks import Interrupted, Judging, judge
+from loopwright.engine.checks import Interrupted, Judging, judge_until_known
 from loopwright.engine.collisions import told_of_conflict, told_of_red
 from loopwright.engine.doc_sync import left_behind
 from loopwright.engine.landing_line import LandingLines, Line, Outdated, Place
@@ -250,6 +250,7 @@ async def _author(landing: Landing) -> tuple[Run, datetime, str]:
 
 
 def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
+    commands = task_commands(landing.plan, landing.task)
     return Judging(
         project=landing.project,
         plan=landing.plan,
@@ -257,11 +258,13 @@ def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
         role=Role.GATE,
         sha=candidate.sha,
         tree=candidate.tree,
-        commands=task_commands(landing.plan, landing.task),
+        commands=commands,
         still_mine=landing.still_mine,
         before=candidate.judged_parent or candidate.parent,
         exempt=facts.exempt,
         rewritten=(*facts.exempt, *facts.pinned),
+        # A loop goes on until its gates are green, so they are its own.
+        own=commands if loops(landing.plan, landing.task) else landing.task.acceptance,
     )
 
 
@@ -291,16 +294,9 @@ async def _judged_unseen(
 
 
 async def gated(landing: Landing, ask: Judging, interrupt: asyncio.Event) -> tuple[str | None, Verdict]:
-    """Run a gate; one that could not run is asked again, because the agent's work is not at fault."""
-    tries = 0
-    while True:
-        record, verdict = await judge(landing.world, landing.repository, ask, interrupt)
-        tries += 1
-        hopeless = verdict.lasting or tries > landing.plan.policy.max_call_retries
-        if verdict.status is not VerdictStatus.INCONCLUSIVE or hopeless:
-            return (record.id if record else None), verdict
-        pause = backoff(tries, first_s=0.2, limit_s=30.0, chance=landing.world.chance())
-        await landing.world.clock.sleep(pause.total_seconds())
+    """Run a gate for an attempt, and return the id of its verdict beside that."""
+    record, verdict = await judge_until_known(landing.world, landing.repository, ask, interrupt)
+    return (record.id if record else None), verdict
 
 
 async def _approve(

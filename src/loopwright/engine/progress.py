@@ -1,12 +1,14 @@
 """How a plan stands, in the words that work sources have for it. Made from rows alone."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.discoveries import Discovery
-from loopwright.core.model import Attempt, Plan, Task, VerdictRecord
+from loopwright.core.evaluating import OVERRIDABLE
+from loopwright.core.findings import CheckStatus
+from loopwright.core.model import AUTHORS, Attempt, Plan, Run, Task, VerdictRecord
 from loopwright.core.qa import ORIGIN as QA
 from loopwright.core.qa import TYPE as LOOK
 from loopwright.core.states import AttemptState, DiscoveryState, PlanState, TaskState
@@ -15,7 +17,17 @@ from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.doc_sync import sync_progress
 from loopwright.engine.held import source_reason
 from loopwright.engine.naming import commit_subject
-from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress, Tx
+from loopwright.ports import (
+    Discovered,
+    EvaluatedPlan,
+    FixTask,
+    ItemProgress,
+    Judged,
+    Mark,
+    Progress,
+    Setback,
+    Tx,
+)
 
 MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
     {
@@ -29,8 +41,21 @@ MARKS: Final[Mapping[TaskState, Mark]] = MappingProxyType(
         TaskState.CANCELLED: Mark.SKIPPED,
     }
 )
+_JUDGED: Final = (PlanState.VERIFIED, PlanState.FAILED)
+_LINE: Final = 200
+_FEW: Final = 3
+_NO_PROSE: Final = ("#", "```", "~~~", "|", "<")
 _AT_ONCE: Final = 500
 _AT_WORK: Final = (AttemptState.PREPARING, AttemptState.WORKING, AttemptState.WAITING)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What is known of the attempts that landed."""
+
+    verdicts: Mapping[str, VerdictRecord]
+    words: Mapping[str, str]
+    """What each run's agent says that it did."""
 
 
 def progress_of(tx: Tx, plan: Plan) -> Progress:
@@ -47,7 +72,9 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     attempts = _attempts(tx, tasks)
     told = _progress(tx, plan, [one for one in tasks if one.id != landing.id and _is_told(one, attempts)])
-    done = _item(landing, attempt, Mark.DONE, commit, _verdicts(tx, [attempt]))
+    # It is the last that was done, though its row does not say so before it has landed.
+    facts = _Facts(_verdicts(tx, [attempt]), _words(tx, [attempt]))
+    done = replace(_item(landing, attempt, Mark.DONE, commit, facts), ended_at=told.at)
     fixes = (*told.fixes, *_fixes(tx, [landing]))
     return Progress(
         plan_id=plan.id,
@@ -62,6 +89,8 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
         agent=attempt.agent,
         started_at=plan.executed_at,
         fix_cycles=plan.fix_cycles,
+        max_fix_cycles=plan.policy.fix_cycles,
+        evaluated=told.evaluated,
     )
 
 
@@ -83,6 +112,22 @@ def _verdicts(tx: Tx, attempts: Iterable[Attempt]) -> dict[str, VerdictRecord]:
     return {one.id: one for ids in _pages(wanted) for one in tx.find(VerdictRecord, id=ids)}
 
 
+def _words(tx: Tx, attempts: Iterable[Attempt]) -> dict[str, str]:
+    """Return what the agents of these attempts say that they did, by their runs: the first line, marked as theirs."""
+    wanted = [one.run_id for one in attempts if one.run_id]
+    runs = (one for ids in _pages(wanted) for one in tx.find(Run, id=ids) if one.role in AUTHORS)
+    return {one.id: f"{said} (its agent's words)" for one in runs if (said := first_line(one.summary))}
+
+
+def first_line(words: str) -> str:
+    """Return the first line of prose of what an agent said; nothing where it says less than a title ("done")."""
+    prose = (line for line in words.splitlines() if not line.lstrip().startswith(_NO_PROSE))
+    said = next((bare for line in prose if (bare := line.replace("**", "").strip("*_`>- \t"))), "")
+    if len(said.split()) < _FEW:
+        return ""
+    return said if len(said) <= _LINE else f"{said[: _LINE - 1]}…"
+
+
 def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield so many ids as one question may name."""
     return (ids[start : start + _AT_ONCE] for start in range(0, len(ids), _AT_ONCE))
@@ -90,14 +135,15 @@ def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
     attempts = _attempts(tx, tasks)
-    done = [task.id for task in tasks if MARKS[task.status] is Mark.DONE]
-    verdicts = _verdicts(tx, (attempts[one] for one in done if one in attempts))
+    ids = [task.id for task in tasks if MARKS[task.status] is Mark.DONE]
+    done = [attempts[one] for one in ids if one in attempts]
+    facts = _Facts(_verdicts(tx, done), _words(tx, done))
     agents = [attempts[task.id].agent for task in tasks if task.id in attempts]
     return Progress(
         plan_id=plan.id,
         at=tx.now(),
         items={
-            task.key: _item(task, attempts.get(task.id), MARKS[task.status], task.landed_sha, verdicts)
+            task.key: _item(task, attempts.get(task.id), MARKS[task.status], task.landed_sha, facts)
             for task in tasks
         },
         fixes=_fixes(tx, tasks),
@@ -110,7 +156,33 @@ def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
         rests=plan.status is PlanState.RUNNING and plan.failed_tasks > 0 and not any(map(_goes_on, tasks)),
         failed=plan.status is PlanState.FAILED,
         fix_cycles=plan.fix_cycles,
+        max_fix_cycles=plan.policy.fix_cycles,
+        evaluated=_evaluated(plan),
+        judged=_judged(plan),
     )
+
+
+def _evaluated(plan: Plan) -> EvaluatedPlan | None:
+    said = plan.evaluation
+    if "passed" not in said:
+        return None
+    found = said.get("findings", ())
+    return EvaluatedPlan(
+        passed=bool(said["passed"]),
+        at=plan.created_at,
+        found=frozenset(one["check"] for one in found),
+        against=tuple(one["text"] for one in found if one["weight"] in OVERRIDABLE),
+        despite=str(said.get("despite", "")),
+    )
+
+
+def _judged(plan: Plan) -> Judged | None:
+    if plan.verified_at is None or plan.verdict is None or plan.status not in _JUDGED:
+        return None
+    bad = [one.name for one in plan.verdict.checks if one.status in (CheckStatus.FAILED, CheckStatus.ERROR)]
+    passed = plan.status is PlanState.VERIFIED
+    reasons = tuple(bad) or (plan.reason or "the complete gate failed",)
+    return Judged(passed=passed, at=plan.verified_at, failed=() if passed else reasons)
 
 
 def _goes_on(task: Task) -> bool:
@@ -163,25 +235,39 @@ def _fixes(tx: Tx, tasks: Iterable[Task]) -> tuple[FixTask, ...]:
     return tuple(made)
 
 
-def _item(
-    task: Task, attempt: Attempt | None, mark: Mark, commit: str | None, verdicts: Mapping[str, VerdictRecord]
-) -> ItemProgress:
+def _item(task: Task, attempt: Attempt | None, mark: Mark, commit: str | None, facts: _Facts) -> ItemProgress:
     done, blocked = mark is Mark.DONE, mark is Mark.BLOCKED
-    record = verdicts.get(attempt.verdict_id) if attempt is not None and attempt.verdict_id else None
+    record = facts.verdicts.get(attempt.verdict_id) if attempt is not None and attempt.verdict_id else None
+    words = facts.words.get(attempt.run_id or "", "") if attempt is not None else ""
     checks = record.verdict.checks if record is not None and done else ()
     return ItemProgress(
         mark=mark,
         commit=commit if done else None,
         subject=commit_subject(task) if done and commit else "",
-        summary=(task.title if commit else task.reason or task.title) if done else "",
+        summary=(words or task.title if commit else task.reason or task.title) if done else "",
         changed=attempt.touched if done and commit and attempt is not None else (),
         checks=tuple(f"{check.name}: {check.status}" for check in checks),
         tdd=_tdd(attempt) if done and attempt is not None else "",
         reason=source_reason(task.reason) if blocked else "",
-        attempts=max(task.attempts, attempt.n if attempt is not None and attempt.run_id else 0),
+        attempts=_tries(task, attempt, mark),
+        setback=_setback(task) if mark is Mark.OPEN else None,
         started_at=attempt.created_at if attempt is not None and mark is not Mark.OPEN else None,
         ended_at=task.completed_at or (task.updated_at if blocked else None),
     )
+
+
+def _tries(task: Task, attempt: Attempt | None, mark: Mark) -> int:
+    """Return how many attempts were begun; the rows count those that failed, and those of the source."""
+    if attempt is None:
+        return task.attempts
+    begun = attempt.n - (attempt.state is AttemptState.QUEUED)
+    return max(task.attempts + (mark in (Mark.RUNNING, Mark.DONE)), begun)
+
+
+def _setback(task: Task) -> Setback | None:
+    if task.failure is None:
+        return None
+    return Setback.BROKEN if task.call_failures else Setback.REJECTED
 
 
 def _tdd(attempt: Attempt) -> str:
@@ -190,6 +276,8 @@ def _tdd(attempt: Attempt) -> str:
         return ""
     if facts.red_skipped:
         return f"skipped, {facts.red_skipped}"
+    if facts.red_missing:
+        return f"not shown, {facts.red_missing}"
     with_tests = f" (with {', '.join(facts.red_tests[:3])})" if facts.red_tests else ""
     told = {
         True: f"red without the work{with_tests}, green with it",

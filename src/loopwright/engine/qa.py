@@ -35,6 +35,7 @@ from loopwright.core.verdicts import evidence, refused_commands
 from loopwright.engine.adding import add_task
 from loopwright.engine.checks import Interrupted, Judging
 from loopwright.engine.land import Landing, cannot_tell, gated, reject
+from loopwright.engine.marks import marks_of
 from loopwright.engine.moves import (
     MACHINE,
     change_attempt,
@@ -45,7 +46,7 @@ from loopwright.engine.moves import (
     need,
 )
 from loopwright.engine.queued import new_attempt
-from loopwright.engine.verify import steered
+from loopwright.engine.steered import steered
 from loopwright.ports import AgentResult, PlannedTask, Tx
 
 
@@ -59,7 +60,7 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
     plan, task, attempt = landing.plan, landing.task, landing.attempt
     sha = need(attempt.base_sha, "a base")
     tree = await landing.repository.tree_of(sha)
-    exempt, rewritten = await landing.world.store.read(lambda tx: steered(tx, plan.id))
+    changed = await landing.world.store.read(lambda tx: steered(tx, plan.id))
     ask = Judging(
         project=landing.project,
         plan=plan,
@@ -70,8 +71,10 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
         commands=task_commands(plan, task),
         still_mine=landing.still_mine,
         before=plan.base_sha,
-        exempt=exempt,
-        rewritten=rewritten,
+        exempt=changed.exempt,
+        rewritten=changed.rewritten,
+        # What a look at the whole finds is to be mended, whoever is at fault.
+        own=task_commands(plan, task),
     )
     record_id, verdict = await gated(landing, ask, interrupt)
     judged: dict[str, Any] = {"candidate_parent": sha, "candidate_tree": tree, "verdict_id": record_id}
@@ -109,7 +112,7 @@ def _over(tx: Tx, landing: Landing, report: QaReport, verdict: Verdict, judged: 
         raise Interrupted
     task = need(tx.get(Task, landing.task.id), "the task")
     tasks = tx.find(Task, plan_id=landing.plan.id)
-    standing = with_fixes(report.issues, task.key, _fixes(tasks, task), _taken(landing.plan, tasks))
+    standing = with_fixes(report.issues, task.key, _fixes(tasks, task), _taken(tx, landing.plan, tasks))
     if not standing:
         _passed(tx, landing, current, task, report, verdict, judged)
         return
@@ -134,9 +137,9 @@ def _fixes(tasks: Sequence[Task], look: Task) -> list[Fix]:
     ]
 
 
-def _taken(plan: Plan, tasks: Sequence[Task]) -> set[str]:
+def _taken(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> set[str]:
     # The source may have fixes of an earlier plan, which are no tasks of this one.
-    return {*plan.marks, *(one.key for one in tasks)}
+    return {*marks_of(tx, plan.id), *(one.key for one in tasks)}
 
 
 def _passed(

@@ -4,16 +4,18 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from loopwright.core.findings import VerdictStatus
+from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gate_files import GateFiles, Kind, Rules, kind_of
 from loopwright.core.gate_scripts import scripts_in
+from loopwright.core.gates import with_setup
 from loopwright.core.idle_changes import is_idle
 from loopwright.core.known_answers import LARGEST
-from loopwright.core.model import Role
-from loopwright.core.tdd import RedProof, is_asked, red_commands, why_skipped
-from loopwright.engine.checks import Judging, judge
+from loopwright.core.model import Role, Run, VerdictRecord
+from loopwright.core.tdd import NOTHING_SHOWS, RedProof, is_asked, mends, red_commands, why_skipped
+from loopwright.core.verdicts import gate_key
+from loopwright.engine.checks import Judging, judge_until_known
 from loopwright.engine.pinning import inside
-from loopwright.ports import Candidate, FileChange
+from loopwright.ports import Candidate, FileChange, Tx
 
 if TYPE_CHECKING:
     from loopwright.engine.land import Landing
@@ -33,9 +35,10 @@ async def with_red_proof(
         return facts
     new = _new_tests(landing, candidate)
     commands = red_commands(plan, task, brings_tests=bool(new) or idle)
+    why = why_skipped(task)
     if not commands:
-        return facts
-    if why := why_skipped(task):
+        return replace(facts, red_missing=NOTHING_SHOWS) if mends(task) and not why else facts
+    if why:
         return replace(facts, red_skipped=why)
     sha, tree = candidate.parent, await landing.repository.tree_of(candidate.parent)
     if new:
@@ -53,9 +56,30 @@ async def with_red_proof(
         commands=commands,
         still_mine=landing.still_mine,
     )
-    _, verdict = await judge(landing.world, landing.repository, ask, interrupt)
+    verdict = await _judged(landing, ask, interrupt)
     names = tuple(inside(landing.project.subfolder, change.path) for change in new[:_MOST])
-    return replace(facts, red_proof=_KNOWN.get(verdict.status), red_tree=tree, red_tests=names)
+    red = _KNOWN.get(verdict.status)
+    missing = "" if red is not None else verdict.reason or verdict.status.value
+    return replace(facts, red_proof=red, red_tree=tree, red_tests=names, red_missing=missing)
+
+
+async def _judged(landing: "Landing", ask: Judging, interrupt: asyncio.Event) -> Verdict:
+    """Run the checks without the work, once: a review, or another leg, asks for the same again."""
+    key = gate_key(with_setup(ask.plan, ask.commands))
+    known = await landing.world.store.read(lambda tx: _said_before(tx, ask, key))
+    if known is not None:
+        return known.verdict
+    _, verdict = await judge_until_known(landing.world, landing.repository, ask, interrupt)
+    return verdict
+
+
+def _said_before(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
+    """Return what was found on exactly this tree where, as here, it was held against nothing and excused of nothing."""
+    known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
+    runs = tx.find(Run, id=[one.run_id for one in known], role=Role.BASELINE) if known else []
+    before = {run.id for run in runs}
+    counting = [one for one in known if one.run_id in before]
+    return max(counting, key=lambda one: (one.created_at, one.id), default=None)
 
 
 async def _is_idle(landing: "Landing", candidate: Candidate) -> bool:

@@ -24,10 +24,10 @@ from loopwright.core.errors import (
 )
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.gates import plan_commands
-from loopwright.core.model import Attempt, Command, CommandState, Plan, Role, Run, Task
+from loopwright.core.model import Attempt, Command, CommandState, Role, Run, Task
 from loopwright.core.rejections import Comment, comments_in, objections
 from loopwright.core.retry import backoff
-from loopwright.core.states import AttemptState, RunState, TaskState
+from loopwright.core.states import RunState, TaskState
 from loopwright.core.verdicts import evidence
 from loopwright.engine import commands
 from loopwright.engine.branch import tip_of
@@ -36,6 +36,7 @@ from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.moves import move_run
 from loopwright.engine.own_commits import own_commits
 from loopwright.engine.reopening import Asked, check, chosen, load, reopen
+from loopwright.engine.steered import steered
 from loopwright.engine.world import World
 from loopwright.ports import Candidate, Repository, Step, Tx
 
@@ -171,6 +172,9 @@ class Decision:
         stays = [
             one for one in asked.tasks if one.status is TaskState.COMPLETE and one.landed_sha not in landings
         ]
+        acceptance = tuple(command for one in stays for command in one.acceptance)
+        kept = {one.landed_sha for one in stays}
+        changed = await self._world.store.read(lambda tx: steered(tx, plan.id, landings=kept))
         ask = Judging(
             project=asked.project,
             plan=plan,
@@ -178,10 +182,12 @@ class Decision:
             role=Role.GATE,
             sha=candidate.sha,
             tree=candidate.tree,
-            commands=plan_commands(plan, tuple(command for one in stays for command in one.acceptance)),
+            commands=plan_commands(plan, acceptance),
             still_mine=self._still_pending,
             before=plan.base_sha,
-            exempt=await self._world.store.read(lambda tx: _exempt(tx, plan, stays)),
+            exempt=changed.exempt,
+            rewritten=changed.rewritten,
+            own=acceptance,
         )
         _, verdict = await judge(self._world, repository, ask, asyncio.Event())
         if verdict.status is VerdictStatus.INCONCLUSIVE and verdict.lasting:
@@ -243,11 +249,3 @@ def last_tip(tx: Tx, task: Task) -> str | None:
     """Return the newest pinned work of a task."""
     tips = [(one.n, one.tip_sha) for one in tx.find(Attempt, task_id=task.id) if one.tip_sha]
     return max(tips)[1] if tips else None
-
-
-def _exempt(tx: Tx, plan: Plan, stays: Sequence[Task]) -> tuple[str, ...]:
-    """Return the files of the gate that what stays had leave to change."""
-    landed = {task.landed_sha for task in stays}
-    attempts = tx.find(Attempt, plan_id=plan.id, state=AttemptState.LANDED)
-    files = [one.gate_files for one in attempts if one.gate_files and one.candidate_sha in landed]
-    return tuple(path for facts in files for path in facts.exempt)

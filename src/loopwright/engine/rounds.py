@@ -84,7 +84,7 @@ async def _read_anew(world: World, rows: Rows) -> None:
 def _reword(tx: Tx, plan: Plan, task_id: str, item: PlannedTask) -> None:
     task: Task = need(tx.get(Task, task_id), "the task")
     new = followed(tx, plan, task, item, _WORDS)
-    tell_kept(tx, plan, task, item, new.kept)
+    tell_kept(tx, plan, task, item, new)
     if new.changes:
         tx.update(Task, task.id, **new.changes, updated_at=tx.now())
         told = [f"{task.key}: {', '.join(sorted(new.changes))}"]

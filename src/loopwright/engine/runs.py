@@ -15,6 +15,7 @@ from loopwright.core.homes import HomeView
 from loopwright.core.overspent import Over
 from loopwright.core.policy import Limits
 from loopwright.engine.calling_off import call_off
+from loopwright.engine.quota_watch import QuotaWatch
 from loopwright.engine.spending import SpendingWatch
 from loopwright.ports import (
     Agent,
@@ -134,6 +135,7 @@ async def drive_agent(
     interrupt: asyncio.Event,
     heard: Listener,
     spending: SpendingWatch | None = None,
+    quota: QuotaWatch | None = None,
     excess: Excess | None = None,
 ) -> Ended:
     """Start the agent or adopt the one that is running, fold its whole output, and judge its end.
@@ -156,9 +158,12 @@ async def drive_agent(
                 heard(event)
                 if spending is not None:
                     spending.hear(event)
-            for text in folded.writes:
+            if quota is not None and folded.windows:
+                await quota.hear(folded.windows)
+            for n, text in enumerate(folded.writes, 1):
                 written += 1
-                await keepers.write(spec.directory, written, text)
+                last = n == len(folded.writes)
+                await keepers.write(spec.directory, written, text, stops=folded.stops and last)
             if folded.close:
                 written += 1
                 await keepers.write(spec.directory, written, "", close=True)

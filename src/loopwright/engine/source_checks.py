@@ -6,21 +6,35 @@ So what its tasks are judged by stays as it was when the plan was made; a new pl
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.core.containment import Containment
+from loopwright.core.evaluating import alone
 from loopwright.core.events import happened
 from loopwright.core.model import Loop, Plan, Run, Task
 from loopwright.engine.moves import MACHINE, need
-from loopwright.engine.submit import taken_in_by
+from loopwright.engine.submit import taken_in_by, task_row
 from loopwright.ports import PlannedTask, Tx
 
 log = logging.getLogger(__name__)
 
-JUDGED: Final = ("acceptance", "scope")
+JUDGED: Final = ("acceptance", "held_out", "scope")
 """What a task is checked by, and the paths at which files of the gate are its own to change."""
+WORDS: Final = (
+    "title",
+    "description",
+    "criteria",
+    *JUDGED,
+    "priority",
+    "agent",
+    "model",
+    "type",
+    "complexity",
+    "max_attempts",
+)
+"""What a source says of a task besides its state and its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +43,8 @@ class Followed:
 
     changes: dict[str, Any]
     kept: tuple[str, ...] = ()
+    against: str = ""
+    """What speaks against it, where that is why something stays; else an agent could have written it."""
 
 
 def could_be_an_agents(tx: Tx, plan: Plan) -> bool:
@@ -38,18 +54,36 @@ def could_be_an_agents(tx: Tx, plan: Plan) -> bool:
 
 def followed(tx: Tx, plan: Plan, task: Task, item: PlannedTask, names: Sequence[str]) -> Followed:
     """Compare a task with its item in the source by the fields of these names."""
-    said = {name: getattr(item, name) for name in names}
+    said = {name: _said(plan, task, item, name) for name in names}
     changes = {name: value for name, value in said.items() if value != getattr(task, name)}
     judged = tuple(name for name in JUDGED if name in changes)
-    if not judged or not could_be_an_agents(tx, plan):
-        return Followed(changes=changes)
-    return Followed(
-        changes={name: value for name, value in changes.items() if name not in judged}, kept=judged
-    )
+    if judged and could_be_an_agents(tx, plan):
+        return _without(changes, judged)
+    against = alone(item) if "acceptance" in changes else ()
+    if against:
+        return _without(changes, ("acceptance",), against="; ".join(one.text for one in against))
+    return Followed(changes=changes)
 
 
-def tell_kept(tx: Tx, plan: Plan, task: Task, item: PlannedTask, kept: Sequence[str]) -> None:
+def _said(plan: Plan, task: Task, item: PlannedTask, name: str) -> Any:
+    if name == "complexity":
+        # Where nobody says it, it follows from the words, as it did when the plan was made.
+        return task_row(task.id, plan, item, position=task.position, now=task.created_at).complexity
+    if name == "max_attempts":
+        # A second try gave it more than its file says; those are not taken back.
+        said = item.max_attempts or task.max_attempts
+        return max(said, task.max_attempts) if task.attempts else said
+    return getattr(item, name)
+
+
+def _without(changes: Mapping[str, Any], kept: tuple[str, ...], *, against: str = "") -> Followed:
+    rest = {name: value for name, value in changes.items() if name not in kept}
+    return Followed(changes=rest, kept=kept, against=against)
+
+
+def tell_kept(tx: Tx, plan: Plan, task: Task, item: PlannedTask, new: Followed) -> None:
     """Say once for each change that the checks stay as they were, why, and how a person gets theirs in."""
+    kept = new.kept
     if not kept:
         return
     asked = hashlib.sha256(repr([getattr(item, name) for name in kept]).encode()).hexdigest()
@@ -57,10 +91,14 @@ def tell_kept(tx: Tx, plan: Plan, task: Task, item: PlannedTask, kept: Sequence[
     if any(one.task == task.id and one.payload["asked"] == asked for one in before):
         return
     source = need(tx.get(Loop, plan.loop_id), "the loop").source_path
-    reason = (
-        f"{' and '.join(kept)} of {task.key} changed in {source} after an agent had run without a sandbox, "
-        "which could have written that: what was there when the plan was made holds"
-    )
-    hint = f"if you changed it: {taken_in_by(plan, source)}"
+    changed = f"{' and '.join(kept)} of {task.key} changed in {source}"
+    if new.against:
+        reason, hint = f"{changed}, and {new.against}: the old ones hold", "name a check that can fail"
+    else:
+        reason = (
+            f"{changed} after an agent had run without a sandbox, which could have written that: "
+            "what was there when the plan was made holds"
+        )
+        hint = f"if you changed it: {taken_in_by(plan, source)}"
     log.warning("checks kept", extra={"plan": plan.id, "task": task.key, "fields": list(kept)})
     tx.append(happened("checks_kept", MACHINE, plan=plan, task=task, reason=reason, hint=hint, asked=asked))

@@ -20,6 +20,7 @@ from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
 from loopwright.engine.held import held_because
 from loopwright.engine.known_base import KnownBase, take_over
+from loopwright.engine.marks import keep_marks
 from loopwright.engine.moves import move_loop
 from loopwright.engine.naming import plan_branch
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
@@ -27,7 +28,7 @@ from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
 SETTLED = (Mark.DONE, Mark.SKIPPED)
 """Items that are not made into tasks: nobody has to do them."""
 FIRST = -1
-"""The priority of what its source says was under way when a plan was made of it: it goes on before others begin."""
+"""The priority of what its source says was under way, or next, when a plan was made of it: it goes before others."""
 
 
 def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
@@ -99,7 +100,8 @@ def evaluate(
     `despite` is a person's reason to run a plan that would be refused; `seen` is what was found by looking at more than
     the plan; `wanted` says why an agent has to look at it, and `judgement` what that came to.
     """
-    found = (*findings(work.tasks), *seen, *_said_before(work), *as_findings(judgement))
+    settled = {task.key for task in work.tasks if task.mark in SETTLED}
+    found = (*findings(work.tasks, settled=settled), *seen, *_said_before(work), *as_findings(judgement))
     if wanted and judgement is None and work.evaluated != "passed":
         text = f"nobody has evaluated it, and somebody has to ({'; '.join(wanted)})"
         found = (*found, Finding(check="unevaluated", weight=Weight.OBJECTED, text=text))
@@ -206,8 +208,9 @@ def _goes_on(current: Plan, asked: Submission) -> bool:
 
 def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
     known = tx.find(Loop, project_id=project.id, source_path=asked.source_path, limit=1)
+    priority = asked.work.priority
     if known:
-        return known[0]
+        return known[0] if known[0].priority == priority else tx.update(Loop, known[0].id, priority=priority)
     now = tx.now()
     loop = Loop(
         id=ids(Kind.LOOP),
@@ -216,6 +219,7 @@ def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
         source_kind=asked.source_kind,
         source_path=asked.source_path,
         state=LoopState.IDLE,
+        priority=priority,
         created_at=now,
         updated_at=now,
     )
@@ -254,7 +258,6 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         policy=policy,
         gates=asked.gates,
         books=asked.books,
-        marks={task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks},
         context=asked.work.context,
         doc_sync=(asked.work.doc_sync,) if asked.work.doc_sync is not None else (),
         evaluation=evaluation,
@@ -264,6 +267,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         updated_at=now,
     )
     tx.insert(plan)
+    keep_marks(tx, plan.id, {task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks})
     _tasks(tx, ids, plan, wanted)
     tx.append(happened("plan_created", asked.actor, plan=plan, title=plan.title, **evaluation))
     if evaluation["despite"]:
@@ -284,6 +288,8 @@ def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> No
         tx.insert(
             replace(
                 row,
+                # Only now: what is added later is behind the last that was done, too.
+                priority=FIRST if task.first else row.priority,
                 depends_on=waits_for,
                 dependents=tuple(id_of[key] for key in followers[task.key]),
                 unmet=len(waits_for),
@@ -294,6 +300,8 @@ def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> No
 def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: datetime) -> Task:
     """Return the row of a planned task, without what it waits for; one that is marked as blocked waits for a person."""
     held = task.mark is Mark.BLOCKED
+    most = task.max_attempts or plan.policy.max_attempts
+    before = min(task.attempts, most)
     return Task(
         id=id,
         plan_id=plan.id,
@@ -318,7 +326,9 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
         ).level,
         status=TaskState.ERROR if held else TaskState.CREATED,
         reason=held_because(task.reason) if held else "",
-        max_attempts=task.max_attempts or plan.policy.max_attempts,
+        attempts=before,
+        # Whoever asks for it again wants it tried, however often that was done.
+        max_attempts=max(most, before + 1),
         agent=task.agent,
         model=task.model,
         created_at=now,

@@ -9,17 +9,19 @@ import logging
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from loopwright.core.containment import Containment
 from loopwright.core.errors import BranchRewritten, GitFailed, RepositoryGone
 from loopwright.core.events import happened
+from loopwright.core.happenings import RecordedEvent
 from loopwright.core.model import Attempt, Plan, Project, Run
 from loopwright.core.receipt_checkout import WHOSE
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.branch import hold, look, take_back
-from loopwright.engine.moves import MACHINE
+from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.naming import taken_ref
 from loopwright.engine.world import World
 from loopwright.ports import Repository, RunSpec, Tripwire, Tx
@@ -168,7 +170,7 @@ async def _moved(world: World, repository: Repository, plan: Plan, run: Run) -> 
     except BranchRewritten as found:
         rewrites = [_Move(words=str(found), was=found.left, tip=found.found, rewritten=True)]
     since = run.started_at or run.created_at
-    events = await world.store.read(lambda tx: tx.events(plan=plan.id, types=("branch_moved",)))
+    events = await world.store.read(lambda tx: _moves(tx, plan, since))
     moves = [
         _Move(
             words=f"commits on the plan's branch that no task made: {', '.join(event.payload['commits'])}",
@@ -195,6 +197,12 @@ async def _taken_back(world: World, repository: Repository, plan: Plan, move: _M
         await hold(world, plan, move.words)
         return move.words, ""
     return move.words, f"update-ref refs/heads/{plan.branch} {move.was} {move.tip}"
+
+
+def _moves(tx: Tx, plan: Plan, since: datetime) -> list[RecordedEvent]:
+    # Looked for only if there is one: the events of a plan grow with it, and this is asked for each run.
+    moved_at = need(tx.get(Plan, plan.id), "the plan").branch_moved_at
+    return tx.events(plan=plan.id, types=("branch_moved",)) if moved_at and moved_at >= since else []
 
 
 async def _whose(world: World, project: Project, run: Run) -> str:

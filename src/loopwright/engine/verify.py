@@ -15,9 +15,9 @@ from loopwright.core.errors import (
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.finishing import LEAVE
 from loopwright.core.gates import plan_commands
-from loopwright.core.model import Attempt, Leg, Loop, Outcome, Plan, Project, Task
+from loopwright.core.model import Leg, Loop, Outcome, Plan, Project, Task
 from loopwright.core.retry import backoff
-from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.states import LoopState, PlanState, TaskState
 from loopwright.core.verdicts import plan_outcome
 from loopwright.engine import doc_sync, finishes
 from loopwright.engine.books import tell_on_branch
@@ -27,17 +27,10 @@ from loopwright.engine.legs import carry_on
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
 from loopwright.engine.own_commits import foreign, own_commits
 from loopwright.engine.runs import Interrupts
+from loopwright.engine.steered import steered
 from loopwright.engine.unseen import Whole, judge_whole
 from loopwright.engine.world import World
 from loopwright.ports import Tx
-
-
-def steered(tx: Tx, plan_id: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the gate's files that the plan's tasks changed with leave, and all of them that they changed."""
-    landed = tx.find(Attempt, plan_id=plan_id, state=AttemptState.LANDED)
-    changed = [one.gate_files for one in landed if one.gate_files is not None]
-    exempt = tuple(path for facts in changed for path in facts.exempt)
-    return exempt, (*exempt, *(path for facts in changed for path in facts.pinned))
 
 
 class VerifyLeg:
@@ -107,9 +100,7 @@ class VerifyLeg:
         # What was cancelled is not in the result, so nothing can ask for it there.
         wanted = [task for task in tasks if task.status is not TaskState.CANCELLED]
         acceptance = tuple(command for task in wanted for command in task.acceptance)
-        (exempt, rewritten), own = await self._world.store.read(
-            lambda tx: (steered(tx, plan.id), own_commits(tx, plan))
-        )
+        changed, own = await self._world.store.read(lambda tx: (steered(tx, plan.id), own_commits(tx, plan)))
         ask = Judging(
             project=project,
             plan=plan,
@@ -120,8 +111,9 @@ class VerifyLeg:
             commands=plan_commands(plan, acceptance),
             still_mine=self._still_mine,
             before=plan.base_sha,
-            exempt=exempt,
-            rewritten=rewritten,
+            exempt=changed.exempt,
+            rewritten=changed.rewritten,
+            own=acceptance,
         )
         whole = await judge_whole(self._world, repository, ask, wanted, interrupt)
         verdict = whole.verdict

@@ -142,8 +142,8 @@ class World:
     engine: Engine
     membership: Membership
     environment: MakeEnvironment
-    secrets: Callable[[Mapping[str, str]], tuple[str, ...]]
-    """Picks the values out of an environment that must never be printed."""
+    secrets: Callable[[Mapping[str, str], Sequence[str]], tuple[str, ...]]
+    """Picks the values out of an environment that must never be printed; those that the user listed count too."""
     workspace_values: Callable[[Path], Mapping[str, str]]
     """Variables that keep git inside a workspace."""
     may_act: Callable[[], bool]

@@ -66,6 +66,7 @@ class Keeper:
         self._input_redactor = Redactor(forms)
         self._done = re.compile(spec.done_pattern.encode(), re.MULTILINE) if spec.done_pattern else None
         self._done_at: float | None = None
+        self._told_at: float | None = None
         self._tree = Tree(spec.run_id, spares_child=spec.contained)
         self._ending: Ending | None = None
         self._ended_by = "itself"
@@ -151,9 +152,11 @@ class Keeper:
         return "idle" if self._signs.sample(now) else ""
 
     def _done_until(self) -> float:
-        if self._done_at is None or self._spec.done_grace_s is None:
-            return float("inf")
-        return self._done_at + self._spec.done_grace_s
+        until = float("inf")
+        if self._done_at is not None and self._spec.done_grace_s is not None:
+            until = self._done_at + self._spec.done_grace_s
+        # Whatever it goes on saying, its run was over when it was told so.
+        return until if self._told_at is None else min(until, self._told_at + self._spec.term_grace_s)
 
     def _next_due(self) -> float:
         if self._ending is not None:
@@ -270,6 +273,8 @@ class Keeper:
                     self._signs.mark("input")
                     # New input asks for more work, so what was said before is no longer the last word.
                     self._done_at = None if data else self._done_at
+                    if asked.get("stops") is True and self._told_at is None:
+                        self._told_at = time.monotonic()
                 return {"ok": True, "written": fresh}
         return {"ok": False, "error": f"this keeper does not understand {str(asked.get('op'))[:50]!r}"}
 

@@ -49,6 +49,12 @@ NAMED: tuple[tuple[bytes, re.Pattern[bytes]], ...] = (
         b"bearer ",
         re.compile(rb"(?P<keep>\bbearer\s+)(?=\S*[0-9])" + _TOKEN + rb"{20,}", re.IGNORECASE),
     ),
+    # The password in an address; and what stands alone there and is too long for a person's name.
+    (
+        b"://",
+        re.compile(rb"(?P<keep>://[^\s/:@?#\"'<>\\]{0,200}:)[^\s/?#\"'<>\\]{1,400}(?=@)"),
+    ),
+    (b"://", re.compile(rb"(?P<keep>://)[A-Za-z0-9_-]{20,}(?=@)")),
     (
         b"api-key",
         re.compile(rb"(?P<keep>x-(?:[a-z]+-)?api-key\W{1,6})" + _TOKEN + rb"{12,}", re.IGNORECASE),

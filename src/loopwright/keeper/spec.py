@@ -7,6 +7,7 @@ import re
 import signal
 
 from loopwright.keeper.home import Home
+from loopwright.keeper.redact import Redactor, forms_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,9 +57,13 @@ class Spec:
 
     def shown(self) -> dict[str, Any]:
         """Return what may be kept on disk: no secret, no value of a variable, no prompt."""
+        redactor = Redactor(forms_of(self.secrets))
         return {
             "run_id": self.run_id,
-            "argv": self.argv,
+            "argv": [
+                redactor.redact(part.encode(errors="surrogateescape")).decode(errors="replace")
+                for part in self.argv
+            ],
             "cwd": self.cwd,
             "env": sorted(self.env),
             "stdin": "pipe" if self.stdin_pipe else "null",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, runtime_checkable
 
 from loopwright.core.awaited import QuotaWindow
 from loopwright.core.failures import Failure
@@ -41,13 +41,10 @@ class AgentRequest:
     """A conversation of the agent's own to go on with."""
     fork: bool = False
     """Go on with a copy of that conversation, and leave the conversation itself as it is."""
-    instructions: str = ""
-    """Added to the agent's own system prompt."""
     schema: Mapping[str, Any] | None = None
     """A JSON Schema that the result has to fit; needs the capability `schema`."""
     tools: Mapping[str, ToolServer] = field(default_factory=dict)
     """MCP servers to give to the agent, by name; needs the capability `tools`."""
-    max_turns: int | None = None
     max_cost_micros: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -147,6 +144,7 @@ CAPABILITIES: Final = frozenset(
         "fork",
         "interrupt",
         "permissions",
+        "confines",
         "tools",
         "schema",
         "turns",
@@ -158,8 +156,9 @@ CAPABILITIES: Final = frozenset(
 )
 """What an agent may be able to do.
 
-resume and fork a conversation; interrupt a turn in order; ask for permissions while it runs; take tools (MCP); fit a
-result to a schema; end at a number of turns or at a budget by itself; tell its cost, its tokens, and when a limit ends.
+resume and fork a conversation; interrupt a turn in order; ask for permissions while it runs; confine itself to a
+permission mode without asking; take tools (MCP); fit a result to a schema; end at a number of turns or at a budget by
+itself; tell its cost, its tokens, and when a limit ends.
 """
 
 State = Any
@@ -175,6 +174,11 @@ class Folded:
     writes: tuple[str, ...] = ()
     close: bool = False
     """Close the process's stdin after these writes."""
+    stops: bool = False
+    """These writes tell it to stop: one that does not leave within the grace time is ended, and judged by what was
+    folded."""
+    windows: tuple[QuotaWindow, ...] = ()
+    """All that is known of the quota by now, if this line said something new of it."""
 
 
 class Agent(Protocol):
@@ -204,3 +208,16 @@ class Agent(Protocol):
 
     def probe(self) -> tuple[str, ...]:
         """Return the command that prints the program's version."""
+
+
+@runtime_checkable
+class AbleByOptions(Protocol):
+    """An agent that can do more or less, depending on how it is set up."""
+
+    def able(self, options: Mapping[str, Any]) -> frozenset[str]:
+        """Return its capabilities with these options."""
+
+
+def able(agent: Agent, options: Mapping[str, Any]) -> frozenset[str]:
+    """Return what an agent can do with these options."""
+    return agent.able(options) if isinstance(agent, AbleByOptions) else agent.capabilities

@@ -104,6 +104,16 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MergedFile:
+    """One file with what two sides did to it."""
+
+    content: bytes | None
+    """None where both changed the same lines, or lines beside each other."""
+    line: int = 0
+    """The first of those lines, as the second side numbers them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tripwire:
     """A fingerprint of the user's own checkout."""
 
@@ -198,8 +208,8 @@ class Repository(Protocol):
     ) -> str:
         """Build a commit of the harness's own on top of another: the source's files, and what it is about."""
 
-    async def merged_file(self, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-        """Return a file with what two people did to it; None where they changed the same lines."""
+    async def merged_file(self, base: bytes, ours: bytes, theirs: bytes) -> MergedFile:
+        """Return a file with what two sides did to it, or where that cannot be had."""
 
     async def judged(self, sha: str) -> str:
         """Return the commit below those of the bookkeeping: the one whose tree a gate has seen."""

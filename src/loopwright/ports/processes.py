@@ -94,8 +94,13 @@ class Keepers(Protocol):
     async def wait(self, directory: Path) -> Exit:
         """Wait for the end of the run."""
 
-    async def write(self, directory: Path, n: int, data: str, *, close: bool = False) -> None:
-        """Write to the process's stdin; the same number twice writes once."""
+    async def write(
+        self, directory: Path, n: int, data: str, *, close: bool = False, stops: bool = False
+    ) -> None:
+        """Write to the process's stdin; the same number twice writes once.
+
+        With `stops` it is told to stop, and is ended as one that says done and stays when its grace time is over.
+        """
 
     async def end(self, directory: Path, *, polite: bool = True) -> Exit:
         """End the whole process tree, politely first, and return how it ended."""

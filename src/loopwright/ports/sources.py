@@ -50,8 +50,12 @@ class PlannedTask:
     """Why it is blocked."""
     commit: str | None = None
     """Where the source says that it was done."""
+    attempts: int = 0
+    """How many the source says were made at it before."""
     line: int | None = None
     """Where in the source it stands."""
+    first: bool = False
+    """Whether somebody who worked on this before would have gone on with it: a plan that is made of it does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +65,11 @@ class PlannedWork:
     title: str
     tasks: tuple[PlannedTask, ...]
     gates: tuple[GateCommand, ...] | None = None
+    baseline: tuple[GateCommand, ...] = ()
+    """What is to pass after every task, where nobody has named gates."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    priority: int = 5
+    """Of its loop among the others, lower first."""
     sha256: str
     """Of what is asked for: the bytes, or, where the source carries its own status, its meaning without that."""
     lines: Mapping[str, int] = field(default_factory=dict)
@@ -84,6 +92,15 @@ Files = Mapping[str, bytes]
 """The files that a source is made of; names are relative to its folder, with slashes."""
 
 
+class Setback(StrEnum):
+    """How an attempt ended that is followed by another."""
+
+    REJECTED = "rejected"
+    """Its work was judged, and is not good enough."""
+    BROKEN = "broken"
+    """A machine or a service failed: its work was not judged."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemProgress:
     """How one task stands, for its line in the source."""
@@ -94,7 +111,7 @@ class ItemProgress:
     subject: str = ""
     """The first line of that commit."""
     summary: str = ""
-    """What was done, on one line."""
+    """What was done, on one line: in the words of whoever did it, which say so, else what it is called."""
     changed: tuple[str, ...] = ()
     """What the work changed: files, or folders where that is very much."""
     checks: tuple[str, ...] = ()
@@ -103,6 +120,9 @@ class ItemProgress:
     """What running its acceptance without its work showed, or why that was not asked for."""
     reason: str = ""
     attempts: int = 0
+    """How many were made at it, those of its source counted in."""
+    setback: Setback | None = None
+    """How the last attempt ended, of one that is tried again."""
     started_at: datetime | None = None
     ended_at: datetime | None = None
 
@@ -150,6 +170,30 @@ class SyncProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatedPlan:
+    """What the evaluation of a plan said before it ran."""
+
+    passed: bool
+    at: datetime
+    found: frozenset[str] = frozenset()
+    """The checks that found something (`core.evaluating`), were it only worth telling."""
+    against: tuple[str, ...] = ()
+    """What speaks against running it."""
+    despite: str = ""
+    """Why a person had it run all the same."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What the complete gate said of the final tree."""
+
+    passed: bool
+    at: datetime
+    failed: tuple[str, ...] = ()
+    """What did not pass, in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """How a plan stands: everything that a source's own format may want to say about it."""
 
@@ -172,6 +216,14 @@ class Progress:
     """Whether the whole has come to an end without its goal."""
     fix_cycles: int = 0
     """How often what the complete gate found was made into work."""
+    max_fix_cycles: int = 0
+    """How often that may be done at most."""
+    phases: bool = True
+    """Whether the end of a phase is told as well: on a branch that has a commit of its own."""
+    evaluated: EvaluatedPlan | None = None
+    """What the evaluation of the plan itself said before it ran."""
+    judged: Judged | None = None
+    """What the complete gate said of the whole in the end; None before."""
 
 
 class Source(Protocol):
@@ -201,6 +253,14 @@ class WritingSource(Source, Protocol):
         Done twice it changes nothing more. What is marked done stays so unless the progress says something else about
         that very item. A file that cannot be read any more raises `BadPlan`, and nothing is written.
         """
+
+
+@runtime_checkable
+class PartlyToldSource(Protocol):
+    """A source with files that have no place for its status: a specification, a configuration."""
+
+    def carries(self, files: Files) -> tuple[str, ...]:
+        """Return the names of the files that tell how the work stands."""
 
 
 @runtime_checkable

@@ -19,7 +19,7 @@ A step is an object with one of these keys; paths are relative to the working di
     {"qa": [{"what": TEXT, "severity": "high"}]}   report a look at all areas that the prompt names, and carry on
     {"expect_prompt": TEXT, "otherwise": [step, ...]}   without TEXT in the prompt, do the others and end
     {"usage_limit": SECONDS}          say that the window is used up and opens again in so long; end
-    {"fail": FAILURE, "message": TEXT}  report an error of that class; end
+    {"fail": FAILURE, "message": TEXT, "retry_in": SECONDS}  report an error of that class; end
     {"claim": SUMMARY}                say "done" and carry on: follow it with "hang" for one that never leaves
     {"hang": SECONDS, "stubborn": BOOL}  do nothing, and when stubborn ignore polite signals
     {"crash": "SIGKILL"}              end by a signal        {"exit": CODE}   end without another word
@@ -250,7 +250,8 @@ class Performance:
 
     def do_fail(self, step: Step) -> None:
         """Report an error."""
-        self.report(ok=False, failure=step["fail"], message=step.get("message", step["fail"]))
+        later = {"retry_at": time.time() + step["retry_in"]} if "retry_in" in step else {}
+        self.report(ok=False, failure=step["fail"], message=step.get("message", step["fail"]), **later)
         self.leave(1)
 
     def do_claim(self, step: Step) -> None:

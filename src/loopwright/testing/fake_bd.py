@@ -2,8 +2,10 @@
 
 It keeps its issues in `.beads/tracker.jsonl` below its working folder, or where there is none in `.beads/issues.jsonl`,
 and knows the commands that Loopwright uses, with `--json`. What it does besides is said by the variable FAKE_BD:
-`refuse=STATUS` refuses that status and changes nothing, `error` ends well with an error in its answer, `garbage`
-answers with no JSON, `hang` never answers. Every command is appended to `.beads/commands.log`.
+`refuse=STATUS` refuses that status and changes nothing, `silent=STATUS` does so as the real program does, with a word
+beside its answer and exit code 0, `keeps=STATUS` answers with the issue as it was, `error` ends well with an error in
+its answer, `garbage` answers with no JSON, `hang` never answers, `old` knows no `--claim`. Every command is appended
+to `.beads/commands.log`.
 """
 
 import json
@@ -43,15 +45,19 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(json.dumps({"error": "database is locked"}))
         return 0
     issues = [json.loads(line) for line in store.read_text().splitlines() if line.strip()]
-    refused = behaviour.removeprefix("refuse=") if behaviour.startswith("refuse=") else ""
+    how, _, refused = behaviour.partition("=")
     if arguments[0] == "export":
         Path(arguments[1].removeprefix("--output=")).write_bytes(store.read_bytes())
         return 0
+    before = json.dumps(issues)
     try:
         answer = _done(arguments, issues, refused)
     except ValueError as wrong:
+        if how == "keeps":
+            sys.stdout.write(before)
+            return 0
         sys.stderr.write(f"Error: {wrong}\n")
-        return 1
+        return 0 if how == "silent" else 1
     store.write_text("".join(json.dumps(issue, separators=(",", ":")) + "\n" for issue in issues))
     sys.stdout.write(json.dumps(answer))
     return 0
@@ -67,9 +73,12 @@ def _done(arguments: list[str], issues: list[dict[str, Any]], refused: str) -> A
     if command == "create":
         return _created(options, issues, known)
     issue = _found(known, arguments[1])
-    status = {"close": "closed", "reopen": "open"}.get(command) or options["--status"]
+    statuses = {"close": "closed", "reopen": "open"}
+    status = statuses.get(command) or options.get("--status", "in_progress")
     if status not in STATUSES or status == refused:
         raise ValueError(f"invalid status: {status}")
+    if "--claim" in options:
+        return [_claimed(issue)]
     issue["status"] = status
     if "--assignee" in options:
         issue["assignee"] = options["--assignee"]
@@ -77,6 +86,15 @@ def _done(arguments: list[str], issues: list[dict[str, Any]], refused: str) -> A
         issue["close_reason"] = options["--reason"]
     if "--notes" in options:
         issue["notes"] = options["--notes"]
+    return [issue]
+
+
+def _claimed(issue: dict[str, Any]) -> dict[str, Any]:
+    if os.environ.get("FAKE_BD") == "old":
+        raise ValueError("unknown flag: --claim")
+    if issue.get("assignee"):
+        raise ValueError(f"issue already claimed by {issue['assignee']}")
+    issue |= {"assignee": os.environ["BEADS_ACTOR"], "status": "in_progress"}
     return issue
 
 

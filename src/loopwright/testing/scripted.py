@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from loopwright.adapters.agents import endings, options, prompt_file
 from loopwright.adapters.agents.output import json_object, readable, remembered, whole_number
-from loopwright.core.failures import Failure
+from loopwright.core.failures import RULES, Failure
 from loopwright.core.model import Usage
 from loopwright.ports import (
     AgentEvent,
@@ -51,7 +51,9 @@ class ScriptedAgent:
 
     name: str = field(default="scripted", init=False)
     capabilities: frozenset[str] = field(
-        default=frozenset({"resume", "interrupt", "cost", "reset_time"}), init=False
+        # It does what its script says and nothing else.
+        default=frozenset({"resume", "interrupt", "confines", "cost", "reset_time"}),
+        init=False,
     )
 
     def invocation(self, request: AgentRequest) -> Invocation:
@@ -120,7 +122,7 @@ class ScriptedAgent:
             last_words=state.said if failure is None else "",
             failure=failure,
             detail=detail,
-            retry_at=state.retry_at if failure is Failure.USAGE_LIMIT else None,
+            retry_at=state.retry_at if failure is not None and RULES[failure].honours else None,
             usage=state.usage,
             cost_micros=state.cost_micros,
             session_ref=state.session_ref,

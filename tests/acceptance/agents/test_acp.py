@@ -101,7 +101,7 @@ SOON: Mapping[str, Rejection | Trouble] = {
 }
 
 
-@pytest.mark.capability("C104")
+@pytest.mark.capability("C089")
 def test_a_used_up_account_is_waited_for_and_the_work_goes_on(name: str, shop: Workshop) -> None:
     write = scenarios.write_file("made.txt", text="made\n", program=name)
     limit = SOON.get(name, Trouble(kind="usage_limit"))
@@ -124,6 +124,7 @@ def test_a_used_up_account_is_waited_for_and_the_work_goes_on(name: str, shop: W
     assert (attempt.n, shop.task("make").call_failures) == (1, 0), "that counts for nothing"
 
 
+@pytest.mark.capability("C086")
 def test_a_service_that_asks_to_slow_down_is_asked_again_after_a_pause(name: str, shop: Workshop) -> None:
     write = scenarios.write_file("made.txt", text="made\n", program=name)
     limit = Trouble(kind="rate_limit")

@@ -8,11 +8,13 @@ import pytest
 from tests.acceptance.agents.programs import CLAUDE
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
+from tests.waiting import eventually
 
 from loopwright.core.awaited import Envelope
 from loopwright.core.model import Plan, Role, Run, Usage
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Rejection, Reply, Scenario, Trouble
+from loopwright.testing.model_server.anthropic import window_headers
 
 pytestmark = pytest.mark.skipif(CLAUDE.binary is None, reason="the claude-agent-sdk wheel is not installed")
 
@@ -134,7 +136,7 @@ def test_the_real_program_keeps_to_a_budget_itself_and_a_higher_one_finishes_its
     assert len(shop.attempts("greet")) == 1
 
 
-@pytest.mark.capability("C104")
+@pytest.mark.capability("C089")
 @pytest.mark.agents
 def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) -> None:
     keys = ("one", "two", "three", "four")
@@ -164,7 +166,7 @@ def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) 
     assert "refused" not in shop("quota").out, "an account that is open refuses nobody"
 
 
-@pytest.mark.capability("C104")
+@pytest.mark.capability("C089")
 @pytest.mark.agents
 def test_a_key_that_is_used_up_for_long_closes_its_account_and_no_task_fails_of_it(shop: Workshop) -> None:
     """As documented for offline trials: to a key, the program tells neither the window nor when it ends."""
@@ -180,7 +182,7 @@ def test_a_key_that_is_used_up_for_long_closes_its_account_and_no_task_fails_of_
     assert "closed" in shop("quota").out
 
 
-@pytest.mark.capability("C104")
+@pytest.mark.capability("C089")
 @pytest.mark.agents
 def test_a_key_whose_own_limit_is_reached_waits_until_the_service_gives_access_again(shop: Workshop) -> None:
     said_so = (
@@ -194,6 +196,20 @@ def test_a_key_whose_own_limit_is_reached_waits_until_the_service_gives_access_a
     assert "2030-01-01 00:00" in shop("quota").out
 
 
+def test_how_much_is_used_of_a_window_is_known_while_the_agent_works(shop: Workshop) -> None:
+    warned = window_headers("five_hour", 1_900_000_000, status="allowed_warning", used=0.93)
+    first, last = scenarios.write_file("one.txt", text="made\n").turns
+    assert isinstance(first, Reply)
+    assert isinstance(last, Reply)
+    turns = (replace(first, headers=warned), replace(last, headers=warned, delay_s=60.0))
+    with CLAUDE.model(shop, Scenario(turns=turns), subscribed=True):
+        going = shop.start("run", str(shop.plan("slow", [task("one", "test -s one.txt")])))
+        eventually(lambda: "five_hour  (subscription)  93% used" in shop("quota").out, timeout=60)
+        (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
+        assert run.state == "RUNNING"
+        going.kill()
+
+
 @pytest.mark.capability("C007")
 def test_doctor_lets_the_real_program_make_one_turn(shop: Workshop) -> None:
     with CLAUDE.model(shop, scenarios.answer("ready")) as server:
@@ -204,6 +220,7 @@ def test_doctor_lets_the_real_program_make_one_turn(shop: Workshop) -> None:
     found = said.document["findings"][-1]
     assert (found["name"], found["status"]) == ("probe of claude", "ok")
     assert "it answered 'ready'" in found["text"]
+    assert found["text"].endswith("; its quota: api_key (each call is paid for)")
     assert list((shop.home / "probes").iterdir()) == [], "nothing is left of it"
     with CLAUDE.model(shop, scenarios.bad_key()):
         refused = shop("doctor", "--agent", "claude", "--probe", timeout=60)

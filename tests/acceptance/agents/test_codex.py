@@ -56,3 +56,18 @@ def test_a_cap_is_refused_before_anything_starts_if_nobody_knows_what_the_model_
     told = "max_cost cannot be kept: codex tells only its tokens, and nobody knows what those of the model gpt-0 cost"
     refused(said, 2, told, 'set prices = ["gpt-0 INPUT OUTPUT CACHE_READ"]')
     assert shop.rows(Plan) == []
+
+
+@pytest.mark.capability("C007")
+def test_doctor_lets_the_real_program_make_one_turn(shop: Workshop) -> None:
+    with CODEX.model(shop, scenarios.answer("ready")) as server:
+        said = shop("doctor", "--agent", "codex", "--probe", "--json", timeout=60)
+        assert len(server.asked) == 1
+    found = said.document["findings"][-1]
+    assert (found["name"], found["status"]) == ("probe of codex", "ok"), found
+    assert "it answered 'ready'" in found["text"]
+    assert list((shop.home / "probes").iterdir()) == [], "nothing is left of it"
+    with CODEX.model(shop, scenarios.bad_key()):
+        refusal = shop("doctor", "--agent", "codex", "--probe", timeout=60)
+    assert refusal.code == 6
+    assert "to do: log in once by running `codex login`" in refusal.out

@@ -111,7 +111,7 @@ def test_a_missing_agent_in_force_fails_and_one_that_is_not_in_force_does_not(
 
 @pytest.mark.parametrize(
     ("script", "told"),
-    [("exec sleep 600", "it gave no answer within 5 s"), ("echo no; exit 3", "exit code 3: no")],
+    [("exec sleep 600", "it gave no answer within 20 s"), ("echo no; exit 3", "exit code 3: no")],
 )
 def test_an_agent_that_does_not_answer_fails_in_a_few_seconds(
     program: Program, tmp_path: Path, script: str, told: str
@@ -141,7 +141,43 @@ def test_a_version_of_an_agent_that_nobody_tried_is_a_warning(
     assert found["status"] == status
     assert told in found["text"]
     assert "codex login" in found["fix"]
-    assert ("install a version that was tried" in found["fix"]) is (status == "warn")
+    pinned = "install a version that was tried (npm install -g @openai/codex@0.166.0)"
+    assert (pinned in found["fix"]) is (status == "warn")
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "told", "pinned"),
+    [
+        (
+            "claude",
+            "2.1.197 (Claude Code)",
+            "it is older than the versions that were tried, 2.1.248 to 2.1.325",
+            "npm install -g @anthropic-ai/claude-code@2.1.325",
+        ),
+        (
+            "qwen",
+            "0.14.1",
+            "it is older than the versions that were tried, 0.15.10 to 0.24.4",
+            "npm install -g @qwen-code/qwen-code@0.24.4, with Node.js 22 or newer",
+        ),
+        (
+            "claude-acp",
+            "",
+            "it does not say its version; tried were 0.99.1 to 0.99.1",
+            "npm install -g @agentclientprotocol/claude-agent-acp@0.99.1, with Node.js 22 or newer",
+        ),
+    ],
+)
+def test_the_version_that_npm_picked_silently_is_told_with_the_one_to_ask_for(
+    program: Program, tmp_path: Path, name: str, said: str, told: str, pinned: str
+) -> None:
+    """On an older Node.js the same command without a version would only bring the same old one again."""
+    agent = executable(program.user / "bin" / name, f"echo '{said}'")
+    env = {"LOOPWRIGHT_AGENT": name, f"LOOPWRIGHT_AGENTS__{name.upper()}__BINARY": str(agent)}
+    found = findings(program("doctor", "--json", cwd=tmp_path, env=env))[f"agent {name}"]
+    assert found["status"] == "warn", found
+    assert told in found["text"]
+    assert f"({pinned})" in found["fix"]
 
 
 @pytest.mark.parametrize(
@@ -252,6 +288,27 @@ def test_work_in_quarantine_and_projects_that_are_gone_are_named(
     found = findings(program("doctor", "--json", cwd=tmp_path))
     assert found["quarantine"]["text"] == f"1 piece of work in quarantine in {project}"
     assert found["projects"]["text"] == f"moved or deleted: {tmp_path / 'gone'}"
+
+
+def test_a_probe_of_a_codex_without_its_app_server_names_the_other_way(
+    program: Program, tmp_path: Path
+) -> None:
+    codex = tmp_path / "codex"
+    codex.write_text(
+        '#!/bin/sh\ncase "$*" in *--version*) echo codex-cli 0.163.0; exit 0;; esac\n'
+        "echo \"error: unrecognized subcommand '$1'\" >&2\nexit 2\n"
+    )
+    codex.chmod(0o755)
+    program.env["LOOPWRIGHT_AGENTS__CODEX__BINARY"] = str(codex)
+    instead = 'try it without its app server: `protocol = "exec"` in [agents.codex]'
+    found = program("doctor", "--agent", "codex", "--probe", "--json", cwd=tmp_path).document["findings"][-1]
+    assert (found["name"], found["status"]) == ("probe of codex", "fail")
+    assert "unrecognized subcommand" in found["text"]
+    assert instead in found["fix"]
+    program.env["LOOPWRIGHT_AGENTS__CODEX__PROTOCOL"] = "exec"
+    found = program("doctor", "--agent", "codex", "--probe", "--json", cwd=tmp_path).document["findings"][-1]
+    assert found["status"] == "fail"
+    assert instead not in found["fix"], "it is done already"
 
 
 def test_a_probe_of_an_agent_that_is_not_there_starts_nothing_and_says_how_to_get_it(

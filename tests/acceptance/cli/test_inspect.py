@@ -2,6 +2,7 @@
 
 import json
 
+import jsonschema
 import pytest
 from tests.acceptance.sandbox import Sandbox, task
 
@@ -17,7 +18,8 @@ def test_a_run_is_gathered_with_its_prompt_its_events_and_the_end_of_its_log(san
     said = sandbox("inspect", "one", "--json")
     assert said.code == 0, said.err
     packet = said.document["packet"]
-    assert (packet["version"], packet["type"]) == ("1.0", "task")
+    jsonschema.validate(packet, sandbox("config", "schema", "packet").document)
+    assert (packet["version"], packet["type"]) == ("1.1", "task")
     assert packet["packet_id"].startswith("pkt_")
     assert "Make one" in packet["task"]["prompt"]
     assert {"run_started", "run_ended"} <= {event["type"] for event in packet["events"]}
@@ -45,6 +47,7 @@ def test_a_project_is_gathered_without_running_anything(sandbox: Sandbox) -> Non
     said = sandbox("inspect", "--goal", "greet in French", "--json")
     assert said.code == 0, said.err
     packet = said.document["packet"]
+    jsonschema.validate(packet, sandbox("config", "schema", "packet").document)
     assert (packet["type"], packet["goal"]) == ("project", "greet in French")
     project = packet["project"]
     assert project["languages"] == ["python"]

@@ -181,7 +181,8 @@ def test_the_gates_are_those_of_the_commit_that_a_run_would_start_from(
     assert [gate["name"] for gate in plan["gates"]] == ["committed"]
     assert plan["without_acceptance"] == ["a"]
     assert plan["unchecked"] == []
-    [note] = plan["notes"]
+    note, bare = plan["notes"]
+    assert bare == "these have no acceptance of their own: a"
     assert note.startswith("loopwright.toml has uncommitted changes that do not count: the one of ")
 
 

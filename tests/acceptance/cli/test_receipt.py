@@ -233,7 +233,7 @@ def test_the_script_finds_what_was_changed(finished: Sandbox, handed_on: Path, t
     output = next(handed_on.glob("evidence/*/gate/1.out"))
     before = output.read_bytes()
     output.write_bytes(before + b"more\n")
-    assert "differs: the recorded output" in check(script, finished.repository).stdout
+    assert "differs: the recorded " in check(script, finished.repository).stdout
     output.write_bytes(before)
     receipt.write_text(receipt.read_text().replace('"title": "good"', '"title": "goof"'))
     done = check(script, finished.repository)
@@ -313,10 +313,36 @@ def test_the_recorded_gates_are_run_again_on_the_recorded_tree(finished: Sandbox
     assert not (finished.home / "trials").exists(), "it leaves nothing behind"
 
 
-def test_a_verdict_that_does_not_come_again_differs(finished: Sandbox, receipt: Path) -> None:
+def test_commands_that_were_never_judged_are_not_run(finished: Sandbox, receipt: Path) -> None:
     receipt.write_text(receipt.read_text().replace("grep -q right two.txt", "grep -q wrong two.txt"))
     said = finished("receipt", "replay", str(receipt), "--yes")
-    assert said.code == 1 or "there is nothing to run again" in said.err
+    assert said.code == 2
+    assert "there is nothing to run again" in said.err
+
+
+def test_a_verdict_that_does_not_come_again_differs(tmp_path: Path) -> None:
+    """What the gate looked at outside of the tree is gone by now."""
+    sandbox = Sandbox(tmp_path)
+    outside = tmp_path / "outside"
+    outside.write_text("here\n")
+    sandbox.play({"one": [[{"write": "one.txt", "text": "right\n"}]]})
+    plan = sandbox.plan("outside", [task("one", "grep -q right one.txt", f"grep -q here {outside}")])
+    assert sandbox.run(plan).code == 0
+    receipt = str(sandbox.repository / ".loopwright" / "receipts" / f"{sandbox.newest_plan()}.json")
+    assert sandbox("receipt", "replay", receipt, "--yes").code == 0
+    outside.unlink()
+    told = "it was passed and is failed now"
+    code = f"grep -q here {outside}: exit code 0 then, 2 now"
+    for asked in ((), ("--task", "one")):
+        said = sandbox("receipt", "replay", receipt, "--yes", "--json", *asked)
+        assert said.code == said.document["exit_code"] == 1, said.out + said.err
+        assert said.document["agrees"] is False
+        (one,) = said.document["replayed"]
+        assert (one["then"], one["now"]) == ("passed", "failed")
+        assert one["differences"][0].startswith(told)
+        assert one["differences"][1] == code
+    shown = " ".join(sandbox("receipt", "replay", receipt, "--yes").out.split())
+    assert told in shown
 
 
 def test_foreign_commands_run_only_after_a_yes(finished: Sandbox, receipt: Path) -> None:

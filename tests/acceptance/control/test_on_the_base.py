@@ -88,3 +88,45 @@ def test_a_gate_that_cannot_run_is_an_error_until_it_can(shop: Workshop, tmp_pat
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)
     assert shop.run(plan).code == 0
+
+
+@pytest.mark.capability("C020")
+def test_a_plan_that_nobody_checked_has_its_gates_run_on_the_base_before_anything_is_spent(
+    shop: Workshop,
+) -> None:
+    """Green or red, the first attempt need not run them there again; what cannot run is refused."""
+    shop.program.env["LOOPWRIGHT_CHECK_BASE"] = "true"
+    _commit(shop, "test_greet.py", TESTS)
+    shop.play({key: [[{"write": key, "text": "made\n"}]] for key in ("red", "green", "blind")})
+    broken = shop.plan(
+        "broken", [task("red", "test -s red")], gates=[{"name": "gone", "run": "sh -c 'exec /gone'"}]
+    )
+    refused = shop.run(broken)
+    assert refused.code == 2
+    assert "the gate gone cannot run on the base" in refused.err
+    assert shop.journal() == [], "nothing was spent"
+
+    said = shop.run(shop.plan("red", [task("red", "test -s red")], gates=[UNITTEST]))
+    assert said.code == 4, said.out + said.err
+    assert "the gate tests is red on the base, 1 test fails there" in " ".join(said.out.split())
+    assert _on_base(shop) == [True]
+    (receipt,) = (shop.repository / ".loopwright" / "receipts").glob("*.json")
+    assert "AGREES" in shop("receipt", "verify", str(receipt)).out
+
+    _commit(shop, "greet.txt", "HELLO\n")
+    assert shop.run(shop.plan("green", [task("green", "test -s green")], gates=[UNITTEST])).code == 0
+    assert _on_base(shop) == [True, True]
+    _commit(shop, "other.txt", "other\n")
+    blind = shop.plan("blind", [task("blind", "test -s blind")], gates=[UNITTEST])
+    assert shop.run(blind, "--no-check-base").code == 0
+    assert _on_base(shop) == [True, True, False], "the first attempt had to"
+
+
+def _on_base(shop: Workshop) -> list[bool]:
+    """Return for each run of the gates on a base, in order, whether it was before its plan."""
+    runs = [run for run in shop.rows(Run) if run.role is Role.BASELINE and run.verdict]
+    return [
+        run.attempt_id is None
+        for run in sorted(runs, key=lambda one: one.created_at)
+        if run.verdict and run.verdict.commands[0].name == "tests"
+    ]

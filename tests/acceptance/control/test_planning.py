@@ -62,6 +62,11 @@ def test_a_goal_becomes_a_plan_that_a_person_edits_and_runs(shop: Workshop) -> N
     again = shop("plan", GOAL)
     assert again.code == 2
     assert "--force" in again.err
+    shop.play({"plan": [answers(PLAN)]})
+    planned = shop("plan", GOAL, "--force", timeout=100)
+    assert planned.code == 0, planned.out + planned.err
+    assert "estimate from 1 task done here before: " in " ".join(planned.out.split())
+    assert " side by side" in planned.out
 
 
 @pytest.mark.capability("C019")

@@ -10,8 +10,9 @@ from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
 from loopwright.core.awaited import Question
+from loopwright.core.failures import Failure
 from loopwright.core.model import Plan, Role, Run, Task
-from loopwright.core.states import QuestionState, RunState, TaskState
+from loopwright.core.states import AttemptState, QuestionState, RunState, TaskState
 from loopwright.testing import stand_ins
 
 
@@ -51,6 +52,9 @@ def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_v
     shown = shop("status").out
     assert shown.count("Which port?") >= 4
     assert "loopwright answer ask_" in shown
+    watching = shop.start("watch")
+    eventually(lambda: watching.out.count("loopwright answer ask_") == 4, timeout=60)
+    assert watching.out.count("Which port?") >= 4
     packet = shop("inspect", listed[3]["tasks"][0], "--json").document["packet"]
     assert packet["clarifications"] == [{"question": "Which port?", "answer": ""}]
     assert packet["open_questions"] == ["Which port?"]
@@ -59,6 +63,7 @@ def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_v
     short = listed[3]["id"][:12]
     assert shop("answer", short, "443").code == 0
     assert going.end(60) == 0, going.out
+    assert watching.end(60) == 0, "who watches sees it go on and end"
     plan = shop.row(Plan)
     assert (plan.status, plan.outcome) == ("VERIFIED", "verified")
     prompts = [
@@ -78,7 +83,7 @@ def _asked_at(shop: Workshop) -> object:
     return order.index
 
 
-@pytest.mark.capability("C090", "C108")
+@pytest.mark.capability("C090", "C110")
 @pytest.mark.parametrize("count", [5, pytest.param(20, marks=pytest.mark.long)])
 def test_the_same_command_wanted_by_many_agents_is_one_question(shop: Workshop, count: int) -> None:
     """Through the stand-in for Claude Code, which asks leave for `make dist` over its own protocol."""
@@ -107,6 +112,83 @@ def test_the_same_command_wanted_by_many_agents_is_one_question(shop: Workshop, 
     assert sorted(granted) == [()] * count + [("command:make dist",)] * count, (
         "each run says what it was allowed"
     )
+
+
+@pytest.mark.capability("C090", "C110")
+def test_an_agent_that_finds_the_plan_wrong_escalates_and_goes_on_as_it_is_told(shop: Workshop) -> None:
+    wrong = {
+        "question": "The library has no such call any more. Rewrite it without?",
+        "options": ["rewrite", "pin the old version"],
+        "kind": "escalation",
+    }
+    shop.play({"a": [asks(wrong, "a")]})
+    going = shop.start("run", str(shop.plan("old", [task("a", "test -s a")])))
+    question = eventually(lambda: shop.rows(Question), timeout=60)[0]
+    eventually(lambda: shop.task("a").status is TaskState.AWAITING_RESPONSE)
+    assert question.kind == "escalation"
+    (listed,) = shop("questions", "--json").document["questions"]
+    assert (listed["kind"], listed["options"]) == ("escalation", ["rewrite", "pin the old version"])
+    refused = shop("answer", question.id, "1", "--for", "loop")
+    assert refused.code == 2, "a decision about this work is none about other work"
+    assert shop("answer", question.id, "1").code == 0
+    assert going.end(60) == 0, going.out
+    second = shop.rows(Run, role=Role.IMPLEMENTER)[1]
+    assert "The answer:\n\n    rewrite" in (shop.home / "runs" / second.id / "prompt.md").read_text()
+
+
+def forgetful(shop: Workshop, *parts: str) -> None:
+    """Let agents be a stand-in that knows no conversation again, and that has left half of the work at its first."""
+    gone = {
+        "type": "result",
+        "subtype": "error_during_execution",
+        "is_error": True,
+        "num_turns": 0,
+        "session_id": "11111111-2222-4333-8444-555555555555",
+        "total_cost_usd": 0,
+        "errors": ["No conversation found with session ID: 11111111-2222-4333-8444-555555555555"],
+    }
+    half = shop.place / "half was made"
+    shop.play_claude(
+        *parts,
+        before=f"case \" $* \" in *' --resume '*) echo '{json.dumps(gone)}'; exit 1;; esac\n"
+        f"test -e '{half}' || {{ touch '{half}'; echo half > half; }}\n",
+    )
+
+
+def test_a_conversation_that_is_gone_is_gone_on_without_in_the_same_workspace_and_with_the_answer(
+    shop: Workshop,
+) -> None:
+    forgetful(shop, "permission", "permission")
+    going = shop.start("run", str(shop.plan("dist", [task("a", "test -s dist.txt", "test -s half")])))
+    eventually(lambda: shop.rows(Task, status=TaskState.AWAITING_RESPONSE), timeout=60)
+    question = shop.row(Question)
+    assert shop("answer", question.id, "yes").code == 0
+    assert going.end(60) == 0, going.out
+    assert len(shop.attempts("a")) == 1, "nothing was wrong with the work"
+    runs = shop.rows(Run, role=Role.IMPLEMENTER)
+    assert [("--resume" in run.argv, run.failure) for run in runs] == [
+        (False, None),
+        (True, Failure.CRASH),
+        (False, None),
+    ]
+    prompt = (shop.home / "runs" / runs[2].id / "prompt.md").read_text()
+    assert "The workspace is as you left it" in prompt
+    assert question.text in prompt
+    assert "The answer:\n\n    yes" in prompt
+    told = [event.payload.get("because", "") for event in shop.events("attempt_waiting")]
+    assert told[1] == "its conversation is gone: it goes on in a new one"
+
+
+def test_an_attempt_goes_on_without_its_conversation_once(shop: Workshop) -> None:
+    forgetful(shop, "rate_limit", "rate_limit", "done")
+    said = shop.run(shop.plan("made", [task("a", "test -s made.txt")]))
+    assert said.code == 0, said.out
+    first, second = shop.attempts("a")
+    assert (first.state, first.failure) == (AttemptState.BROKEN, Failure.CRASH)
+    by_attempt: dict[str | None, list[bool]] = {first.id: [], second.id: []}
+    for run in shop.rows(Run, role=Role.IMPLEMENTER):
+        by_attempt[run.attempt_id].append("--resume" in run.argv)
+    assert by_attempt == {first.id: [False, True, False, True], second.id: [False]}
 
 
 def test_a_question_that_nobody_answers_blocks_its_task_and_says_which(shop: Workshop) -> None:
@@ -157,6 +239,8 @@ def test_a_program_that_knows_nothing_of_us_asks_with_its_last_lines(shop: Works
     assert shop("answer", question.id, "2").code == 0
     assert going.end(60) == 0, going.out
     assert len(shop.attempts("a")) == 1, "a question costs no attempt"
+    assert "nothing keeps command to its workspace here" in going.out
+    assert {run.permission_mode for run in shop.rows(Run, role=Role.IMPLEMENTER)} == {"edit (not kept)"}
 
 
 def test_a_task_that_was_answered_while_its_plan_is_paused_asks_nobody_any_more(shop: Workshop) -> None:

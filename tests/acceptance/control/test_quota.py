@@ -36,7 +36,7 @@ def vain(runs: list[Run]) -> list[Run]:
     return [run for run in runs if run.started_at and first.started_at < run.started_at < first.retry_at]
 
 
-@pytest.mark.capability("C104")
+@pytest.mark.capability("C089")
 def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) -> None:
     plain = {key: [[{"write": key, "text": f"{key}\n"}]] for key in KEYS}
     shop.play({**plain, "a": [limited(4, "a")]})
@@ -68,13 +68,23 @@ def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) ->
     assert "closed" not in shop("status").out
 
 
-@pytest.mark.capability("C104")
-def test_a_locked_account_is_one_alert_survives_a_crash_and_goes_on_when_it_is_opened(shop: Workshop) -> None:
-    locked = [[{"fail": "auth", "message": "no key"}]]
+@pytest.mark.capability("C089")
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        ("auth", "The agent is not logged in; log in."),
+        ("billing", "The account has no credit; top up."),
+    ],
+)
+def test_a_locked_account_is_one_alert_survives_a_crash_and_goes_on_when_it_is_opened(
+    shop: Workshop, failure: str, said: str
+) -> None:
+    locked = [[{"fail": failure, "message": "not with this account"}]]
     shop.play(dict.fromkeys(KEYS, locked))
     going = shop.start("run", plan_of(shop, *KEYS))
     eventually(lambda: shop.rows(Attempt, state="WAITING"), timeout=60)
-    note = "The agent is not logged in; log in. Then `loopwright quota open scripted`"
+    assert shop.row(Envelope).failure == failure
+    note = f"{said} Then `loopwright quota open scripted`"
     assert shop("status").out.count(f"note: scripted is closed: {note}") == 1
     kill(going)
     again = shop.start("resume")
@@ -92,6 +102,27 @@ def test_a_locked_account_is_one_alert_survives_a_crash_and_goes_on_when_it_is_o
     assert shop.events("task_failed") == []
     refused = shop("quota", "open", "goose")
     assert (refused.code, "one of scripted" in refused.err) == (2, True), refused.err
+
+
+@pytest.mark.capability("C086")
+def test_a_service_that_asks_to_slow_down_is_asked_again_after_pauses_that_grow(shop: Workshop) -> None:
+    shop.play_claude("rate_limit", "rate_limit", "done")
+    said = shop("run", str(shop.plan("slow", [task("a", "test -s made.txt")])), timeout=90)
+    assert said.code == 0, said.out + said.err
+    (attempt,) = shop.attempts("a")
+    first, second, third = shop.rows(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER)
+    assert (first.failure, second.failure, third.failure) == ("rate_limit", "rate_limit", None)
+    assert first.ended_at
+    assert second.started_at
+    assert second.ended_at
+    assert third.started_at
+    pauses = [
+        (after - before).total_seconds()
+        for before, after in ((first.ended_at, second.started_at), (second.ended_at, third.started_at))
+    ]
+    assert pauses[0] >= 4, "five seconds, less a fifth"
+    assert pauses[1] >= 8, "twice that"
+    assert shop.rows(Envelope, state="CLOSED") == [], "others are not held back by it"
 
 
 def test_a_plan_that_does_not_wait_pauses_and_says_why(shop: Workshop) -> None:
@@ -124,7 +155,7 @@ def test_another_agent_takes_over_where_the_first_stopped(shop: Workshop) -> Non
     assert said.code == 0, said.out + said.err
     (first,) = shop.attempts("a")
     assert (first.agent, first.n) == ("command", 1)
-    assert first.stands_in == "scripted is closed: The subscription's window is used up."
+    assert first.stands_in == "scripted is closed: The account's limit is reached."
     assert [run.agent for run in shop.rows(Run, attempt_id=first.id, role=Role.IMPLEMENTER)] == [
         "scripted",
         "command",

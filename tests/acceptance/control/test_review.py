@@ -103,6 +103,17 @@ def test_a_special_cased_input_is_found_mended_and_lands_with_its_reviews(shop: 
     assert "what the reviewer said" in found.out
 
 
+def test_how_it_was_before_a_fix_is_tried_once_however_often_its_change_is_looked_at(shop: Workshop) -> None:
+    said = shop.run(play(shop, [LEARNS], [{"review": [OBJECTS]}], [{"review": []}], type="bug"))
+    assert said.code == 0, said.out + said.err
+    assert len(shop.rows(Review)) == 2
+    (before,) = shop.rows(Run, role=Role.BASELINE)
+    (attempt,) = shop.attempts("double")
+    assert before.attempt_id == attempt.id
+    facts = receipt(shop)["tasks"][0]["attempts"][0]["gate_files"]
+    assert facts["red_proof"] is True
+
+
 def test_an_answer_that_nobody_can_read_is_asked_for_once_more_and_is_never_a_pass(shop: Workshop) -> None:
     said = shop.run(play(shop, [HONEST], [{"claim": "Looks good to me! Approved, done, ship it."}]))
     assert said.code == 4, said.out + said.err

@@ -64,9 +64,31 @@ def test_rounds_carry_on_what_is_not_green_land_what_is_and_outlive_two_kills(sh
     assert begun[2] - begun[1] >= 1.0, "it sleeps between rounds, through a kill too"
 
 
+@pytest.mark.capability("C013")
+def test_the_budget_stops_the_loop_between_rounds_and_a_higher_one_goes_on(shop: Workshop) -> None:
+    """Each round costs a dollar and is not green: with one and a half, the second is stopped in the middle."""
+    prepared(shop, "---\nacceptance: test -e other\nrounds: {max: 3, sleep: 0s}\n---\nMake it.\n")
+    dear = {"usage": {"input_tokens": 10, "output_tokens": 1, "cost_micros": 1_000_000}}
+    second = [{"write": "half", "text": "2\n"}, dear, {"hang": 90}]
+    goes_on = [
+        {"expect_prompt": "You were interrupted", "otherwise": second},
+        {"write": "other", "text": "3\n"},
+    ]
+    shop.play({"prompt": [[{"write": "half", "text": "1\n"}, dear], goes_on]})
+    said = shop("run", "PROMPT.md", "--max-cost", "1.5", timeout=100)
+    assert said.code == 3, said.out + said.err
+    assert "the budget is used up: $2.00 of $1.50" in " ".join(said.out.split())
+    assert shop.started() == [("prompt", 1), ("prompt", 2)]
+    assert shop.row(Plan).status == "RUNNING"
+    more = shop("resume", "--max-cost", "5", timeout=100)
+    assert more.code == 0, more.out + more.err
+    assert shop.landed() == ["prompt"]
+    assert [event.payload["stopped"] for event in shop.events("rounds_ended")] == ["green"]
+
+
 @pytest.mark.capability("C053")
 def test_a_goal_that_the_prompt_names_ends_the_loop_and_every_other_end_is_named(shop: Workshop) -> None:
-    prepared(shop, "---\nacceptance: test -e other\nrounds: {max: 2}\n---\nMake it.\n")
+    prepared(shop, "---\nacceptance: test -e other\nrounds: {max: 2, sleep: 0s}\n---\nMake it.\n")
     shop.play({"prompt": [[{"write": "half", "text": "1\n"}], [{"write": "other", "text": "2\n"}]]})
     said = shop("run", "PROMPT.md", "--json", timeout=100)
     assert said.code == 0, said.err

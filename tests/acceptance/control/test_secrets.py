@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli.program import executable
 from tests.acceptance.control.greeting import block
-from tests.acceptance.control.workshop import Workshop
+from tests.acceptance.control.workshop import Workshop, refused
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
@@ -26,10 +27,21 @@ SHAPES = {
 }
 KEY_LINE = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
 PRIVATE_KEY = f"-----BEGIN PRIVATE KEY-----\n{KEY_LINE}\n-----END PRIVATE KEY-----"
-ALL = (OF_THE_ENVIRONMENT, *SHAPES.values(), KEY_LINE)
+PASSWORD = "hunter2-and-a-half"
+HANDED_OVER = {
+    "DEPLOY_TOKEN": OF_THE_ENVIRONMENT,
+    "DATABASE_URL": f"postgres://app:{PASSWORD}@db.example/shop",
+    "LICENCE": "red herring 4711",
+}
+"""Only one of them has the name of a secret."""
+OF_THE_USER = "not for agents 1234567"
+"""In the environment of the user alone: an agent may come upon it all the same."""
+ALL = (*HANDED_OVER.values(), PASSWORD, OF_THE_USER, *SHAPES.values(), KEY_LINE)
 
 
-EVERYTHING = "\n".join((OF_THE_ENVIRONMENT, *SHAPES.values(), PRIVATE_KEY))
+EVERYTHING = "\n".join(
+    (*HANDED_OVER.values(), f"it is {PASSWORD}", OF_THE_USER, *SHAPES.values(), PRIVATE_KEY)
+)
 
 
 def kept(shop: Workshop) -> dict[Path, bytes]:
@@ -50,8 +62,9 @@ def leaks(shop: Workshop, *more: Path) -> dict[str, list[str]]:
 
 
 def told(shop: Workshop) -> None:
-    """Give the secret of the environment to agents and gates."""
-    shop.program.env |= {"DEPLOY_TOKEN": OF_THE_ENVIRONMENT, "LOOPWRIGHT_ENVIRONMENT": "DEPLOY_TOKEN"}
+    """Give the secrets of the environment to agents and gates, but for the user's own."""
+    listed = ",".join(HANDED_OVER)
+    shop.program.env |= {**HANDED_OVER, "MY_PASSWORD": OF_THE_USER, "LOOPWRIGHT_ENVIRONMENT": listed}
 
 
 def fenced(kind: str, **fields: str) -> str:
@@ -64,12 +77,12 @@ PLAN = """# Secrets
   - Acceptance: `sh check.sh`
 """
 CHECK = """\
-test -s a && echo $DEPLOY_TOKEN && cat leaked
+test -s a && echo $DEPLOY_TOKEN && echo $DATABASE_URL $LICENCE && cat leaked
 test -s b || { echo "it takes $DEPLOY_TOKEN"; exit 1; }
 """
 
 
-@pytest.mark.capability("C110")
+@pytest.mark.capability("C108")
 @pytest.mark.timeout(200)
 def test_no_planted_secret_is_in_anything_that_is_kept(shop: Workshop) -> None:
     """Said, printed, asked, noted as work, claimed, written into files, found by a reviewer and told by a gate."""
@@ -82,7 +95,7 @@ def test_no_planted_secret_is_in_anything_that_is_kept(shop: Workshop) -> None:
     says = [
         {"say": EVERYTHING},
         *({"print": line} for line in EVERYTHING.split("\n")),
-        {"run": "echo $DEPLOY_TOKEN; echo $DEPLOY_TOKEN >&2"},
+        {"run": "echo $DEPLOY_TOKEN; echo $DEPLOY_TOKEN >&2; echo $DATABASE_URL $LICENCE"},
     ]
     asks = fenced("ask", question=f"May I use {EVERYTHING}?", default=SHAPES["github"])
     notes = fenced("discovered", title=f"Rotate {SHAPES['aws']}", reason=f"It is {EVERYTHING}")
@@ -121,6 +134,35 @@ def test_no_planted_secret_is_in_anything_that_is_kept(shop: Workshop) -> None:
     assert leaks(shop, source, shop.place / "receipt.json") == {}
 
 
+def test_what_an_agent_is_started_with_is_kept_without_secrets(shop: Workshop) -> None:
+    """A program may be told on its command line what somebody put into a task's title, for example."""
+    told(shop)
+    program = executable(shop.place / "agent", "echo a > a")
+    title = f"Use {SHAPES['slack']} and {PASSWORD}"
+    shop.program.env |= {
+        "LOOPWRIGHT_AGENT": "command",
+        "LOOPWRIGHT_AGENTS__COMMAND__COMMAND": f"{program} {{prompt}}",
+        "LOOPWRIGHT_AGENTS__COMMAND__PROMPT": "argument",
+    }
+    shop.run(shop.plan("title", [{**task("a", "test -s a"), "title": title}]))
+    (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
+    argv = " ".join(run.argv)
+    assert "Use [redacted] and [redacted]" in argv
+    assert SHAPES["slack"] not in (shop.home / "runs" / run.id / "spec.json").read_text()
+
+
+def test_settings_with_a_secret_in_them_are_refused_because_they_are_stored(shop: Workshop) -> None:
+    told(shop)
+    program = executable(shop.place / "agent", "echo a > a")
+    shop.program.env["LOOPWRIGHT_AGENT"] = "command"
+    for secret in (OF_THE_ENVIRONMENT, SHAPES["github"], HANDED_OVER["DATABASE_URL"]):
+        shop.program.env["LOOPWRIGHT_AGENTS__COMMAND__COMMAND"] = f"{program} '{secret}'"
+        said = shop.run(shop.plan("options", [task("a", "test -s a")]))
+        refused(said, 2, "agents.command.command: there is a secret in it", "name that in `environment`")
+        assert secret not in said.out + said.err
+    assert leaks(shop) == {}
+
+
 IN_PIECES = """
 import json, sys
 def say(**fields):
@@ -145,7 +187,7 @@ for line in sys.stdin:
 
 def test_a_secret_that_is_said_in_pieces_is_not_put_together_again(shop: Workshop) -> None:
     """Agents of the Agent Client Protocol tell their words a few letters at a time."""
-    secrets = (OF_THE_ENVIRONMENT, *SHAPES.values())
+    secrets = (OF_THE_ENVIRONMENT, HANDED_OVER["LICENCE"], PASSWORD, OF_THE_USER, *SHAPES.values())
     program = shop.place / "agent.py"
     program.write_text(f"SECRETS = {secrets!r}\n{IN_PIECES}")
     told(shop)

@@ -166,6 +166,78 @@ def test_what_its_source_calls_blocked_waits_for_a_person_and_the_rest_goes_on(s
     assert passes(path.read_text()) == dict.fromkeys(("stuck", "held", "free", "old", "after-old"), True)
 
 
+@pytest.mark.capability("C047", "C048")
+def test_a_track_has_its_checkpoints_on_the_branch_from_the_start_and_after_each_task(shop: Workshop) -> None:
+    """And what is at work while another lands is marked so; a kill in between costs nothing."""
+    (shop.repository / "loopwright.toml").write_text(SETTINGS)
+    track = shop.repository / "conductor" / "tracks" / "steps_20261116"
+    track.mkdir(parents=True)
+    box = "- [ ] Task {0}: x\n  - Acceptance: `test -s {0}`\n"
+    (track / "plan.md").write_text(f"## One\n\n{box.format(1)}\n## Two\n\n{box.format(2)}{box.format(3)}")
+    (track / "metadata.json").write_text('{"version": 3, "track_id": "steps"}\n')
+    shop.git("add", "-A")
+    shop.git("commit", "-qm", "the work")
+    gates = {key: shop.gate(f"gate-{key}") for key in ("1", "3")}
+    claim = {"claim": "## Summary\n\n**Wrote** <!-- all --> of it.\nMore."}
+    held = {key: [[{"run": gate.shell}, *makes(key)[key][0], claim]] for key, gate in gates.items()}
+    shop.play({**makes("2"), **held})
+
+    def on_branch(name: str) -> str:
+        return shop.git("show", f"{shop.row(Plan).branch}:conductor/tracks/steps_20261116/{name}")
+
+    def standing() -> tuple[Any, ...]:
+        state = json.loads(on_branch("metadata.json"))["loop_state"]
+        execute = state["checkpoints"]["EXECUTE"]
+        told = [execute.get(key) for key in ("tasks_completed", "last_task", "last_commit")]
+        return (state["current_step"], state["step_status"], *told)
+
+    def landed(key: str) -> str:
+        return (shop.task(key).landed_sha or "-")[:12]
+
+    run = shop.start("run", str(track))
+    gates["1"].until_reached()
+    assert standing() == ("EXECUTE", "IN_PROGRESS", 0, None, None)
+    gates["1"].let_go()
+    gates["3"].until_reached()
+    eventually(lambda: "- [x] Task 2" in on_branch("plan.md"), timeout=60)
+    assert standing() == ("EXECUTE", "IN_PROGRESS", 2, "Task 2", landed("2"))
+    assert f"- [x] Task 1: x <!-- {landed('1')} -->" in on_branch("plan.md")
+    assert "- [~] Task 3: x\n" in on_branch("plan.md")
+    said = "Wrote <! -- all -- > of it. (its agent's words); changed 1 <!-- loopwright -->"
+    assert f"  - Summary: {said}\n" in on_branch("plan.md")
+    assert "  - Summary: x; changed 2 <!-- loopwright -->\n" in on_branch("plan.md"), (
+        "the title, for want of words"
+    )
+    kill(run)
+    gates["3"].let_go()
+    said = shop("run", str(track), timeout=100)
+    assert said.code == 0, said.out + said.err
+    assert standing() == ("EVALUATE_EXECUTION", "NOT_STARTED", 3, "Task 3", landed("3"))
+    commits = json.loads(on_branch("metadata.json"))["loop_state"]["checkpoints"]["EXECUTE"]["commits"]
+    assert [(one["task"], one["sha"]) for one in commits] == [(f"Task {n}", landed(n)) for n in "123"]
+    branch = shop.row(Plan).branch
+    ends = shop.git("log", "--reverse", "--format=-- %s", "--name-only", "--grep=is finished", branch)
+    track_files = (
+        "\n\nconductor/tracks/steps_20261116/metadata.json\nconductor/tracks/steps_20261116/plan.md\n"
+    )
+    assert ends == f"-- chore(plan): One is finished{track_files}-- chore(plan): Two is finished{track_files}"
+    assert f"<!-- finished: {landed('2')}..{landed('3')} --> <!-- loopwright -->" in on_branch("plan.md")
+
+
+@pytest.mark.capability("C054")
+def test_a_track_that_somebody_left_goes_on_behind_its_last_task(shop: Workshop) -> None:
+    track = shop.repository / "conductor" / "tracks" / "left_20261116"
+    track.mkdir(parents=True)
+    lines = [f"- [{mark}] Task {n}: x\n  - Acceptance: `test -s {n}`\n" for n, mark in enumerate("x x ", 1)]
+    (track / "plan.md").write_text("".join(lines))
+    state = {"EXECUTE": {"status": "IN_PROGRESS", "last_task": "Task 3"}}
+    document = {"version": 3, "track_id": "left", "loop_state": {"checkpoints": state}}
+    (track / "metadata.json").write_text(json.dumps(document))
+    shop.play(makes("1", "2", "3", "4"))
+    said = shop("run", str(track), "--parallel", "1", "--allow-unverified", timeout=100)
+    assert shop.started_keys() == ["4", "2"], said.out + said.err
+
+
 @pytest.mark.capability("C057")
 def test_a_person_s_half_done_edit_of_a_tracked_source_holds_nothing_up(shop: Workshop) -> None:
     """It names a dependency that does not exist yet: the branch is told without it, and work goes on."""

@@ -2,11 +2,13 @@
 
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
+from tests.acceptance.cli.program import executable
 from tests.acceptance.sandbox import Background, Sandbox, task
 from tests.keeping import living_keepers
 from tests.waiting import eventually
@@ -16,6 +18,7 @@ from loopwright.core.errors import NotFound
 from loopwright.core.happenings import RecordedEvent
 from loopwright.core.model import Attempt, Plan, Task
 from loopwright.ports import Tx
+from loopwright.testing import stand_ins
 from loopwright.testing.scripted import JournalLine, read_journal
 
 R = TypeVar("R")
@@ -48,6 +51,17 @@ class Workshop(Sandbox):
     def gate(self, name: str) -> "Gateway":
         """Return a place where something waits until it is let go."""
         return Gateway(self.place / name)
+
+    def play_claude(self, *parts: str, before: str = "") -> None:
+        """Let agents be the stand-in for Claude Code, which plays one part after the other, `before` in a shell."""
+        stand_in, starts = Path(stand_ins.__file__).parent / "claude.py", self.place / "starts"
+        part = f"$(printf '%s\\n' {' '.join(parts)} | sed -n \"$(wc -l < {starts})p\")"
+        play = f'exec {sys.executable} -S -I {stand_in} {part} "$@"'
+        binary = executable(self.place / "claude", f"{before}echo x >> {starts}\n{play}")
+        self.program.env |= {
+            "LOOPWRIGHT_AGENT": "claude",
+            "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(binary),
+        }
 
     # --- what can be seen ----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from loopwright.testing.scripted import write_script
 WINDOW_S = 2
 
 
-@pytest.mark.capability("C104")
+@pytest.mark.capability("C089")
 def test_a_used_up_window_parks_the_attempt_which_goes_on_by_itself_when_it_opens(sandbox: Sandbox) -> None:
     sandbox.play({"a": [[{"write": "half.txt", "text": "half"}, {"usage_limit": WINDOW_S}]]})
     plan = sandbox.plan("window", [task("a", "grep -q half whole.txt")], settings={"max_attempts": 1})

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.acceptance.gates.calculator import RIGHT, TESTS, Calculator, write
+from tests.acceptance.gates.calculator import PYTEST, RIGHT, TESTS, Calculator, write
 from tests.acceptance.gates.test_witness import bad, commit
+from tests.acceptance.sandbox import task
 
 from loopwright.core.model import Role, Run, VerdictRecord
 
@@ -91,3 +92,66 @@ def test_what_was_green_on_the_very_tree_is_run_again_alone_when_the_plan_is_ver
     again = calculator("receipt", "replay", str(calculator.place / "receipt.json"), "--yes", "--json")
     assert again.code == 0, again.out + again.err
     assert again.document["replayed"][0]["differences"] == [], "what is flaky may say something else"
+
+
+STEADY = "def test_own():\n    assert True\n"
+FAILS_ONCE = """import pathlib
+
+
+def test_own():
+    assert True
+    flag = pathlib.Path({flag!r})
+    if flag.exists():
+        flag.unlink()
+        assert False
+"""
+"""Fails at the next time when somebody has put up a flag."""
+
+
+@pytest.mark.parametrize("way", ["finish", "rollback"])
+def test_a_flaky_test_of_the_work_is_not_excused_when_the_plan_ends_or_work_is_taken_back(
+    calculator: Calculator, way: str
+) -> None:
+    flag = calculator.place / "flag"
+    commit(calculator, tests__test_own_py=STEADY)
+    flaky = write("tests/test_own.py", FAILS_ONCE.format(flag=str(flag)))
+    calculator.play(
+        {
+            "test": [[write("own", "0\n"), flaky]],
+            "one": [[write("one", "1\n")]],
+            "two": [[write("two", "2\n")]],
+        },
+    )
+    tasks = [
+        task("test", "test -e own"),
+        task("one", "test -e one", depends_on=["test"]),
+        task("two", "test -e two", depends_on=["test"]),
+    ]
+    said = calculator.run(calculator.plan("ends", tasks, gates=[{"name": "tests", "run": PYTEST}]))
+    assert said.code == 0, said.out + said.err
+    flag.touch()
+    if way == "finish":
+        commit(calculator, other_py="")
+        said = calculator("accept", "--finish", "squash", timeout=100)
+        assert "these checks fail: " in " ".join(said.out.split()), said.out + said.err
+    else:
+        # Not the last one: the branch has not had what then stays.
+        said = calculator("rollback", calculator.landed()[1], "--yes", timeout=100)
+        assert "what stays does not pass without it" in " ".join((said.out + said.err).split())
+    assert said.code != 0
+    assert not flag.exists(), "it was run"
+    assert not any(one.verdict.reruns for one in calculator.rows(VerdictRecord))
+
+
+def test_who_tries_again_has_the_same_work_judged_again(calculator: Calculator) -> None:
+    fails_once = f"test -e {calculator.place}/flaked || {{ touch {calculator.place}/flaked; false; }}"
+    same = [write("calc.py", RIGHT)]
+    said = calculator.carry_out(same, same, gate=fails_once, max_attempts=1)
+    assert said.code == 1, said.out + said.err
+    said = calculator("retry", "mul", timeout=100)
+    assert said.code == 0, said.out + said.err
+    first, second = calculator.attempts("mul")
+    assert (first.failure, second.state) == ("gate", "LANDED")
+    assert first.candidate_tree == second.candidate_tree
+    gaps = calculator.receipt()["not_checked"]
+    assert any("got different verdicts from the same commands" in gap for gap in gaps)

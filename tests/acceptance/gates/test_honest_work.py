@@ -68,6 +68,13 @@ def test_more_asserts_in_an_existing_test_land_after_both_runs(calculator: Calcu
     assert facts["pinned_tree"] is not None
     assert gate_runs(calculator) == 2
     assert calculator.receipt()["outcome"] == "verified"
+    receipt = str(calculator.place / "receipt.json")
+    again = calculator("receipt", "replay", receipt, "--yes", "--task", "mul", "--json")
+    assert again.code == 0, again.out + again.err
+    assert [one["what"] for one in again.document["replayed"]] == ["task mul"]
+    (left,) = again.document["not_replayed"]
+    assert left["what"] == "task mul with the gate's files as they were before its work"
+    assert left["why"].startswith("they ran on a tree that landed nowhere")
 
 
 def test_a_declared_test_may_ask_for_something_else_and_the_receipt_says_so(calculator: Calculator) -> None:

@@ -1,9 +1,13 @@
 """What failed before is not held against the work, and what it broke is. Runners that are deceived: `tests/trust`."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 from tests.acceptance.cli.program import git
 from tests.acceptance.gates.calculator import BROKEN, PYTEST, RIGHT, TESTS, WORKS, Calculator, write
 from tests.acceptance.sandbox import task
+from tests.loaded import Said
 
 from loopwright.core.model import Plan, Role, Run, VerdictRecord
 
@@ -167,6 +171,45 @@ def test_by_default_a_fix_has_to_show_that_something_was_broken(calculator: Calc
     assert runs == {"plain": 1, "hollow": 1, "shown": 1}, "the first is how the plan's base was"
 
 
+@pytest.mark.capability("C038")
+def test_a_fix_that_cannot_show_what_was_broken_counts_with_gaps_and_says_why(calculator: Calculator) -> None:
+    tools = calculator.place / "tools"
+    tools.mkdir()
+    (tools / "once").write_text('#!/bin/sh\nmv "$0" "$0.away"\n')
+    (tools / "once").chmod(0o755)
+    calculator.program.env["PATH"] = f"{tools}:{calculator.program.env['PATH']}"
+    calculator.play(
+        {
+            "unknown": [[write("a.txt", "a\n")]],
+            "nothing": [[write("b.txt", "b\n"), {"run": f"mv {tools}/once.away {tools}/once"}]],
+            "words": [[write("c.txt", "c\n")]],
+            "new": [[write("d.txt", "d\n")]],
+        }
+    )
+    tasks = [
+        task("unknown", "once", type="bug"),
+        {"id": "nothing", "title": "Fix the sum", "depends_on": ["unknown"]},
+        {"id": "words", "title": "Fix a typo", "depends_on": ["nothing"]},
+        {"id": "new", "title": "A new file", "depends_on": ["words"]},
+    ]
+    said = calculator.run(calculator.plan("fixes", tasks, gates=[{"name": "tests", "run": PYTEST}]))
+    assert said.code == 4, said.out + said.err
+    receipt = calculator.receipt()
+    outcomes = {one["key"]: one["outcome"] for one in receipt["tasks"]}
+    assert outcomes == {
+        "unknown": "verified_with_gaps",
+        "nothing": "verified_with_gaps",
+        "words": "verified",
+        "new": "verified",
+    }
+    told = "was to show that its checks fail without its work, and did not"
+    gaps = [gap for gap in receipt["not_checked"] if told in gap]
+    assert gaps == [
+        f"task 'unknown' {told}: the program 'once' was not found",
+        f"task 'nothing' {told}: it has no acceptance and brought no tests",
+    ]
+
+
 def test_tests_that_crash_before_the_work_and_after_it_are_left_to_a_person(calculator: Calculator) -> None:
     commit(calculator, tests__test_old_py="import os\n\n\ndef test_old():\n    os.kill(os.getpid(), 9)\n")
     said = calculator.carry_out([write("calc.py", RIGHT)])
@@ -175,3 +218,77 @@ def test_tests_that_crash_before_the_work_and_after_it_are_left_to_a_person(calc
     assert (attempt.state, attempt.failure) == ("REJECTED", "cannot_check")
     assert attempt.detail == "before the work and after it, these did not come to their end: tests"
     assert calculator.task("mul").attempts == 0, "no attempt is used up by it"
+
+
+EXTRA = """import pytest
+
+extra = pytest.importorskip("extra", exc_type=ImportError)
+
+
+def test_one():
+    assert extra.ONE == 1
+"""
+NEW = "from calc import add\n\n\ndef test_new():\n    assert add(30, 4) == 34\n"
+STYLE = "grep -qx tidy style.txt"
+
+
+def with_red_style(calculator: Calculator, *attempts: list[Mapping[str, Any]], own: tuple[str, ...]) -> Said:
+    """Let the task be judged by a gate, too, in which no tests can be seen and that fails on the base."""
+    (calculator.repository / "style.txt").write_text("untidy\n")
+    commit(calculator)
+    calculator.play({"mul": list(attempts)})
+    plan = calculator.plan("style", [task("mul", WORKS, *own)], gates=[{"name": "style", "run": STYLE}])
+    return calculator.run(plan)
+
+
+def test_a_gate_without_visible_tests_that_failed_before_is_not_the_agents_fault(
+    calculator: Calculator,
+) -> None:
+    said = with_red_style(calculator, [write("calc.py", RIGHT)], own=())
+    assert said.code == 1, said.out + said.err
+    (attempt,) = calculator.attempts("mul")
+    assert (attempt.state, attempt.failure) == ("REJECTED", "cannot_check")
+    base = calculator.row(Plan).base_sha
+    assert f"this fails on commit {base[:12]}, which the work started from" in attempt.detail
+    assert f"style ({STYLE})" in attempt.detail
+    assert calculator.task("mul").attempts == 0, "no attempt is used up by it"
+    assert len(calculator.rows(Run, role=Role.BASELINE)) == 1
+    shown = calculator("show", "mul")
+    assert base[:12] in shown.out, shown.out
+
+
+def test_a_gate_that_the_task_is_to_mend_is_held_against_it_until_it_does(calculator: Calculator) -> None:
+    mended = [write("calc.py", RIGHT), write("style.txt", "tidy\n")]
+    said = with_red_style(calculator, [write("calc.py", RIGHT)], mended, own=(STYLE,))
+    assert said.code == 0, said.out + said.err
+    assert [one.failure for one in calculator.attempts("mul")] == ["gate", None]
+    assert calculator.rows(Run, role=Role.BASELINE) == [], "nothing was asked of the base"
+
+
+def test_tests_that_only_the_acceptance_runs_are_not_compared_and_the_receipt_names_them(
+    calculator: Calculator,
+) -> None:
+    commit(calculator, extra_py="ONE = 1\n", tests__test_extra_py=EXTRA)
+    calculator.play(
+        {
+            "swallows": [[write("calc.py", RIGHT), write("extra.py", "import no_such_module\n")]],
+            "brings": [[write("tests/test_new.py", NEW)]],
+        }
+    )
+    tasks = [
+        task("swallows", f"{PYTEST} tests"),
+        task("brings", f"{PYTEST} tests/test_new.py", depends_on=["swallows"]),
+    ]
+    plan = calculator.plan(
+        "own", tasks, gates=[{"name": "compiles", "run": "python -B -m py_compile calc.py"}]
+    )
+    said = calculator.run(plan)
+    assert said.code == 4, said.out + said.err
+    receipt = calculator.receipt()
+    outcomes = {one["key"]: one["outcome"] for one in receipt["tasks"]}
+    assert outcomes == {"swallows": "verified_with_gaps", "brings": "verified"}
+    why = f"because they are no gates of the project: swallows is right ({PYTEST} tests)"
+    gaps = [gap for gap in receipt["not_checked"] if "which tests these had is not known" in gap]
+    assert len(gaps) == 2, "of the task and of the result"
+    assert all(gap.endswith(why) for gap in gaps)
+    assert calculator.rows(Run, role=Role.BASELINE) == [], "no gate runs for it"

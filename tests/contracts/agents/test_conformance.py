@@ -17,7 +17,7 @@ rest they share the code and the stand-in, so it is played for the first of them
 OF_ITS_OWN = {
     (name, behaviour)
     for name in ("gemini", "opencode")
-    for behaviour in ("limit", "rate_limit", "overload_then_done")
+    for behaviour in ("limit", "rate_limit", "retry_after", "overload_then_done")
 }
 """What these do in another way than the first: they try again, and say so beside the protocol only."""
 

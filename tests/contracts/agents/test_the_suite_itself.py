@@ -23,6 +23,7 @@ from loopwright.ports import (
     Folded,
     Invocation,
     OutputLine,
+    QuotaWindow,
     Spent,
 )
 from loopwright.testing.conformance import BEHAVIOURS, Played, Subject, check, play
@@ -112,7 +113,18 @@ DEFECTS = [
         Wrong(judged=lambda result, *_: replace(result, retry_at=None)),
         "does not say when to try again",
     ),
+    (
+        "retry_after",
+        Wrong(judged=lambda result, *_: replace(result, retry_at=None)),
+        "does not say when to try again",
+    ),
     ("resume", Wrong(judged=counts_on), "the same work cost"),
+    ("fork", Wrong(capabilities=RIGHT.capabilities | {"fork"}), "is that conversation itself"),
+    (
+        "done",
+        Wrong(judged=lambda result, *_: replace(result, windows=(QuotaWindow(name="late"),))),
+        "of its quota it tells () while it runs",
+    ),
     (
         "done",
         Wrong(judged=lambda result, *_: replace(result, cost_micros=None)),

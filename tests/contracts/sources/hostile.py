@@ -1,5 +1,6 @@
 """Work that nobody wrote in good faith: files of 5 MB, for every kind of source."""
 
+import os
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,6 +9,10 @@ from typing import Final
 
 from loopwright.adapters.sources.plan_file import MAX_BYTES
 
+SEED: Final = int(os.environ.get("HOSTILE_SEED") or random.SystemRandom().getrandbits(32))
+"""Of what is made by chance: another each time, and said when something fails."""
+NO_LINE: Final = frozenset({"too large"})
+"""What is refused before anybody looks where in it something is."""
 _BUNDLE: Final = Path(__file__).parents[2] / "unit/sources/data/orchestrator/mixed/given"
 _ROADMAP: Final = "orchestrator/roadmaps/2026-03-01-00-limits/rev-001"
 
@@ -22,6 +27,8 @@ class Form:
     """What is hostile."""
     items: Callable[[int], str]
     """So many items, all with the same name: right in form, wrong in meaning."""
+    fine: frozenset[str] = frozenset()
+    """What is nothing to refuse here."""
 
 
 def _json(head: str, item: str, tail: str) -> Callable[[int], str]:
@@ -30,6 +37,7 @@ def _json(head: str, item: str, tail: str) -> Callable[[int], str]:
 
 _FEATURE: Final = '{"id": "a", "name": "A", "description": "Do it.", "dependencies": ["a"]}'
 _CHECKBOX: Final = "- [ ] Task 1.1: Do it\n  - Depends on: 1.1\n"
+_TESTS: Final = b'{"loopName": "p", "tests": [{"id": "A-B-1", "category": "c", "status": "pending"}]}'
 _MILESTONE: Final = '{"milestone_id": "m", "status": "pending"}'
 
 FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
@@ -66,8 +74,26 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             file=f"{_ROADMAP}/roadmap.md",
             items=lambda n: "### 1. [pending] Do it\n\n- Milestone id: `m`\n" * n,
         ),
+        Form(
+            place="orchestrator",
+            file=f"{_ROADMAP}/verification.md",
+            items=lambda n: "## Baseline Checks\n\n- `make test`\n" * n,
+        ),
     ),
-    "plan_md": (Form(place="plan.md", file="plan.md", items=lambda n: _CHECKBOX * n),),
+    "plan_md": (
+        Form(place="plan.md", file="plan.md", items=lambda n: _CHECKBOX * n),
+        Form(
+            place="conductor/tracks/t",
+            file="conductor/tracks/t/metadata.json",
+            items=_json('{"version": 3, "discovered_work": [', '{"description": "A"}', "]}"),
+        ),
+        Form(
+            place="conductor/tracks/t",
+            file="conductor/tracks/t/spec.md",
+            items=lambda n: "- [ ] do\n" * n,
+            fine=frozenset({"empty lines"}),
+        ),
+    ),
     "prompt_md": (Form(place="PROMPT.md", file="PROMPT.md", items=lambda n: "Do it, and then again.\n" * n),),
     "test_state": (
         Form(
@@ -78,6 +104,11 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
                 '{"id": "a", "status": "pending", "passCriteria": ["x"]}',
                 "]}",
             ),
+        ),
+        Form(
+            place="config.json",
+            file="config.json",
+            items=_json('{"name": "p", "specs_dir": "specs", "metadata": {"tags": [', '"t"', "]}}"),
         ),
     ),
     "thoughts": (
@@ -118,8 +149,18 @@ def _grown(form: Form) -> bytes:
     return form.items((MAX_BYTES - one) // (two - one)).encode()
 
 
+def _changed(form: Form) -> bytes:
+    """Return many items of which a few letters are others, still too many of the same."""
+    chance = random.Random(f"{SEED}/{form.file}")
+    content = bytearray(_grown(form))
+    letters = b' \t\n"[]{}:,-#*`|\\0aZ'
+    for _ in range(chance.randint(1, 200)):
+        content[chance.randrange(len(content))] = chance.choice(letters)
+    return bytes(content)
+
+
 HOSTILE: Final[Mapping[str, Callable[[Form], bytes]]] = {
-    "noise": lambda _: random.Random(7).randbytes(MAX_BYTES),
+    "noise": lambda _: random.Random(SEED).randbytes(MAX_BYTES),
     "too large": lambda _: b"x" * (MAX_BYTES + 1),
     "nothing but zeros": _filled(b"\0"),
     "one endless word": _filled(b"x"),
@@ -134,6 +175,7 @@ HOSTILE: Final[Mapping[str, Callable[[Form], bytes]]] = {
     "boxes": _filled(b"- [ ] a\n"),
     "the same item again and again": _grown,
     "cut off, then zeros": lambda form: form.items(100).encode()[:-20].ljust(MAX_BYTES, b"\0"),
+    "changed at random": _changed,
     "a broken end": lambda form: _grown(form)[: MAX_BYTES - 1] + b"\xff",
 }
 
@@ -147,6 +189,10 @@ def laid(folder: Path, form: Form, what: str) -> Path:
     if form.place == "plans":
         for name in ("p-00-overview.md", "p-01-first.md"):
             _write(folder / "plans" / name, b"# Phase 1: Do it\n\nWords.\n")
+    if form.place == "config.json":
+        _write(folder / "test-state.json", _TESTS)
+    if form.place == "conductor/tracks/t":
+        _write(folder / form.place / "plan.md", _CHECKBOX.replace("  - Depends on: 1.1\n", "").encode())
     _write(folder / form.file, HOSTILE[what](form))
     return folder / form.place
 

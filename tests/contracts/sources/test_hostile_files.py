@@ -1,18 +1,21 @@
 """Every kind of work, as a file of 5 MB that nobody can use: refused with its place, and nothing on disk is changed."""
 
+import re
 import time
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
 from tests.acceptance.sandbox import Sandbox
-from tests.contracts.sources.hostile import FORMS, HOSTILE, laid
+from tests.contracts.sources.hostile import FORMS, HOSTILE, NO_LINE, SEED, laid
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.reading import read, recognise
 from loopwright.core.errors import BadPlan, UserError
 
 _LONGEST = 2000
+_LOCATED = re.compile(r"[^:]+:[1-9][0-9]*: |and [0-9]+ more")
 _SECONDS = 2
 
 
@@ -25,10 +28,11 @@ def _tree(folder: Path) -> dict[Path, bytes]:
 @pytest.mark.parametrize("kind", registry.known_sources())
 def test_a_file_that_nobody_can_use_is_refused_with_its_place(tmp_path: Path, kind: str) -> None:
     source = registry.source(kind)
-    for what in HOSTILE:
-        for n, form in enumerate(FORMS[kind]):
-            folder = tmp_path / what / str(n)
-            place = laid(folder, form, what)
+    for shape, (n, form) in product(HOSTILE, enumerate(FORMS[kind])):
+        if shape not in form.fine:
+            folder = tmp_path / shape / str(n)
+            place = laid(folder, form, shape)
+            what = f"{form.file}: {shape} (HOSTILE_SEED={SEED})"
             before = _tree(folder)
             began = time.process_time()
             with pytest.raises(BadPlan) as refused:
@@ -37,6 +41,8 @@ def test_a_file_that_nobody_can_use_is_refused_with_its_place(tmp_path: Path, ki
             problems = refused.value.problems
             assert problems, what
             assert all("\n" not in one and len(one) < _LONGEST for one in problems), what
+            if shape not in NO_LINE:
+                assert all(_LOCATED.match(one) for one in problems), (what, problems[:3])
             assert Path(form.place).name in str(refused.value) or Path(form.file).name in str(refused.value)
             with suppress(UserError):  # that nobody knows it, or that several would take it, is an answer too
                 recognise(place, registry.sources())

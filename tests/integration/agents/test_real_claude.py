@@ -2,17 +2,20 @@
 
 import re
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.core.awaited import QuotaKind
 from loopwright.core.failures import Failure
 from loopwright.core.permissions import Access, Permissions
 from loopwright.ports import AgentRequest, Spent
 from loopwright.testing import scenarios
+from loopwright.testing.claude_binary import bundled_claude
+from loopwright.testing.model_server import Rejection, Scenario
 
 AGENT = ClaudeAgent()
 BY_SUBSCRIPTION = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-no-real-token"}
@@ -31,6 +34,7 @@ async def test_the_real_program_edits_a_file_with_its_own_tool(run_claude: Any, 
     assert ran.result.cost_micros > 0
     assert ran.result.usage is not None
     assert ran.result.usage.output_tokens == 75
+    assert [one.kind for one in ran.result.windows] == [QuotaKind.DOLLARS], "it has a key"
     assert ran.result.version == AGENT.tested[1], "the newest version that it was tried with is the one here"
     assert {"Started", "ToolStart", "ToolEnd", "FileChange", "Usage", "Finished"} <= set(ran.kinds())
     assert asked[0].prompt.endswith("it has a “quote”, a $VARIABLE and\nsecond lines.")
@@ -46,12 +50,37 @@ async def test_the_done_pattern_matches_the_real_last_line_and_no_other(run_clau
     assert [line for line in ran.lines if re.search(pattern, line)] == [ran.lines[-1]]
 
 
+async def test_a_service_that_asks_to_slow_down_is_left_alone_for_so_long(run_claude: Any) -> None:
+    refused = Rejection(
+        status=429, kind="rate_limit_error", message="slow down", headers={"retry-after": "2"}
+    )
+    ran, asked = await run_claude(Scenario(turns=(refused,)), options={"max_retries": 1})
+    assert ran.result.failure is Failure.RATE_LIMIT
+    assert ran.result.retry_at == ran.exit.ended_at + timedelta(seconds=2)
+    assert len(asked) == 2
+
+
 @pytest.mark.capability("C028")
 @pytest.mark.agents
 async def test_a_wrong_key_is_an_authentication_failure(run_claude: Any) -> None:
     ran, _ = await run_claude(scenarios.bad_key())
     assert ran.result.failure is Failure.AUTH
     assert ran.result.detail.startswith("Invalid API key")
+
+
+async def test_a_service_that_is_not_there_is_no_fault_of_the_work(run_agent: Any) -> None:
+    program = bundled_claude()
+    if program is None:
+        pytest.skip("the claude-agent-sdk wheel is not installed")
+    nobody = {"ANTHROPIC_API_KEY": "sk-ant-no-real-key", "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+    ran = await run_agent(
+        AGENT,
+        "do it",
+        host_env={**nobody, "NO_PROXY": "127.0.0.1"},
+        options={"binary": str(program), "max_retries": 1},
+    )
+    assert ran.result.failure is Failure.ENVIRONMENT, ran.result.detail
+    assert "Retry" in ran.kinds()
 
 
 async def test_a_used_up_subscription_says_when_it_can_be_used_again(run_claude: Any) -> None:
@@ -61,6 +90,7 @@ async def test_a_used_up_subscription_says_when_it_can_be_used_again(run_claude:
     assert ran.result.retry_at == datetime.fromtimestamp(resets_at, UTC)
     assert "RateLimit" in ran.kinds()
     (window,) = ran.result.windows
+    assert window.kind is QuotaKind.SUBSCRIPTION
     assert (window.name, window.rejected, window.resets_at) == ("five_hour", True, ran.result.retry_at)
 
 
@@ -82,7 +112,7 @@ async def test_a_resumed_conversation_costs_only_what_it_adds(run_claude: Any) -
     assert len(asked) == 1
 
 
-async def test_a_conversation_that_is_gone_fails_so_that_a_fresh_attempt_follows(run_claude: Any) -> None:
+async def test_a_conversation_that_is_gone_fails_so_that_another_begins(run_claude: Any) -> None:
     ran, asked = await run_claude(scenarios.answer(), session_ref="11111111-2222-4333-8444-555555555555")
     assert ran.result.failure is Failure.CRASH
     assert ran.result.session_ref is None

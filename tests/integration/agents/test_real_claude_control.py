@@ -200,7 +200,7 @@ async def test_a_budget_ends_it(run_claude: Any, hello: Path) -> None:
 @pytest.mark.agents
 async def test_turns_end_it(run_claude: Any, hello: Path) -> None:
     edit = scenarios.edit_file("hello.txt", old="world", new="loop")
-    ran, _ = await run_claude(edit, max_turns=1)
+    ran, _ = await run_claude(edit, options={"max_turns": 1})
     assert ran.result.failure is Failure.TURNS
 
 
@@ -249,10 +249,12 @@ async def test_who_gives_only_wrong_results_has_failed(run_claude: Any) -> None:
 
 @pytest.mark.agents
 async def test_instructions_are_those_of_the_run_also_when_a_conversation_goes_on(run_claude: Any) -> None:
-    first, heard = await run_claude(scenarios.answer(), instructions="The word is tamarisk.")
+    first, heard = await run_claude(scenarios.answer(), options={"instructions": "The word is tamarisk."})
     assert "tamarisk" in json.dumps(heard[0].body["system"])
     _, heard = await run_claude(
-        scenarios.answer(), instructions="The word is juniper.", session_ref=first.result.session_ref
+        scenarios.answer(),
+        options={"instructions": "The word is juniper."},
+        session_ref=first.result.session_ref,
     )
     assert "juniper" in json.dumps(heard[0].body["system"])
     assert "tamarisk" not in json.dumps(heard[0].body["system"])

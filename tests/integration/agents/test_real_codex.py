@@ -14,13 +14,15 @@ import psutil
 import pytest
 from tests.integration.agents.codex_runs import AGENT, PROGRAM, Codex
 
+from loopwright.core.awaited import QuotaKind
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.core.permissions import Access, Permissions
 from loopwright.core.policy import Limits
 from loopwright.ports import AgentRequest, OutputLine, ToolServer
 from loopwright.testing import scenarios
-from loopwright.testing.model_server import Reply, Scenario, ToolCall, Trouble
+from loopwright.testing.model_server import Rejection, Reply, Scenario, ToolCall, Trouble
+from loopwright.testing.model_server.openai_errors import window_headers
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="the openai-codex wheel is not installed")
 
@@ -71,7 +73,7 @@ async def test_it_reads_and_edits_a_file_with_its_own_tools(codex: Codex) -> Non
         )
     )
     prompt = "Change hello.txt: it has a “quote”, a $VARIABLE and\nsecond lines."
-    ran = await codex(scenario, prompt, instructions="Be brief, and say WATERMELON.")
+    ran = await codex(scenario, prompt, options={"instructions": "Be brief, and say WATERMELON."})
     assert (codex.workspace / "hello.txt").read_text() == "hello loop\n"
     assert ran.result.claimed
     assert ran.result.summary == "I changed it."
@@ -132,7 +134,7 @@ async def test_a_copy_of_a_conversation_leaves_it_as_it_is(codex: Codex) -> None
     assert third.result.usage == TURN
 
 
-async def test_a_conversation_that_is_gone_fails_so_that_a_fresh_attempt_follows(codex: Codex) -> None:
+async def test_a_conversation_that_is_gone_fails_so_that_another_begins(codex: Codex) -> None:
     ran = await codex(scenarios.answer(), session_ref="11111111-2222-4333-8444-555555555555")
     assert ran.result.failure is Failure.CRASH
     assert ran.result.session_ref is None
@@ -258,7 +260,42 @@ async def test_a_used_up_subscription_says_when_it_can_be_used_again(codex: Code
     windows = {one.name: one for one in ran.result.windows}
     assert windows["primary"].rejected
     assert windows["primary"].used == 1.0
+    assert windows["primary"].kind is QuotaKind.SUBSCRIPTION
     assert "RateLimit" in ran.kinds()
+
+
+@pytest.mark.parametrize("protocol", ["app-server", "exec"])
+async def test_missing_credit_is_for_a_person_and_not_waited_for(codex: Codex, protocol: str) -> None:
+    refused = Rejection(
+        status=429,
+        kind="usage_limit_reached",
+        message="The usage limit has been reached",
+        headers={
+            **window_headers(int(time.time()) + 3600, used_percent=40.0),
+            "x-codex-credits-has-credits": "false",
+            "x-codex-credits-unlimited": "false",
+            "x-codex-credits-balance": "0",
+            "x-codex-rate-limit-reached-type": "workspace_member_credits_depleted",
+        },
+    )
+    ran = await codex(Scenario(turns=(refused,)), options={"protocol": protocol})
+    assert (ran.result.failure, ran.result.retry_at) == (Failure.BILLING, None), ran.result.detail
+    assert "out of credits" in ran.result.detail
+    if protocol == "app-server":
+        assert [(one.kind, one.left, one.rejected) for one in ran.result.windows] == [
+            (QuotaKind.SUBSCRIPTION, "", False),
+            (QuotaKind.CREDITS, "0", True),
+        ]
+
+
+async def test_who_logged_in_with_a_key_pays_call_by_call(codex: Codex) -> None:
+    login = codex.user / ".codex" / "auth.json"
+    login.parent.mkdir()
+    login.write_text('{"OPENAI_API_KEY": "no-real-key-0123456789"}')
+    ran = await codex(
+        scenarios.answer(), options={"config": ["model_providers.local.requires_openai_auth=true"]}
+    )
+    assert [one.kind for one in ran.result.windows] == [QuotaKind.DOLLARS]
 
 
 @pytest.mark.parametrize(
@@ -369,7 +406,8 @@ class TestExec:
     @pytest.mark.capability("C025", "C028")
     async def test_it_edits_in_its_own_sandbox_and_its_usage_is_counted_on(self, codex: Codex) -> None:
         write = scenarios.write_file("made.txt", text="made\n", program="codex")
-        ran = await codex(write, "Make “it”.", options=self.OPTIONS, instructions='Say "WATERMELON".')
+        told = {**self.OPTIONS, "instructions": 'Say "WATERMELON".'}
+        ran = await codex(write, "Make “it”.", options=told)
         assert ran.result.claimed
         assert (codex.workspace / "made.txt").read_text() == "made\n"
         assert ran.told("FileChange") == ["made.txt"]
@@ -440,9 +478,7 @@ class TestExec:
         assert ran.exit.code == 1
 
     @pytest.mark.agents
-    async def test_a_conversation_that_is_gone_fails_so_that_a_fresh_attempt_follows(
-        self, codex: Codex
-    ) -> None:
+    async def test_a_conversation_that_is_gone_fails_so_that_another_begins(self, codex: Codex) -> None:
         ran = await codex(
             scenarios.answer(), options=self.OPTIONS, session_ref="11111111-2222-4333-8444-555555555555"
         )

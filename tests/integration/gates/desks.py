@@ -39,14 +39,18 @@ class Desk:
 
     def start(self, gate: CommandGate, request: GateRequest) -> "subprocess.Popen[bytes]":
         spec = gate.spec(request)
-        return subprocess.Popen(
+        process = subprocess.Popen(
             spec.argv,
             cwd=spec.cwd,
             env=dict(spec.env),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
+        assert process.stdin
+        process.stdin.write(spec.stdin_data.encode())
+        process.stdin.flush()
+        return process
 
     def run(
         self,

@@ -11,7 +11,7 @@ from tests.integration.gates.desks import command, ended
 from tests.waiting import eventually
 
 from loopwright.adapters.gates.commands import CommandGate, OutputLimits
-from loopwright.adapters.gates.records import output_file
+from loopwright.adapters.gates.records import evidence_file
 from loopwright.core.findings import CheckStatus, VerdictStatus
 
 FAILED, PASSED, BROKEN = VerdictStatus.FAILED, VerdictStatus.PASSED, VerdictStatus.INCONCLUSIVE
@@ -142,7 +142,7 @@ def test_much_output_is_hashed_whole_and_kept_in_part(desk):
     whole = b"".join(b"line %d\n" % i for i in range(2000))
     assert verdict.commands[0].output_sha256 == hashlib.sha256(whole).hexdigest()
     assert verdict.commands[0].output_bytes == len(whole)
-    kept = output_file(desk.directory, 1).read_bytes()
+    kept = evidence_file(desk.directory, "1").read_bytes()
     assert kept.startswith(b"line 0\n")
     assert kept.endswith(b"line 1999\n")
     assert len(kept) < 300
@@ -285,7 +285,7 @@ def test_results_that_are_no_json_are_a_broken_gate(desk, text):
 
 def test_an_output_that_was_changed_later_is_a_broken_gate(desk):
     desk.run(command("echo '[FAIL] x'"))
-    kept = output_file(desk.directory, 1)
+    kept = evidence_file(desk.directory, "1")
     kept.write_text("[PASS] x\n")
     request = desk.request(command("echo '[FAIL] x'"))
     assert "was changed after" in CommandGate().verdict(request, ended()).reason

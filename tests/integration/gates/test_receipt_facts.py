@@ -11,7 +11,7 @@ import pytest
 from tests.integration.gates.desks import command, ended
 
 from loopwright.adapters.gates.commands import CommandGate
-from loopwright.adapters.gates.records import output_file
+from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.git.repository import GitRepository
 from loopwright.adapters.receipts import gather_facts
 from loopwright.core.errors import UserError
@@ -265,7 +265,7 @@ async def test_a_changed_output_is_found_and_a_lost_one_is_named(world):
     attempt = await world.land(1)
     verdict = await world.judge(attempt)
     receipt = await world.receipt([attempt], [verdict])
-    kept = output_file(world.runs / verdict.run_id, 1)
+    kept = evidence_file(world.runs / verdict.run_id, "1")
     kept.write_text("something else")
     differences, _ = await world.differences(receipt, runs=world.runs)
     assert differences == [f"the recorded output of 'all' ({verdict.run_id}/1) is not the one in the receipt"]
@@ -284,13 +284,45 @@ async def test_an_output_of_which_only_parts_were_kept_is_not_called_wrong(world
     differences, unchecked = await world.differences(receipt, runs=world.runs)
     assert differences == []
     assert unchecked[1].endswith("only parts of it were kept")
+    kept = evidence_file(world.runs / verdict.run_id, "1.kept")
+    kept.write_bytes(kept.read_bytes().replace(b"\n77\n", b"\n78\n"))
+    differences, _ = await world.differences(receipt, runs=world.runs)
+    told = f"what was kept of the output of 'noisy' ({verdict.run_id}/1.kept)"
+    assert differences == [f"{told} is not the one in the receipt"]
+
+
+REPORT = '<testsuite name="s"><testcase name="a" classname="c"/></testsuite>'
+WATCHED = f"""cat > test_it.py <<'END'
+import unittest
+
+class T(unittest.TestCase):
+    def test_it(self):
+        pass
+END
+python3 -B -m unittest -q test_it && echo '{REPORT}' > report.xml"""
+
+
+@pytest.mark.parametrize(("suffix", "what"), [("seen", "what was seen inside"), ("xml", "the report of")])
+async def test_a_change_of_what_was_seen_or_reported_is_found(world, suffix, what):
+    attempt = await world.land(1)
+    watched = (replace(command(WATCHED, "watched"), junit="report.xml"),)
+    verdict = await world.judge(attempt, watched)
+    receipt = await world.receipt([attempt], [verdict], watched)
+    file = evidence_file(world.runs / verdict.run_id, f"1.{suffix}")
+    file.write_bytes(file.read_bytes().replace(b"test", b"tast", 1))
+    differences, _ = await world.differences(receipt, runs=world.runs)
+    assert differences == [f"{what} 'watched' ({verdict.run_id}/1.{suffix}) is not the one in the receipt"]
+    file.unlink()
+    differences, unchecked = await world.differences(receipt, runs=world.runs)
+    assert differences == []
+    assert any(line.endswith("its file is gone") for line in unchecked)
 
 
 async def test_a_mark_of_something_left_out_excuses_no_small_output(world):
     attempt = await world.land(1)
     verdict = await world.judge(attempt)
     receipt = await world.receipt([attempt], [verdict])
-    output_file(world.runs / verdict.run_id, 1).write_text("[... 5 bytes left out ...]\n")
+    evidence_file(world.runs / verdict.run_id, "1").write_text("[... 5 bytes left out ...]\n")
     differences, _ = await world.differences(receipt, runs=world.runs)
     assert differences == [f"the recorded output of 'all' ({verdict.run_id}/1) is not the one in the receipt"]
 

@@ -105,6 +105,28 @@ async def test_a_polite_interrupt_may_be_a_signal(keepers: ProcessKeepers, make_
     assert (await keepers.end(spec.directory)).code == 6
 
 
+async def test_the_polite_signal_reaches_the_program_behind_a_wrapper(
+    keepers: ProcessKeepers, make_spec: MakeSpec
+) -> None:
+    """A wrapper, such as those of npm, does not hand on a signal, and leaves when the program does."""
+    program = (
+        "import os, signal\nsignal.signal(signal.SIGINT, lambda *_: (os.write(1, b'bye\\n'), os._exit(7)))\n"
+        "os.write(1, b'up\\n')\nsignal.pause()"
+    )
+    spec = make_spec(
+        py="import signal, subprocess, sys\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "signal.signal(signal.SIGTERM, lambda *_: print('too late', flush=True))\n"
+        f"sys.exit(subprocess.run([sys.executable, '-S', '-c', {program!r}]).returncode)",
+        interrupt="SIGINT",
+        limits={"term_grace_s": 8.0},
+    )
+    await keepers.start(spec)
+    await first_line(keepers, spec)
+    ended = await keepers.end(spec.directory)
+    assert (ended.code, ended.ended_by) == (7, "asked")
+    assert await text_of(keepers, spec) == ["up", "bye"]
+
+
 async def test_a_program_that_ignores_every_polite_word_is_killed(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:
@@ -245,6 +267,32 @@ async def test_saying_done_and_not_going_is_ended(keepers: ProcessKeepers, make_
     ended = await keepers.wait(spec.directory)
     assert ended.ended_by == "done_hang"
     assert '{"type":"result"}' in await text_of(keepers, spec)
+
+
+async def test_being_told_to_stop_and_not_going_is_ended(
+    keepers: ProcessKeepers, make_spec: MakeSpec
+) -> None:
+    """Whatever it goes on saying, and whatever is said to it after that."""
+    spec = make_spec(
+        sh="trap '' INT TERM; echo here; while :; do echo noise; sleep 0.05; done",
+        stdin="pipe",
+        limits={"term_grace_s": 0.3, "done_grace_s": None},
+    )
+    await keepers.start(spec)
+    await first_line(keepers, spec)
+    await keepers.write(spec.directory, 1, "stop\n", stops=True)
+    await keepers.write(spec.directory, 2, "an answer\n")
+    assert (await keepers.wait(spec.directory)).ended_by == "done_hang"
+
+
+async def test_who_leaves_when_told_to_stop_leaves_by_itself(
+    keepers: ProcessKeepers, make_spec: MakeSpec
+) -> None:
+    spec = make_spec(sh="read x; exit 3", stdin="pipe", limits={"term_grace_s": 30})
+    await keepers.start(spec)
+    await keepers.write(spec.directory, 1, "stop\n", stops=True)
+    ended = await keepers.wait(spec.directory)
+    assert (ended.code, ended.ended_by) == (3, "itself")
 
 
 async def test_new_input_after_done_asks_for_more_work(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:

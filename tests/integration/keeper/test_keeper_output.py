@@ -161,7 +161,12 @@ async def test_a_secret_written_in_pieces_is_redacted(keepers: ProcessKeepers, m
             f'{{"k":"-----BEGIN PRIVATE KEY-----\\n{KEY_BODY}\\n-----END PRIVATE KEY-----\\n"}}',
             '{"k":"[redacted]\\n"}',
         ),
+        ("postgres://app:hunter2@db.example:5432/shop", "postgres://app:[redacted]@db.example:5432/shop"),
+        ('"redis://:p@ss,word!@cache:6379"', '"redis://:[redacted]@cache:6379"'),
+        ("https://0123456789abcdef0123456789abcdef@sentry.example/7", "https://[redacted]@sentry.example/7"),
         # What only looks a little like it stays as it is.
+        ("ssh://git@host.example:22/a and http://localhost:5173/@vite/client", None),
+        ("see https://host.example:8443/?mail=me@host.example or file:///tmp/a@b", None),
         ("task-based-risk-assessment of disk-usage-statistics", None),
         ("sk-loading-spinner is a class", None),
         ("task-test-everything-thoroughly", None),

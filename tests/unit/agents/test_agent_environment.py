@@ -67,3 +67,22 @@ def test_values_to_redact_are_found_by_their_names() -> None:
         "PASSWORD": "short",
     }
     assert secret_values(env) == ("longer-than-that", "0123456789")
+
+
+def test_what_the_user_hands_over_is_a_secret_whatever_its_name_is() -> None:
+    env = {
+        "DATABASE_URL": "postgres://app:hunter2-hunter2@db/shop",
+        "LICENCE": "0123-4567-89ab",
+        "JAVA_HOME": "/usr/lib/jvm/java-21",
+        "MIRROR": "http://mirror.example:8080/",
+        "NODE_ENV": "test",
+        "LANG": "en_GB.UTF-8",
+    }
+    handed_over = secret_values(env, tuple(env))
+    assert handed_over == ("postgres://app:hunter2-hunter2@db/shop", "hunter2-hunter2", "0123-4567-89ab")
+    assert secret_values(env) == ("hunter2-hunter2",), "a password in an address is one anywhere"
+
+
+def test_what_a_header_says_is_a_secret_without_its_name_too() -> None:
+    headers = "x-team: red-herring-9\nAuthorization: Bearer zyxwvut987"
+    assert secret_values({"ANTHROPIC_CUSTOM_HEADERS": headers}) == (headers, "red-herring-9", "zyxwvut987")

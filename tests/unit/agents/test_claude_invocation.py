@@ -113,20 +113,18 @@ def test_a_copy_of_a_conversation_has_an_id_of_its_own() -> None:
 
 
 def test_what_a_request_limits_reaches_the_program() -> None:
-    argv = invoked(max_turns=5, max_cost_micros=1_250_000).argv
+    argv = invoked(options={"max_turns": 5}, max_cost_micros=1_250_000).argv
     assert value_after(argv, "--max-turns") == "5"
     assert value_after(argv, "--max-budget-usd") == "1.250000"
-    assert value_after(invoked(max_turns=5, options={"max_turns": 3}).argv, "--max-turns") == "3"
     assert value_after(invoked(max_cost_micros=0).argv, "--max-budget-usd") == "0.000001"
     assert "--max-turns" not in invoked().argv
 
 
 def test_instructions_and_a_schema_reach_the_program() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
-    argv = invoked(instructions="Be brief.", schema=schema).argv
+    argv = invoked(options={"instructions": "Be brief.\n"}, schema=schema).argv
     assert value_after(argv, "--append-system-prompt") == "Be brief."
-    both = invoked(instructions="Be brief.", options={"instructions": "Use tabs.\n"}).argv
-    assert value_after(both, "--append-system-prompt") == "Use tabs.\n\nBe brief."
+    assert "--append-system-prompt" not in invoked().argv
     assert json.loads(value_after(argv, "--json-schema")) == schema
 
 
@@ -155,7 +153,12 @@ def test_options_reach_the_program() -> None:
 def test_the_program_is_kept_from_retrying_for_minutes_and_from_calling_home() -> None:
     env = invoked().env
     assert int(env["CLAUDE_CODE_MAX_RETRIES"]) <= 5
-    for name in ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"):
+    for name in (
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+        "DISABLE_AUTOUPDATER",
+        "DISABLE_TELEMETRY",
+        "DISABLE_ERROR_REPORTING",
+    ):
         assert env[name] == "1"
 
 

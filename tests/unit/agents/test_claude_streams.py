@@ -3,12 +3,13 @@
 import json
 import pickle
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.core.awaited import QuotaKind
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, QuotaWindow, Spent
@@ -60,6 +61,7 @@ CASES: dict[str, tuple[int, Failure | None]] = {
     "c_sigterm": (143, Failure.CRASH),
     "c_sigterm_bash": (143, Failure.CRASH),
     "c_warn": (0, None),
+    "claude_connfail_retry": (-9, Failure.CRASH),
     "claude_edit": (0, None),
 }
 
@@ -143,7 +145,7 @@ def is_result(text: str) -> bool:
 def test_a_used_up_window_says_when_it_opens_again() -> None:
     assert judged("c_429sub").retry_at == datetime.fromtimestamp(1794779041, UTC)
     assert judged("c_429week").retry_at == datetime.fromtimestamp(1795038241, UTC)
-    assert judged("c_429").retry_at is None
+    assert judged("c_429nr").retry_at is None
 
 
 def test_a_warning_about_the_window_does_not_fail_a_run() -> None:
@@ -191,12 +193,20 @@ def test_tokens_are_counted_to_the_last_request_as_the_cost_is() -> None:
 def test_each_window_of_the_quota_is_told_with_the_newest_word_on_it() -> None:
     resets_at = datetime.fromtimestamp(1794779041, UTC)
     assert judged("c_429sub").windows == (
-        QuotaWindow(name="five_hour", used=1.0, resets_at=resets_at, rejected=True),
+        QuotaWindow(
+            name="five_hour", kind=QuotaKind.SUBSCRIPTION, used=1.0, resets_at=resets_at, rejected=True
+        ),
     )
-    assert judged("c_warn").windows == (QuotaWindow(name="five_hour", used=0.93, resets_at=resets_at),)
+    assert judged("c_warn").windows == (
+        QuotaWindow(name="five_hour", kind=QuotaKind.SUBSCRIPTION, used=0.93, resets_at=resets_at),
+    )
     (week,) = judged("c_429week").windows
-    assert (week.name, week.used, week.rejected) == ("seven_day", None, True)
-    assert judged("claude_edit").windows == ()
+    assert (week.name, week.kind, week.used, week.rejected) == ("seven_day", QuotaKind.WEEKLY, None, True)
+
+
+def test_a_key_is_paid_for_call_by_call_and_no_login_says_nothing() -> None:
+    assert judged("claude_edit").windows == (QuotaWindow(name="api_key", kind=QuotaKind.DOLLARS),)
+    assert judged("c_noauth").windows == ()
 
 
 def test_refused_tools_are_noted_although_the_run_claims_success() -> None:
@@ -236,6 +246,47 @@ def test_retries_are_told() -> None:
     assert {retry["status"] for retry in retries} == {529}
 
 
+def test_a_service_that_asks_to_slow_down_says_for_how_long() -> None:
+    assert judged("c_429").retry_at == datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert judged("c_529").retry_at is None, "these pauses are its own"
+
+
+@pytest.mark.parametrize(
+    ("pauses", "answered", "after_s"),
+    [
+        (((1, 30_000), (2, 45_000)), False, 45.0),
+        (((1, 30_000), (2, 1_200)), False, 30.0),  # the second pause is as long as its own would be
+        (((1, 625), (2, 1_250), (7, 40_000)), False, None),
+        (((1, 30_000),), True, None),
+        (((1, 10**15), (2, "soon"), (3, None), (4, -1)), False, None),
+    ],
+)
+@pytest.mark.parametrize(("status", "failure"), [(429, Failure.RATE_LIMIT), (529, Failure.OVERLOADED)])
+def test_a_longer_pause_than_its_own_is_what_the_service_asked_for(
+    pauses: tuple[tuple[int, object], ...],
+    answered: bool,
+    after_s: float | None,
+    status: int,
+    failure: Failure,
+) -> None:
+    told: list[dict[str, object]] = [
+        {"type": "system", "subtype": "api_retry", "attempt": n, "retry_delay_ms": ms} for n, ms in pauses
+    ]
+    if answered:
+        told.append({"type": "assistant", "message": {"content": [{"type": "text", "text": "At last."}]}})
+        told.append({"type": "system", "subtype": "api_retry", "attempt": 1, "retry_delay_ms": 500})
+    told.append(
+        {"type": "result", "is_error": True, "api_error_status": status, "result": "no", "num_turns": 1}
+    )
+    state = AGENT.initial()
+    for one in told:
+        state = AGENT.fold(state, OutputLine(offset=0, stream="out", text=json.dumps(one))).state
+    result = AGENT.result(state, ended(1))
+    assert result.failure is failure
+    again_at = None if after_s is None else datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=after_s)
+    assert result.retry_at == again_at
+
+
 def test_a_conversation_that_never_began_cannot_be_gone_on_with() -> None:
     assert judged("c_res5").session_ref is None
     assert "No conversation found" in judged("c_res5").detail
@@ -256,6 +307,35 @@ def test_a_run_that_was_ended_from_outside_is_no_success_whatever_it_said(
     ended_by: str, failure: Failure
 ) -> None:
     assert judged("claude_edit", ended(0, ended_by)).failure is failure
+
+
+@pytest.mark.parametrize("ended_by", ["deadline", "idle"])
+def test_who_is_ended_while_it_waits_for_its_service_did_not_work_too_long(ended_by: str) -> None:
+    result = judged("claude_connfail_retry", ended(-15, ended_by))
+    assert (result.failure, result.claimed, result.retry_at) == (Failure.ENVIRONMENT, False, None)
+    assert "it could not reach its service" in result.detail
+    assert judged("claude_connfail_retry", ended(-15, "asked")).failure is Failure.CANCELLED
+    assert judged("c_retry2", ended(-15, ended_by)).failure in (Failure.TIMEOUT, Failure.HANG), (
+        "it got over it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "failure"),
+    [
+        (529, "overloaded", Failure.OVERLOADED),
+        (429, "rate_limit", Failure.RATE_LIMIT),
+        (None, "overloaded", Failure.OVERLOADED),
+        (None, "unknown", Failure.ENVIRONMENT),
+    ],
+)
+def test_what_its_service_said_last_is_what_it_waited_for(
+    status: int | None, error: str, failure: Failure
+) -> None:
+    told = {"type": "system", "subtype": "api_retry", "attempt": 1, "retry_delay_ms": 30_000}
+    line = json.dumps({**told, "error_status": status, "error": error})
+    state = AGENT.fold(AGENT.initial(), OutputLine(offset=0, stream="out", text=line)).state
+    assert AGENT.result(state, ended(-15, "deadline")).failure is failure
 
 
 def test_who_said_done_and_was_then_ended_for_not_leaving_has_claimed_success() -> None:

@@ -59,6 +59,7 @@ class TestCommands:
         step = ask(COMMAND, **command("make dist"), reason="It has to be built.")
         assert result_of(step) == {"decision": "cancel"}
         assert stopped(step)
+        assert step.stops, "and has to leave"
         (event,) = step.events
         assert (event.kind, event.text) == (
             "Ask",

@@ -151,10 +151,10 @@ class TestAppServer:
 
     def test_model_instructions_and_tools_are_for_the_conversation(self) -> None:
         tools = {"toy": ToolServer(command="toy", args=("-v",), env={"TOKEN": "secret"})}
-        _, params = starting.thread(request(model="gpt-5.5", instructions="Be brief.", tools=tools))
-        assert (params["model"], params["developerInstructions"]) == ("gpt-5.5", "Be brief.")
         own = {"instructions": "Use tabs."}
-        assert starting.thread(request(options=own))[1]["developerInstructions"] == "Use tabs."
+        _, params = starting.thread(request(model="gpt-5.5", options=own, tools=tools))
+        assert (params["model"], params["developerInstructions"]) == ("gpt-5.5", "Use tabs.")
+        assert "developerInstructions" not in starting.thread(request())[1]
         assert any("Use tabs." in word for word in invoked(options={**EXEC, **own}).argv)
         assert params["config"] == {
             "sandbox_workspace_write.writable_roots": ["/w"],
@@ -197,8 +197,8 @@ class TestExec:
         assert "/home-of-ours/runs/run_1/schema.json" in invocation.argv
 
     def test_what_it_is_told_survives_every_sign(self) -> None:
-        odd = 'Say "yes"\nor \\no\\ 😀 \x7f \t'
-        found = settings(invoked(options=EXEC, instructions=odd))
+        odd = 'Say "yes"\nor \\no\\ 😀 \t \x7f'
+        found = settings(invoked(options={**EXEC, "instructions": odd}))
         assert found["developer_instructions"].endswith(odd)
         assert found["sandbox_workspace_write.writable_roots"] == ["/w"]
 

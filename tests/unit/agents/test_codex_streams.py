@@ -4,7 +4,7 @@ import json
 import pickle
 import re
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +228,10 @@ class TestExec:
         assert "try again at 8:48 PM" in result.detail
         assert result.retry_at is None
 
+    def test_how_long_to_slow_down_is_told_in_some_of_its_errors(self) -> None:
+        assert judged("x_failed").retry_at == ended(1).ended_at + timedelta(seconds=1)
+        assert judged("x_429").retry_at is None
+
     def test_an_answer_by_a_schema_is_read(self) -> None:
         schema = {"type": "object"}
         assert judged("x_schema", request=replace(REQUEST, schema=schema)).structured == {"ok": True}
@@ -251,13 +255,13 @@ class TestAppServer:
         """The recording answered both requests with yes, in a conversation that it had begun as we do."""
         _, _, writes, closed = folded("EDIT")
         assert [one.get("method") or one["result"] for one in writes] == [
-            "initialized", "thread/start", "turn/start", {"decision": "accept"}, {"decision": "accept"},
+            "initialized", "account/read", "thread/start", "turn/start", {"decision": "accept"}, {"decision": "accept"},
         ]  # fmt: skip
-        assert writes[2]["params"] == {
+        assert writes[3]["params"] == {
             "threadId": "01a1e095-c0f3-7fd3-a76d-fea7b4bde137",
             "input": [{"type": "text", "text": "go"}],
         }
-        assert [one["id"] for one in writes[3:]] == [0, 1]
+        assert [one["id"] for one in writes[4:]] == [0, 1]
         assert closed
 
     def test_an_edit_is_told_step_by_step(self) -> None:

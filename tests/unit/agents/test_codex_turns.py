@@ -1,12 +1,13 @@
 """What the app server tells of a turn, and what that comes to."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from tests.unit.agents.codex_messages import AGENT, answered, begun, ended, message
 
+from loopwright.core.awaited import QuotaKind
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.core.permissions import Permissions
@@ -94,6 +95,11 @@ class TestErrors:
         ("words", "failure"),
         [
             ("Quota exceeded. Check your plan and billing details.", Failure.BILLING),
+            ("Your workspace is out of credits. Add credits to continue.", Failure.BILLING),
+            (
+                "You hit your spend cap set in your workspace. Increase your spend cap to continue.",
+                Failure.BILLING,
+            ),
             ("To use Codex with your ChatGPT plan, upgrade to Plus: https://example.com", Failure.BILLING),
             ("You’ve hit your usage limit.", Failure.USAGE_LIMIT),
         ],
@@ -163,6 +169,21 @@ class TestErrors:
         error = {"message": "x", "codexErrorInfo": "unauthorized"}
         result = judged(asks, end("failed", error=error))
         assert (result.failure, result.asked) == (Failure.AUTH, ())
+
+    @pytest.mark.parametrize(
+        ("info", "words", "after_s"),
+        [
+            ("rateLimitExceeded", "Rate limit reached. Please try again in 1m2.5s.", 62.5),
+            ("rateLimitExceeded", "Rate limit reached.", None),
+            ("serverOverloaded", "Selected model is at capacity. Try again in 20s.", 20.0),
+            ("contextWindowExceeded", "Try again in 20s.", None),
+        ],
+    )
+    def test_a_service_that_asks_to_slow_down_may_say_for_how_long(
+        self, info: str, words: str, after_s: float | None
+    ) -> None:
+        again_at = None if after_s is None else ended(0).ended_at + timedelta(seconds=after_s)
+        assert failed(info, words).retry_at == again_at
 
 
 class TestUsage:
@@ -244,6 +265,106 @@ class TestQuota:
             ("other/primary", 0.3, False),
             ("individualLimit", 0.85, False),
         ]
+
+    def test_what_each_part_of_the_quota_is_paid_with(self) -> None:
+        result = judged(
+            limits(
+                primary={"usedPercent": 10, "windowDurationMins": 300},
+                secondary={"usedPercent": 20, "windowDurationMins": 10_080},
+                credits={"hasCredits": True, "unlimited": False, "balance": "12.50"},
+                individualLimit={
+                    "remainingPercent": 15,
+                    "resetsAt": 1_900_000_000,
+                    "limit": "9",
+                    "used": "8",
+                },
+            ),
+            # Not everything is said each time, and what is not said has not changed.
+            limits(primary={"usedPercent": 30}, secondary=None, credits=None),
+            WORDS,
+            end(),
+        )
+        assert [(one.kind.value, one.used, one.left) for one in result.windows] == [
+            ("subscription", 0.3, ""),
+            ("weekly", 0.2, ""),
+            ("credits", 0.85, "8 of 9 used"),
+            ("credits", None, "12.50"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("facts", "left"),
+        [
+            ({"hasCredits": True, "unlimited": True, "balance": None}, "unlimited"),
+            ({"hasCredits": False, "unlimited": False, "balance": None}, "none"),
+            ({"hasCredits": True, "unlimited": False}, ""),
+            ({"hasCredits": True, "unlimited": False, "balance": ["odd"]}, ""),
+        ],
+    )
+    def test_credits_are_told_in_the_words_of_the_service(self, facts: dict[str, Any], left: str) -> None:
+        (window,) = judged(limits(credits=facts), WORDS, end()).windows
+        assert (window.kind, window.left, window.used) == (QuotaKind.CREDITS, left, None)
+
+    def test_credits_that_are_used_up_are_what_a_request_was_refused_for(self) -> None:
+        windows = limits(
+            primary={"usedPercent": 40, "resetsAt": 1_900_000_000, "windowDurationMins": 300},
+            credits={"hasCredits": False, "unlimited": False, "balance": "0"},
+            rateLimitReachedType="workspace_member_credits_depleted",
+        )
+        error = {"message": "You’ve hit your usage limit.", "codexErrorInfo": "usageLimitExceeded"}
+        result = judged(windows, end("failed", error=error))
+        assert [(one.name, one.rejected) for one in result.windows] == [("primary", False), ("credits", True)]
+        # Nobody knows when somebody buys more.
+        assert (result.failure, result.retry_at) == (Failure.BILLING, None)
+
+    @pytest.mark.parametrize(
+        ("reached", "failure"),
+        [
+            ("workspace_owner_credits_depleted", Failure.BILLING),
+            ("workspace_member_usage_limit_reached", Failure.BILLING),
+            ("rate_limit_reached", Failure.USAGE_LIMIT),
+            (None, Failure.USAGE_LIMIT),
+            (["odd"], Failure.USAGE_LIMIT),
+        ],
+    )
+    def test_whether_money_or_time_is_missing_is_said_without_words(
+        self, reached: object, failure: Failure
+    ) -> None:
+        told = limits(
+            primary={"usedPercent": 100, "resetsAt": 1_900_000_000},
+            rateLimitReachedType=reached,
+            credits=None,
+        )
+        error = {"message": "In other words.", "codexErrorInfo": "usageLimitExceeded"}
+        # What is not said again has not changed.
+        result = judged(told, limits(primary=None), end("failed", error=error))
+        assert result.failure is failure
+        assert (result.retry_at is None) == (failure is Failure.BILLING)
+
+    def test_the_newest_word_on_what_is_missing_counts(self) -> None:
+        error = {"message": "In other words.", "codexErrorInfo": "usageLimitExceeded"}
+        once = limits(rateLimitReachedType="workspace_owner_credits_depleted")
+        assert [one.name for one in judged(once, WORDS, end()).windows] == ["credits"]
+        result = judged(once, limits(rateLimitReachedType="rate_limit_reached"), end("failed", error=error))
+        assert result.failure is Failure.USAGE_LIMIT
+
+    @pytest.mark.parametrize(
+        ("account", "kinds"),
+        [
+            ({"type": "apiKey"}, [QuotaKind.DOLLARS]),
+            ({"type": "chatgpt", "email": None, "planType": "plus"}, []),
+            (None, []),
+            ("odd", []),
+        ],
+    )
+    def test_a_key_is_paid_for_call_by_call(self, account: object, kinds: list[QuotaKind]) -> None:
+        answer = answered("account", account=account, requiresOpenaiAuth=True)
+        assert [one.kind for one in judged(answer, WORDS, end()).windows] == kinds
+
+    def test_one_that_does_not_know_who_is_logged_in_works_all_the_same(self) -> None:
+        refused = {"id": "account", "error": {"code": -32601, "message": "unknown method"}}
+        answer = OutputLine(offset=0, stream="out", text=json.dumps(refused))
+        result = judged(answer, WORDS, end())
+        assert (result.claimed, result.windows) == (True, ())
 
     def test_a_window_is_told_when_it_changes(self) -> None:
         same = limits(primary={"usedPercent": 10})

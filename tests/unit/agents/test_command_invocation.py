@@ -113,6 +113,13 @@ def ended(state: CommandState, code: int | None, ended_by: Any = "itself") -> Ag
         (126, "itself", Failure.CANNOT_START),
         (-9, "itself", Failure.CRASH),
         (137, "itself", Failure.CRASH),
+        (139, "itself", Failure.CRASH),
+        (143, "itself", Failure.CRASH),
+        # Gemini CLI exits with the status of its service, of which 8 bits are left: 400, 401, 403, 404.
+        (144, "itself", Failure.AGENT_ERROR),
+        (145, "itself", Failure.AGENT_ERROR),
+        (147, "itself", Failure.AGENT_ERROR),
+        (148, "itself", Failure.AGENT_ERROR),
         (None, "not_started", Failure.CANNOT_START),
         (0, "deadline", Failure.TIMEOUT),
         (0, "idle", Failure.HANG),

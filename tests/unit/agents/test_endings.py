@@ -1,10 +1,11 @@
 """What the end of a process says by itself."""
 
+import signal
 from datetime import UTC, datetime
 
 import pytest
 
-from loopwright.adapters.agents.endings import ended_by_us
+from loopwright.adapters.agents.endings import ended_by_us, is_signal
 from loopwright.core.failures import Failure
 from loopwright.ports import Exit
 
@@ -32,3 +33,17 @@ def test_a_full_disk_that_kept_a_program_from_starting_is_not_the_program_s_faul
         error=error,
     )
     assert ended_by_us(end) == (failure, error or "the program could not be started")
+
+
+@pytest.mark.parametrize(
+    ("code", "is_one"),
+    [
+        (None, False), (0, False), (1, False), (127, False), (128, False),
+        (-9, True), (-15, True), (-17, True),
+        (128 + signal.SIGHUP, True), (128 + signal.SIGINT, True), (128 + signal.SIGKILL, True),
+        (128 + signal.SIGSEGV, True), (128 + signal.SIGTERM, True),
+        (128 + signal.SIGCHLD, False), (128 + signal.SIGSTOP, False), (128 + signal.SIGTSTP, False), (173, False),
+    ],
+)  # fmt: skip
+def test_only_a_signal_that_ends_programs_is_one_in_an_exit_code(code: int | None, is_one: bool) -> None:
+    assert is_signal(code) is is_one

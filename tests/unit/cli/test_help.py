@@ -102,6 +102,7 @@ def test_a_switch_has_no_opposite_that_nobody_needs(pages: Pages, command: str) 
         "--no-run",
         "--no-wait",
         "--no-allow-unverified",
+        "--no-check-base",
     }
     assert "default: False" not in told
     assert "docs/" not in told, "who installed the package has no such folder"

@@ -14,6 +14,7 @@ from loopwright.cli.preflight import (
     check_accounts,
     check_agents,
     check_gates,
+    check_keeping,
     check_options,
     check_review,
     uncommitted,
@@ -269,6 +270,41 @@ def test_naming_a_reviewer_that_is_never_asked_is_warned_about() -> None:
     (told,) = warnings(_settings('[review]\nagent = "codex"\n'))
     assert told == "review.agent is set (loopwright.toml:2), but review.mode is off: nothing is reviewed"
     assert warnings(_settings('[review]\nmode = "risky"\nagent = "codex"\n')) == ()
+
+
+BY_COMMAND = f'{COMMAND}command = "true"\n'
+
+
+def _uncontained(project: str) -> Settings:
+    env = {
+        "HOME": "/nowhere",
+        "LOOPWRIGHT_HOME": "/nowhere/home",
+        "LOOPWRIGHT_SANDBOX__LEVEL": "none",
+    }
+    return load(env, platform="linux", project_text=project)
+
+
+def test_an_agent_that_nothing_keeps_to_its_workspace_is_named_before_it_starts() -> None:
+    (told,) = check_keeping(_uncontained(BY_COMMAND), _work(None))
+    assert told.startswith("nothing keeps command to its workspace here: it asks for no leave")
+    assert check_keeping(_uncontained('agent = "claude"\n'), _work(None)) == ()
+    by_exec = 'agent = "codex"\n[agents.codex]\nprotocol = "exec"\n'
+    assert check_keeping(_uncontained(by_exec), _work(None)) == (), "it has a sandbox of its own"
+
+
+def test_an_agent_that_nothing_keeps_from_writing_is_not_started_read_only() -> None:
+    with pytest.raises(Refused, match=r"permission_mode is read-only .*, but nothing keeps command to that"):
+        check_keeping(_uncontained(f'permission_mode = "read-only"\n{BY_COMMAND}'), _work(None))
+    claude = _uncontained('permission_mode = "read-only"\nagent = "claude"\n')
+    assert check_keeping(claude, _work(None)) == ()
+
+
+def test_everything_allowed_without_a_sandbox_is_said() -> None:
+    (told,) = check_keeping(_uncontained('permission_mode = "sandboxed-all"\n'), _work(None))
+    assert told == (
+        "permission_mode is sandboxed-all (loopwright.toml:1), but no sandbox contains agents here: "
+        "they can do whatever you can"
+    )
 
 
 def test_a_limit_that_could_not_be_kept_because_of_the_reviewer_is_refused() -> None:

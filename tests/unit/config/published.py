@@ -11,6 +11,7 @@ from loopwright.adapters.sources.plan_format import (
 )
 from loopwright.adapters.sources.schemas import source_schemas
 from loopwright.config.publish import configuration_schema, render_settings_table
+from loopwright.core.document_schemas import document_schemas
 
 ROOT = Path(__file__).parents[3]
 SCHEMAS = ROOT / "src" / "loopwright" / "schemas"
@@ -39,7 +40,10 @@ def published() -> dict[Path, str]:
     schemas = {
         "project.schema.json": configuration_schema(machine=False),
         "user.schema.json": configuration_schema(machine=True),
-        **{f"{name}.schema.json": schema for name, schema in source_schemas().items()},
+        **{
+            f"{name}.schema.json": schema
+            for name, schema in {**source_schemas(), **document_schemas()}.items()
+        },
     }
     return {
         configuration: between(settings, "gates", "\n" + render_gate_table() + "\n"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from loopwright.config.layers import Level, from_environment, from_flags, from_loop, from_plan, from_toml
+from loopwright.config.layers import Level, from_environment, from_flags, from_plan, from_toml, loop_from_toml
 from loopwright.config.publish import toml_value
 from loopwright.config.resolve import load, resolve
 from loopwright.config.runners import TEST_RUNNERS
@@ -50,6 +50,7 @@ SAMPLES: dict[str, list[object]] = {
         ]
         for n in range(6)
     ],
+    "check_base": [False, True, False, True, False, True],
     "red_proof": ["logic", "off", "fixes", "logic", "off", "logic"],
     "qa_mode": ["lite", "full", "lite", "full", "lite", "full"],
     "unseen_proof": [True, False, True, False, True, False],
@@ -89,7 +90,7 @@ SAMPLES: dict[str, list[object]] = {
     "sandbox.write": [["/a"], ["~/b"], ["/c"], ["/d"], ["/e"], ["/f"]],
     "sandbox.read": [["/a"], ["~/b"], ["/c"], ["/d"], ["/e"], ["/f"]],
     "sandbox.network": ["off", "on", "agents", "off", "on", "agents"],
-    "review.mode": ["risky", "always", "off", "risky", "always", "off"],
+    "review.mode": ["risky", "always", "off", "complex", "always", "off"],
     "review.agent": ["a1", "a2", "a3", "a4", "a5", "a6"],
     "review.model": ["m1", "m2", "m3", "m4", "m5", "m6"],
     "review.max_turns": [1, 2, 3, 4, 5, 0],
@@ -127,6 +128,15 @@ def as_toml(key: str, value: object) -> str:
     return f"# a comment\n{header}{name} = {toml_value(value)}\n"
 
 
+NIGHTLY = "plans/nightly.yaml"
+
+
+def of_loop(key: str, value: object, source: str = NIGHTLY) -> str:
+    table, _, name = key.rpartition(".")
+    header = ".".join(filter(None, ("loops", f'"{source}"', table)))
+    return f"# a comment\n[{header}]\n{name} = {toml_value(value)}\n"
+
+
 def as_text(value: object) -> str:
     return json.dumps(value) if not isinstance(value, str) else value
 
@@ -141,7 +151,7 @@ def test_each_level_beats_the_ones_below_it_for_every_setting(key: str) -> None:
     layers = [
         (from_toml(as_toml(key, user), "config.toml", Level.USER), user, "config.toml:"),
         (from_toml(as_toml(key, project), "loopwright.toml", Level.PROJECT), project, "loopwright.toml:"),
-        (from_loop(as_tree(key, loop), "nightly"), loop, "loop nightly"),
+        (loop_from_toml(of_loop(key, loop), "loopwright.toml", NIGHTLY), loop, "loopwright.toml:"),
         (from_plan(as_tree(key, plan), "plan.yaml"), plan, "plan plan.yaml"),
         (from_environment({variable: as_text(environment)}), environment, f"environment {variable}"),
         (from_flags({key: flag}), flag, f"flag {setting.flag}"),
@@ -166,7 +176,7 @@ def test_a_setting_of_the_machine_cannot_come_from_a_project(key: str, level: Le
     value = SAMPLES[key][0]
     layer = {
         Level.PROJECT: lambda: from_toml(as_toml(key, value), "loopwright.toml", Level.PROJECT),
-        Level.LOOP: lambda: from_loop(as_tree(key, value), "nightly"),
+        Level.LOOP: lambda: from_toml(of_loop(key, value), "loopwright.toml", Level.PROJECT),
         Level.PLAN: lambda: from_plan(as_tree(key, value), "plan.yaml"),
     }[level]()
     with pytest.raises(BadConfig, match="belongs to a machine"):
@@ -259,6 +269,26 @@ def test_the_gates_of_a_plan_replace_those_of_the_project() -> None:
     assert settled.origin("gates") == "plan plan.yaml"
 
 
+@pytest.mark.parametrize(
+    ("project", "commands", "origin"),
+    [
+        (None, ["make check"], "the baseline checks of orchestrator"),
+        ('model = "m"\n', ["make check"], "the baseline checks of orchestrator"),
+        ('gates = ["make test"]\n', ["make test"], "loopwright.toml:1"),
+        ("gates = []\n", [], "loopwright.toml:1"),
+    ],
+)
+def test_checks_that_a_source_names_for_all_count_where_nobody_has_named_gates(
+    project: str | None, commands: list[str], origin: str
+) -> None:
+    gate = GateCommand(name="check", command="make check")
+    work = PlannedWork(title="t", tasks=(PlannedTask(key="a", title="A"),), baseline=(gate,), sha256="")
+    settled = load(
+        {"HOME": "/somewhere"}, platform="linux", plan=work, plan_name="orchestrator", project_text=project
+    )
+    assert ([one.command for one in settled.gates], settled.origin("gates")) == (commands, origin)
+
+
 def test_an_origin_names_the_line_of_the_file() -> None:
     text = 'agent = "x"\n\n[limits]\n# why\nhard = "5m"\n\n[[gates]]\nrun = "make"\n'
     settled = resolve([from_toml(text, "loopwright.toml", Level.PROJECT)])
@@ -299,15 +329,33 @@ def test_a_flag_that_was_not_given_counts_as_not_set() -> None:
     assert resolve([from_flags({"agent": None})]).origin("agent") == "default"
 
 
-def test_a_loop_and_a_flag_are_part_of_what_is_loaded() -> None:
-    settled = load(
-        {"HOME": "/somewhere"},
-        platform="linux",
-        flags={"home": Path("/elsewhere"), "limits": {"hard": "off"}},
-        loop={"model": "m", "limits": {"idle": "1m"}},
-        loop_name="nightly",
-    )
-    assert settled.home == Path("/elsewhere")
-    assert settled.values.limits.hard is None
-    assert settled.origin("model") == "loop nightly"
-    assert settled.values.limits.idle == 60
+def test_a_loop_and_a_flag_are_part_of_what_is_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "loopwright" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(of_loop("model", "mine") + "[loops.\"plans/nightly.yaml\".limits]\nidle = '1m'\n")
+    env = {"HOME": "/nowhere", "XDG_CONFIG_HOME": str(tmp_path)}
+    text = 'agent = "codex"\nmodel = "plain"\n' + of_loop("model", "m")
+    settled = load(env, platform="linux", flags={"parallel": 9}, loop=NIGHTLY, project_text=text)
+    assert (settled.values.model, settled.origin("model")) == ("m", "loopwright.toml:5")
+    assert settled.values.limits.idle == 60, "your own file may know the loop too"
+    assert (settled.values.agent, settled.values.parallel) == ("codex", 9)
+    other = load(env, platform="linux", loop="plan.md", project_text=text)
+    assert (other.values.model, other.origin("model")) == ("plain", "loopwright.toml:2")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            of_loop("permision_mode", "edit"),
+            "loopwright.toml:3: loops.plans/nightly.yaml.permision_mode: unknown",
+        ),
+        (of_loop("parallel", "many"), "loopwright.toml:3: loops.plans/nightly.yaml.parallel: "),
+        ('loops = "all"', "loopwright.toml:1: loops: expected a table for each work source"),
+        ('[loops]\n"plan.md" = 3\n', "loopwright.toml:2: loops.plan.md: expected a table for each"),
+    ],
+)
+def test_what_is_wrong_in_the_settings_of_a_loop_is_said_whichever_runs(text: str, told: str) -> None:
+    with pytest.raises(BadConfig) as wrong:
+        load({"HOME": "/nowhere"}, platform="linux", loop="plan.md", project_text=text)
+    assert str(wrong.value).startswith(told)

@@ -18,6 +18,7 @@ from loopwright.config.layers import Level, check_values, from_toml
 from loopwright.config.publish import commented_toml, configuration_schema, toml_value
 from loopwright.config.resolve import resolve
 from loopwright.config.settings import settings
+from loopwright.core.document_schemas import document_schemas
 
 
 @pytest.mark.capability("C006")
@@ -30,7 +31,7 @@ def test_a_published_file_says_what_the_code_says(path: Path) -> None:
 
 
 @pytest.mark.capability("C006")
-@pytest.mark.parametrize("name", ["project", "user", *source_schemas()])
+@pytest.mark.parametrize("name", ["project", "user", *source_schemas(), *document_schemas()])
 def test_a_schema_is_valid_and_ships_with_the_package(name: str) -> None:
     schema = json.loads((files("loopwright") / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -38,7 +39,7 @@ def test_a_schema_is_valid_and_ships_with_the_package(name: str) -> None:
 
 def test_every_published_schema_can_be_printed() -> None:
     (choices, *_) = get_args(get_type_hints(schema, include_extras=True)["what"])
-    assert sorted(get_args(choices)) == sorted(["config", "user", *source_schemas()])
+    assert sorted(get_args(choices)) == sorted(["config", "user", *source_schemas(), *document_schemas()])
 
 
 @pytest.mark.parametrize("key", SAMPLES)

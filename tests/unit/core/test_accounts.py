@@ -7,8 +7,17 @@ import pytest
 from tests.contracts.store import rows
 
 from loopwright.core.accounts import Account, account_named, called, usual
-from loopwright.core.awaited import Envelope, QuotaWindow
-from loopwright.core.envelopes import UNKNOWN, Admission, Choice, Held, envelope_id, label, remaining
+from loopwright.core.awaited import Envelope, QuotaKind, QuotaWindow
+from loopwright.core.envelopes import (
+    UNKNOWN,
+    Admission,
+    Choice,
+    Held,
+    envelope_id,
+    label,
+    noticeable,
+    remaining,
+)
 from loopwright.core.failures import Failure
 from loopwright.core.states import EnvelopeState
 
@@ -42,11 +51,39 @@ def admission(*envelopes: Envelope, names: tuple[str, ...] = ("work", "home")) -
 
 
 @pytest.mark.parametrize(
+    ("before", "after", "is_news"),
+    [
+        ((), (), False),
+        ((), (used(0.0),), True),
+        ((used(0.5),), (), False),
+        ((used(0.5),), (used(0.54),), False),
+        ((used(0.5),), (used(0.55),), True),
+        ((used(0.5),), (used(0.45),), True),
+        ((used(None),), (used(0.0),), True),
+        ((used(0.5),), (used(0.5, rejected=True),), True),
+        ((used(0.5, rejected=True),), (used(0.5),), True),
+        ((used(0.5),), (used(0.5, resets_at=NOW),), True),
+        ((used(0.5, resets_at=NOW),), (used(0.5, resets_at=NOW + timedelta(seconds=2)),), False),
+        ((used(0.5, resets_at=NOW),), (used(0.5, resets_at=NOW + timedelta(hours=5)),), True),
+        ((used(0.5),), (used(0.5, kind=QuotaKind.WEEKLY),), True),
+        ((used(None, left="12.50"),), (used(None, left="12.49"),), False),
+    ],
+)
+def test_what_matters_of_a_quota_is_told_at_once(
+    before: tuple[QuotaWindow, ...], after: tuple[QuotaWindow, ...], is_news: bool
+) -> None:
+    assert noticeable(before, after) is is_news
+
+
+@pytest.mark.parametrize(
     ("windows", "left"),
     [
         ((), UNKNOWN),
         ((used(None),), UNKNOWN),
         ((used(0.25),), 0.75),
+        ((used(0.25), QuotaWindow(name="credits", kind=QuotaKind.CREDITS, left="12.50")), 0.75),
+        ((QuotaWindow(name="api_key", kind=QuotaKind.DOLLARS),), UNKNOWN),
+        ((used(0.25), used(0.9, name="individualLimit", kind=QuotaKind.CREDITS)), pytest.approx(0.1)),
         ((used(0.25), used(0.5, name="week")), 0.5),
         ((used(0.99, resets_at=NOW),), 1.0),
         ((used(0.1, rejected=True),), 0.0),

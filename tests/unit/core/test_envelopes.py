@@ -116,7 +116,7 @@ def test_the_first_open_agent_of_the_list_takes_over_and_says_why() -> None:
     door = admission(envelope(), envelope("codex"))
     choice = door.choose("claude", "big", ("codex", "claude:small", "goose:m:7b"))
     assert choice == Choice(
-        agent="goose", model="m:7b", because="claude is closed: The subscription's window is used up."
+        agent="goose", model="m:7b", because="claude is closed: The account's limit is reached."
     )
     assert isinstance(door.choose("claude", None, ("codex",)), Held)
 
@@ -170,9 +170,7 @@ def test_what_waited_for_an_envelope_goes_on_as_soon_as_it_is_open() -> None:
 def test_another_agent_takes_over_what_is_parked_and_what_is_new() -> None:
     waiting, ready = parked(), task()
     scene = decided(plan(fallback=("codex",)), envelope(), waiting=(waiting,), ready=(ready,))
-    codex = Choice(
-        agent="codex", model=None, because="claude is closed: The subscription's window is used up."
-    )
+    codex = Choice(agent="codex", model=None, because="claude is closed: The account's limit is reached.")
     assert scene.decisions == (
         WakeAttempt(attempt_id=waiting.id, instead=codex),
         StartAttempt(task_id=ready.id, instead=codex),
@@ -234,7 +232,7 @@ def test_a_plan_waits_until_the_hour_that_it_was_told() -> None:
 
 def test_how_an_envelope_stands_is_said_in_plain_words() -> None:
     assert standing(envelope(state=EnvelopeState.OPEN)) == "open"
-    window = "The subscription's window is used up."
+    window = "The account's limit is reached."
     assert standing(envelope()) == f"closed until {LATER:%Y-%m-%d %H:%M:%S} UTC: {window}"
     assert standing(envelope(until=None)) == f"closed: {window}"
     locked = envelope(failure=Failure.AUTH)

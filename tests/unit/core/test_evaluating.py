@@ -1,10 +1,10 @@
 """A plan is judged before anything runs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
-from loopwright.core.evaluating import MOST_TASKS, Weight, cannot_fail, findings
+from loopwright.core.evaluating import MOST_TASKS, Weight, cannot_fail, findings, impossible
 from loopwright.core.policy import GateCommand
 
 
@@ -35,8 +35,10 @@ def test_a_good_plan_has_nothing_to_be_said_about() -> None:
 def test_what_cannot_run_is_impossible() -> None:
     assert found() == [("ids", Weight.IMPOSSIBLE)]
     assert ("ids", Weight.IMPOSSIBLE) in found(item("a"), item("a"))
-    assert found(item("a", after=("b",))) == [("dependencies", Weight.IMPOSSIBLE)]
-    assert found(item("a", after=("b",)), item("b", after=("a",))) == [("cycles", Weight.IMPOSSIBLE)]
+    assert found(item("a", run="x", after=("b",))) == [("dependencies", Weight.IMPOSSIBLE)]
+    circle = (item("a", run="x", after=("b",)), item("b", run="x", after=("a",)))
+    assert found(*circle) == [("cycles", Weight.IMPOSSIBLE)]
+    assert impossible(circle) == ("tasks wait for each other: a -> b -> a",)
     many = [item(str(n)) for n in range(MOST_TASKS + 1)]
     assert ("size", Weight.IMPOSSIBLE) in found(*many)
 
@@ -48,6 +50,14 @@ def test_what_cannot_run_is_impossible() -> None:
 def test_a_check_that_always_passes_proves_nothing(command: str) -> None:
     assert cannot_fail(command)
     assert found(item("a", run=command)) == [("can_fail", Weight.POINTLESS)]
+
+
+def test_tasks_without_acceptance_of_their_own_are_named_unless_they_are_done() -> None:
+    tasks = (item("a"), item("b", run="x"), item("c"))
+    assert found(*tasks) == [("acceptance", Weight.TOLD)]
+    [told] = findings(tasks, settled=("a",))
+    assert told.text == "these have no acceptance of their own: c"
+    assert findings(tasks, settled=("a", "c")) == ()
 
 
 @pytest.mark.parametrize(
@@ -79,6 +89,6 @@ def test_a_thousand_tasks_are_compared_without_comparing_each_with_all() -> None
 
 
 def test_twins_and_tasks_that_are_too_large_are_named() -> None:
-    twin = Item(key="b", title="make  A")
+    twin = replace(item("b", run="x"), title="make  A")
     assert found(item("a", run="x"), twin) == [("twins", Weight.TOLD)]
     assert found(item("a", run="x", criteria=tuple("x" * 21))) == [("size", Weight.TOLD)]

@@ -64,6 +64,21 @@ def test_tests_are_known_by_name_or_folder(path: str) -> None:
         ".mvn/maven.config",
         "gradle.properties",
         "spec/spec_helper.rb",
+        "mise.toml",
+        ".mise.local.toml",
+        ".rubocop.yml",
+        "web/.stylelintrc.json",
+        "prettier.config.mjs",
+        ".prettierignore",
+        "phpstan.neon.dist",
+        "psalm-baseline.xml",
+        "rustfmt.toml",
+        ".clang-tidy",
+        ".swiftlint.yml",
+        "config/detekt.yml",
+        ".yamllint",
+        ".shellcheckrc",
+        "docker-compose.override.yml",
     ],
 )
 def test_configuration_plugins_and_what_takes_a_runners_place_steer_it(path: str) -> None:
@@ -78,6 +93,10 @@ def test_configuration_plugins_and_what_takes_a_runners_place_steer_it(path: str
         "tests/re.py",
         "hypothesis.py",
         "tests/freezegun/__init__.py",
+        "typing.py",
+        "shutil.so",
+        "tests/json.py",
+        "subprocess/__init__.py",
     ],
 )
 def test_a_new_file_in_the_place_of_a_module_that_runners_load_steers(path: str) -> None:
@@ -85,7 +104,13 @@ def test_a_new_file_in_the_place_of_a_module_that_runners_load_steers(path: str)
     assert kind(path, existed=True) is not Kind.STEERING, "the project has had one all along"
 
 
-@pytest.mark.parametrize("path", ["pkg/traceback.py", "src/pkg/types.py", "app/responses.py"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("pkg/traceback.py", "src/pkg/types.py", "app/responses.py"),
+        *("src/queue/worker.py", "email/sender.py", "src/calendar.py", "__init__.py"),
+    ],
+)
 def test_a_module_of_a_package_takes_nobodys_place(path: str) -> None:
     assert kind(path, existed=False) is None
 
@@ -98,7 +123,12 @@ def test_some_files_steer_among_other_things(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["pom.xml", "build.gradle.kts", "setup.py", "gradle/test.gradle", "deno.json"]
+    "path",
+    [
+        *("pom.xml", "build.gradle.kts", "setup.py", "gradle/test.gradle", "deno.json"),
+        *("build.sbt", "project/plugins.sbt", "apps/web/project.json", "Earthfile"),
+        *("loopwright.toml", "services/api/loopwright.toml"),
+    ],
 )
 def test_of_some_files_no_part_can_be_told_apart(path: str) -> None:
     assert kind(path) is Kind.BUILD
@@ -168,6 +198,7 @@ def test_only_what_nobody_compared_needs_another_look() -> None:
         assert both.is_capped(reviewed=False, held_out=True), "these are run with it, too"
         assert not both.is_capped(reviewed=True, held_out=True)
     assert GateFiles(uncompared=("a",)).is_capped(reviewed=False, held_out=True), "only eyes can compare it"
+    assert GateFiles(red_missing="it is not known").is_capped(reviewed=True, held_out=True)
     assert GateFiles(red_proof=False).is_capped(reviewed=True), (
         "nobody's eyes make such acceptance prove anything"
     )

@@ -35,12 +35,84 @@ def test_programs_that_run_others_are_seen_through(text: str, found: set[str]) -
     assert scripts_in([command(text)]) == found
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("cd app && sh check.sh", {"app/check.sh"}),
+        ("cd app; cd ../ci && ./all && cd .. && sh b.sh", {"ci/all", "b.sh"}),
+        ("(cd app && sh a.sh); sh b.sh", {"app/a.sh", "b.sh"}),
+        ("cd app\nsh a.sh  # it's the first\nsh b.sh", {"app/a.sh", "app/b.sh"}),
+        ("cd app && \\\n  sh a.sh", {"app/a.sh"}),
+        ('cd "$HERE" && sh a.sh', {"a.sh"}),
+        ("cd - ; sh a.sh", {"a.sh"}),
+        ("cd .. && sh a.sh", set()),
+        ("sh -c './ci/check.sh'", {"ci/check.sh"}),
+        ("bash -lc 'cd app && sh check.sh'", {"app/check.sh"}),
+        ("timeout 9 bash -euo pipefail -c 'sh ci/a.sh && sh ci/b.sh'", {"ci/a.sh", "ci/b.sh"}),
+        ("bash -eo pipefail ci/run.sh", {"ci/run.sh"}),
+        ("cd app && sh -c \"bash -c './x.sh'\"", {"app/x.sh"}),
+        ("sh -c", set()),
+        (". ci/env.sh && pytest", {"ci/env.sh"}),
+        ("source env.sh; cd app && . ./more.sh", {"env.sh", "app/more.sh"}),
+        ("env -C app sh check.sh", {"app/check.sh"}),
+        ("uv run --directory app ci/check.py", {"app/ci/check.py"}),
+        ("uv --directory=app run python ci/check.py --directory src", {"app/ci/check.py"}),
+        ("poetry -C app run python check.py", {"app/check.py"}),
+        ("pdm run pytest -p no:x && sh a.sh", {"a.sh"}),
+        ("make -C api -f rules/ci.make test", {"api/rules/ci.make"}),
+        ("make -fci.make", {"ci.make"}),
+        ("make -f Makefile", set()),
+    ],
+)
+def test_where_a_command_goes_its_scripts_are_looked_for(text: str, found: set[str]) -> None:
+    assert scripts_in([command(text)]) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("cd web && npm test", "web/package.json"),
+        ("npm --prefix web test", "web/package.json"),
+        ("npm test --prefix=web", "web/package.json"),
+        ("yarn --cwd web/app test", "web/app/package.json"),
+        ("pnpm -C web test", "web/package.json"),
+        ("make -C api test", "api/Makefile"),
+        ("make -sC api", "api/Makefile"),
+        ("make -Capi", "api/Makefile"),
+        ("timeout 60 make test --directory api", "api/Makefile"),
+        ("bash -lc 'cd api && make'", "api/Makefile"),
+        ("cd app && docker compose run --rm tests", "app/compose.yaml"),
+        ("docker build --target test .", "Dockerfile"),
+        ("cd app && python -m tools.verify", "app/tools/verify.py"),
+    ],
+)
+def test_what_says_what_a_command_runs_is_read_where_the_command_goes(text: str, found: str) -> None:
+    assert found in first_looks([command(text)])
+
+
+def test_what_a_makefile_or_package_json_of_a_folder_runs_lies_there() -> None:
+    make = "test:\n\tsh all.sh\n"
+    assert "api/all.sh" in run_by("api/Makefile", make, ["make -C api test"], [])
+    assert "api/all.sh" in run_by("api/Makefile", make, ["sh -c 'make -C api test'"], [])
+    package = json.dumps({"scripts": {"test": "node check.js"}})
+    assert "web/check.js" in run_by("web/package.json", package, ["cd web && npm test"], [])
+
+
+def test_a_script_that_goes_elsewhere_leads_to_what_lies_there() -> None:
+    found = run_by("ci/all.sh", "cd app\nsh check.sh\n(cd web; ./e2e.sh)\n", [], [])
+    assert {"app/check.sh", "app/web/e2e.sh", "web/e2e.sh"} <= found
+
+
+def test_what_is_read_in_can_be_left_out() -> None:
+    assert scripts_in([command(". ./.env; sh a.sh")], sourced=False) == {"a.sh"}
+
+
 def test_what_has_to_be_read_is_only_what_may_run_something() -> None:
     assert first_looks([command("python -B -m pytest -q"), command("grep -q x y")]) == set()
     assert "tools/verify.py" in first_looks([command("python -B -m tools.verify")])
     assert "src/tools/verify/__main__.py" in first_looks([command("python3 -m tools.verify")])
     assert first_looks([], [command("python -m main")]) == set(), "it may be the work itself"
-    assert "Makefile" in first_looks([command("cd x && make test")])
+    assert "Makefile" in first_looks([command("cd x && true; cd .. && make test")])
     assert first_looks([], [command("npm run check")]) == {"package.json"}
 
 

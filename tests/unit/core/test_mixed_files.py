@@ -116,6 +116,17 @@ def test_package_json_steers_by_its_scripts_and_its_runners_settings(
     assert steers("package.json", package(), package(**changes)) is differs
 
 
+@pytest.mark.parametrize("name", ["babel", "stylelint", "prettier", "xo", "standard", "wireit"])
+def test_settings_of_tools_in_package_json_steer(name: str) -> None:
+    assert steers("package.json", package(**{name: {"a": 1}}), package(**{name: {"a": 2}}))
+
+
+def test_the_tasks_of_pixi_in_pyproject_steer() -> None:
+    text = '[tool.pixi.tasks]\ntest = "pytest"\n\n[tool.pixi.dependencies]\npython = "*"\n'
+    assert steers("pyproject.toml", text, text.replace("pytest", "true"))
+    assert not steers("pyproject.toml", text, text.replace('"*"', '">=3.11"'))
+
+
 def test_old_scripts_are_put_beside_new_dependencies() -> None:
     after = package(dependencies={"left-pad": "1"}, scripts={"test": "true", "docs": "typedoc"})
     text = pinned_text("package.json", package(), after)
@@ -186,8 +197,55 @@ def test_a_makefile_steers_by_what_the_gate_reaches(change: tuple[str, str], dif
     assert steers("Makefile", MAKE, MAKE.replace(*change), "make -s test X=1") is differs
 
 
+FIRST = ".PHONY: ci\n\n.c.o:\n\tcc $<\n\nci: unit\n\tpytest\n\nunit:\n\tsh u.sh\n\nother:\n\techo 1\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "change", "differs"),
+    [
+        ("make", ("pytest", "true"), True),
+        ("make", ("u.sh", "v.sh"), True),
+        ("make", ("ci: unit", "quick:\n\ttrue\n\nci: unit"), True),
+        ("make", ("echo 1", "echo 2"), False),
+        ("cd x && make -k", ("pytest", "true"), True),
+        ("make -j 4", ("pytest", "true"), True),
+        ("make -j4 -l 2.5", ("pytest", "true"), True),
+        ("make -j other", ("echo 1", "echo 2"), True),
+        ("make -j other", ("pytest", "true"), False),
+        ("make -C other", ("pytest", "true"), True),
+        ("make -C other", ("echo 1", "echo 2"), False),
+        ("make -sC . unit", ("u.sh", "v.sh"), True),
+        ("make -sC . unit", ("pytest", "true"), False),
+        ("make -Cx unit", ("pytest", "true"), False),
+        ("make --directory x --jobs 2", ("pytest", "true"), True),
+        ("make -f Makefile -I other", ("pytest", "true"), True),
+        ("make other; make", ("pytest", "true"), True),
+        ("make other", ("echo 1", "$(MAKE)"), True),
+        ("./gate", ("pytest", "true"), False),
+    ],
+)
+def test_without_a_goal_a_makefile_steers_by_its_first_target(
+    command: str, change: tuple[str, str], differs: bool
+) -> None:
+    assert change[0] in FIRST
+    assert steers("Makefile", FIRST, FIRST.replace(*change), command) is differs
+
+
+@pytest.mark.parametrize("said", [".DEFAULT_GOAL := other", ".DEFAULT_GOAL=other", "include rules.mk"])
+def test_a_makefile_may_say_what_is_made_without_a_goal(said: str) -> None:
+    text = f"{said}\n{FIRST}"
+    assert steers("Makefile", text, text.replace("echo 1", "echo 2"), "make")
+    assert not steers("Makefile", text, text.replace("echo 1", "echo 2"), "make ci")
+
+
+def test_a_target_that_a_call_without_a_goal_reaches_counts() -> None:
+    text = FIRST.replace("echo 1", "$(MAKE)")
+    assert steers("Makefile", text, text.replace("pytest", "true"), "make other")
+
+
 def test_without_a_goal_the_usual_ones_count_and_a_variable_hides_where_it_leads() -> None:
     assert steers("Makefile", MAKE, MAKE.replace("-m pytest", "-m x"), "./gate")
     hidden = "test: $(NEEDS)\n\nother:\n\techo 1\n"
     assert steers("Makefile", hidden, hidden.replace("echo 1", "echo 2"), "make test")
-    assert make_steering("a:\n\tx\n", ["make 'a"]) == ("",), "a quote that is never closed names no target"
+    quoted = make_steering("a:\n\tx\n\nb:\n\ty\n", ["sh -c 'make a' x"])
+    assert quoted == ("", "a:", "\tx"), "the call itself stands in quotes"

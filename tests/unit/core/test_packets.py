@@ -1,12 +1,16 @@
 """Inspection packets: what is in them, in an order that a reader can follow, and what was cut."""
 
-from dataclasses import replace
+import json
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from loopwright.core.document_schemas import PACKET
+from loopwright.core.documents import document
 from loopwright.core.packets import (
+    LARGEST,
     LONGEST_LINE,
     LONGEST_TEXT,
     MOST_ENTRIES,
@@ -17,9 +21,11 @@ from loopwright.core.packets import (
     PacketTask,
     bounded,
     cleaned,
+    fitted,
     in_markdown,
     last_lines,
     layout,
+    moment_in,
 )
 
 BARE: dict[str, Any] = {
@@ -127,8 +133,52 @@ def test_a_long_text_is_cut_and_says_so() -> None:
 
 def test_a_layout_has_two_levels_of_folders_and_the_files_at_the_top() -> None:
     paths = ["setup.py", "src/a/b/c.py", "src/a/d.py", "src/e.py", "README.md"]
-    assert layout(paths) == ("src/ (3)", "src/a/ (2)", "README.md", "setup.py")
-    assert len(layout(f"{n}.py" for n in range(MOST_ENTRIES + 1))) == MOST_ENTRIES
+    assert layout(paths) == (("src/ (3)", "src/a/ (2)", "README.md", "setup.py"), "")
+    rows, cut = layout(f"{n}.py" for n in range(MOST_ENTRIES + 1))
+    assert (len(rows), cut) == (MOST_ENTRIES, "1 more folders and files of the layout")
+
+
+def test_a_packet_that_is_too_large_as_a_whole_lets_the_oldest_go_and_says_so() -> None:
+    events = tuple({"type": "noted", "n": n, "data": "x" * 20_000} for n in range(500))
+    asked = tuple({"question": "x" * 20_000, "answer": "x" * 20_000} for _ in range(100))
+    packet = Packet(type="task", **BARE, events=events, clarifications=asked, logs=(line(1),))
+    made = cleaned(packet, lambda text: text)
+    assert len(json.dumps(document(made))) <= LARGEST
+    assert made.events == ()
+    assert 0 < len(made.clarifications) < 100
+    assert made.logs == (line(1),), "what makes room first is what is looked at least"
+    assert made.cut[0] == "500 older events, because all of it would be too large"
+    few = fitted(replace(packet, clarifications=()), 100_000)
+    assert [one["n"] for one in few.events] == [496, 497, 498, 499]
+    assert fitted(few) == few
+
+
+@pytest.mark.capability("C006")
+@pytest.mark.parametrize("kind", [Packet, PacketTask, PacketProject, LogLine])
+def test_the_published_schema_has_every_name_of_a_packet(kind: type[Any]) -> None:
+    task, project = (PACKET["properties"][name]["anyOf"][0] for name in ("task", "project"))
+    schemas = {
+        Packet: PACKET,
+        PacketTask: task,
+        PacketProject: project,
+        LogLine: PACKET["properties"]["logs"]["items"],
+    }
+    assert list(schemas[kind]["properties"]) == [one.name for one in fields(kind)]
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ('{"type": "say", "timestamp": "2026-01-02T03:04:05Z"}', "2026-01-02T03:04:05+00:00"),
+        ('{"timestamp": 17}', ""),
+        ('{"timestamp": "yesterday"}', ""),
+        ('{"timestamp": ', ""),
+        ("[" * 100_000 + '"timestamp"', ""),
+        ("at 2026-01-02T03:04:05Z", ""),
+    ],
+)
+def test_a_line_has_the_time_that_it_says_itself(text: str, moment: str) -> None:
+    assert moment_in(text) == moment
 
 
 def test_every_text_is_cleaned_before_it_is_cut() -> None:

@@ -10,6 +10,7 @@ from loopwright.core.permissions import (
     Wish,
     access_of,
     may_run,
+    mode_in_words,
     parts,
     settle,
 )
@@ -108,3 +109,20 @@ def test_who_is_contained_may_do_everything_by_default_and_nobody_else() -> None
     assert {access_of(mode.value, contained=one) is mode for mode in Access for one in (True, False)} == {
         True
     }
+
+
+@pytest.mark.parametrize(
+    ("access", "able", "contained", "said"),
+    [
+        (Access.EDIT, {"permissions"}, False, "edit"),
+        (Access.EDIT, {"confines"}, False, "edit"),
+        (Access.EDIT, {"interrupt"}, True, "edit"),
+        (Access.EDIT, {"interrupt"}, False, "edit (not kept)"),
+        (Access.READ_ONLY, set(), False, "read-only (not kept)"),
+        (Access.SANDBOXED_ALL, set(), False, "sandboxed-all"),
+    ],
+)
+def test_a_mode_that_nothing_keeps_is_recorded_as_such(
+    access: Access, able: set[str], contained: bool, said: str
+) -> None:
+    assert mode_in_words(access, able, contained=contained) == said

@@ -60,6 +60,13 @@ def test_only_what_a_person_decided_is_told() -> None:
             "had it tried again: mind; it may change t.py",
         ),
         ("task_retried", {"approved": ["a", "b"]}, "had it tried again: it may change a, b"),
+        ("plan_verifying", {}, "had the plan judged without what was cancelled"),
+        (
+            "source_edited",
+            {"changes": ["a was ticked by hand", "b: acceptance"], "doubt": "who wrote it?"},
+            "changed the source of the plan: a was ticked by hand; b: acceptance; who wrote it?",
+        ),
+        ("question_answered", {"question": "q", "answer": "yes"}, "answered a question: yes"),
         ("task_reopened", {"why": "rollback"}, "rolled it back"),
         ("task_reopened", {"why": "other"}, "had it done again"),
         (

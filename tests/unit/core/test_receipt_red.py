@@ -46,6 +46,14 @@ def test_why_it_was_not_asked_for_is_said() -> None:
     assert any("was not run before its work, because it is static content" in one for one in gaps)
 
 
+def test_what_was_asked_for_and_is_not_known_is_a_gap_whoever_looked() -> None:
+    made = build(attempts=steered(red_tree=sha("8"), red_missing="the gate could not be started"))
+    assert made["tasks"][0]["outcome"] == made["outcome"] == "verified_with_gaps"
+    told = "task 't1' was to show that its checks fail without its work, and did not: the gate could not be started"
+    assert told in made["not_checked"]
+    assert not any("was not run before its work" in one for one in made["not_checked"] if "'t1'" in one)
+
+
 def test_without_acceptance_the_gates_have_to_have_failed_on_the_tests_that_came_along() -> None:
     red = verdict_record(8, sha("8"), GATE, status=VerdictStatus.FAILED)
     first, *others = rows()["tasks"]

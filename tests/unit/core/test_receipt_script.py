@@ -28,7 +28,7 @@ from tests.unit.core.test_receipts import (
 
 from loopwright.core.findings import Rerun
 from loopwright.core.model import Finish
-from loopwright.core.receipt_script import check_script, outputs
+from loopwright.core.receipt_script import check_script, evidence
 from loopwright.core.receipts import GitFacts, render
 from loopwright.core.states import FinishState, PlanState, TaskState
 
@@ -74,7 +74,7 @@ def test_each_statement_of_a_receipt_is_looked_at() -> None:
         f"stated 'task t1' {LAND1} <<'END'",
         f"stated 'task t2' {RESULT} <<'END'",
     ]
-    assert lines_with("output", text)[0] == f"output {uid('run', 4)} 1 {OUTPUT}"
+    assert lines_with("evidence", text)[0] == f"evidence {uid('run', 4)} 1.out {OUTPUT}"
 
 
 def test_a_plan_without_a_result_is_looked_at_as_far_as_it_got() -> None:
@@ -126,11 +126,11 @@ def test_an_output_that_several_verdicts_name_is_looked_at_once() -> None:
     twice = replace(first, verdict=replace(first.verdict, reruns=(again,)))
     other = replace(first, id=uid("verdict", 9), gate_key="0" * 64)
     receipt = build(verdicts=[twice, other, JUDGED[1], verdict_record(6, TREE2, WHOLE)])
-    found = [one for one in outputs(receipt) if one[0].startswith(first.run_id)]
-    assert [(directory.removeprefix(first.run_id), n) for directory, n, _ in found] == [
-        ("", 1),
-        ("", 2),
-        ("/again-alone", 1),
+    found = [one for one in evidence(receipt) if one[0].startswith(first.run_id)]
+    assert [(directory.removeprefix(first.run_id), file) for directory, file, _ in found] == [
+        ("", "1.out"),
+        ("", "2.out"),
+        ("/again-alone", "1.out"),
     ]
 
 

@@ -85,11 +85,26 @@ def test_a_judged_attempt_ends_the_row_of_failed_calls() -> None:
     assert judged.call_failures == 0
 
 
+@pytest.mark.capability("C086")
 def test_a_service_that_names_a_time_is_asked_again_then() -> None:
     later = rows.AT + timedelta(hours=3)
     again = after(Failure.RATE_LIMIT, retry_at=later)
     assert isinstance(again, Again)
     assert again.at == later
+
+
+@pytest.mark.parametrize("failure", [Failure.RATE_LIMIT, Failure.OVERLOADED])
+def test_a_service_that_asks_for_a_second_each_time_is_left_alone_for_longer_and_longer(
+    failure: Failure,
+) -> None:
+    soon = rows.AT + timedelta(seconds=1)
+    pauses = [pause_until(RULES[failure], n, now=rows.AT, retry_at=soon) - rows.AT for n in (1, 2, 3)]
+    assert [one.total_seconds() for one in pauses] == [5, 10, 20]
+
+
+def test_a_limit_ends_when_it_ends_however_soon() -> None:
+    soon = rows.AT + timedelta(seconds=3)
+    assert pause_until(RULES[Failure.USAGE_LIMIT], 1, now=rows.AT, retry_at=soon) == soon
 
 
 @pytest.mark.parametrize("failure", [Failure.AGENT_ERROR, Failure.CRASH])
@@ -129,6 +144,7 @@ def test_a_long_message_is_marked_by_its_beginning() -> None:
     assert one.mark != Failed(failure=Failure.AGENT_ERROR, detail=one.detail).mark
 
 
+@pytest.mark.capability("C086")
 def test_the_pause_doubles_up_to_its_bound_and_is_spread_by_a_fifth() -> None:
     assert [backoff(n).total_seconds() for n in (0, 1, 2, 3, 6, 7, 8, 1000)] == [1, 1, 2, 4, 32, 60, 60, 60]
     assert backoff(7, chance=0.0).total_seconds() == pytest.approx(48)

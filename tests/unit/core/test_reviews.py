@@ -82,6 +82,31 @@ def test_a_complex_task_is_a_reason() -> None:
     assert reasons(RISKY, PATCH, GateFiles(), complexity="low") == ()
 
 
+@pytest.mark.capability("C031")
+@pytest.mark.parametrize(
+    ("complexity", "asked"),
+    [
+        ("high", {"complex", "size", "place", "gate"}),
+        ("medium", {"size", "place", "gate"}),
+        ("low", {"gate"}),
+    ],
+)
+def test_where_complexity_decides_it_decides_which_reasons_count(complexity: str, asked: set[str]) -> None:
+    """A hard task is reviewed whatever it changed, an easy one only when it touched what judges it."""
+    policy = replace(RISKY, mode="complex", lines=4)
+    words = {
+        "the task is complex": "complex",
+        "5 lines changed, more than 4": "size",
+        "it changes places where mistakes are dear: auth.py": "place",
+        "it changed files of the gate without leave: t.py": "gate",
+    }
+    patch = replace(PATCH, files=(ChangedFile(path="auth.py", added=5),))
+    found = reasons(policy, patch, GateFiles(pinned=("t.py",)), complexity=complexity)
+    assert {words[one] for one in found} == asked
+    plain = reasons(replace(policy, lines=5), PATCH, GateFiles(), complexity=complexity)
+    assert bool(plain) is (complexity == "high")
+
+
 def test_size_and_place_are_reasons() -> None:
     assert reasons(replace(RISKY, lines=5), PATCH, GateFiles()) == ()
     assert reasons(replace(RISKY, lines=4), PATCH, GateFiles()) == ("5 lines changed, more than 4",)

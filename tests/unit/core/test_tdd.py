@@ -70,6 +70,13 @@ def test_acceptance_has_to_fail_and_without_it_the_gates_that_run_the_tests_whic
     assert red_commands(plan, task, brings_tests=False) == (), "nothing of its own could have failed before"
 
 
+def test_a_further_round_of_a_prompt_need_not_fail_at_what_an_earlier_one_has_met() -> None:
+    assert why_skipped(asked("logic", origin="round", acceptance=(OWN,))[1]).startswith(
+        "it is a further round"
+    )
+    assert why_skipped(asked("logic", acceptance=(OWN,))[1]) == ""
+
+
 def test_what_mends_a_finding_of_held_out_checks_passed_all_others_before() -> None:
     held = (HeldOut(check=OWN),)
     assert why_skipped(asked(origin="fix", held_out=held)[1]) == FOUND_UNSEEN

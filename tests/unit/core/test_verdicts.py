@@ -13,7 +13,6 @@ from loopwright.core.verdicts import (
     MAX_CHECKS,
     MAX_EVIDENCE,
     MAX_MESSAGE,
-    Rung,
     bounded,
     combine,
     command_checks,
@@ -23,7 +22,6 @@ from loopwright.core.verdicts import (
     keep_end,
     keep_ends,
     keep_start,
-    ladder,
     passed,
     plan_outcome,
     task_outcome,
@@ -227,25 +225,6 @@ def test_evidence_of_a_gate_that_learned_nothing_is_its_reason(verdict):
     assert evidence(verdict) == verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("facts", "rung"),
-    [
-        ({"claimed": False, "candidate": None}, Rung.NOTHING),
-        ({"claimed": True, "candidate": None}, Rung.CLAIMED),
-        ({"claimed": True, "candidate": BAD, "final": GOOD}, Rung.CLAIMED),
-        ({"claimed": True, "candidate": NOTHING}, Rung.CLAIMED),
-        ({"claimed": False, "candidate": GOOD}, Rung.ACCEPTED),
-        ({"claimed": True, "candidate": GOOD, "review": BAD, "final": GOOD}, Rung.ACCEPTED),
-        ({"claimed": True, "candidate": GOOD, "review": GOOD}, Rung.REVIEWED),
-        ({"claimed": True, "candidate": GOOD, "review": GOOD, "final": BROKEN}, Rung.REVIEWED),
-        ({"claimed": True, "candidate": GOOD, "final": GOOD}, Rung.GATED),
-        ({"claimed": True, "candidate": GOOD, "review": GOOD, "final": GOOD}, Rung.GATED),
-    ],
-)
-def test_evidence_is_a_ladder_and_a_claim_is_its_lowest_rung(facts, rung):
-    assert ladder(**facts) is rung
-
-
 V = VerdictStatus
 
 
@@ -298,7 +277,6 @@ O = Outcome  # noqa: E741
         ([O.VERIFIED, O.NOT_VERIFIED], V.PASSED, O.NOT_VERIFIED),
         ([O.NOT_VERIFIED, O.NEEDS_HUMAN, O.WAITING_QUOTA], V.PASSED, O.NEEDS_HUMAN),
         ([O.NOT_VERIFIED, O.WAITING_QUOTA], None, O.WAITING_QUOTA),
-        ([O.VERIFIED, O.QUARANTINED], V.PASSED, O.QUARANTINED),
     ],
 )
 def test_a_plan_is_verified_only_by_gate_all_on_the_final_tree(tasks, final, outcome):

@@ -12,9 +12,14 @@ from loopwright.core.witnesses import (
     Baseline,
     Witnessed,
     baseline,
+    failed_unseen,
+    files_named,
     held_against,
     is_compared,
     is_test_runner,
+    stand_in,
+    uncompared,
+    with_uncompared,
     without_baseline,
 )
 
@@ -186,6 +191,77 @@ def test_a_command_is_stuck_without_an_end_of_any_kind() -> None:
     assert baseline([result], [seen(problems=(NO_END,))]).stuck == {"pytest"}
 
 
+LINT = GateCommand(name="lint", command="ruff")
+
+
+def lint(exit_code: int | None = 1, *lines: str) -> Verdict:
+    """Return what a command found in which no tests can be seen, with lines of its own that say what fails."""
+    verdict = ran()
+    bad = [
+        Check(id=f"1:lint{line}", name=f"lint{line}", status=CheckStatus.FAILED, message="F401")
+        for line in ("", *(f"/{one}" for one in lines))
+    ]
+    return replace(
+        verdict,
+        status=FAILED,
+        checks=tuple(bad),
+        commands=(replace(verdict.commands[1], exit_code=exit_code),),
+        reason="1 of 1 checks failed",
+    )
+
+
+def on_base(verdict: Verdict, *own: GateCommand) -> Baseline:
+    seen = [None] * len(verdict.commands)
+    return baseline(verdict.commands, seen, checks=verdict.checks, own=own, commit="c0ffee" * 6)
+
+
+def test_a_gate_without_visible_tests_that_was_red_before_is_not_held_against_the_work() -> None:
+    verdict = held_against(lint(), [None], on_base(lint()))
+    assert (verdict.status, verdict.lasting) == (VerdictStatus.INCONCLUSIVE, True)
+    assert verdict.reason.startswith(
+        "this fails on commit c0ffeec0ffee, which the work started from, just as it does with the work, "
+        "and no tests can be seen in it: lint (ruff)."
+    )
+    assert verdict.checks[0].status is CheckStatus.SKIPPED
+    assert verdict.checks[0].message == "it failed before this work too\nF401"
+
+
+@pytest.mark.parametrize(
+    ("now", "before"),
+    [
+        (lint(), Baseline()),
+        (lint(), on_base(lint(), LINT)),
+        (lint(1, "a", "b"), on_base(lint(1, "a"))),
+        (lint(1), on_base(lint(127))),
+        (lint(1), on_base(lint(-9))),
+        (lint(-9), on_base(lint(1))),
+    ],
+    ids=["green", "what the work is to mend", "more", "could not run", "no end before", "no end now"],
+)
+def test_what_was_not_red_before_in_the_same_way_is_the_works_own(now: Verdict, before: Baseline) -> None:
+    assert held_against(now, [None], before).status is FAILED
+
+
+def test_a_new_failure_beside_a_gate_that_was_red_before_is_the_works_own() -> None:
+    both = ran(1)
+    red = replace(both.checks[1], status=CheckStatus.FAILED)
+    verdict = held_against(
+        replace(both, checks=(both.checks[0], red)), [seen("a", "b"), None], on_base(lint())
+    )
+    assert verdict.status is FAILED
+    assert [check.status for check in verdict.checks] == [CheckStatus.FAILED, CheckStatus.SKIPPED]
+
+
+def test_the_base_is_asked_only_about_gates_that_failed_and_show_no_tests() -> None:
+    gates = [GateCommand(name="tests", command="pytest"), LINT]
+    assert not failed_unseen(gates, (), ran(), [None, None])
+    assert not failed_unseen(gates, (), ran(1), [seen("a", "b"), None])
+    assert failed_unseen(gates, (), ran(1), [None, None])
+    assert failed_unseen([LINT], (), lint(), [None])
+    assert not failed_unseen([LINT], [LINT], lint(), [None]), "it is to be mended by the work"
+    assert not failed_unseen([], (), lint(), [None]), "no gate of the project"
+
+
 def test_without_a_baseline_that_should_be_there_a_failure_is_nobodys() -> None:
     why = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="no disk", lasting=True)
     red = without_baseline(ran(1), why)
@@ -241,3 +317,42 @@ def test_only_tests_of_the_projects_gates_are_compared_with_how_it_was_before(
     ran = [*asked, GateCommand(name="own", command="make own")]
     found = [Witnessed(passed=frozenset({A})) if one.command in seen_in else None for one in ran]
     assert is_compared(asked, ran, found) is compared
+
+
+OWN = GateCommand(name="tests", command="pytest")
+
+
+@pytest.mark.parametrize(
+    ("gates", "found", "before", "names"),
+    [
+        ([], [seen("a"), None], None, ["tests"]),
+        ([], [None, None], None, []),
+        ([OWN], [seen("a"), None], None, []),
+        ([LINT], [seen("a"), seen("ab")], Baseline(), []),
+        ([LINT], [seen("ab"), seen("a")], Baseline(), ["tests"]),
+        ([LINT], [seen("a"), seen("ab")], None, ["tests"]),
+    ],
+    ids=["its own", "none seen", "a gate", "a gate has them", "a gate has some", "nothing known of the gate"],
+)
+def test_tests_that_only_a_task_asks_for_are_not_compared_unless_a_gate_sees_them_too(
+    gates: list[GateCommand], found: list[Witnessed | None], before: Baseline | None, names: list[str]
+) -> None:
+    assert [one.name for one, _ in uncompared([OWN], gates, ran(), found, before)] == names
+
+
+def test_what_was_not_compared_is_named_and_caps() -> None:
+    assert with_uncompared(ran(), []) == ran()
+    told = with_uncompared(replace(ran(), unknown_before="no disk"), ran().commands[:1])
+    assert told.is_excused
+    assert told.unknown_before == (
+        "no disk; which tests these had is not known, because they are no gates of the project: tests (pytest)"
+    )
+
+
+def test_the_files_that_a_command_may_name_are_known() -> None:
+    named = files_named("cd x && python -m pytest -q tests/test_a.py::test_a ../out.py --x=y")
+    assert {"x", "tests/test_a.py"} <= set(named)
+    assert not any(one.startswith(("-", "..")) or one == "out.py" for one in named)
+    assert "tests/test_a.py" in files_named("python -m unittest tests.test_a")
+    assert stand_in(seen("a", skipped="b"), ("tests/test_a.py", "tests/test_b.py"))
+    assert not stand_in(seen("a", skipped="b"), ("tests/test_a.py",))

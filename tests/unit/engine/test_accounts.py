@@ -58,7 +58,7 @@ async def test_a_limit_on_one_account_lets_the_attempt_go_on_with_the_other_at_o
     assert (state(home, "work"), state(home, "private")) == (EnvelopeState.CLOSED, EnvelopeState.OPEN)
     told = home.events("account_changed")[-1].payload
     assert (told["was"], told["account"]) == ("work", "private")
-    assert told["because"] == "The subscription's window is used up."
+    assert told["because"] == "The account's limit is reached."
     assert [event.payload["account"] for event in home.events("run_started")] == ["work", "private"]
 
 

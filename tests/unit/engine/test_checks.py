@@ -10,9 +10,11 @@ from tests.doubles import FAILED, GATE, PASSED, Home, planned
 
 from loopwright.core.containment import Containment, MadeWith
 from loopwright.core.errors import GitFailed
+from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.ids import Kind
-from loopwright.core.model import Role, Run, VerdictRecord
+from loopwright.core.model import Attempt, Role, Run, VerdictRecord
+from loopwright.core.policy import Policy
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
 from loopwright.engine.checks import Judging, judge
@@ -20,13 +22,13 @@ from loopwright.engine.world import HomePaths
 from loopwright.ports import NoSandbox
 
 
-async def judged(home: Home, role: Role) -> Verdict:
+async def judged(home: Home, role: Role, attempt: Attempt | None = None) -> Verdict:
     """Ask whether the tree passes; the gate itself would say that nothing can be said."""
     home.gate.answer = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="asked anew")
     ask = Judging(
         project=home.project(),
         plan=home.plan(),
-        attempt=None,
+        attempt=attempt,
         role=role,
         sha="1" * 40,
         tree="2" * 40,
@@ -78,6 +80,44 @@ async def test_how_a_tree_was_before_some_work_is_no_word_on_taking_it() -> None
     assert (await judged(home, Role.FINISH)).reason == "asked anew"
     said(home, PASSED, 0)
     assert await judged(home, Role.FINISH) == PASSED
+
+
+async def failed_home(tries: int) -> Home:
+    """Return a home whose task was tried once, on a tree that failed."""
+    home = await Home().launch()
+    home.submit(planned("a"), policy=Policy(max_attempts=tries))
+    [leg] = await home.turn()
+    said(home, FAILED, 0)
+    home.hand.fail(leg, Failure.GATE)
+    home.clock.advance(300)
+    return home
+
+
+async def test_what_failed_is_judged_again_for_an_attempt_that_a_person_asked_for() -> None:
+    home = await failed_home(1)
+    await home.turn()
+    await home.command("retry", home.task("a").id)
+    again = home.attempt("a")
+    assert again.n == 2
+    assert (await judged(home, Role.GATE, again)).reason == "asked anew"
+    assert await judged(home, Role.FINISH) == FAILED, "nobody asked for that anew"
+    said(home, FAILED, 1)
+    assert await judged(home, Role.GATE, again) == FAILED, "once is enough"
+
+
+async def test_a_word_before_the_one_that_is_asked_again_does_not_count_instead() -> None:
+    home = await failed_home(1)
+    said(home, PASSED, -9)
+    await home.turn()
+    await home.command("retry", home.task("a").id)
+    assert (await judged(home, Role.GATE, home.attempt("a"))).reason == "asked anew"
+
+
+async def test_what_failed_is_not_judged_again_because_the_machine_tries_again() -> None:
+    home = await failed_home(2)
+    again = home.attempt("a")
+    assert again.n == 2
+    assert await judged(home, Role.GATE, again) == FAILED
 
 
 async def test_what_was_before_is_run_when_it_is_asked_for() -> None:

@@ -3,17 +3,24 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.doubles import Home, planned
 
 from loopwright.adapters.sources.beads import BeadsSource
 from loopwright.adapters.sources.feature_list import FeatureListSource
+from loopwright.adapters.sources.spec import SpecSource
+from loopwright.adapters.sources.writing import put_files
+from loopwright.core.discoveries import Discovery, Noticed
 from loopwright.core.failures import Failure
-from loopwright.core.model import Loop, Project, Run
+from loopwright.core.model import Command, Loop, Project, Run, Task
 from loopwright.core.states import TaskState
 from loopwright.engine.books import tell
+from loopwright.engine.discoveries import note
 from loopwright.engine.edits import Edits
+from loopwright.engine.held_files import missing
+from loopwright.engine.world import HomePaths
 from loopwright.ports import Mark
 from loopwright.testing import fake_bd
 
@@ -47,9 +54,12 @@ async def test_what_cannot_be_read_is_said_once_for_each_reason(tmp_path: Path) 
 
 
 @pytest.mark.trap("lost resume")
-async def test_what_the_source_says_was_under_way_goes_on_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize("said", [{"mark": Mark.RUNNING}, {"first": True}], ids=["running", "next"])
+async def test_what_the_source_says_was_under_way_or_next_goes_on_first(
+    tmp_path: Path, said: dict[str, Any]
+) -> None:
     home = await Home(slots=1).launch()
-    under_way = planned("b", title="B", description="Do b.", priority=199, mark=Mark.RUNNING)
+    under_way = planned("b", title="B", description="Do b.", priority=199, **said)
     home.submit(planned("a", title="A", description="Do a.", priority=99), under_way)
     lies_at(home, tmp_path / "feature_list.json")
     (tmp_path / "feature_list.json").write_text(
@@ -102,6 +112,7 @@ async def test_checks_are_taken_over_only_where_no_agent_could_have_written_them
     file.write_text(json.dumps({"features": [feature]}, indent=1))
     await edits.take_in()
     assert home.task("a").title == "Other"
+    assert [bool(one.payload["doubt"]) for one in home.events("source_edited")] == [sandbox == "none"]
     if sandbox == "none":
         assert home.task("a").acceptance == before
         [kept] = home.events("checks_kept")
@@ -109,3 +120,187 @@ async def test_checks_are_taken_over_only_where_no_agent_could_have_written_them
     else:
         assert [one.command for one in home.task("a").acceptance] == ["test -f a"]
         assert home.events("checks_kept") == []
+
+
+def feature(key: str, *after: str, **more: Any) -> dict[str, Any]:
+    return {
+        "id": key,
+        "name": f"Do {key}",
+        "description": f"All of {key}.",
+        "dependencies": list(after),
+        **more,
+    }
+
+
+class Desk:
+    """A feature list at which a person works while its plan runs."""
+
+    def __init__(self, home: Home, place: Path) -> None:
+        self.home = home
+        self.file = place / "feature_list.json"
+        self.world = replace(home.world, source=lambda _kind: FeatureListSource(), put_files=put_files)
+        self._edits = Edits(self.world)
+
+    @classmethod
+    async def opened(cls, place: Path, *features: dict[str, Any], slots: int = 4) -> "Desk":
+        desk = cls(await Home(slots=slots).launch(), place)
+        desk._write(*features)
+        work = FeatureListSource().parse(FeatureListSource().files(desk.file), "feature_list.json")
+        desk.home.submit(work=work)
+        lies_at(desk.home, desk.file)
+        await desk._edits.take_in()
+        return desk
+
+    def _write(self, *features: dict[str, Any]) -> None:
+        self.file.write_text(json.dumps({"features": features}))
+
+    async def saves(self, *features: dict[str, Any]) -> list[str]:
+        """Save the file like this, and return what of it is taken in."""
+        before = len(self.home.events("source_edited"))
+        self._write(*features)
+        await self._edits.take_in()
+        return [
+            change for one in self.home.events("source_edited")[before:] for change in one.payload["changes"]
+        ]
+
+    async def told(self) -> dict[str, dict[str, Any]]:
+        """Tell the file how the plan stands, look at that, and return its features."""
+        assert await tell(self.world, self.home.plan().id) == ""
+        await self._edits.take_in()
+        return {one["id"]: one for one in json.loads(self.file.read_text())["features"]}
+
+
+async def test_what_is_added_is_judged_like_a_plan_and_held_if_its_check_cannot_fail(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"))
+    vain = feature("vain", tests=["`true`"])
+    assert await desk.saves(feature("a"), feature("good", tests=["`test -f x`"]), vain) == [
+        "good was added",
+        "vain was added; no criterion can fail where the command always passes (vain: true)",
+    ]
+    assert desk.home.task("good").status is not TaskState.ERROR
+    assert desk.home.task("vain").status is TaskState.ERROR
+    assert "no criterion can fail" in desk.home.task("vain").reason
+    [finding] = [one for one in desk.home.plan().evaluation["findings"] if one["check"] == "can_fail"]
+    assert finding["weight"] == "pointless"
+    features = await desk.told()
+    assert "no criterion can fail" in features["vain"]["blocked_reason"]
+    opened = {**features["vain"], "blocked": False}
+    assert await desk.saves(features["a"], features["good"], opened) == []
+    [told] = desk.home.events("source_not_followed")
+    assert told.payload["reason"].startswith("vain was opened again, but no criterion can fail")
+    mended = {**opened, "tests": ["`test -f y`"], "blocked": True}
+    assert await desk.saves(features["a"], features["good"], mended) == ["vain: acceptance, criteria"]
+    assert await desk.saves(features["a"], features["good"], {**mended, "blocked": False}) == [
+        "vain was opened again"
+    ]
+
+
+async def test_a_check_that_can_fail_is_not_given_up_for_one_that_cannot(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a", tests=["`test -f x`"]))
+    assert await desk.saves(feature("a", tests=["`true`"])) == ["a: criteria"]
+    assert [one.command for one in desk.home.task("a").acceptance] == ["test -f x"]
+    [kept] = desk.home.events("checks_kept")
+    assert "no criterion can fail" in kept.payload["reason"]
+
+
+async def test_an_edit_that_lets_tasks_wait_for_each_other_is_refused_as_a_whole(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"), feature("b"))
+    assert await desk.saves(feature("a", "b"), feature("b", "a")) == []
+    assert len(desk.home.events("source_unreadable")) == 1
+    assert desk.home.task("a").depends_on == ()
+
+
+async def test_what_was_only_ticked_can_be_unticked_and_landed_work_stays(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("landed"), feature("ticked"), feature("old", passes=True))
+    leg = next(one for one in await desk.home.turn() if one.subject == desk.home.attempt("landed").id)
+    desk.home.hand.land(leg)
+    features = await desk.told()
+    assert features["landed"]["passes"] is True
+    ticked = {**features["ticked"], "passes": True}
+    assert await desk.saves(features["landed"], ticked, features["old"]) == ["ticked was ticked by hand"]
+    opened = [{**one, "passes": False} for one in (features["landed"], ticked, features["old"])]
+    assert await desk.saves(*opened) == ["ticked was opened again", "old was opened again"]
+    assert [(one.verb, one.target) for one in desk.home.all(Command)] == [
+        ("rollback", desk.home.task("ticked").id)
+    ]
+    [stays] = desk.home.events("source_not_followed")
+    assert "landed was opened again, but it is done" in stays.payload["reason"]
+    assert "rollback landed" in stays.payload["hint"]
+    assert desk.home.task("old").status is TaskState.QUEUED
+    assert (await desk.told())["landed"]["passes"] is True
+
+
+async def test_how_complex_a_task_is_and_what_kind_it_is_are_taken_in(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"))
+    assert desk.home.task("a").complexity == "low"
+    assert await desk.saves(feature("a", complexity="high", category="docs")) == ["a: complexity, type"]
+    assert (desk.home.task("a").complexity, desk.home.task("a").type) == ("high", "docs")
+    assert await desk.saves(feature("a")) == ["a: type"]
+    assert desk.home.task("a").complexity == "low"
+
+
+async def test_what_a_person_puts_first_is_done_first(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"), feature("b"), feature("c"), slots=1)
+    assert await desk.saves(feature("c"), feature("a"), feature("b")) == []
+    assert [task.key for task in sorted(desk.home.all(Task), key=lambda one: one.position)] == ["c", "a", "b"]
+    first, *_ = await desk.home.turn()
+    assert first.subject == desk.home.attempt("c").id
+
+
+async def test_other_held_out_checks_come_with_their_files_and_a_second_try_keeps_its_attempts(
+    tmp_path: Path,
+) -> None:
+    """The agent's own attempts are counted: the file's number never takes back what a retry gave."""
+    home = await Home().launch()
+    world = replace(home.world, source=lambda _kind: SpecSource(), paths=HomePaths(root=tmp_path / "home"))
+    file = tmp_path / "plan.yaml"
+
+    def plan(held: str, attempts: int) -> str:
+        task = f"{{id: a, title: A, acceptance: test -f a, max_attempts: {attempts}, held_out: [{held}]}}"
+        return f"title: It\nwrite_status: true\ntasks:\n  - {task}\n"
+
+    file.write_text(plan("{run: test -f b}", 2))
+    home.submit(work=SpecSource().parse(SpecSource().files(file), "plan.yaml"))
+    lies_at(home, file)
+    edits = Edits(world)
+    (tmp_path / "held").mkdir()
+    (tmp_path / "held" / "check.py").write_text("raise SystemExit(1)\n")
+    with_file = "{run: python check.py, files: [held/check.py]}"
+    file.write_text(plan(with_file, 3))
+    assert await edits.take_in()
+    [edited] = home.events("source_edited")
+    assert edited.payload["changes"] == ["a: held_out, max_attempts"]
+    [check] = home.task("a").held_out
+    assert missing(world.paths, check.files) == []
+    file.write_text(plan(with_file, 1))
+    assert await edits.take_in()
+    assert home.task("a").max_attempts == 1
+    [leg] = await home.turn()
+    home.hand.fail(leg, Failure.GATE)
+    await home.command("retry", home.task("a").id)
+    given = home.task("a").max_attempts
+    assert given > 1
+    file.write_text(plan(with_file, 1) + "# looked at\n")
+    assert await edits.take_in()
+    assert home.task("a").max_attempts == given
+
+
+@pytest.mark.capability("C040")
+async def test_discovered_work_is_taken_in_by_who_takes_its_review_back(tmp_path: Path) -> None:
+    """What a person accepts by command is another task: the feature says when that is done, and nothing is added."""
+    desk = await Desk.opened(tmp_path, feature("a"))
+    await desk.home.turn()
+    plan, run = desk.home.plan(), desk.home.all(Run)[0]
+    noticed = (Noticed(title="Mend the clock", reason="It is late."), Noticed(title="Paint it"))
+    desk.home.store.transact_sync("found", lambda tx: note(tx, plan, run, noticed))
+    features = await desk.told()
+    assert {task.key for task in desk.home.all(Task)} == {"a"}
+    clock, paint = (one for one in features.values() if one.get("category") == "discovered")
+    assert await desk.saves(features["a"], {**clock, "needs_review": False}, paint) == [
+        f"{clock['id']} was added"
+    ]
+    assert desk.home.task(clock["id"]).title == "Mend the clock"
+    grey = next(one for one in desk.home.all(Discovery) if one.title == "Paint it")
+    await desk.home.command("accept_discovered", grey.id, **{"as": "current"})
+    assert (await desk.told())[paint["id"]]["passes"] is False
+    assert {task.key for task in desk.home.all(Task)} == {"a", clock["id"], "paint-it"}

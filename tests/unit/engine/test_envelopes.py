@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from tests.doubles import Home, planned
 
-from loopwright.core.awaited import Envelope, QuotaWindow
+from loopwright.core.awaited import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.envelopes import PROVEN_AFTER, SPREAD
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.model import Attempt, CommandState, Leg, Run
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, RunState, TaskState
 from loopwright.engine import envelopes
+from loopwright.engine.quota_watch import QuotaWatch
 from loopwright.ports import AgentResult
 
 HOUR = timedelta(hours=1)
@@ -234,6 +235,45 @@ async def test_the_newest_word_on_each_window_is_kept() -> None:
     assert (envelope(home).runs, envelope(home).last_run_id) == (1, run.id)
 
 
+async def test_what_is_told_while_a_run_goes_on_is_written_where_it_matters() -> None:
+    home, [leg] = await working("a", slots=1)
+    run = home.get(Run, home.hand.work(leg).run_id)
+
+    async def told(watch: QuotaWatch, *windows: QuotaWindow) -> list[float | None]:
+        await watch.hear(windows)
+        return [one.used for one in envelope(home).windows]
+
+    def window(used: float, **more: Any) -> QuotaWindow:
+        return QuotaWindow(name="five_hour", kind=QuotaKind.SUBSCRIPTION, used=used, **more)
+
+    watch = QuotaWatch(home.world, run)
+    assert await told(watch, window(0.10)) == [0.10]
+    assert await told(watch, window(0.14)) == [0.10], "a little more is nothing new"
+    assert await told(watch, window(0.15)) == [0.15]
+    assert await told(watch, window(0.16), QuotaWindow(name="seven_day", used=0.4)) == [0.16, 0.4]
+    assert await told(watch, window(0.16, rejected=True)) == [0.16, 0.4]
+    assert envelope(home).windows[0].rejected
+    # Whoever takes the run over knows what is written.
+    assert await told(QuotaWatch(home.world, run), window(0.17, rejected=True)) == [0.16, 0.4]
+
+
+async def test_who_logs_in_otherwise_pays_otherwise() -> None:
+    home, [leg] = await working("a", slots=1)
+    run = home.get(Run, home.hand.work(leg).run_id)
+    key = QuotaWindow(name="api_key", kind=QuotaKind.DOLLARS)
+    week = QuotaWindow(name="seven_day", kind=QuotaKind.WEEKLY, used=0.4)
+    bought = QuotaWindow(name="credits", kind=QuotaKind.CREDITS, left="12.50")
+
+    def hear(*windows: QuotaWindow) -> tuple[QuotaWindow, ...]:
+        result = AgentResult(claimed=True, windows=windows)
+        home.store.transact_sync("hear", lambda tx: envelopes.hear(tx, run, result, RunState.COMPLETE, None))
+        return envelope(home).windows
+
+    assert hear(key) == (key,)
+    assert hear(week, bought) == (week, bought)
+    assert hear(key) == (bought, key)
+
+
 async def test_one_that_was_cancelled_meanwhile_is_over() -> None:
     home, [other] = await limited("ab")
     home.store.transact_sync("cancel", lambda tx: tx.update(Attempt, other.subject, interrupt="cancel"))
@@ -249,7 +289,7 @@ async def test_another_agent_takes_over_in_the_same_workspace_and_hands_back_aft
     legs = await home.turn()
     first = home.attempt("a")
     assert (first.agent, first.model) == ("other", "small")
-    assert first.stands_in == "claude is closed: The subscription's window is used up."
+    assert first.stands_in == "claude is closed: The account's limit is reached."
     assert home.get(Run, first.run_id).agent == "other"
     told = home.events("attempt_working")[-1].payload
     assert (told["agent"], told["because"]) == ("other", first.stands_in)

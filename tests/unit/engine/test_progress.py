@@ -1,12 +1,14 @@
 """What a source is told of its plan, made from rows."""
 
+import pytest
 from tests.doubles import Home, planned
 
-from loopwright.core.model import Outcome
+from loopwright.core.failures import Failure
+from loopwright.core.model import Outcome, Run
 from loopwright.core.states import TaskState
 from loopwright.engine.moves import complete_task
-from loopwright.engine.progress import progress_of
-from loopwright.ports import Mark, Progress, Tx
+from loopwright.engine.progress import first_line, progress_of
+from loopwright.ports import Mark, Progress, Setback, Tx
 
 
 def told(home: Home) -> Progress:
@@ -27,6 +29,39 @@ async def test_a_plan_rests_when_all_that_is_left_waits_for_a_person_or_for_what
     assert not told(home).rests
 
 
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("", ""),
+        ("Added the form.\nAnd more.", "Added the form."),
+        ("## Summary\n\n- **Added** the form", "Added the form"),
+        ("```sh\n", ""),
+        ("All done!", ""),
+        (f"It is {'a' * 300}", f"It is {'a' * 193}…"),
+    ],
+)
+def test_the_first_line_of_an_agents_words_is_prose(said: str, line: str) -> None:
+    assert first_line(said) == line
+
+
+async def test_what_was_done_is_told_in_its_agents_words_and_as_such() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"), planned("b"))
+    legs = await home.turn()
+    for leg in legs:
+        home.hand.land(leg)
+    run_id = home.attempt("a").run_id
+    assert run_id is not None
+    home.store.transact_sync("said", lambda tx: tx.update(Run, run_id, summary="Added the form.\nMore."))
+    home.store.transact_sync("silent", lambda tx: tx.update(Run, home.attempt("b").run_id or "", summary=""))
+    items = told(home).items
+    assert items["a"].summary == "Added the form. (its agent's words)"
+    assert items["b"].summary == "Do b"
+    assert items["a"].subject == "feat(a): Do a", (
+        "what a commit is called is decided before anybody has spoken"
+    )
+
+
 async def test_what_a_person_ticked_by_hand_is_not_told_as_if_it_had_been_done_here() -> None:
     home = await Home().launch()
     home.submit(planned("a"))
@@ -39,3 +74,32 @@ async def test_what_a_person_ticked_by_hand_is_not_told_as_if_it_had_been_done_h
     home.store.transact_sync("tick", tick)
     item = told(home).items["a"]
     assert (item.summary, item.subject) == ("ticked by hand: nothing was checked", "")
+
+
+async def test_attempts_of_the_source_count_on_and_the_next_setback_is_told() -> None:
+    home = await Home().launch()
+    home.submit(planned("a", attempts=1), planned("b", "a"))
+    item = told(home).items["a"]
+    assert (item.attempts, item.setback) == (1, None)
+    [leg] = await home.turn()
+    assert (told(home).items["a"].attempts, told(home).items["b"].attempts) == (2, 0)
+    home.hand.fail(leg, Failure.OVERLOADED)
+    assert told(home).items["a"].setback is Setback.BROKEN
+    home.clock.advance(60)
+    [leg] = await home.turn()
+    home.hand.fail(leg, Failure.GATE)
+    item = told(home).items["a"]
+    assert (item.mark, item.attempts, item.setback) == (Mark.OPEN, 2, Setback.REJECTED)
+    [leg] = await home.turn()
+    assert (told(home).items["a"].attempts, told(home).items["a"].setback) == (3, None)
+    task = home.hand.fail(leg, Failure.GATE)
+    assert task.status is TaskState.ERROR, "one of its three attempts was made before"
+    assert told(home).items["a"].attempts == 3
+
+
+async def test_what_its_source_says_was_tried_often_enough_is_tried_once_more_when_it_is_open() -> None:
+    home = await Home().launch()
+    home.submit(planned("a", attempts=10**30))
+    assert (home.task("a").attempts, home.task("a").max_attempts) == (3, 4)
+    [leg] = await home.turn()
+    assert home.hand.fail(leg, Failure.GATE).status is TaskState.ERROR

@@ -8,6 +8,7 @@ import pytest
 from tests.contracts.store import rows
 from tests.doubles import FAILED, Home, planned
 
+from loopwright.adapters.store.codec import encode
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.failures import Failure
 from loopwright.core.ids import short_id
@@ -19,7 +20,7 @@ from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.naming import attempt_ref, commit_subject, plan_branch, trailers
 from loopwright.engine.submit import is_known, submit
 from loopwright.engine.surroundings import CACHES, attempt_values, free_port_base
-from loopwright.ports import Mark, PlannedTask, Trailers
+from loopwright.ports import Mark, PlannedTask, PlannedWork, Trailers
 
 
 def create(home: Home, *tasks: PlannedTask, **changes: Any) -> bool:
@@ -63,9 +64,21 @@ def test_a_plan_is_evaluated_before_anything_of_it_is_kept() -> None:
     acceptance = (GateCommand(name="own", command="test -d ."),)
     plan = home.submit(planned("a"), planned("b", "a", acceptance=acceptance))
     facts = {"tasks": 2, "critical_path": 2, "without_acceptance": 1, "passed": True}
-    assert plan.evaluation == {**facts, "findings": [], "evaluator": None, "despite": ""}
+    told = {"check": "acceptance", "weight": "told", "text": "these have no acceptance of their own: a"}
+    assert plan.evaluation == {**facts, "findings": [told], "evaluator": None, "despite": ""}
     [told] = home.events("plan_created")
     assert told.payload == {"title": "A plan", **plan.evaluation}
+
+
+def test_a_plan_itself_does_not_grow_with_its_tasks() -> None:
+    # It is read and written several times for each of them.
+    def columns(count: int) -> int:
+        home = Home()
+        home.submit(*(planned(f"task-{n:04}") for n in range(count)))
+        stored = encode(home.plan())
+        return sum(len(str(value)) for value in stored.values())
+
+    assert columns(300) <= columns(3) + 200
 
 
 def test_what_is_done_already_is_not_counted() -> None:
@@ -99,6 +112,18 @@ def test_two_places_are_two_projects_and_the_same_place_is_one() -> None:
     for root, subfolder in (("/one", ""), ("/two", ""), ("/one", "sub"), ("/one", "")):
         create(home, planned("a"), root=Path(root), subfolder=subfolder)
     assert len(home.all(Project)) == len(home.all(Loop)) == 3
+
+
+async def test_the_loop_whose_source_says_that_it_is_more_urgent_goes_first() -> None:
+    home = await Home(slots=1).launch()
+    for name, priority in (("late", 9), ("usual", 5), ("first", 1)):
+        work = PlannedWork(title=name, tasks=(planned(name),), sha256=name, priority=priority)
+        home.submit(work=work, source_path=name)
+    legs = await home.turn()
+    assert home.get(Attempt, legs[0].subject).task_id == home.task("first").id
+    work = PlannedWork(title="late", tasks=(planned("late"),), sha256="late", priority=2)
+    home.submit(work=work, source_path="late")
+    assert [loop.priority for loop in home.all(Loop, source_path="late")] == [2], "it can be changed"
 
 
 def test_the_same_plan_twice_is_one_plan() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.adapters import registry
-from loopwright.ports import Discovered, Files, FixTask, ItemProgress, Mark, Progress, WritingSource
+from loopwright.ports import Discovered, Files, FixTask, ItemProgress, Judged, Mark, Progress, WritingSource
 
 DATA = Path(__file__).parent / "data"
 CASES = sorted(folder.parent.relative_to(DATA).as_posix() for folder in DATA.glob("*/*/given"))
@@ -39,7 +39,8 @@ def progress(table: dict[str, Any]) -> Progress:
     items = {key: _made(ItemProgress, value) for key, value in table["items"].items()}
     fixes = tuple(_made(FixTask, value) for value in table.get("fixes", ()))
     discovered = tuple(_made(Discovered, value) for value in table.get("discovered", ()))
-    return _made(Progress, {**table, "items": items, "fixes": fixes, "discovered": discovered})
+    judged = {"judged": _made(Judged, table["judged"])} if table.get("judged") else {}
+    return _made(Progress, {**table, **judged, "items": items, "fixes": fixes, "discovered": discovered})
 
 
 def _made(kind: Any, table: dict[str, Any]) -> Any:

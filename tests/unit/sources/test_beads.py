@@ -130,8 +130,8 @@ WRONG: list[tuple[bytes, str]] = [
     (b'{"id": "a", "title": "t"}\n{"id": "b"', "x/issues.jsonl:2: this is not JSON"),
     (b"[]\n", "x/issues.jsonl:1: expected a table"),
     (
-        b'\n\n{"id": "a", "title": "t", "status": "completed"}',
-        "x/issues.jsonl:3: status: expected one of: open",
+        b'\n\n{"id": "a", "title": "t", "status": 7}',
+        "x/issues.jsonl:3: status: expected a text",
     ),
     (b'{"id": "a", "title": "t", "priority": 9}', "priority: expected 0 to 4"),
     (b'{"id": "a"}', "title: missing"),
@@ -177,11 +177,44 @@ def test_epics_that_multiply_into_too_many_dependencies_are_refused() -> None:
 
 
 @pytest.mark.capability("C012")
-def test_a_status_that_the_tracker_does_not_have_is_an_error_when_it_is_told() -> None:
-    held = files(issue("bd-1", status="completed"), issue("bd-2"))
-    with pytest.raises(BadPlan, match=r'issues\.jsonl:1: the status "completed" is none that can be changed'):
+def test_a_deleted_issue_is_an_error_when_it_is_told() -> None:
+    held = files(issue("bd-1", status="tombstone"), issue("bd-2"))
+    with pytest.raises(BadPlan, match=r'issues\.jsonl:1: the status "tombstone" is none that can be changed'):
         SOURCE.written(held, told({"bd-1": ItemProgress(mark=Mark.DONE)}))
     SOURCE.written(held, told({"bd-2": ItemProgress(mark=Mark.DONE)}))
+
+
+@pytest.mark.capability("C012")
+def test_a_status_of_the_trackers_own_making_waits_for_a_person_and_stays() -> None:
+    held = files(issue("bd-1"), issue("bd-2", status="in review"))
+    work = SOURCE.parse(held, "x")
+    assert (work.tasks[1].mark, work.tasks[1].reason) == (Mark.BLOCKED, "its status is in review")
+    assert len(work.notes) == 1
+    assert work.notes[0].startswith('x/issues.jsonl:2: status: "in review" is unknown here; ')
+    waits = ItemProgress(mark=Mark.BLOCKED, reason=work.tasks[1].reason)
+    assert after(SOURCE, held, told({"bd-2": waits})) == held
+    made = after(SOURCE, held, told({"bd-2": ItemProgress(mark=Mark.DONE)}))
+    assert marks(SOURCE.parse(made, "x"))["bd-2"] is Mark.DONE, "a person wanted it all the same"
+
+
+@pytest.mark.capability("C012")
+def test_what_somebody_else_has_claimed_is_left_to_them() -> None:
+    held = files(
+        issue("bd-1", status="in_progress", assignee="alice"),
+        issue("bd-2", status="in_progress", assignee="loopwright"),
+        issue("bd-3", status="hooked"),
+        issue("bd-4", assignee="alice"),
+    )
+    work = SOURCE.parse(held, "x")
+    assert [task.mark for task in work.tasks] == [Mark.BLOCKED, Mark.RUNNING, Mark.RUNNING, Mark.OPEN]
+    assert work.tasks[0].reason.startswith("claimed by alice: ")
+    for item in (
+        ItemProgress(mark=Mark.BLOCKED, reason=work.tasks[0].reason),
+        ItemProgress(mark=Mark.SKIPPED),
+    ):
+        assert after(SOURCE, held, told({"bd-1": item})) == held
+    made = after(SOURCE, held, told({"bd-4": ItemProgress(mark=Mark.RUNNING)}))
+    assert marks(SOURCE.parse(made, "x"))["bd-4"] is Mark.RUNNING, "it is ours now"
 
 
 @pytest.mark.capability("C012")
@@ -212,7 +245,7 @@ entry = st.fixed_dictionaries(
     },
 )
 TOLD = {Mark.SKIPPED: Mark.DONE}
-OWNED = {"status", "updated_at", "closed_at", "close_reason", "notes"}
+OWNED = {"status", "updated_at", "closed_at", "close_reason", "notes", "assignee"}
 
 
 @settings(max_examples=60, deadline=None)
@@ -252,7 +285,7 @@ def test_what_was_told_is_read_again_and_nothing_else_changed(
         }
         assert ("closed_at" in is_there) <= (is_there["status"] == "closed")
         if was_there.get("notes") == "mine":
-            assert is_there["notes"] == "mine"
+            assert is_there["notes"].partition(" | Blocked: ")[0] == "mine"
 
 
 @settings(max_examples=40, deadline=None)
@@ -305,7 +338,7 @@ def test_the_trackers_own_program_is_told_when_it_is_there(tracker: Path) -> Non
     assert SOURCE.told(tracker, progress)
     assert commands(tracker) == [
         "close bd-1 '--reason=Done in abc' --json",
-        "update bd-2 --status=in_progress --assignee=claude --json",
+        "update bd-2 --claim=true --json",
         "reopen bd-3 --json",
         "update bd-3 --status=blocked '--notes=Blocked: why' --json",
     ]
@@ -316,6 +349,44 @@ def test_the_trackers_own_program_is_told_when_it_is_there(tracker: Path) -> Non
     }
     assert SOURCE.told(tracker / "issues.jsonl", progress)
     assert len(commands(tracker)) == 4  # it knows that already
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "asked"),
+    [
+        ("", ["update bd-1 --claim=true --json"]),
+        (
+            "old",
+            [
+                "update bd-1 --claim=true --json",
+                "update bd-1 --status=in_progress --assignee=loopwright --json",
+            ],
+        ),
+    ],
+)
+@pytest.mark.capability("C012")
+def test_work_is_claimed_in_one_step_where_the_tracker_can(
+    tracker: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str, asked: list[str]
+) -> None:
+    monkeypatch.setenv("FAKE_BD", behaviour)
+    progress = told({"bd-1": ItemProgress(mark=Mark.RUNNING)})
+    assert SOURCE.told(tracker, progress)
+    assert commands(tracker) == asked
+    assert marks(SOURCE.parse(SOURCE.files(tracker), "x"))["bd-1"] is Mark.RUNNING
+    monkeypatch.setenv("FAKE_BD", "")
+    with pytest.raises(Refused, match="already claimed by loopwright"):
+        Bd(tracker.parent).claim("bd-1")
+
+
+@pytest.mark.capability("C012")
+def test_the_tracker_is_told_nothing_of_an_issue_that_somebody_else_is_at_work_on(tracker: Path) -> None:
+    theirs = files(issue("bd-1", status="in_progress", assignee="alice"), issue("bd-2", assignee="alice"))
+    (tracker / "issues.jsonl").write_bytes(theirs["issues.jsonl"])
+    reason = SOURCE.parse(SOURCE.files(tracker), "x").tasks[0].reason
+    assert SOURCE.told(tracker, told({"bd-1": ItemProgress(mark=Mark.BLOCKED, reason=reason)}))
+    assert SOURCE.told(tracker, told({"bd-1": ItemProgress(mark=Mark.SKIPPED)}))
+    assert SOURCE.told(tracker, told({"bd-2": ItemProgress(mark=Mark.RUNNING)}))
+    assert commands(tracker) == ["update bd-2 --status=in_progress --assignee=loopwright --json"]
 
 
 FOUND = Discovered(title="Mend the clock", reason="It is late.", recommendation="new", by="bd-1")
@@ -384,6 +455,12 @@ def test_a_line_that_is_no_issue_keeps_nothing_from_being_told(odd: Any) -> None
             30,
             "`bd update bd-1 --status=blocked --notes=Blocked: why`: Error: invalid status",
         ),
+        (
+            "silent=blocked",
+            30,
+            "`bd update bd-1 --status=blocked --notes=Blocked: why`: Error: invalid status",
+        ),
+        ("keeps=blocked", 30, "`bd update bd-1`: the issue is open, not blocked"),
         ("error", 30, "database is locked"),
         ("garbage", 30, "its answer is not JSON"),
         ("hang", 0.2, "it did not end within 0.2 s"),

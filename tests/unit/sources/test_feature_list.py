@@ -1,6 +1,7 @@
 """Feature lists: what is read, in which order, what is refused, and what is written back."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,16 @@ from loopwright.adapters.sources.feature_list import MAX_FEATURES, NEEDS_REVIEW,
 from loopwright.adapters.sources.reading import recognise
 from loopwright.core.errors import BadPlan
 from loopwright.core.policy import GateCommand
-from loopwright.ports import Files, FixTask, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
+from loopwright.ports import (
+    Discovered,
+    Files,
+    FixTask,
+    ItemProgress,
+    Mark,
+    PlannedTask,
+    PlannedWork,
+    Progress,
+)
 
 SOURCE = FeatureListSource()
 DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
@@ -69,6 +79,15 @@ def test_the_file_is_recognised_by_its_name(tmp_path: Path) -> None:
     path.write_bytes(files(feature())["feature_list.json"])
     assert recognise(path, registry.sources()).kind == "feature_list"
     assert not SOURCE.recognises(tmp_path)
+
+
+@pytest.mark.capability("C011")
+def test_every_level_comes_before_the_next_however_many_there_are() -> None:
+    chain = [feature("f0"), *(feature(f"f{n}", dependencies=[f"f{n - 1}"]) for n in range(1, 12))]
+    urgent = feature("urgent", priority=1, dependencies=["f11"])
+    usual = feature("usual", priority=50, dependencies=["f8"])
+    priorities = {task.key: task.priority for task in parse(*chain, urgent, usual).tasks}
+    assert (priorities["usual"], priorities["urgent"]) == (950, 1201)
 
 
 @pytest.mark.capability("C011")
@@ -399,3 +418,59 @@ def test_a_key_that_is_nearly_one_of_ours_is_told() -> None:
     work = parse(feature(dependancies=["x"], owner="me", test=["a"], tests=["b"]))
     [note] = work.notes
     assert "dependancies: unknown key, it is ignored: did you mean dependencies?" in note
+
+
+# --- what agents came upon -----------------------------------------------------------------------------
+
+
+def came_upon(*found: Discovered, **items: ItemProgress) -> Progress:
+    return replace(told(items), discovered=found)
+
+
+CLOCK = Discovered(title="Mend the clock", reason="It is late.", recommendation="current", by="f1")
+
+
+@pytest.mark.capability("C040")
+def test_what_agents_come_upon_needs_a_review_and_is_no_task_before_it_had_one() -> None:
+    before = files(feature("f1"), feature("qa-1", category="qa"))
+    twice = (CLOCK, replace(CLOCK, title="mend  the Clock", by="f2"), replace(CLOCK, title="Name of F1"))
+    made = after(SOURCE, before, came_upon(*twice))
+    *theirs, found = json.loads(made["feature_list.json"])["features"]
+    assert [one["id"] for one in theirs] == ["f1", "qa-1"], "what the list has already is not added"
+    assert found == {
+        "id": found["id"],
+        "name": "Mend the clock",
+        "description": "It is late. (found in f1; recommended: add it to this list)",
+        "category": "discovered",
+        "needs_review": True,
+        "passes": False,
+    }
+    work, was = SOURCE.parse(made, "here"), SOURCE.parse(before, "here")
+    assert (work.tasks, work.sha256) == (was.tasks, was.sha256)
+    accepted = {**found, "needs_review": False}
+    later = SOURCE.parse(files(*theirs, accepted), "here")
+    assert marks(later)[found["id"]] is Mark.OPEN, "who takes the review back has taken it in"
+    assert later.sha256 != was.sha256
+    assert SOURCE.written(files(*theirs, accepted), came_upon(*twice)) == {}, "it is theirs now"
+
+
+@pytest.mark.capability("C040")
+def test_what_became_of_discovered_work_stands_beside_it() -> None:
+    given = after(SOURCE, files(feature("f1")), came_upon(CLOCK))
+    hash_ = SOURCE.parse(given, "here").sha256
+
+    def stands(now: Files, mark: Mark, task: str = "mend-the-clock") -> tuple[Files, dict[str, Any]]:
+        made = after(SOURCE, now, came_upon(replace(CLOCK, mark=mark, task=task)))
+        assert SOURCE.parse(made, "here").sha256 == hash_
+        return made, json.loads(made["feature_list.json"])["features"][-1]
+
+    unwanted, one = stands(given, Mark.SKIPPED, task="")
+    assert (one["blocked"], one["blocked_reason"], one["needs_review"]) == (True, "nobody wants it", True)
+    wanted, one = stands(unwanted, Mark.RUNNING)
+    assert (one["blocked"], one.get("blocked_reason"), one["needs_review"]) == (False, None, True)
+    done, one = stands(wanted, Mark.DONE)
+    assert (one["passes"], one["needs_review"]) == (True, True), "it is no task of the list even now"
+    _, one = stands(done, Mark.OPEN)
+    assert (one["passes"], one["needs_review"]) == (False, True)
+    decided = came_upon(replace(CLOCK, mark=Mark.SKIPPED))
+    assert SOURCE.written(files(feature("f1")), decided) == {}, "what was decided before is not added"

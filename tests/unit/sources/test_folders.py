@@ -18,9 +18,14 @@ FILES = {
 }
 
 
+TRACK = "conductor/tracks/greet_20261116/plan.md"
+PHASES = ("thoughts/shared/plans/a-00-overview.md", "thoughts/shared/plans/a-01-b.md")
+
+
 def filled(folder: Path, *names: str) -> Path:
     for name in names:
-        (folder / name).write_text(FILES[name])
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(FILES.get(name, "- [ ] one\n"))
     return folder
 
 
@@ -34,6 +39,10 @@ def filled(folder: Path, *names: str) -> Path:
         (("plan.md", "plan.yaml", "feature_list.json"), "feature_list", "feature_list.json"),
         (("plan.md", "plan.yaml"), "plan_md", "."),
         (("README.md",), None, "."),
+        (PHASES, None, "thoughts"),
+        ((TRACK, "conductor/tracks.md"), None, "conductor/tracks/greet_20261116"),
+        ((TRACK, *PHASES), "plan_md", "conductor/tracks/greet_20261116"),
+        (("conductor/tracks/notes/README.md",), None, "."),
     ],
 )
 def test_a_folder_means_the_one_source_in_it_or_the_one_of_the_kind(
@@ -47,6 +56,14 @@ def test_several_sources_in_a_folder_are_named_and_none_is_taken(tmp_path: Path)
         meant(filled(tmp_path, "plan.md", "plan.yaml", "PROMPT.md"), registry.sources())
     assert "the folder itself (plan_md), PROMPT.md (prompt_md), plan.yaml (yaml)" in str(several.value)
     assert "--source KIND" in (several.value.hint or "")
+
+
+def test_tracks_and_phase_plans_are_among_several(tmp_path: Path) -> None:
+    tracks = [f"conductor/tracks/t{n:02}/plan.md" for n in range(30)]
+    with pytest.raises(UserError) as several:
+        meant(filled(tmp_path, *PHASES, *tracks), registry.sources())
+    assert "thoughts (thoughts), conductor/tracks/t00 (plan_md), " in str(several.value)
+    assert "conductor/tracks/t18 (plan_md), and 11 more" in str(several.value)
 
 
 def test_a_misspelt_path_gets_the_name_that_was_probably_meant(tmp_path: Path) -> None:

@@ -67,6 +67,23 @@ def test_milestones_become_tasks_with_their_directions() -> None:
     assert "## Baseline Checks" in work.context
 
 
+@pytest.mark.parametrize(
+    ("written", "commands"),
+    [
+        ("- `make test` passes", ["make test"]),
+        ("- Tests: `make test`\n- Lint: `make lint`.\n- look at `README.md` too", ["make test", "make lint"]),
+        ("1. Run `cargo build` and `cargo test`", ["cargo build", "cargo test"]),
+        ("- none", []),
+        ("- none\n\n### Later\n\nwords\n## Other\n\n- `make other`", []),
+    ],
+)
+def test_commands_among_the_baseline_checks_are_gates_where_nobody_has_named_any(
+    written: str, commands: list[str]
+) -> None:
+    work = SOURCE.parse(changed(f"{FOLDER}/verification.md", "- `make test` passes", written), "orchestrator")
+    assert ([one.command for one in work.baseline], work.gates) == (commands, None)
+
+
 def test_the_place_is_the_folder_or_its_state(tmp_path: Path) -> None:
     for place in (PLACE, PLACE / "state.json"):
         assert recognise(place, registry.sources()).kind == "orchestrator"

@@ -1,6 +1,8 @@
 """Checkbox plans: what is read, who waits for whom, and how everything that is wrong is located."""
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from loopwright.adapters.sources.plan_md import PlanMdSource
 from loopwright.adapters.sources.plan_md_outline import MAX_LINE, MAX_TASKS
 from loopwright.adapters.sources.reading import read, recognise
 from loopwright.core.errors import BadPlan
-from loopwright.ports import Mark, PlannedTask, PlannedWork
+from loopwright.ports import EvaluatedPlan, Mark, PlannedTask, PlannedWork
 
 SOURCE = PlanMdSource()
 DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
@@ -247,6 +249,57 @@ def test_an_evaluation_that_stands_in_the_plan_or_its_metadata_is_a_fact(
     assert work(f"- [ ] a\n\n{report}", **others).evaluated == evaluated
 
 
+REPORT = """\
+## Plan Evaluation Report
+
+**Track**: sign-up_20261116
+**Evaluator**: loop-plan-evaluator
+**Execution Mode**: PARALLEL
+
+### Results
+| Pass | Status |
+|------|--------|
+| Scope Alignment | PASS ✅ |
+| Overlap Detection | {overlap} |
+| Board Review | SKIPPED ⏭️ |
+
+### Board Decision (if applicable)
+- **Verdict**: {board}
+- **Vote**: 4 APPROVE / 1 REJECT
+
+{verdict}
+
+### Board Conditions (carry forward):
+1. The audit must PASS before launch
+"""
+"""As the program writes it that these plans come from."""
+
+
+@pytest.mark.parametrize(
+    ("overlap", "board", "verdict", "evaluated"),
+    [
+        ("PASS ✅", "APPROVED", "### Verdict: PASS ✅ → Proceed to Parallel Execution", "passed"),
+        ("PASS ✅", "REJECTED", "### Verdict: PASS ✅ → Proceed to Parallel Execution", "passed"),
+        ("FAIL ❌", "APPROVED", "### Verdict: FAIL ❌ → Return to Planner with fixes:\n1. Skip it", "failed"),
+        ("FAIL ❌", "APPROVED", "### Verdict\n\n**FAIL**: it exists already", "failed"),
+        ("FAIL ❌", "APPROVED", "### Remarks", "failed"),
+        ("PASS ✅", "APPROVED", "### Remarks", "passed"),
+        (
+            "PASS ✅",
+            "APPROVED",
+            "### Verdict: FAIL ❌\n\n## Plan Evaluation Report\n\nVerdict: PASS",
+            "passed",
+        ),
+    ],
+)
+def test_a_report_with_headings_of_its_own_is_understood(
+    overlap: str, board: str, verdict: str, evaluated: str
+) -> None:
+    report = REPORT.format(overlap=overlap, board=board, verdict=verdict)
+    found = work(f"- [ ] a\n\n{report}\n## Phase 2\n\n- [ ] b: FAIL\n")
+    assert (found.evaluated, [task.key for task in found.tasks]) == (evaluated, ["a", "b-fail"])
+
+
 LOCATED = [
     ("words\n", "plan.md:1: there is no task here: write each as a line such as `- [ ] Add the login form`"),
     ("- [ ] a\n- []\n", "plan.md:2: [] needs a space to be a checkbox: write [ ]"),
@@ -328,6 +381,15 @@ def test_a_broken_metadata_file_is_located_and_nothing_is_written() -> None:
         SOURCE.written({"plan.md": b"```\n- [ ] a\n"}, progress({}))
 
 
+@pytest.mark.parametrize("names", [("metadata.json",), ("spec.md", "metadata.json")])
+def test_what_lies_beside_a_plan_is_not_taken_for_it(names: tuple[str, ...]) -> None:
+    files = dict.fromkeys(names, b'{"track_id": "t"}')
+    with pytest.raises(BadPlan, match=r"there is no plan\.md here any more"):
+        SOURCE.written(files, progress({}))
+    assert SOURCE.carries({"plan.md": b"", **files}) == ("plan.md", "metadata.json")
+    assert SOURCE.parse({"spec.md": b"- [ ] a\n"}, "spec.md").tasks[0].key == "a"
+
+
 def test_another_programs_metadata_is_left_alone() -> None:
     files = {"plan.md": b"- [ ] a\n", "metadata.json": b'{"package": "x"}'}
     assert list(SOURCE.written(files, progress({"items": {"a": {"mark": "done"}}}))) == ["plan.md"]
@@ -345,6 +407,29 @@ def test_metadata_that_is_ahead_of_the_plan_is_told_and_the_plan_counts() -> Non
     assert found.notes == (
         "metadata.json says that these were done, the plan does not, and the plan counts: Task 2",
     )
+
+
+@pytest.mark.capability("C054")
+@pytest.mark.parametrize(
+    ("last", "status", "first", "note"),
+    [
+        ("Task 3", "IN_PROGRESS", ["4"], ""),
+        ("Task 1", "IN_PROGRESS", ["2"], ""),
+        ("Task 5", "IN_PROGRESS", [], ""),
+        ("Task 3", "PASSED", [], ""),
+        ("Task 2", "IN_PROGRESS", [], "the plan does not, and the plan counts"),
+        ("Task 9", "IN_PROGRESS", [], "no task of the plan is called that"),
+    ],
+)
+def test_work_that_was_left_in_the_middle_goes_on_behind_its_last_task(
+    last: str, status: str, first: list[str], note: str
+) -> None:
+    plan = "".join(f"- [{mark}] Task {n}: x\n" for n, mark in enumerate("x x x", start=1))
+    state = {"version": 3, "loop_state": {"checkpoints": {"EXECUTE": {"status": status, "last_task": last}}}}
+    found = work(plan, metadata_json=json.dumps(state))
+    assert [task.key for task in found.tasks if task.first] == first
+    assert [note in one for one in found.notes] == ([True] if note else [])
+    assert found.sha256 == work(plan).sha256
 
 
 @pytest.mark.parametrize(
@@ -383,6 +468,56 @@ def test_what_the_evaluator_did_after_the_end_is_not_undone() -> None:
     state["loop_state"] |= {"current_step": "COMPLETE", "step_status": "PASSED"}
     files["metadata.json"] = json.dumps(state).encode()
     assert SOURCE.written(files, ended) == {}
+
+
+def test_the_plans_own_evaluation_is_told_where_none_stands_and_is_no_reason_not_to_judge_the_next() -> None:
+    said = EvaluatedPlan(
+        passed=False,
+        at=datetime(2026, 11, 16, tzinfo=UTC),
+        found=frozenset({"can_fail", "twins"}),
+        against=("no criterion can fail",),
+        despite="it is a spike",
+    )
+    given = replace(progress({}), evaluated=said)
+    files = {"plan.md": b"- [ ] a\n", "metadata.json": b'{"version": 3, "track_id": "t"}'}
+    files |= SOURCE.written(files, given)
+    assert json.loads(files["metadata.json"])["loop_state"]["checkpoints"]["EVALUATE_PLAN"] == {
+        "status": "FAILED",
+        "verdict": "FAIL",
+        "agent": "loopwright",
+        "completed_at": "2026-11-16T00:00:00Z",
+        "checks": {
+            "overlap_detection": False,
+            "dependencies": True,
+            "task_quality": False,
+            "dag_validation": True,
+        },
+        "failure_reasons": ["no criterion can fail"],
+        "overridden_because": "it is a spike",
+    }
+    assert SOURCE.written(files, given) == {}
+    assert SOURCE.parse(files, "plan.md").evaluated == ""
+    theirs = {"EVALUATE_PLAN": {"status": "PASSED", "verdict": "PASS", "agent": "loop-plan-evaluator"}}
+    state = {"version": 3, "loop_state": {"checkpoints": theirs}}
+    files["metadata.json"] = json.dumps(state).encode()
+    now = json.loads(SOURCE.written(files, given)["metadata.json"])["loop_state"]["checkpoints"]
+    assert now["EVALUATE_PLAN"] == theirs["EVALUATE_PLAN"]
+
+
+def test_a_phase_has_a_line_behind_it_as_long_as_it_is_finished_by_us() -> None:
+    """The commits are those of its first and last task in time; what others had finished is left as it is."""
+    before = b"## A\n\n- [ ] a\n- [x] b <!-- abc1234 -->\n\n## B\n\n- [x] c\n\n## C\n- [ ] d"
+    done = {"mark": "done", "commit": "def5678aaaaaa", "ended_at": "2026-11-16T13:00:00+00:00"}
+    over = progress({"items": {"a": done, "d": {"mark": "open"}}})
+    files = {"plan.md": before}
+    assert SOURCE.written(files, replace(over, phases=False))["plan.md"].count(b"finished") == 0
+    files |= SOURCE.written(files, over)
+    line = b"- [x] b <!-- abc1234 -->\n<!-- finished: abc1234..def5678aaaaa --> <!-- loopwright -->\n\n## B"
+    assert line in files["plan.md"]
+    assert files["plan.md"].count(b"finished") == 1
+    assert SOURCE.written(files, over) == SOURCE.written(files, replace(over, items={}, phases=False)) == {}
+    files |= SOURCE.written(files, progress({"items": {"a": {"mark": "open"}}}))
+    assert files["plan.md"] == before
 
 
 def test_the_name_of_the_step_that_the_file_uses_is_kept() -> None:

@@ -22,7 +22,7 @@ from loopwright.adapters.sources.test_state_schema import CONFIG, NOT_AUTOMATABL
 from loopwright.adapters.sources.test_state_writing import Standing, health
 from loopwright.core.errors import BadPlan
 from loopwright.core.policy import GateCommand
-from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress, Setback
 
 SOURCE = LoopTestsSource()
 DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
@@ -76,6 +76,7 @@ def test_a_test_is_read_with_everything_in_it() -> None:
             criteria=("`npm test` passes", "the gap is minded"),
             acceptance=(GateCommand(name="npm test", command="npm test"),),
             type="api",
+            attempts=1,
             line=13,
         ),
     )
@@ -94,6 +95,46 @@ def test_a_place_is_the_file_its_folder_or_the_configuration_that_names_it(tmp_p
     assert list(SOURCE.files(tmp_path)) == ["test-state.json"]
 
 
+@pytest.mark.parametrize("specs", ["coding-loops/path/specs", "specs"])
+@pytest.mark.capability("C003")
+def test_tests_in_the_folder_of_their_specifications_are_found_with_their_configuration(
+    tmp_path: Path, specs: str
+) -> None:
+    loop = tmp_path / "coding-loops" / "path"
+    (loop / "specs").mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    config = {**CONFIGURED, "specs_dir": specs, "model": "m", "health_check": {"enabled": True}}
+    (loop / "config.json").write_text(json.dumps(config))
+    (loop / "specs" / "test-state.json").write_text(json.dumps(STATE))
+    (loop / "specs" / "health.json").write_text('{"loop_name": "critical path"}')
+    for place in (loop, loop / "config.json", loop / "specs", loop / "specs" / "test-state.json"):
+        assert recognise(place, registry.sources()).kind == "test_state", place
+        found = SOURCE.files(place)
+        folder = place if place.is_dir() else place.parent
+        work = SOURCE.parse(found, place.name)
+        assert (work.settings["model"], work.tasks[0].key) == ("m", "CP-UFS-001"), place
+        sign = SOURCE.sign_file(found)
+        assert sign is not None
+        assert (folder / sign).resolve() == loop / "specs" / "health.json", "it is beside the tests"
+        assert sorted((folder / name).resolve() for name in found) == sorted(
+            path for path in loop.rglob("*") if path.is_file()
+        )
+    (loop / "config.json").write_text(json.dumps({**config, "max_attempts": 99}))
+    with pytest.raises(BadPlan, match=r"config.json:1: max_attempts: expected 1 to 10"):
+        read(SOURCE, loop / "specs" / "test-state.json")
+    (loop / "config.json").write_text(json.dumps({**config, "test_state_file": "others.json"}))
+    assert list(SOURCE.files(loop / "specs")) == ["test-state.json"], "it is the configuration of other tests"
+    with pytest.raises(BadPlan, match=rf"config.json: test_state_file: there is no {specs}/others.json"):
+        SOURCE.files(loop)
+
+
+def test_notes_say_what_a_test_is_where_nothing_else_does() -> None:
+    said = {"notes": "Create the prompt\nof the build agent"}
+    work = SOURCE.parse(files(test("A-B-1", **said), test("A-B-2", status="blocked", **said)), "x")
+    assert [task.title for task in work.tasks] == ["Create the prompt", "Create the prompt"]
+    assert work.tasks[1].reason == "blocked in the file, without a reason"
+
+
 @pytest.mark.capability("C003")
 def test_a_configuration_gets_its_defaults() -> None:
     config = loop_config(CONFIGURED)
@@ -102,6 +143,30 @@ def test_a_configuration_gets_its_defaults() -> None:
     assert config.health_check == {"enabled": False, "interval_seconds": 30, "file": "health.json"}
     given = loop_config({**CONFIGURED, "logging": {"transcript_tail_lines": 20}})
     assert given.logging == {"transcript_tail_lines": 20, "max_transcript_chars": 50000}
+
+
+@pytest.mark.capability("C003")
+def test_a_configuration_is_used_with_its_defaults_and_what_is_not_used_is_said() -> None:
+    work = SOURCE.parse(files(ONE, config=CONFIGURED), "loop")
+    assert (dict(work.settings), work.priority, work.notes) == ({"max_attempts": 3}, 5, ())
+    usual = {"auto_continue_delay": 0, "auto_heal": False, "logging": {"transcript_tail_lines": 100}}
+    work = SOURCE.parse(files(ONE, config={**CONFIGURED, **usual, "priority": 1, "model": "m"}), "loop")
+    assert (dict(work.settings), work.priority) == ({"max_attempts": 3, "model": "m"}, 1)
+    assert work.notes == ()
+    odd = {
+        "project_dir": "..",
+        "auto_continue_delay": 10,
+        "auto_heal": True,
+        "logging": {"transcript_tail_lines": 20, "max_transcript_chars": 6000},
+    }
+    notes = SOURCE.parse(files(ONE, config={**CONFIGURED, **odd}), "loop").notes
+    assert [note.partition(" is not used: ")[0] for note in notes] == [
+        "loop/config.json:5: project_dir:",
+        "loop/config.json:6: auto_continue_delay:",
+        "loop/config.json:7: auto_heal:",
+        "loop/config.json:9: logging.transcript_tail_lines:",
+        "loop/config.json:10: logging.max_transcript_chars:",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,8 +187,8 @@ def test_a_configuration_gets_its_defaults() -> None:
             "health_check.interval_seconds: expected 5 or more, got 4",
         ),
         ({"logging": {"transcript_tail_lines": 9}}, "logging.transcript_tail_lines: expected 10 or more"),
-        ({"specs_dir": "../secret"}, "specs_dir: expected a path relative to this folder"),
-        ({"health_check": {"file": "/etc/health"}}, "health_check.file: expected a path relative"),
+        ({"specs_dir": "../secret"}, "specs_dir: expected a path without .. in it"),
+        ({"health_check": {"file": "/etc/health"}}, "health_check.file: expected a path without"),
         ({"health_check": {"file": "test-state.json"}}, "health_check.file: expected a file of its own"),
         ({"metadata": {"tags": [1]}}, "metadata.tags[0]: expected a text, got 1"),
     ],
@@ -211,7 +276,7 @@ def test_marks_and_reasons_are_read() -> None:
     work = SOURCE.parse(
         files(
             test("A-B-1", status="failed"),
-            test("A-B-2", status="blocked", notes="no account"),
+            test("A-B-2", status="blocked", notes="no account", passCriteria=["it runs"]),
             test("A-B-3", status="blocked"),
             test("A-B-4", automatable=False),
             test("A-B-5", status="passed", dependsOn=["A-B-1", "A-B-2"]),
@@ -233,11 +298,22 @@ def test_what_a_person_noted_is_never_written_over() -> None:
     item = ItemProgress(mark=Mark.BLOCKED, reason="why")
     made = after(SOURCE, before, told({"A-B-1": item, "A-B-2": item}))
     tests = json.loads(made["test-state.json"])["tests"]
-    assert [one["notes"] for one in tests] == ["mine", "Blocked: why"]
-    assert SOURCE.parse(made, "x").tasks[1].reason == "why"
-    free = after(SOURCE, made, told({"A-B-2": ItemProgress(mark=Mark.RUNNING, attempts=2, started_at=AT)}))
-    test_again = json.loads(free["test-state.json"])["tests"][1]
-    assert "notes" not in test_again
+    assert [one["notes"] for one in tests] == ["mine | Blocked: why", "Blocked: why"]
+    assert [task.reason for task in SOURCE.parse(made, "x").tasks] == ["why", "why"]
+    assert [task.title for task in SOURCE.parse(made, "x").tasks] == ["mine", "api"]
+    assert SOURCE.parse(made, "x").sha256 == SOURCE.parse(before, "x").sha256
+    blocked = files(test("A-B-1", status="blocked", lastResult="blocked", notes="mine", passCriteria=["x"]))
+    reason = SOURCE.parse(blocked, "x").tasks[0].reason
+    held = json.loads(
+        after(SOURCE, blocked, told({"A-B-1": ItemProgress(mark=Mark.BLOCKED, reason=reason)}))[
+            "test-state.json"
+        ]
+    )
+    assert held["tests"][0]["notes"] == "mine", "a person's reason is not said again"
+    again = ItemProgress(mark=Mark.RUNNING, attempts=2, started_at=AT)
+    free = after(SOURCE, made, told({"A-B-1": again, "A-B-2": again}))
+    mine, test_again = json.loads(free["test-state.json"])["tests"]
+    assert (mine["notes"], "notes" in test_again) == ("mine", False)
     assert (test_again["status"], test_again["attempts"], test_again["lastResult"]) == (
         "pending",
         2,
@@ -252,11 +328,27 @@ def test_counters_are_set_and_never_added_to() -> None:
     made = after(SOURCE, files(FULL), told({"CP-UFS-001": done}))
     one = json.loads(made["test-state.json"])["tests"][0]
     assert (one["attempts"], one["lastResult"], one["passedAt"]) == (2, "pass", "2026-03-02T10:00:00Z")
+    fewer = ItemProgress(mark=Mark.DONE, attempts=1, started_at=AT, ended_at=LATER)
+    assert SOURCE.written(made, told({"CP-UFS-001": fewer}, LATER)) == {}, "it only grows"
     # A later write about the same facts changes nothing, not even the time of the last change.
     assert SOURCE.written(made, told({"CP-UFS-001": done}, LATER)) == {}
     back = after(SOURCE, made, told({"CP-UFS-001": ItemProgress(mark=Mark.OPEN)}))
     one = json.loads(back["test-state.json"])["tests"][0]
     assert (one["status"], one["lastResult"], one["passedAt"]) == ("pending", None, None)
+
+
+@pytest.mark.parametrize(("setback", "result"), [(Setback.REJECTED, "continue"), (Setback.BROKEN, "error")])
+def test_a_test_that_is_tried_again_has_failed(setback: Setback, result: str) -> None:
+    assert SOURCE.parse(files(test("A-B-1", attempts=2)), "x").tasks[0].attempts == 2
+    item = ItemProgress(mark=Mark.OPEN, attempts=2, setback=setback)
+    made = after(SOURCE, files(test("A-B-1", attempts=1, lastResult="blocked")), told({"A-B-1": item}))
+    state = json.loads(made["test-state.json"])
+    one = state["tests"][0]
+    assert (one["status"], one["attempts"], one["lastResult"]) == ("failed", 2, result)
+    assert (state["summary"]["failed"], marks(SOURCE.parse(made, "x"))) == (1, {"A-B-1": Mark.OPEN})
+    running = ItemProgress(mark=Mark.RUNNING, attempts=3, started_at=AT)
+    one = json.loads(after(SOURCE, made, told({"A-B-1": running}))["test-state.json"])["tests"][0]
+    assert (one["status"], one["attempts"], one["lastResult"]) == ("failed", 3, result)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +483,7 @@ def test_what_was_told_is_read_again_and_nothing_else_changed(
         theirs = document[one["id"]]
         assert {key: value for key, value in one.items() if key not in {*OWNED, "id"}} == {"category": "c"}
         if theirs.get("notes") == "mine":
-            assert one["notes"] == "mine"
+            assert one["notes"].partition(" | Blocked: ")[0] == "mine"
         if one["id"] not in progress:
             assert one == {"id": one["id"], **theirs}
 

@@ -81,6 +81,33 @@ def test_a_tick_in_the_overview_is_the_status_where_it_names_the_file() -> None:
     }
 
 
+def test_why_a_phase_is_blocked_stands_below_its_box_and_is_read_again() -> None:
+    overview = b"# Auth\n\n* [ ] auth-01-tokens\n  and words\n    * of mine\n* [ ] auth-02-login\n  - Blocked: no key\n"
+    files = {"auth-overview.md": overview, "auth-01-tokens.md": b"a\n", "auth-02-login.md": b"b\n"}
+    blocked = {
+        "auth-01-tokens": {"mark": "blocked", "reason": "it is\nred"},
+        "auth-02-login": {"mark": "blocked", "reason": "no key"},
+    }
+    there = told(SOURCE, files, progress({"items": blocked}))
+    assert there["auth-overview.md"].decode().splitlines()[2:] == [
+        "* [!] auth-01-tokens",
+        "  and words",
+        "    * of mine",
+        "  - Blocked: it is red <!-- loopwright -->",
+        "* [!] auth-02-login",
+        "  - Blocked: no key",
+    ]
+    work = SOURCE.parse(there, "plans")
+    assert [task.reason for task in work.tasks] == ["it is red", "no key"]
+    assert work.sha256 == SOURCE.parse(files, "plans").sha256
+    assert SOURCE.written(there, progress({"items": blocked})) == {}
+    blocked["auth-01-tokens"]["reason"] = "it is still red"
+    again = told(SOURCE, there, progress({"items": blocked}))
+    assert [task.reason for task in SOURCE.parse(again, "plans").tasks] == ["it is still red", "no key"]
+    free = progress({"items": {key: {"mark": "open"} for key in blocked}})
+    assert told(SOURCE, again, free) == files
+
+
 def test_taking_the_status_back_leaves_the_very_bytes() -> None:
     files = files_in(DATA / "thoughts/status_lines/given")
     keys = [task.key for task in SOURCE.parse(files, "plans").tasks]
@@ -141,6 +168,8 @@ lines = st.sampled_from(
         "---",
         "Under\n=====",
         "- [ ] p-01-a",
+        "  - Blocked: mine",
+        "  - [ ] p-02-b",
         "- [x] see p-02-b.md <!-- 1234567 -->",
         "- [~] p-1",
     ]

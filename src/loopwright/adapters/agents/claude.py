@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 from uuid import NAMESPACE_URL, uuid5
@@ -98,7 +98,7 @@ class ClaudeAgent:
         """Say how to start it; the prompt is said to it once it listens."""
         given = request.options
         options.only(self.name, given, ("binary", "max_turns", "instructions", "extra_args", "max_retries"))
-        told = options.instructions(self.name, given, request.instructions)
+        told = options.instructions(self.name, given)
         session_ref, conversation = _conversation(request)
         argv = (
             options.text(self.name, given, "binary") or self.binary,
@@ -137,7 +137,13 @@ class ClaudeAgent:
 
     def fold(self, state: ClaudeState, line: OutputLine) -> Folded:
         """Take in one line of output."""
-        return claude_dialogue.fold(state, line)
+        folded = claude_dialogue.fold(state, line)
+        windows = folded.state.seen.windows
+        return replace(
+            folded,
+            stops=folded.state.is_stopping and not state.is_stopping,
+            windows=windows if windows != state.seen.windows else (),
+        )
 
     def interrupt(self, state: ClaudeState) -> tuple[str, ...]:
         """Return the request to stop the turn, while there is one."""
@@ -162,7 +168,7 @@ def _conversation(request: AgentRequest) -> tuple[str, tuple[str, ...]]:
 
 
 def _limits(request: AgentRequest) -> tuple[str, ...]:
-    turns = options.most_turns("claude", request.options, request.max_turns)
+    turns = options.most_turns("claude", request.options)
     budget = request.max_cost_micros
     return (
         *(("--max-turns", str(turns)) if turns is not None else ()),

@@ -38,6 +38,11 @@ class ClaudeState:
     broken_tools: tuple[str, ...] = ()
     """Tool servers that it was given and could not start."""
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether we have told it to stop."""
+        return bool(self.asked or self.broken_tools)
+
 
 def fold(state: ClaudeState, line: OutputLine) -> Folded:
     """Take in one line of output."""

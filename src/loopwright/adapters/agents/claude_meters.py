@@ -5,10 +5,17 @@ from datetime import UTC, datetime
 from typing import Final
 
 from loopwright.adapters.agents.output import Object, object_in, readable, whole_number
+from loopwright.core.awaited import QuotaKind
 from loopwright.core.model import Usage
 from loopwright.ports import QuotaWindow
 
 _MOST_WINDOWS: Final = 16
+_KINDS: Final = (
+    ("five_hour", QuotaKind.SUBSCRIPTION),
+    ("seven_day", QuotaKind.WEEKLY),
+    ("overage", QuotaKind.CREDITS),
+)
+"""What its windows are, by how their names begin: there is a weekly one for some models alone."""
 
 
 def windows(known: tuple[QuotaWindow, ...], info: Object) -> tuple[QuotaWindow, ...]:
@@ -25,11 +32,25 @@ def windows(known: tuple[QuotaWindow, ...], info: Object) -> tuple[QuotaWindow, 
             # Not every word on a window says everything of it.
             newest[name] = QuotaWindow(
                 name=name,
+                kind=_kind(name),
                 used=earlier.used if used is None else used,
                 resets_at=resets_at or earlier.resets_at,
                 rejected=one.get("status") == "rejected",
             )
     return tuple(newest.values())[:_MOST_WINDOWS]
+
+
+def _kind(name: str) -> QuotaKind:
+    return next((kind for start, kind in _KINDS if name.startswith(start)), QuotaKind.UNKNOWN)
+
+
+def paid_by_key(source: object) -> tuple[QuotaWindow, ...]:
+    """Return what the source of its key says of how an account pays: with a key, call by call.
+
+    Without one it says nothing: there may be a subscription, or no login at all.
+    """
+    name = readable(source, 100)
+    return (QuotaWindow(name="api_key", kind=QuotaKind.DOLLARS),) if name not in ("", "none") else ()
 
 
 def share(value: object) -> float | None:

@@ -14,6 +14,9 @@ from loopwright.ports import AgentEvent, OutputLine, QuotaWindow
 _OPEN_TOOLS: Final = 64
 """So many tool calls are remembered at most, to name them when they end."""
 
+_LONGEST_PAUSE_MS: Final = 3_600_000
+"""It does not wait for longer than a minute; what is far above that is no pause."""
+
 _TELLING: Final = ("file_path", "notebook_path", "command", "pattern", "path", "url", "query", "description")
 """The inputs of a tool call that say most about it, best first."""
 
@@ -57,8 +60,10 @@ class Seen:
     """Of this run's turns, without its helpers: for output that has no totals."""
     calls: Calls = field(default_factory=Calls)
     """What its models have answered so far."""
-    tried_again: bool = False
-    """It asked the service once more by itself, since the service last answered."""
+    retried: tuple[int | None, str] | None = None
+    """It asked the service once more by itself, since the service last answered: because of this status and error."""
+    wait_s: float | None = None
+    """So long the service wants to be left alone, as it said last since it answered."""
     limit_rejected: bool = False
     resets_at: datetime | None = None
     windows: tuple[QuotaWindow, ...] = ()
@@ -82,7 +87,7 @@ def read(seen: Seen, event: Object, line: OutputLine) -> Read:
         case "system", "init":
             return _started(seen, event)
         case "system", "api_retry":
-            return replace(seen, tried_again=True), (_retry(event),)
+            return _retried(seen, event)
         case "system", "permission_denied":
             return seen, (_denied(event),)
         case "assistant", _:
@@ -106,6 +111,7 @@ def _started(seen: Seen, event: Object) -> Read:
         model=readable(event.get("model"), 200) or seen.model,
         version=readable(event.get("claude_code_version"), 100) or seen.version,
         folder=readable(event.get("cwd")) or seen.folder,
+        windows=seen.windows or claude_meters.paid_by_key(event.get("apiKeySource")),
     )
     data = {
         "session_ref": new.session_ref,
@@ -116,16 +122,25 @@ def _started(seen: Seen, event: Object) -> Read:
     return new, (AgentEvent(kind="Started", text=new.model or "", data=data),)
 
 
-def _retry(event: Object) -> AgentEvent:
-    error = readable(event.get("error"), 200)
+def _retried(seen: Seen, event: Object) -> Read:
+    attempt, delay_ms = whole_number(event.get("attempt")), whole_number(event.get("retry_delay_ms"))
+    status, error = whole_number(event.get("error_status")), readable(event.get("error"), 200)
+    new = replace(seen, retried=(status, error))
+    if delay_ms is not None and _own_pause_ms(attempt or 1) < delay_ms <= _LONGEST_PAUSE_MS:
+        new = replace(new, wait_s=delay_ms / 1000)
     data = {
-        "attempt": whole_number(event.get("attempt")),
+        "attempt": attempt,
         "max_retries": whole_number(event.get("max_retries")),
-        "delay_ms": whole_number(event.get("retry_delay_ms")),
-        "status": whole_number(event.get("error_status")),
+        "delay_ms": delay_ms,
+        "status": status,
         "error": error,
     }
-    return AgentEvent(kind="Retry", text=error, data=data)
+    return new, (AgentEvent(kind="Retry", text=error, data=data),)
+
+
+def _own_pause_ms(attempt: int) -> float:
+    """Return the longest pause that it makes of its own accord: only a longer one is what the service asked for."""
+    return 1.25 * min(500.0 * 2.0 ** (min(attempt, 20) - 1), 32_000.0)
 
 
 def _denied(event: Object) -> AgentEvent:
@@ -135,7 +150,9 @@ def _denied(event: Object) -> AgentEvent:
 
 def _assistant(seen: Seen, event: Object) -> Read:
     error = readable(event.get("error"), 200) or None
-    new = replace(seen, error=error, tried_again=seen.tried_again and error is not None)
+    new = replace(seen, error=error)
+    if error is None:
+        new = replace(new, retried=None, wait_s=None)
     if error is not None:
         info = object_in(object_in(event.get("api_error_params")).get("rate_limit_info"))
         resets_at = claude_meters.moment(info.get("resetsAt"))

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
@@ -40,7 +40,7 @@ _BY_ERROR: Final[Mapping[str, Failure]] = MappingProxyType(
     }
 )
 _BY_WORDS: Final = (
-    # The conversation to go on with is gone, or taken: a fresh attempt has one of its own.
+    # The conversation to go on with is gone, or taken: the engine lets it begin another.
     (re.compile(r"No conversation found|Session ID \S+ is already in use"), Failure.CRASH),
     (
         re.compile(r"hit your .*limit|usage limit reached|reached your .*usage limits", re.IGNORECASE),
@@ -85,6 +85,9 @@ def judge(state: ClaudeState, exit: Exit) -> AgentResult:
 def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetime | None]:
     ended = endings.ended_by_us(exit)
     if ended is not None:
+        waited = _while_waiting(state.seen) if ended[0] in (Failure.TIMEOUT, Failure.HANG) else None
+        if waited is not None:
+            return waited[0], f"{ended[1]}: {waited[1]}", _again_at(waited[0], state.seen, "", exit)
         return (*ended, None)
     seen, ending = state.seen, state.seen.ending
     fine = ending is not None and not ending.is_error and ending.terminal_reason in (None, "completed")
@@ -96,14 +99,32 @@ def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetim
         return _without_result(seen, exit)
     if not fine:
         failure = _classify(state, ending)
-        retry_at = (seen.resets_at or _regained(ending.text)) if failure is Failure.USAGE_LIMIT else None
         detail = ending.text or ending.terminal_reason or ending.subtype or "it reported an error"
-        return failure, detail, retry_at
+        return failure, detail, _again_at(failure, seen, ending.text, exit)
     if exit.ended_by == "itself" and exit.code != 0:
         return Failure.CRASH, f"it reported success but {endings.in_words(exit.code)}", None
     if state.request is not None and state.request.schema is not None and ending.structured is None:
         return Failure.AGENT_ERROR, "it gave no result that fits the schema", None
     return None, "", None
+
+
+def _while_waiting(seen: Seen) -> tuple[Failure, str] | None:
+    """Say what it waited for when it was ended: the work itself took no such time."""
+    if seen.retried is None:
+        return None
+    status, error = seen.retried
+    failure = by_status(status) or _BY_ERROR.get(error, Failure.ENVIRONMENT)
+    answered = f"its service answered with {status or error}"
+    return failure, "it could not reach its service" if failure is Failure.ENVIRONMENT else answered
+
+
+def _again_at(failure: Failure, seen: Seen, text: str, exit: Exit) -> datetime | None:
+    """Return when the service said that it may be asked again."""
+    if failure is Failure.USAGE_LIMIT:
+        return seen.resets_at or _regained(text)
+    if failure in (Failure.RATE_LIMIT, Failure.OVERLOADED) and seen.wait_s is not None:
+        return exit.ended_at + timedelta(seconds=seen.wait_s)
+    return None
 
 
 def _without_result(seen: Seen, exit: Exit) -> tuple[Failure, str, None]:
@@ -145,7 +166,7 @@ def _gave_up_at_once(state: ClaudeState) -> bool:
     key instead of a subscription, this is all that it tells of a limit: not even when it ends.
     """
     may_try = state.request is None or state.request.options.get("max_retries") != 0
-    return may_try and not state.seen.tried_again
+    return may_try and state.seen.retried is None
 
 
 def _regained(text: str) -> datetime | None:

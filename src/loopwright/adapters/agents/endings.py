@@ -1,6 +1,7 @@
 """What the way in which a process ended says by itself, for every kind of agent."""
 
 import errno
+from signal import Signals
 from typing import Final
 
 from loopwright.core.failures import Failure
@@ -8,6 +9,15 @@ from loopwright.ports import Exit
 
 _NOT_FOUND: Final = frozenset({126, 127})
 """How a shell says that a program is missing or may not be run."""
+_ENDING: Final = frozenset(
+    Signals[f"SIG{name}"].value
+    for name in (
+        "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM",
+        "TERM", "XCPU", "XFSZ", "SYS",
+    )
+)  # fmt: skip
+"""By which programs come to their end. A shell adds 128 to them; other codes in that range are a program's own, such as
+the status of its service, of which 8 bits are left."""
 
 
 def ended_by_us(exit: Exit) -> tuple[Failure, str] | None:
@@ -32,7 +42,7 @@ def ended_by_us(exit: Exit) -> tuple[Failure, str] | None:
 
 def is_signal(code: int | None) -> bool:
     """Say whether an exit code stands for a signal, directly or as a shell reports it."""
-    return code is not None and (code < 0 or 128 < code < 160)
+    return code is not None and (code < 0 or code - 128 in _ENDING)
 
 
 def is_missing_program(code: int | None) -> bool:

@@ -26,7 +26,17 @@ _ALLOWED_SHAPE: Final = re.compile(r"LC_[A-Z]+")
 _FORBIDDEN: Final = re.compile(
     r"LOOPWRIGHT_.*|CLAUDECODE|CLAUDE_CODE_ENTRYPOINT|CLAUDE_CODE_SSE_PORT|GIT_DIR|GIT_WORK_TREE|GIT_INDEX_FILE"
 )
-_SECRET_NAME: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_SECRET_NAME: Final = re.compile(
+    r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|HEADER|COOKIE|DSN|WEBHOOK", re.IGNORECASE
+)
+_PLAIN: Final = re.compile(r"(?:~|\.{1,2})?/\S*|[a-z][a-z0-9+.-]*://[^\s/:@?#]+(?::[0-9]+)?/?")
+"""A path, or an address with nothing but a host and a port in it."""
+_PASSWORD: Final = re.compile(r"://[^\s/:@]*:([^\s/?#]+)@")
+_HEADER: Final = re.compile(
+    r"^[A-Za-z0-9-]+:[ \t]+(?:Bearer |Basic |Token )?(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE
+)
+_SHORTEST: Final = 8
+"""A shorter value is a word of the language more often than a secret."""
 
 
 def agent_environment(
@@ -62,7 +72,17 @@ def agent_environment(
     return {**env, "TERM": "dumb", **(invocation.env if invocation else {}), **(set_values or {})}
 
 
-def secret_values(env: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the values that must not appear in stored output, longest first."""
-    found = {value for name, value in env.items() if _SECRET_NAME.search(name) and len(value) >= 8}
-    return tuple(sorted(found, key=lambda value: (-len(value), value)))
+def secret_values(env: Mapping[str, str], given: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the values that must not appear in stored output, longest first.
+
+    Those are the values of variables with the name of a secret, and of all that the user listed (`given`) unless they
+    are plain paths or addresses; and what stands alone in a value: the password of an address, the value of a header.
+    """
+    found: set[str] = set()
+    for name, value in env.items():
+        listed = name in given and name not in ALLOWED and not _PLAIN.fullmatch(value)
+        if listed or _SECRET_NAME.search(name):
+            found.update((value, *_HEADER.findall(value)))
+        found.update(_PASSWORD.findall(value))
+    long_enough = (value for value in found if len(value) >= _SHORTEST)
+    return tuple(sorted(long_enough, key=lambda value: (-len(value), value)))

@@ -38,16 +38,14 @@ def number(agent: str, options: Mapping[str, Any], name: str, *, least: int, mos
     return value
 
 
-def most_turns(agent: str, options: Mapping[str, Any], wanted: int | None) -> int | None:
-    """Return how many turns a run may have: the lower of what is wanted and the user's own `max_turns`, if any."""
-    given = number(agent, options, "max_turns", least=1, most=10_000)
-    return min((limit for limit in (wanted, given) if limit is not None), default=None)
+def most_turns(agent: str, options: Mapping[str, Any]) -> int | None:
+    """Return how many turns a run may have, if the user limits them."""
+    return number(agent, options, "max_turns", least=1, most=10_000)
 
 
-def instructions(agent: str, options: Mapping[str, Any], wanted: str) -> str:
-    """Return what is added to the agent's own system prompt: the user's own words, and what is wanted of this run."""
-    own = text(agent, options, "instructions") or ""
-    return "\n\n".join(filter(None, (own.strip(), wanted)))
+def instructions(agent: str, options: Mapping[str, Any]) -> str:
+    """Return what the user has added to the agent's own system prompt."""
+    return (text(agent, options, "instructions") or "").strip()
 
 
 def texts(agent: str, options: Mapping[str, Any], name: str) -> tuple[str, ...]:

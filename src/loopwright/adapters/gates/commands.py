@@ -83,11 +83,8 @@ class CommandGate:
             "term_grace_s": self._term_grace_s,
             "wrapper": list(request.wrapper),
             "witness": witness_of(folder) or prepare(request.commands, request.only, request.runners),
-            "redact": {
-                "program": redact.__file__,
-                # By name, not by value: the runner finds the values in its environment, so no file holds them.
-                "variables": sorted(name for name, value in request.env.items() if value in secrets),
-            },
+            # What to take out is told on its stdin, so that no file holds it.
+            "redact": {"program": redact.__file__, "told": bool(secrets)},
         }
         draft = folder / "job.tmp"
         draft.write_text(json.dumps(job), encoding="utf-8")
@@ -113,6 +110,8 @@ class CommandGate:
                 output_bytes=max(Limits().output_bytes, (kept + 64 * 1024) * count),
                 term_grace_s=self._term_grace_s + 2.0,
             ),
+            stdin="pipe" if secrets else "null",
+            stdin_data=f"{json.dumps(secrets)}\n" if secrets else "",
             secrets=secrets,
         )
 
@@ -150,6 +149,9 @@ class CommandGate:
                 output_bytes=record.output_bytes,
                 tail=clean(record.tail),
                 timed_out=record.timed_out,
+                kept_sha256=record.kept_sha256,
+                seen_sha256=record.seen_sha256,
+                report_sha256=record.report_sha256,
             )
             found = [*line_checks(n, record.name, record.kept), *_lost_checks(n, record)]
             if command.junit is not None:

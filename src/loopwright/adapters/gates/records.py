@@ -34,6 +34,10 @@ class Record:
     output_bytes: int
     tail: str
     kept: str
+    kept_sha256: str
+    seen_sha256: str
+    report_sha256: str
+    """Empty, like the one before, where there is no such file."""
     lost: Mapping[str, int]
     """How many check lines of each kind did not fit on disk."""
     report: bytes | None
@@ -45,9 +49,10 @@ def folder_of(directory: Path) -> Path:
     return directory / "gate"
 
 
-def output_file(directory: Path, position: int) -> Path:
-    """Return the file with the kept output of one command; positions count from 1."""
-    return folder_of(directory) / f"{position}.out"
+def evidence_file(directory: Path, part: str) -> Path:
+    """Return the file of one command that a part of a receipt's key means: its position, and what of it."""
+    position, _, kind = part.partition(".")
+    return folder_of(directory) / f"{position}.{'out' if kind in ('', 'kept') else kind}"
 
 
 def read_records(directory: Path, commands: Sequence[GateCommand]) -> tuple[Record, ...]:
@@ -141,6 +146,9 @@ def _record(folder: Path, position: int, command: GateCommand, entry: Mapping[st
         output_bytes=_typed(entry["output_bytes"], int),
         tail=_typed(entry["tail"], str),
         kept=_file(folder / f"{position}.out", entry["kept_sha256"]).decode("utf-8", "replace"),
+        kept_sha256=entry["kept_sha256"],
+        seen_sha256=entry["seen"]["sha256"] if entry["seen"] else "",
+        report_sha256=entry["junit"]["sha256"] if report is not None else "",
         lost={word: _typed(n, int) for word, n in entry["lost"].items() if word in _WORDS},
         report=report,
         report_problem=problem,

@@ -76,16 +76,25 @@ class Echo:
         self.write((b"" if self._at_line_start else b"\n") + flat + b"\n")
 
 
+def first_line(fd: int) -> bytes:
+    """Return what we are told in the first line: not through `sys.stdin`, which a fork has from its parent."""
+    said = b""
+    while not said.endswith(b"\n"):
+        data = os.read(fd, 1)
+        if not data:
+            break
+        said += data
+    return said
+
+
 class Redaction:
     """Takes secrets out of output before it is hashed or stored, by the keeper's own rules."""
 
-    def __init__(self, program: str, variables: list[str]) -> None:
+    def __init__(self, program: str, *, told: bool) -> None:
         # It may be loaded already: then this is a fork of a keeper, which redacts by the same rules.
         known = sys.modules.get("loopwright.keeper.redact")
         rules = vars(known) if known and known.__file__ == program else runpy.run_path(program)
-        # Values come from our own environment: they are in no file.
-        values = [os.environ[name] for name in variables if name in os.environ]
-        self._forms = rules["forms_of"](values)
+        self._forms = rules["forms_of"](json.loads(first_line(0)) if told else [])
         self._redactor = rules["Redactor"]
 
     def fresh(self) -> Redact:

@@ -11,9 +11,12 @@ from loopwright.adapters.git.files import delete
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.runner import Git
 from loopwright.core.finishing import BOOKS_TRAILER
+from loopwright.ports import MergedFile
 
 _FILE: Final = "100644"
 _NOTHING: Final = "0"
+_MARKER: Final = 61
+"""So long that no line of a file is taken for the mark of a conflict."""
 
 
 class Bookkeeping:
@@ -82,18 +85,21 @@ class Bookkeeping:
             into=self._depot.source.objects,
         )
 
-    async def merged(self, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-        """Return a file with what two people did to it; None where they changed the same lines."""
+    async def merged(self, base: bytes, ours: bytes, theirs: bytes) -> MergedFile:
+        """Return a file with what two sides did to it, or where that cannot be had."""
         scratch = self._depot.scratch()
         try:
             sides = {"ours": ours, "base": base, "theirs": theirs}
             for name, content in sides.items():
                 (scratch / name).write_bytes(content)
             paths = [str(scratch / name) for name in sides]
+            size = f"--marker-size={_MARKER}"
             done = await self._git.run(
-                "merge-file", "-p", "-q", *paths, env=self._depot.env(), ok=tuple(range(129))
+                "merge-file", "-p", "-q", size, *paths, env=self._depot.env(), ok=tuple(range(129))
             )
-            return done.out if done.code == 0 else None
+            if done.code == 0:
+                return MergedFile(content=done.out)
+            return MergedFile(content=None, line=_conflict(done.out, theirs))
         finally:
             delete(scratch)
 
@@ -116,3 +122,16 @@ class Bookkeeping:
             return (await self._git.run("write-tree", env=env)).text
         finally:
             delete(scratch)
+
+
+def _conflict(merged: bytes, theirs: bytes) -> int:
+    """Return the line at which the first conflict of a merge begins, as their file numbers it."""
+    lines, own = merged.splitlines(), theirs.splitlines()
+    start, middle, end = (
+        next((at for at, line in enumerate(lines) if line.startswith(sign * _MARKER)), len(lines))
+        for sign in (b"<", b"=", b">")
+    )
+    said = lines[middle + 1 : end]
+    # What we added above it moves the place, so that it is looked for; the nearest one is meant.
+    places = [at for at in range(len(own)) if own[at : at + len(said)] == said] if said else []
+    return min(places, key=lambda at: abs(at - start), default=min(start, len(own) - 1)) + 1

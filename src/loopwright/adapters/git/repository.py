@@ -39,6 +39,7 @@ from loopwright.ports import (
     Entry,
     Failpoint,
     FileChange,
+    MergedFile,
     Snapshot,
     Standing,
     Step,
@@ -279,8 +280,8 @@ class GitRepository:
         books = (await self._ready()).bookkeeping
         return await books.commit(names.sha(parent), files, subject=subject, plan_id=plan_id, at=at)
 
-    async def merged_file(self, base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
-        """Return a file with what two people did to it; None where they changed the same lines."""
+    async def merged_file(self, base: bytes, ours: bytes, theirs: bytes) -> MergedFile:
+        """Return a file with what two sides did to it, or where that cannot be had."""
         return await (await self._ready()).bookkeeping.merged(base, ours, theirs)
 
     async def judged(self, sha: str) -> str:

@@ -34,7 +34,10 @@ MARKS: Final[Mapping[str, Mark]] = MappingProxyType(
         "closed": Mark.DONE,
     }
 )
-"""What each status means here. Deleted issues and pinned ones, which are no work, are not read as tasks."""
+"""What each status means here. Deleted issues and pinned ones, which are no work, are not read as tasks; a status that
+is not named, of the tracker's own making, waits for a person."""
+ACTOR: Final = "loopwright"
+"""Who we are to the tracker: what somebody else has claimed is left to them."""
 NO_WORK: Final = frozenset({"tombstone", "pinned"})
 STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
     {
@@ -48,6 +51,28 @@ STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
 
 
 _COMMIT: Final = re.compile(r"Done in ([0-9a-f]{7,64})\b")
+
+
+_CLAIMED: Final = "claimed by "
+
+
+def mark_of(status: str) -> Mark:
+    """Return what a status means here."""
+    return MARKS.get(status, Mark.BLOCKED)
+
+
+def claimed_by(status: str, assignee: str) -> str:
+    """Return why an issue is left alone that somebody else is at work on; nothing where nobody is."""
+    if mark_of(status) is not Mark.RUNNING or assignee in ("", ACTOR):
+        return ""
+    free = "give it the status open, without an assignee, to have it done here"
+    return f"{_CLAIMED}{' '.join(assignee.split())}: {free}"
+
+
+def is_left(status: str, assignee: str, item: ItemProgress) -> bool:
+    """Say whether an issue is somebody else's, who is told nothing of what we do not do with it."""
+    not_ours = item.mark is Mark.SKIPPED or (item.mark is Mark.BLOCKED and item.reason.startswith(_CLAIMED))
+    return not_ours and bool(claimed_by(status, assignee))
 
 
 class Bd:
@@ -78,7 +103,7 @@ class Bd:
     def create(self, found: Discovered, *, linked: bool) -> None:
         """Make an issue of work that was come upon, and link it with the one in which it was."""
         link = {"deps": f"discovered-from:{found.by}"} if linked else {}
-        self._run(
+        answer = self._run(
             "create",
             title=found.title,
             description=found.reason,
@@ -86,18 +111,37 @@ class Bd:
             labels=beads_found.LABEL,
             **link,
         )
+        if not any("id" in one for one in _told_of(answer)):
+            raise self._refused(("create",), "its answer has no issue")
 
     def update(self, key: str, status: str, **more: str) -> None:
         """Give an issue a status, and what else is said: who is at work on it, notes."""
-        self._run("update", key, status=status, **more)
+        self._become(status, "update", key, status=status, **more)
+
+    def claim(self, key: str, **more: str) -> None:
+        """Take an issue that nobody has; the tracker refuses if somebody was faster."""
+        try:
+            self._become("in_progress", "update", key, claim="true", **more)
+        except Refused as no:
+            if "unknown flag" not in str(no):
+                raise
+            # An older tracker knows no way to look and to take it in one.
+            self.update(key, "in_progress", assignee=ACTOR, **more)
 
     def close(self, key: str, reason: str) -> None:
         """Close an issue."""
-        self._run("close", key, reason=reason)
+        self._become("closed", "close", key, reason=reason)
 
     def reopen(self, key: str) -> None:
         """Open an issue that was closed."""
-        self._run("reopen", key)
+        self._become("open", "reopen", key)
+
+    def _become(self, status: str, command: str, key: str, /, **options: str) -> None:
+        """Run a command that gives an issue a status, and believe only an answer in which it has that one."""
+        answer = self._run(command, key, **options)
+        now = next((str(one.get("status")) for one in _told_of(answer) if one.get("id") == key), "unknown")
+        if now != status:
+            raise self._refused((command, key), f"the issue is {now}, not {status}")
 
     def _issues(self, *arguments: str, **options: str) -> tuple[Mapping[str, Any], ...]:
         found = self._run(*arguments, **options)
@@ -121,6 +165,7 @@ class Bd:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                env={**os.environ, "BEADS_ACTOR": ACTOR, "BD_ACTOR": ACTOR},
                 start_new_session=True,
             ) as process:
                 try:
@@ -138,7 +183,8 @@ class Bd:
         if code != 0:
             raise self._refused(arguments, said or f"exit code {code}")
         if not out.strip():
-            return None
+            # So it refuses a change: it says why beside its answer, has none, and ends well.
+            raise self._refused(arguments, said or "it gave no answer")
         try:
             answer = json.loads(out[:MAX_OUTPUT])
         except (ValueError, RecursionError):
@@ -158,6 +204,11 @@ def _said(out: bytes, err: bytes) -> str:
     return err.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip()
 
 
+def _told_of(answer: Any) -> list[Mapping[str, Any]]:
+    """Return the issues in an answer: versions differ in whether one alone is in a list."""
+    return [one for one in (answer if isinstance(answer, list) else [answer]) if isinstance(one, dict)]
+
+
 def is_there(program: str = "bd") -> bool:
     """Say whether the tracker's program is installed."""
     return shutil.which(program) is not None
@@ -175,7 +226,7 @@ def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float =
         if key not in present:
             continue  # it was deleted meanwhile
         try:
-            _tell(tracker, key, present[key], item, progress.agent)
+            _tell(tracker, key, present[key], item)
         except Refused as no:
             # The others are told all the same, unless it seems to refuse everything.
             refused.append(no)
@@ -191,17 +242,22 @@ def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float =
     return True
 
 
-def _tell(tracker: Bd, key: str, issue: Mapping[str, Any], item: ItemProgress, agent: str) -> None:
+def _tell(tracker: Bd, key: str, issue: Mapping[str, Any], item: ItemProgress) -> None:
     status, wanted = str(issue.get("status", "open")), STATUS[item.mark]
-    if MARKS.get(status) is MARKS[wanted] or status in NO_WORK:
+    assignee = str(issue.get("assignee") or "")
+    if mark_of(status) is MARKS[wanted] or status in NO_WORK or is_left(status, assignee, item):
         return
     if status == "closed":
         tracker.reopen(key)
+    notes = _notes(str(issue.get("notes") or ""), item)
     if wanted == "closed":
         tracker.close(key, closing(item))
+    elif wanted == "in_progress" and not assignee:
+        tracker.claim(key, **notes)
+    elif wanted == "in_progress":
+        tracker.update(key, wanted, assignee=ACTOR, **notes)
     elif wanted != "open" or status != "closed":
-        claim = {"assignee": agent} if wanted == "in_progress" and agent else {}
-        tracker.update(key, wanted, **claim, **_notes(str(issue.get("notes") or ""), item))
+        tracker.update(key, wanted, **notes)
 
 
 def _notes(present: str, item: ItemProgress) -> dict[str, str]:

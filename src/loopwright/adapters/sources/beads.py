@@ -6,10 +6,32 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.sources import beads_found
-from loopwright.adapters.sources.bd import MARKS, NO_WORK, STATUS, Bd, closing, commit_in, is_there, tell
+from loopwright.adapters.sources.bd import (
+    ACTOR,
+    MARKS,
+    NO_WORK,
+    STATUS,
+    Bd,
+    claimed_by,
+    closing,
+    commit_in,
+    is_left,
+    is_there,
+    mark_of,
+    tell,
+)
 from loopwright.adapters.sources.criteria import acceptance, lines_of
 from loopwright.adapters.sources.json_edits import JsonEdits, opened, stamp
-from loopwright.adapters.sources.located import MAX_NODES, Located, Unreadable, inner, plain, tables, words
+from loopwright.adapters.sources.located import (
+    MAX_NODES,
+    Located,
+    Unreadable,
+    inner,
+    line_of,
+    plain,
+    tables,
+    words,
+)
 from loopwright.adapters.sources.located_json import read_json
 from loopwright.adapters.sources.meaning import fingerprint
 from loopwright.adapters.sources.plan_file import decoded
@@ -42,7 +64,8 @@ ISSUE: Final[dict[str, Any]] = {
         "design": _TEXT,
         "acceptance_criteria": _TEXT,
         "notes": _TEXT,
-        "status": {"type": "string", "enum": [*MARKS, *sorted(NO_WORK)]},
+        "status": {"type": "string", "minLength": 1, "maxLength": 100},
+        "assignee": {"type": ["string", "null"], "maxLength": 500},
         "priority": {"type": "integer", "minimum": 0, "maximum": 4, "default": 2},
         "issue_type": {"type": ["string", "null"]},
         "dependencies": {
@@ -83,8 +106,15 @@ class BeadsSource:
         edges = _edges(issues, problems)
         refuse(name, problems)
         tasks = tuple(_task(issues, key, needs) for key, needs in edges.items())
+        for issue in (issues[key] for key in edges):
+            if _status(issue) not in MARKS:
+                known = f"it waits for a person, as none of: {', '.join(MARKS)}"
+                problems.warn(
+                    line_of(issue, "status"), "status", f"{quoted(_status(issue))} is unknown here; {known}"
+                )
         if not tasks:
-            raise BadPlan(name, ("there is no issue in it",))
+            problems.note(1, "", "there is no issue in it")
+            refuse(name, problems)
         return PlannedWork(title="Issues", tasks=tasks, sha256=fingerprint(tasks), notes=problems.notes)
 
     def written(self, files: Files, progress: Progress) -> Files:
@@ -235,7 +265,7 @@ def _task(issues: Mapping[str, Located], key: str, needs: tuple[str, ...]) -> Pl
     origins = [f"Found while working on {origin}." for origin in _needs(issue, "discovered-from")]
     criteria = lines_of(str(plain(issue, "acceptance_criteria", "")))
     parents = [issues[parent] for parent in _needs(issue, "parent-child") if parent in issues]
-    reasons = {"blocked": reason_in(notes), "deferred": "it is deferred"}
+    mark, reason = _standing(issue, status, notes)
     return PlannedTask(
         key=key,
         title=" ".join(words(issue, "title").split()),
@@ -246,11 +276,20 @@ def _task(issues: Mapping[str, Located], key: str, needs: tuple[str, ...]) -> Pl
         priority=25 * int(plain(issue, "priority", 2)),
         phase=words(parents[0], "title") if parents else "",
         type=str(plain(issue, "issue_type", "task")),
-        mark=MARKS[status],
-        reason=reasons.get(status, ""),
+        mark=mark,
+        reason=reason,
         commit=commit_in(str(plain(issue, "close_reason", ""))) if status == "closed" else None,
         line=issue.line,
     )
+
+
+def _standing(issue: Located, status: str, notes: str) -> tuple[Mark, str]:
+    """Return how an issue is marked, and why it waits for a person if it does."""
+    if claimed := claimed_by(status, words(issue, "assignee")):
+        return Mark.BLOCKED, claimed
+    mark = mark_of(status)
+    reasons = {"blocked": reason_in(notes), "deferred": "it is deferred"}
+    return mark, reasons.get(status, f"its status is {status}") if mark is Mark.BLOCKED else ""
 
 
 def _told(line: bytes, number: int, name: str, progress: Progress) -> bytes:
@@ -260,8 +299,8 @@ def _told(line: bytes, number: int, name: str, progress: Progress) -> bytes:
     if item is None or not isinstance(issue.value, dict):
         return line
     status = words(issue, "status") or "open"
-    if status not in MARKS:
-        message = f"the status {quoted(status)} is none that can be changed: {', '.join(MARKS)}"
+    if status in NO_WORK:
+        message = f"the status {quoted(status)} is none that can be changed"
         raise BadPlan(name, (f"{name}:{number}: {message}",))
     _tell(edits, item, status, progress.at)
     return edits.bytes()
@@ -270,10 +309,16 @@ def _told(line: bytes, number: int, name: str, progress: Progress) -> bytes:
 def _tell(edits: JsonEdits, item: ItemProgress, present: str, at: datetime) -> None:
     issue = edits.document
     wanted = STATUS[item.mark]
-    tell_reason(edits, issue, (item.reason or "no reason was given") if item.mark is Mark.BLOCKED else "")
-    if MARKS[present] is MARKS[wanted]:
+    if is_left(present, words(issue, "assignee"), item):
+        return
+    if item.mark is Mark.BLOCKED and mark_of(present) is Mark.BLOCKED and present != "blocked":
+        return  # its own status says why it waits
+    tell_reason(edits, issue, item.reason if item.mark is Mark.BLOCKED else None)
+    if mark_of(present) is MARKS[wanted]:
         return  # `hooked` and `deferred` say more than our words for the same
     edits.put(issue, "status", wanted)
+    if wanted == "in_progress":
+        edits.put(issue, "assignee", ACTOR)
     edits.put(issue, "updated_at", stamp(at))
     if wanted == "closed":
         edits.put(issue, "closed_at", stamp(item.ended_at or at))

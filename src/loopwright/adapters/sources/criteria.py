@@ -18,6 +18,7 @@ _AROUND: Final = frozenset(
     }
 )  # fmt: skip
 _WORD: Final = re.compile(r"[\w']+")
+_LABELLED: Final = re.compile(r"[^`]*:[*_]*\s+`([^`]+)`[\s.]*")
 MAX_ENTRY: Final = 5_000
 
 
@@ -31,10 +32,26 @@ def commands_in(entry: str) -> tuple[str, ...]:
     return commands if around <= _AROUND and all(commands) else ()
 
 
+def labelled(entry: str) -> str:
+    """Return the command at the end of "what it shows: `command`"; where that is meant, it is to be run."""
+    found = _LABELLED.fullmatch(entry) if len(entry) <= MAX_ENTRY else None
+    return found[1].strip() if found is not None else ""
+
+
+def checks_in(entry: str) -> tuple[str, ...]:
+    """Return the commands of an entry in a list of checks: the one behind its label, or those that it is made of."""
+    command = labelled(entry)
+    return (command,) if command else commands_in(entry)
+
+
 def acceptance(entries: Iterable[str]) -> tuple[GateCommand, ...]:
     """Return the checks that can be run out of a list of criteria."""
-    commands = dict.fromkeys(command for entry in entries for command in commands_in(entry))
-    gates, _ = read_gates([command for command in commands if "\0" not in command])
+    return runnable(command for entry in entries for command in commands_in(entry))
+
+
+def runnable(commands: Iterable[str]) -> tuple[GateCommand, ...]:
+    """Return each of these commands once, as a check."""
+    gates, _ = read_gates([command for command in dict.fromkeys(commands) if "\0" not in command])
     return gates
 
 

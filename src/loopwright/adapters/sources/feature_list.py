@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.sources.criteria import acceptance
+from loopwright.adapters.sources.feature_found import add_found, is_found
 from loopwright.adapters.sources.feature_schema import COMPLEXITIES, FEATURE_LIST
 from loopwright.adapters.sources.json_edits import JsonEdits, opened, stamp, storable
 from loopwright.adapters.sources.located import Located, inner, line_of, plain, tables, words
@@ -32,7 +33,6 @@ _KEYS: Final = frozenset(FEATURE_LIST["properties"]["features"]["items"]["proper
 DEFAULT_PRIORITY: Final = 99
 MAX_FEATURES: Final = 10_000
 _BAND: Final = 100
-_LAST_BAND: Final = 9
 NEEDS_REVIEW: Final = "it needs a review by a person first (needs_review)"
 
 
@@ -60,6 +60,8 @@ class FeatureListSource:
         if len(features) > MAX_FEATURES:
             line = features[MAX_FEATURES].line
             raise BadPlan(name, (f"{name}:{line}: a list has at most {MAX_FEATURES} features",))
+        # What agents came upon is nobody's task before a person says so.
+        features = [one for one in features if not is_found(one)]
         edges, places = _graph(features, problems)
         refuse(name, problems)
         check_graph(problems, edges, places, "feature")
@@ -77,9 +79,10 @@ class FeatureListSource:
         edits = opened(name, content)
         for feature in tables(inner(edits.document, "features")):
             item = progress.items.get(words(feature, "id"))
-            if item is not None:
+            if item is not None and not is_found(feature):
                 _tell(edits, feature, item, progress.at)
         add_fixes(edits, progress)
+        add_found(edits, progress)
         made = edits.bytes()
         return {name: made} if made != content else {}
 
@@ -130,8 +133,9 @@ def _ordered(
     for index, feature in enumerate(features):
         priority = _priority(feature, f"features[{index}]", problems)
         key = words(feature, "id")
-        # A band for each level, so that a feature of a lower level comes first whatever its number is.
-        number = min(levels[key], _LAST_BAND) * _BAND + int(min(max(priority, 0), _BAND - 1))
+        # A band for each level, so that a feature of a lower level comes first whatever its number is. What is alike
+        # in a band goes by its place below: a rank among all would be another number whenever a feature is added.
+        number = levels[key] * _BAND + int(min(max(priority, 0), _BAND - 1))
         task = replace(_task(feature, f"features[{index}]", problems), depends_on=edges[key], priority=number)
         ranked.append((levels[key], priority, task))
     return tuple(task for _, _, task in sorted(ranked, key=lambda each: each[:2]))

@@ -11,10 +11,14 @@ from loopwright.ports import Source
 _USUAL: Final = frozenset(
     {
         ".beads", "orchestrator", "feature_list.json", "issues.json", "prompt.md", "plan.yaml", "plan.yml",
-        "tasks.md", "todo.md",
+        "tasks.md", "todo.md", "thoughts",
     }
 )  # fmt: skip
 """What the sources are usually called that are not known by their folder alone."""
+_TRACKS: Final = "conductor/tracks"
+"""Where each folder is a source of its own."""
+_MOST: Final = 20
+"""Of more than these only the first are named."""
 
 
 def meant(place: Path, sources: Sequence[Source], kind: str | None = None) -> Path:
@@ -24,9 +28,12 @@ def meant(place: Path, sources: Sequence[Source], kind: str | None = None) -> Pa
     found = [(one, path) for one, path in sources_in(place, sources) if kind in (None, one)]
     if len({path for _, path in found}) < 2:
         return found[0][1] if found else place
-    several = ", ".join(
-        f"{'the folder itself' if path == place else path.name} ({one})" for one, path in found
-    )
+    names = [
+        f"{'the folder itself' if path == place else path.relative_to(place).as_posix()} ({one})"
+        for one, path in found
+    ]
+    more = f", and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    several = ", ".join(names[:_MOST]) + more
     first = next(path for _, path in found if path != place)
     raise UserError(
         f"{called(place)} has several sources: {several}",
@@ -40,8 +47,10 @@ def sources_in(folder: Path, sources: Sequence[Source]) -> list[tuple[str, Path]
 
 
 def _usual(folder: Path) -> list[Path]:
+    tracks = folder / _TRACKS
     try:
-        return sorted(one for one in folder.iterdir() if one.name.casefold() in _USUAL)
+        usual = sorted(one for one in folder.iterdir() if one.name.casefold() in _USUAL)
+        return [*usual, *(sorted(one for one in tracks.iterdir() if one.is_dir()) if tracks.is_dir() else ())]
     except OSError:
         return []
 

@@ -18,6 +18,10 @@ from loopwright.ports import Files, Mark, PlannedTask, PlannedWork
 
 MAX_ISSUES: Final = 10_000
 EXPORT: Final = "gh issue list --state all --json number,title,body,labels,state,stateReason,url"
+COPY: Final = (
+    "it is a copy, so nothing is written back to it: close the issues on the forge; "
+    "`loopwright status` and the receipt say which are done"
+)
 _PRIORITIES: Final = {
     **dict.fromkeys(("p0", "critical", "urgent", "blocker", "highest"), 10),
     **dict.fromkeys(("p1", "high"), 25),
@@ -74,7 +78,7 @@ class IssuesSource:
             title=_title(found, name),
             tasks=tuple(tasks.values()),
             sha256=hashlib.sha256(json.dumps(said).encode()).hexdigest(),
-            notes=problems.notes,
+            notes=(*problems.notes, f"{name}: {COPY}"),
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from loopwright.ports import PlannedTask
 
-_STATUS: Final = ("mark", "reason", "commit", "line")
+_STATUS: Final = ("mark", "reason", "commit", "attempts", "line", "first")
 
 
 def fingerprint(tasks: Iterable[PlannedTask], *more: Any) -> str:

@@ -4,16 +4,17 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from loopwright.adapters.sources.criteria import acceptance
+from loopwright.adapters.sources.criteria import acceptance, checks_in, lines_of, runnable
 from loopwright.adapters.sources.json_edits import JsonEdits, storable
 from loopwright.adapters.sources.located import Located, Unreadable, inner, line_of, plain, tables, words
 from loopwright.adapters.sources.meaning import fingerprint
 from loopwright.adapters.sources.plan_format import MAX_DESCRIPTION
-from loopwright.adapters.sources.reading import folder_of, read_file
-from loopwright.adapters.sources.roadmap_bundle import STATE_FILE, Bundle, bundle_folder, read_bundle
+from loopwright.adapters.sources.reading import folder_of, located_at, read_file
+from loopwright.adapters.sources.roadmap_bundle import CHECKS, STATE_FILE, Bundle, bundle_folder, read_bundle
 from loopwright.adapters.sources.roadmap_closeout import Pointer, StatusChange, close_out
 from loopwright.adapters.sources.roadmap_text import SECTIONS
 from loopwright.core.errors import BadPlan
+from loopwright.core.policy import GateCommand
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
 
 FOLDER: Final = "orchestrator"
@@ -43,8 +44,8 @@ class OrchestratorSource:
         found = {STATE_FILE: read_file(folder / STATE_FILE)}
         try:
             active = bundle_folder(JsonEdits(found[STATE_FILE]).document)
-        except Unreadable:
-            return found  # reading it again says where it breaks
+        except Unreadable as broken:
+            raise located_at(f"{folder.name}/{STATE_FILE}".lstrip("/"), broken) from broken
         if active is not None:
             names = [f"{active}/{each}" for each in ("roadmap.md", "roadmap-view.json", "verification.md")]
             names.append(f"{PurePosixPath(active).parent}/roadmap-history.md")
@@ -64,6 +65,7 @@ class OrchestratorSource:
             title=title,
             tasks=tasks,
             settings=settings,
+            baseline=_baseline(bundle.verification),
             sha256=fingerprint(tasks, title, context, settings, bundle.folder),
             context=context,
             notes=(*bundle.notes, *_notes(bundle, name)),
@@ -187,6 +189,13 @@ def _commit(bundle: Bundle, key: str) -> str | None:
 def _context(bundle: Bundle) -> str:
     sections = [bundle.roadmap.between(*bundle.roadmap.sections[name]) for name in SECTIONS[:-1]]
     return "\n\n".join([*sections, bundle.verification.strip()])
+
+
+def _baseline(verification: str) -> tuple[GateCommand, ...]:
+    """Return the commands among the baseline checks: each line of that section that is one, with or without a label."""
+    _, _, below = f"\n{verification}".partition(f"\n## {CHECKS[0]}")
+    section = below.partition("\n## ")[0].partition("\n")[2]
+    return runnable(command for entry in lines_of(section) for command in checks_in(entry))
 
 
 def _notes(bundle: Bundle, name: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -10,13 +11,14 @@ from loopwright.adapters.sources.markdown_lines import read_markdown
 from loopwright.adapters.sources.plan_file import decoded
 from loopwright.adapters.sources.plan_md_meaning import meaning
 from loopwright.adapters.sources.plan_md_metadata import Metadata, checkpointed, read_metadata, verdict_in
-from loopwright.adapters.sources.plan_md_outline import Outline, SectionKind, outline
-from loopwright.adapters.sources.plan_md_write import told
+from loopwright.adapters.sources.plan_md_outline import Outline, Section, SectionKind, outline
+from loopwright.adapters.sources.plan_md_write import finished, told
 from loopwright.adapters.sources.problems import Problems, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.adapters.sources.thoughts_files import phase_set_of
 from loopwright.config.nearest import quoted
 from loopwright.core.doc_sync import DocSync, usable
+from loopwright.core.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedWork, Progress
 
 PLAN: Final = "plan.md"
@@ -65,6 +67,11 @@ class PlanMdSource:
         refuse(_called(name, plan), problems)
         return _with_metadata(work, found, metadata)
 
+    def carries(self, files: Files) -> tuple[str, ...]:
+        """Return the plan and a track's metadata: a specification has no place for status."""
+        plan = _plan_name(files)
+        return tuple(name for name in (plan, METADATA) if name in files)
+
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the plan with its marks, and the track's metadata with its checkpoints, where they change."""
         plan = _plan_name(files)
@@ -78,7 +85,8 @@ class PlanMdSource:
         if metadata is not None:
             found = outline(read_markdown(changed[plan]), Problems(plan))
             verdict = metadata.verdict or _verdict(found)
-            changed[METADATA] = checkpointed(files[METADATA], progress, found.tasks, verdict)
+            phases = [found.sections[at].title for at in finished(found)]
+            changed[METADATA] = checkpointed(files[METADATA], progress, found.tasks, verdict, phases)
         return {name: content for name, content in changed.items() if content != files[name]}
 
 
@@ -98,7 +106,12 @@ def _beginning(place: Path) -> bytes:
 
 
 def _plan_name(files: Files) -> str:
-    return next((name for name in files if name.casefold() not in (SPEC, METADATA)), next(iter(files)))
+    """Return the plan among the files; what lies beside one is a plan only if it was named by itself."""
+    found = next((name for name in files if name.casefold() not in (SPEC, METADATA)), "")
+    alone = next(iter(files), "") if len(files) == 1 and METADATA not in files else ""
+    if not (found or alone):
+        raise BadPlan(PLAN, (f"there is no {PLAN} here any more",))
+    return found or alone
 
 
 def _called(name: str, file: str) -> str:
@@ -140,20 +153,62 @@ def _with_metadata(work: PlannedWork, found: Outline, metadata: Metadata | None)
     if ahead:
         names = quoted(", ".join(ahead), 200)[1:-1]
         notes.append(f"{METADATA} says that these were done, the plan does not, and the plan counts: {names}")
-    return replace(work, evaluated=metadata.verdict or _verdict(found), notes=tuple(notes))
+    work = replace(work, evaluated=metadata.verdict or _verdict(found))
+    if metadata.last_task:
+        work, odd = _resumed(work, found, metadata.last_task)
+        notes += odd
+    return replace(work, notes=tuple(notes))
+
+
+def _resumed(work: PlannedWork, found: Outline, last: str) -> tuple[PlannedWork, list[str]]:
+    """Return the work with the task that follows the last one that was done: there it goes on."""
+    names = [item.name for item in found.tasks]
+    called = quoted(last, 200)
+    if last not in names:
+        return work, [f"{METADATA} says that {called} was done last, but no task of the plan is called that"]
+    at = names.index(last)
+    if found.tasks[at].mark is not Mark.DONE:
+        return work, [f"{METADATA} says that {called} was done last, the plan does not, and the plan counts"]
+    place = next((n for n, task in enumerate(work.tasks) if n > at and task.mark is Mark.OPEN), None)
+    tasks = tuple(replace(task, first=n == place) for n, task in enumerate(work.tasks))
+    return replace(work, tasks=tasks), []
 
 
 def _verdict(found: Outline) -> str:
     """Return what the last report of an evaluation in the plan itself says."""
     verdict = ""
-    for section in found.sections:
+    for at, section in enumerate(found.sections):
         title = section.title.casefold()
         if section.kind is not SectionKind.REPORT or "evaluation report" not in title or "execution" in title:
             continue
-        lines = [line.text for line in found.markdown.lines[section.start + 1 : section.end]]
-        said = [line for line in lines if "verdict" in line.casefold() or "result" in line.casefold()]
-        verdict = next((word for line in (*said, *lines) if (word := verdict_in(line))), verdict)
+        verdict = _verdict_of(found, section, found.sections[at + 1 :]) or verdict
     return verdict
+
+
+def _verdict_of(found: Outline, report: Section, after: tuple[Section, ...]) -> str:
+    """Return what one report says: under a heading of its own, in its own lines, or by the single results in it.
+
+    The verdict of a board that was asked stands below a heading of the board's, and is one result among others.
+    """
+    inner = tuple(takewhile(lambda one: one.level > report.level, after))
+    own, below = _lines(found, report), [line for one in inner for line in (one.title, *_lines(found, one))]
+    headed = [one for one in inner if one.title.casefold().startswith("verdict")]
+    places = (
+        [one.title for one in headed],
+        [line for one in headed for line in _lines(found, one)],
+        [line for line in own if "verdict" in line.casefold()],
+        [line for line in own if "result" in line.casefold()],
+        [*own, *below],
+    )
+    for lines in places:
+        said = {word for line in lines if (word := verdict_in(line))}
+        if said:
+            return "failed" if "failed" in said else "passed"
+    return ""
+
+
+def _lines(found: Outline, section: Section) -> list[str]:
+    return [line.text for line in found.markdown.lines[section.start + 1 : section.end]]
 
 
 _FLAG: Final = re.compile(
@@ -167,10 +222,9 @@ def _doc_sync(found: Outline) -> DocSync | None:
     for section in found.sections:
         if section.title.casefold() != "business doc sync":
             continue
-        lines = (line.text for line in found.markdown.lines[section.start + 1 : section.end])
         said = {
             match["label"].casefold(): match["said"].strip("* `")
-            for line in lines
+            for line in _lines(found, section)
             if (match := _FLAG.match(line)) is not None
         }
         documents = usable(re.split(r"[,`\s]+", said.get("affected docs", "")))

@@ -2,21 +2,35 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from loopwright.adapters.sources.json_edits import JsonEdits
 from loopwright.adapters.sources.located import Located, Unreadable
 from loopwright.adapters.sources.plan_md_meaning import commit_of
 from loopwright.adapters.sources.plan_md_outline import Item
-from loopwright.adapters.sources.plan_md_write import SHA_LENGTH, is_met, one_line
+from loopwright.adapters.sources.plan_md_steps import (
+    AGENT,
+    EVALUATE,
+    FIX,
+    LIMIT,
+    PLANNED,
+    VERDICT,
+    Fixes,
+    apart,
+    evaluation_step,
+    fix_step,
+    is_given_up,
+    planned_step,
+    position,
+    time_text,
+)
+from loopwright.adapters.sources.plan_md_write import SHA_LENGTH, in_time, one_line
 from loopwright.core.doc_sync import DocSync, usable
 from loopwright.ports import Mark, Progress, SyncProgress
 
 VERSION: Final = 3
 EXECUTE: Final = "EXECUTE"
 PARALLEL: Final = "PARALLEL_EXECUTE"
-_AGENT: Final = "loopwright"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +43,8 @@ class Metadata:
     versioned: bool
     done: Mapping[str, str]
     """Commits by the name of the task that they were made for."""
+    last_task: str = ""
+    """Name of the task that was done last, where the work was left in the middle."""
     doc_sync: DocSync | None = None
     """Business documents that have to follow, where an evaluator has said so."""
 
@@ -40,14 +56,17 @@ def read_metadata(content: bytes) -> Metadata | None:
         return None
     plain = document.plain()
     checkpoints = _table(_table(plain, "loop_state"), "checkpoints")
-    evaluated = _table(checkpoints, "EVALUATE_PLAN")
-    commits = _table(checkpoints, _step(plain)).get("commits")
+    # Our own judgement is told to others; it is no reason for us not to judge the next plan of the file.
+    evaluated = {} if _is_ours(checkpoints, PLANNED) else _table(checkpoints, PLANNED)
+    execute = _table(checkpoints, _step(plain))
+    commits = execute.get("commits")
     entries = [one for one in commits if isinstance(one, dict)] if isinstance(commits, list) else []
     return Metadata(
         track=str(plain.get("track_id") or ""),
         verdict=verdict_in(f"{evaluated.get('verdict') or ''} {evaluated.get('status') or ''}"),
         versioned="version" in plain,
         done={str(one["task"]): str(one.get("sha") or "") for one in entries if one.get("task")},
+        last_task=str(execute.get("last_task") or "") if execute.get("status") == "IN_PROGRESS" else "",
         doc_sync=_flag(checkpoints),
     )
 
@@ -73,19 +92,46 @@ def verdict_in(words: str) -> str:
     return ""
 
 
-def checkpointed(content: bytes, progress: Progress, tasks: Iterable[Item], verdict: str) -> bytes:
-    """Return the file with its checkpoints as the progress has them, or raise `Unreadable`."""
+def checkpointed(
+    content: bytes, progress: Progress, tasks: Iterable[Item], verdict: str, phases: list[str]
+) -> bytes:
+    """Return the file with its checkpoints as the progress has them, or raise `Unreadable`.
+
+    `phases` are those of which nothing is left to do.
+    """
     edits = JsonEdits(content)
     if not _is_track(edits.document):
         return content
     plain = edits.document.plain()
-    _merge(edits, edits.document, _wanted(plain, progress, tuple(tasks), verdict))
-    execute = _inner(edits.document, "loop_state", "checkpoints", _step(plain))
-    if progress.completed_at is None and execute is not None:
-        edits.drop(execute, "completed_at")
+    wanted = _wanted(plain, progress, tuple(tasks), verdict)
+    execute = wanted["loop_state"]["checkpoints"][_step(plain)]
+    if progress.phases and phases:
+        execute["phases_completed"] = [one_line(phase) for phase in phases]
+    _merge(edits, edits.document, wanted)
+    if progress.phases and not phases:
+        _forget(edits, _step(plain), ("phases_completed",), wanted)
+    for step in (_step(plain), FIX):
+        _forget(edits, step, ("completed_at",), wanted)
+    if _is_ours(_table(_table(plain, "loop_state"), "checkpoints"), EVALUATE):
+        _forget(edits, EVALUATE, VERDICT, wanted)
     if edits.bytes() != content:
-        edits.put(edits.document, "updated_at", _time(progress.at))
+        edits.put(edits.document, "updated_at", time_text(progress.at))
     return edits.bytes()
+
+
+def _is_ours(checkpoints: Mapping[str, Any], name: str) -> bool:
+    """Say whether a checkpoint is our own word: somebody else's is theirs to take back."""
+    return _table(checkpoints, name).get("agent") == AGENT
+
+
+def _forget(edits: JsonEdits, name: str, keys: Iterable[str], wanted: Mapping[str, Any]) -> None:
+    """Take out of a checkpoint what it said of its end, if that does not hold any more."""
+    step = _table(_table(_table(wanted, "loop_state"), "checkpoints"), name)
+    table = _inner(edits.document, "loop_state", "checkpoints", name)
+    if table is not None and step and step["status"] != "PASSED":
+        for key in keys:
+            if key not in step:
+                edits.drop(table, key)
 
 
 def _is_track(document: Located) -> bool:
@@ -105,65 +151,77 @@ def _wanted(
     checkpoints = _table(state, "checkpoints")
     step = _step(plain)
     before = _table(checkpoints, step)
-    started = _time(progress.started_at or progress.at)
-    execute = _execute(before, progress, tasks, started)
+    started = time_text(progress.started_at or progress.at)
+    fixes = apart(tasks, progress)
+    execute = _execute(before, progress, fixes, started)
     wanted: dict[str, Any] = {}
     steps: dict[str, Any] = {step: execute}
     if "version" not in plain:
         wanted["version"] = VERSION
         if "PLAN" not in checkpoints:
-            steps["PLAN"] = {"status": "PASSED", "tasks_total": len(tasks)}
-        if verdict and "EVALUATE_PLAN" not in checkpoints:
-            steps["EVALUATE_PLAN"] = {"status": verdict.upper(), "verdict": verdict.upper()[:4]}
+            steps["PLAN"] = {"status": "PASSED", "tasks_total": len(fixes.own)}
+    if _table(checkpoints, PLANNED).get("status") in (None, "", "NOT_STARTED"):
+        steps |= planned_step(verdict, progress)
     if progress.sync is not None:
         steps["BUSINESS_SYNC"] = _sync(progress.sync)
+    if fixes.items:
+        steps[FIX] = fix_step(fixes, progress)
     if progress.discovered:
         wanted["discovered_work"] = _discovered(plain.get("discovered_work"), progress, tasks)
-    blockers = _blockers(plain.get("blockers"), progress, tasks, step)
+    blockers = _blockers(plain.get("blockers"), progress, fixes, step)
     if blockers:
         wanted["blockers"] = blockers
-    if plain.get("status") in (None, "", "new"):
+    place = position(step, execute, checkpoints, fixes, progress)
+    # A verdict of ours is told once; and where nobody has judged yet, somebody else may be about to.
+    evaluated = evaluation_step(fixes, progress) if place else None
+    goes_on = progress.completed_at is None and not progress.rests
+    anew = goes_on and _is_ours(checkpoints, EVALUATE)
+    if evaluated is None and (anew or place.get("current_step") == EVALUATE):
+        evaluated = {"status": "NOT_STARTED"}
+    if evaluated is not None:
+        needed = {"business_sync_required": True} if progress.sync is not None else {}
+        steps[EVALUATE] = {**evaluated, **needed}
+    if plain.get("status") in (None, "", "new") or (goes_on and plain.get("status") == "complete"):
         wanted["status"] = "in_progress"
+    if place.get("current_step") == "COMPLETE":
+        wanted["status"] = "complete"
     loop: dict[str, Any] = {"checkpoints": steps}
     if progress.fix_cycles > 0:
         loop["fix_cycle_count"] = progress.fix_cycles
-    if progress.completed_at is None and not progress.rests:
-        loop |= {"current_step": step, "step_status": "IN_PROGRESS", "step_started_at": started}
-    elif not is_met(tasks, progress):
-        loop |= {"current_step": step, "step_status": execute["status"]}
-    elif before.get("completed_at") != execute["completed_at"]:
-        # Only once: what comes after it is the evaluator's to move.
-        loop |= {"current_step": "EVALUATE_EXECUTION", "step_status": "NOT_STARTED"}
-        needed = {"business_sync_required": True} if progress.sync is not None else {}
-        steps["EVALUATE_EXECUTION"] = {"status": "NOT_STARTED", **needed}
-    return {**wanted, "loop_state": loop}
+        limit = progress.max_fix_cycles
+        loop |= {"max_fix_cycles": limit} if limit > 0 else {}
+    return {**wanted, "loop_state": {**loop, **place}}
 
 
-def _execute(
-    before: dict[str, Any], progress: Progress, tasks: tuple[Item, ...], started: str
-) -> dict[str, Any]:
+def _execute(before: dict[str, Any], progress: Progress, fixes: Fixes, started: str) -> dict[str, Any]:
+    tasks = fixes.own
     done = [item for item in tasks if item.mark is Mark.DONE]
     execute: dict[str, Any] = {
-        "status": "IN_PROGRESS",
+        "status": _execution(progress, fixes),
         "started_at": started,
-        "agent": progress.agent or before.get("agent") or _AGENT,
+        "agent": progress.agent or before.get("agent") or AGENT,
         "tasks_completed": len(done),
         "tasks_total": len(tasks),
     }
-    order = {item.key: at for at, item in enumerate(tasks)}
-    timed = sorted(done, key=lambda item: (_ended(progress, item), order[item.key]))
+    timed = in_time(done, progress)
     if timed:
         execute["last_task"] = timed[-1].name
     commits = [item for item in timed if commit_of(item)]
     if commits:
         execute["last_commit"] = commit_of(commits[-1])
     execute["commits"] = _commits(before.get("commits"), progress, commits)
-    if progress.completed_at is not None or progress.rests:
-        ended = "PASSED" if is_met(tasks, progress) else "PARTIAL_FAIL"
-        execute["status"] = "FAILED" if progress.failed else ended
     if progress.completed_at is not None:
-        execute["completed_at"] = _time(progress.completed_at)
+        execute["completed_at"] = time_text(progress.completed_at)
     return execute
+
+
+def _execution(progress: Progress, fixes: Fixes) -> str:
+    over = progress.completed_at is not None or progress.rests
+    if fixes.is_worked_off and (progress.judged is not None or not progress.failed) and (over or fixes.items):
+        return "PASSED"  # what the evaluation of the whole found is a step of its own
+    if not over:
+        return "IN_PROGRESS"
+    return "FAILED" if progress.failed else "PARTIAL_FAIL"
 
 
 _SYNC: Final = {
@@ -238,11 +296,12 @@ def _discovered(before: Any, progress: Progress, tasks: tuple[Item, ...]) -> lis
     return found
 
 
-def _blockers(before: Any, progress: Progress, tasks: tuple[Item, ...], step: str) -> list[Any]:
+def _blockers(before: Any, progress: Progress, fixes: Fixes, step: str) -> list[Any]:
     """Return the list of blockers: a task that waits for a person has an active one, which it resolves itself."""
     found = list(before) if isinstance(before, list) else []
     places = _places(found, "id")
-    for item in tasks:
+    _limit(found, places.get(LIMIT), progress)
+    for item in (*fixes.own, *fixes.items):
         standing, name = progress.items.get(item.key), f"loopwright-{item.key}"
         if standing is None:
             continue
@@ -251,8 +310,8 @@ def _blockers(before: Any, progress: Progress, tasks: tuple[Item, ...], step: st
             told = {
                 "id": name,
                 "description": f"{item.name}: {one_line(standing.reason) or 'no reason was given'}",
-                "blocked_at": _time(standing.ended_at or progress.started_at or progress.at),
-                "blocked_step": step,
+                "blocked_at": time_text(standing.ended_at or progress.started_at or progress.at),
+                "blocked_step": FIX if item in fixes.items else step,
                 "status": "ACTIVE",
             }
             if place is None:
@@ -267,10 +326,23 @@ def _blockers(before: Any, progress: Progress, tasks: tuple[Item, ...], step: st
     return found
 
 
-def _ended(progress: Progress, item: Item) -> float:
-    standing = progress.items.get(item.key)
-    ended = standing.ended_at if standing is not None else None
-    return ended.timestamp() if ended is not None else 0.0
+def _limit(found: list[Any], place: int | None, progress: Progress) -> None:
+    """Tell that nothing is mended any more, as long as that is so."""
+    if is_given_up(progress):
+        assert progress.judged is not None
+        told = {
+            "id": LIMIT,
+            "description": f"Fix cycle limit exceeded ({progress.max_fix_cycles} cycles)",
+            "blocked_at": time_text(progress.judged.at),
+            "blocked_step": FIX,
+            "status": "ACTIVE",
+        }
+        if place is None:
+            found.append(told)
+        else:
+            found[place] = {**found[place], **told}
+    elif place is not None:
+        found[place] = {**found[place], "status": "RESOLVED"}
 
 
 def _step(plain: Mapping[str, Any]) -> str:
@@ -310,7 +382,3 @@ def _merge(edits: JsonEdits, table: Located, wanted: Mapping[str, Any]) -> None:
                 edits.put(table, key, value)
         else:
             edits.put(table, key, value)
-
-
-def _time(at: datetime) -> str:
-    return at.isoformat(timespec="seconds").replace("+00:00", "Z")

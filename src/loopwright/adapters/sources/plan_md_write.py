@@ -24,6 +24,7 @@ _SHOWN: Final = 5
 BOXES: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED: "!", Mark.SKIPPED: "-"}
 _ADVICE: Final = {"current": "Add to current track", "new": "Create new track"}
 _SUMMARY: Final = f"## Execution Summary {OURS}"
+_FINISHED: Final = "<!-- finished: "
 _READY: Final = "Step 4 (Evaluate Execution) → hand off to loop-execution-evaluator"
 _UNREADY: Final = "a person: not everything is done"
 _LABELS: Final = (
@@ -44,7 +45,7 @@ Rows = list[tuple[str, str | None]]
 def told(content: bytes, progress: Progress, name: str, track: str) -> bytes:
     """Return the file as it tells the progress, or raise `BadPlan`."""
     found = _outline(content, name)
-    for change in (_fixes, _items, _discovered):
+    for change in (_fixes, _items, _discovered, _phases):
         changed = change(found, progress)
         if changed != content:
             content, found = changed, _outline(changed, name)
@@ -186,6 +187,67 @@ def _fix(fix: FixTask) -> list[str]:
     name = f"Fix {number}: {title}" if named else f"Fix: {title} {id_comment(fix.key)}"
     issue = [f"  - Issue: {one_line(fix.issue)}"] if fix.issue.strip() else []
     return [f"- [ ] {name} {OURS}", *issue, "  - Acceptance: the complete gate passes"]
+
+
+def finished(found: Outline) -> dict[int, list[Item]]:
+    """Return the phases of which nothing is left to do, by the places of their sections, with their tasks."""
+    phases: dict[int, list[Item]] = {}
+    for item in found.tasks:
+        phases.setdefault(item.section, []).append(item)
+    settled = (Mark.DONE, Mark.SKIPPED)
+    return {
+        at: items
+        for at, items in phases.items()
+        if found.sections[at].start >= 0
+        and all(item.mark in settled for item in items)
+        and any(item.mark is Mark.DONE for item in items)
+    }
+
+
+def _phases(found: Outline, progress: Progress) -> bytes:
+    """Return the file with a line behind each phase that we have finished, and none behind others."""
+    rows = _rows(found.markdown)
+    over = finished(found) if progress.phases else {}
+    for number, section in reversed(tuple(enumerate(found.sections))):
+        inside = range(section.start + 1, section.end)
+        present = [at for at in inside if _tells_end(found.markdown.lines[at])]
+        items = over.get(number, [])
+        is_ours = present or any(_is_done(progress, item) for item in items)
+        wanted = [_end_of(items, progress)] if items and is_ours else []
+        if not progress.phases or [rows[at][0] for at in present] == wanted:
+            continue
+        for at in reversed(present):
+            del rows[at]
+        place = items[-1].end - sum(at < items[-1].end for at in present) if items else 0
+        rows[place:place] = _new(wanted)
+    return found.markdown.joined(rows)
+
+
+def _is_done(progress: Progress, item: Item) -> bool:
+    standing = progress.items.get(item.key)
+    return standing is not None and standing.mark is Mark.DONE
+
+
+def _tells_end(line: Line) -> bool:
+    return line.kind is Kind.COMMENT and line.text.startswith(_FINISHED) and line.text.rstrip().endswith(OURS)
+
+
+def in_time(items: Iterable[Item], progress: Progress) -> list[Item]:
+    """Return tasks in the order in which they were done; those that were done before come first."""
+
+    def ended(item: Item) -> float:
+        standing = progress.items.get(item.key)
+        return (
+            standing.ended_at.timestamp() if standing is not None and standing.ended_at is not None else 0.0
+        )
+
+    return sorted(items, key=ended)
+
+
+def _end_of(items: Sequence[Item], progress: Progress) -> str:
+    """Say with which commits a phase began and ended."""
+    commits = list(dict.fromkeys(commit for item in in_time(items, progress) if (commit := commit_of(item))))
+    return f"{_FINISHED}{'..'.join([*commits[:1], *commits[1:][-1:]]) or 'without a commit'} --> {OURS}"
 
 
 def _discovered(found: Outline, progress: Progress) -> bytes:

@@ -14,6 +14,7 @@ _COUNT: Final[dict[str, Any]] = {"type": "integer", "minimum": 0}
 COUNTS: Final = ("total", "passed", "failed", "blocked", "pending")
 NOT_AUTOMATABLE: Final = "it cannot be automated: a person has to do it (automatable is false)"
 STATUSES: Final = ("pending", "passed", "failed", "blocked")
+USUAL_PRIORITY: Final = 5
 
 CONFIG: Final[dict[str, Any]] = {
     "$schema": SCHEMA_DIALECT,
@@ -29,7 +30,7 @@ CONFIG: Final[dict[str, Any]] = {
         "model": {"type": "string", "minLength": 1, "maxLength": 200},
         "max_attempts": {"type": "integer", "minimum": 1, "maximum": 10, "default": 3},
         "auto_continue_delay": {"type": "number", "minimum": 0, "maximum": 60, "default": 3},
-        "priority": {"type": "integer", "minimum": 1, "maximum": 10, "default": 5},
+        "priority": {"type": "integer", "minimum": 1, "maximum": 10, "default": USUAL_PRIORITY},
         "auto_heal": {"type": "boolean", "default": False},
         "health_check": {
             "type": "object",
@@ -108,6 +109,18 @@ TEST_STATE: Final[dict[str, Any]] = {
         },
     },
 }
+
+_WHOLE: Final = "transcripts are kept whole: see `loopwright logs`"
+UNUSED: Final[Mapping[str, str]] = {
+    "project_dir": "the project is the repository in which this file is",
+    "auto_continue_delay": "the next test begins as soon as there is room",
+    "auto_heal": "nothing is healed by itself; what failed is tried again, max_attempts times in all",
+    "logging.transcript_tail_lines": _WHOLE,
+    "logging.max_transcript_chars": _WHOLE,
+}
+"""Keys of a configuration that change nothing here, and what is done instead."""
+AS_ASKED: Final[Mapping[str, Any]] = {"auto_continue_delay": 0}
+"""What such a key may say besides its default that is so anyway."""
 
 RENAMED: Final[Mapping[str, str]] = {"name": "loopName"}
 """Keys of the older shape, and what they are called now."""

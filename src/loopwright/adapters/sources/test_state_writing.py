@@ -11,7 +11,7 @@ from loopwright.adapters.sources.json_edits import JsonEdits, stamp
 from loopwright.adapters.sources.located import Located, inner, plain, tables, words
 from loopwright.adapters.sources.reasons import tell_reason
 from loopwright.adapters.sources.test_state_schema import COUNTS, NOT_AUTOMATABLE
-from loopwright.ports import ItemProgress, Mark, Progress
+from loopwright.ports import ItemProgress, Mark, Progress, Setback
 
 _MARKS: Final[Mapping[str, Mark]] = MappingProxyType(
     {"pending": Mark.OPEN, "failed": Mark.OPEN, "passed": Mark.DONE, "blocked": Mark.BLOCKED}
@@ -24,6 +24,10 @@ _STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
         Mark.BLOCKED: "blocked",
         Mark.SKIPPED: "blocked",
     }
+)
+
+_RESULTS: Final[Mapping[Setback, str]] = MappingProxyType(
+    {Setback.REJECTED: "continue", Setback.BROKEN: "error"}
 )
 
 
@@ -62,11 +66,15 @@ def _tell(edits: JsonEdits, test: Located, item: ItemProgress, progress: Progres
     present, status = words(test, "status"), _STATUS[item.mark]
     if item.reason == NOT_AUTOMATABLE and plain(test, "automatable") is False:
         return present  # it says so already
-    if _MARKS.get(present) is _MARKS[status]:
+    if item.setback is not None:
+        status = "failed"
+    elif _MARKS.get(present) is _MARKS[status]:
         status = present  # `failed` says more than `pending`
     is_new = status != present
     edits.put(test, "status", status)
-    if item.attempts:
+    # What was begun and broke off does not count for us; the file counts what was begun, and never less than before.
+    counted = plain(test, "attempts")
+    if item.attempts > (counted if isinstance(counted, int) else 0):
         edits.put(test, "attempts", item.attempts)
     if item.started_at is not None:
         edits.put(test, "lastAttemptAt", stamp(item.started_at))
@@ -76,15 +84,16 @@ def _tell(edits: JsonEdits, test: Located, item: ItemProgress, progress: Progres
             edits.put(test, "passedAt", stamp(item.ended_at or progress.at))
     elif item.mark in (Mark.BLOCKED, Mark.SKIPPED):
         edits.put(test, "lastResult", "blocked")
+    elif item.setback is not None:
+        edits.put(test, "lastResult", _RESULTS[item.setback])
     elif item.attempts and (is_new or plain(test, "lastResult") is None):
         edits.put(test, "lastResult", "continue")
     elif is_new and plain(test, "lastResult") is not None:
         edits.put(test, "lastResult", None)
     if item.mark is not Mark.DONE and plain(test, "passedAt") is not None:
         edits.put(test, "passedAt", None)
-    reason = item.reason or "no reason was given"
-    reasons = {Mark.BLOCKED: reason, Mark.SKIPPED: f"skipped: {reason}"}
-    tell_reason(edits, test, reasons.get(item.mark, ""))
+    skipped = f"skipped: {item.reason or 'no reason was given'}"
+    tell_reason(edits, test, {Mark.BLOCKED: item.reason, Mark.SKIPPED: skipped}.get(item.mark))
     return status
 
 

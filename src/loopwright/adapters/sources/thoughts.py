@@ -15,6 +15,7 @@ from loopwright.adapters.sources.plan_md_outline import MARKS, OURS, without_com
 from loopwright.adapters.sources.plan_md_write import BOXES, SHA_LENGTH, Rows, one_line
 from loopwright.adapters.sources.problems import Problems, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
+from loopwright.adapters.sources.thoughts_criteria import measured_by
 from loopwright.adapters.sources.thoughts_files import PhaseSet, phase_set_of, phase_sets
 from loopwright.core.errors import BadPlan
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
@@ -24,6 +25,7 @@ _STATUS: Final = re.compile(
     r"\*\*Status\*\*: (open|running|done|blocked|skipped)(?: in ([0-9a-f]{7,64}))?(?:: (.*))?$"
 )
 _NAME: Final = re.compile(r"[\w.-]+")
+_BLOCKED: Final = "Blocked:"
 _SHA: Final = re.compile(r" <!-- [0-9a-f]{7,64} -->")
 _COPIES: Final = "searchable"
 """A folder of links to everything else in `thoughts`."""
@@ -160,6 +162,7 @@ def _task(
     name: str, markdown: Markdown, standing: _Standing, before: PlannedTask | None, problems: Problems
 ) -> PlannedTask:
     text = _text(markdown)
+    criteria, acceptance = measured_by(markdown.lines)
     if not text:
         problems.note(1, "", "the phase is empty: say what is to be done")
     if len(text) > MAX_DESCRIPTION:
@@ -170,6 +173,8 @@ def _task(
         key=_key(name),
         title=(_heading(markdown) or PurePosixPath(name).stem)[:MAX_TITLE],
         description=text,
+        criteria=criteria,
+        acceptance=acceptance,
         depends_on=(before.key,) if before is not None else (),
         phase=PurePosixPath(name).stem,
         mark=standing.mark,
@@ -192,6 +197,8 @@ def _overview_text(markdown: Markdown) -> str:
     """Return an overview's text as if nothing had been done yet."""
     texts: list[str] = []
     for line in markdown.lines:
+        if _is_reason(line) and OURS in line.text:
+            continue
         boxed = line.kind is Kind.BULLET and line.box in MARKS
         bare = f"{line.text[: line.box_at]} {line.text[line.box_at + 1 :]}" if boxed else line.text
         texts.append(_SHA.sub("", bare) if boxed else bare)
@@ -213,8 +220,14 @@ def _title(found: dict[str, Markdown], sets: tuple[PhaseSet, ...]) -> str:
 def _standing(found: dict[str, Markdown], listed: dict[str, tuple[str, int]], name: str) -> _Standing:
     place = listed.get(PurePosixPath(name).stem)
     if place is not None:
-        line = found[place[0]].lines[place[1]]
-        return _Standing(mark=MARKS[line.box or ""], commit=next(filter(is_sha, _comments(line)), None))
+        markdown, at = found[place[0]], place[1]
+        line = markdown.lines[at]
+        below = (markdown.lines[one] for one in _below(markdown, at))
+        reason = next((without_comments(one.words)[0] for one in below if _is_reason(one)), "")
+        commit = next(filter(is_sha, _comments(line)), None)
+        return _Standing(
+            mark=MARKS[line.box or ""], commit=commit, reason=reason.removeprefix(_BLOCKED).strip()
+        )
     present = _status_at(found[name])
     if present is None:
         return _Standing()
@@ -238,9 +251,43 @@ def _listed(found: dict[str, Markdown], one: PhaseSet) -> dict[str, tuple[str, i
     return listed
 
 
+def _below(markdown: Markdown, at: int) -> range:
+    """Return the lines that belong to a box alone: what is nested in it up to another box, and words that go on."""
+    lines, indent = markdown.lines, markdown.lines[at].indent
+    after = range(at + 1, len(lines))
+    ends = (n for n in after if lines[n].kind is not Kind.TEXT and not _is_nested(lines[n], indent))
+    return range(at + 1, next(ends, len(lines)))
+
+
+def _is_nested(line: Line, indent: int) -> bool:
+    return line.kind is Kind.BULLET and line.indent > indent and line.box is None
+
+
+def _is_reason(line: Line) -> bool:
+    return line.kind is Kind.BULLET and line.box is None and line.words.startswith(_BLOCKED)
+
+
+def _tell_reason(markdown: Markdown, rows: Rows, at: int, standing: ItemProgress) -> None:
+    """Write below a phase's box why it is blocked, or take that out; what a person wrote there says it as well."""
+    line, below = markdown.lines[at], _below(markdown, at)
+    reason = one_line(standing.reason) if standing.mark is Mark.BLOCKED else ""
+    present = [one for one in below if _is_reason(markdown.lines[one]) and OURS in markdown.lines[one].text]
+    theirs = (one_line(markdown.lines[one].text) for one in (at, *below) if one not in present)
+    space = line.text[: len(line.text) - len(line.text.lstrip())] + " " * (len(line.bullet) + 1)
+    said = reason and not any(reason in words for words in theirs)
+    wanted = [f"{space}- {_BLOCKED} {reason} {OURS}"] if said else []
+    if [rows[one][0] for one in present] != wanted:
+        place = present[0] if present else below.stop
+        for one in reversed(present):
+            del rows[one]
+        rows[place:place] = [(words, None) for words in wanted]
+
+
 def _ticked(markdown: Markdown, places: dict[int, ItemProgress]) -> bytes:
-    rows = [(line.text, ending) for line, ending in zip(markdown.lines, markdown.endings, strict=True)]
-    for at, standing in places.items():
+    rows: Rows = [(line.text, ending) for line, ending in zip(markdown.lines, markdown.endings, strict=True)]
+    # From the end, so that what is put in below one box moves no other.
+    for at, standing in sorted(places.items(), reverse=True):
+        _tell_reason(markdown, rows, at, standing)
         line = markdown.lines[at]
         text, mark = line.text, MARKS[line.box or ""]
         if mark is not standing.mark:

@@ -144,7 +144,6 @@ plans: Final = Table(
     _json("policy"),
     _json("gates"),
     _json("books"),
-    _json("marks"),
     _text("context"),
     _json("doc_sync"),
     _json("evaluation"),
@@ -158,6 +157,7 @@ plans: Final = Table(
     _text("verify_run_id", null=True),
     _integer("call_failures"),
     _moment("not_before", null=True),
+    _moment("branch_moved_at", null=True),
     _integer("spent_micros"),
     _integer("unknown_costs"),
     _json("verdict", null=True),
@@ -489,6 +489,8 @@ workers: Final = Table(
     _moment("lease_until"),
     _boolean("controls"),
 )
+
+source_marks: Final = Table("source_marks", metadata, _id(), _json("marks"))
 
 cursors: Final = Table("cursors", metadata, _id(), _integer("n"))
 

@@ -31,6 +31,7 @@ NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
         model.Finish: "finishes",
         awaited.Envelope: "envelopes",
         model.Worker: "workers",
+        model.SourceMarks: "source_marks",
         model.Cursor: "cursors",
     }
 )

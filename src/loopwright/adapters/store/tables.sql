@@ -187,7 +187,6 @@ CREATE TABLE plans (
     policy TEXT NOT NULL,
     gates TEXT NOT NULL,
     books TEXT NOT NULL,
-    marks TEXT NOT NULL,
     context TEXT NOT NULL,
     doc_sync TEXT NOT NULL,
     evaluation TEXT NOT NULL,
@@ -201,6 +200,7 @@ CREATE TABLE plans (
     verify_run_id TEXT,
     call_failures BIGINT NOT NULL,
     not_before VARCHAR(27),
+    branch_moved_at VARCHAR(27),
     spent_micros BIGINT NOT NULL,
     unknown_costs BIGINT NOT NULL,
     verdict TEXT,
@@ -315,6 +315,11 @@ CREATE TABLE runs (
     ended_at VARCHAR(27),
     CONSTRAINT pk_runs PRIMARY KEY (id),
     CONSTRAINT fk_runs_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE TABLE source_marks (
+    id TEXT NOT NULL,
+    marks TEXT NOT NULL,
+    CONSTRAINT pk_source_marks PRIMARY KEY (id)
 );
 CREATE TABLE tasks (
     id TEXT NOT NULL,

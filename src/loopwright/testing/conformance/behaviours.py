@@ -13,6 +13,9 @@ from loopwright.ports import AgentEventKind
 HOUR: Final = (3400.0, 3700.0)
 """An hour from now, give or take what a test takes and what a protocol rounds."""
 
+MINUTE: Final = (20.0, 70.0)
+"""A minute from now, less what a test takes on a busy machine."""
+
 ASKED_FOR: Final = "command:make dist"
 """The key of what the behaviour `permission` asks leave for."""
 
@@ -63,6 +66,8 @@ class Behaviour:
     stop: Stop = "never"
     twice: bool = False
     """A second run goes on with the conversation of the first."""
+    copied: bool = False
+    """A second run goes on with a copy of the conversation of the first, and a third with that conversation itself."""
     adopted: bool = False
     """Whoever drives it is gone after the first event, and another one takes over."""
 
@@ -86,6 +91,13 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
             says="A conversation goes on: its second run is charged with what it added, and nothing twice.",
             needs="resume",
             twice=True,
+            expected=_DONE,
+        ),
+        "fork": Behaviour(
+            says="A copy of a conversation is another one, charged with its own, and the first goes on as it was.",
+            plays="resume",
+            needs="fork",
+            copied=True,
             expected=_DONE,
         ),
         "garbage": Behaviour(
@@ -187,6 +199,11 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
             expected=Expected(failures=(Failure.USAGE_LIMIT,), retry_in_s=HOUR),
         ),
         "rate_limit": _fails(Failure.RATE_LIMIT, "The service asks to slow down, and it gives up."),
+        "retry_after": Behaviour(
+            says="The service asks to slow down, and says for how long: so long it is left alone.",
+            needs="reset_time",
+            expected=Expected(failures=(Failure.RATE_LIMIT,), retry_in_s=MINUTE),
+        ),
         "overloaded": _fails(Failure.OVERLOADED, "The service is overloaded, and it gives up."),
         "auth": _fails(Failure.AUTH, "It is not logged in."),
         "billing": _fails(Failure.BILLING, "The account has no credit."),

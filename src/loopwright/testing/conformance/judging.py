@@ -27,14 +27,18 @@ def problems(subject: Subject, name: str, played: Sequence[Played]) -> tuple[str
         found += _of_run(behaviour.expected, run)
         found += laws.broken(subject.agent, run)
     if behaviour.twice and not found:
-        found += _of_conversation(subject, played)
+        found += _of_conversation(subject, *played)
+    if behaviour.copied and not found:
+        first, copy, again = played
+        found += _of_copy(subject, first, copy)
+        found += _of_conversation(subject, first, again)
     found += _of_stopping(behaviour, played[-1])
     found += [f"process {one} is left" for one in left_over(played)]
     return tuple(found)
 
 
 def _of_result(subject: Subject, expected: Expected, result: AgentResult) -> Iterator[str]:
-    can = subject.agent.capabilities
+    can = subject.can
     told = f"{result.failure}: {result.detail}" if result.failure else "nothing failed"
     if expected.claimed is not None and result.claimed != expected.claimed:
         yield f"it is {'claimed' if result.claimed else 'not claimed'}, which is wrong here ({told})"
@@ -104,16 +108,29 @@ def _of_stopping(behaviour: Behaviour, run: Played) -> Iterator[str]:
         yield "it was told in its own words to stop, and had to be ended all the same"
 
 
-def _of_conversation(subject: Subject, played: Sequence[Played]) -> Iterator[str]:
-    first, second = (run.ended.result for run in played)
+def _of_conversation(subject: Subject, one: Played, other: Played) -> Iterator[str]:
+    first, second = one.ended.result, other.ended.result
     assert first is not None
     assert second is not None
     if first.session_ref != second.session_ref:
         yield f"the conversation {first.session_ref} went on as {second.session_ref}"
+    yield from _of_charges(subject, first, second)
+
+
+def _of_copy(subject: Subject, one: Played, other: Played) -> Iterator[str]:
+    first, copy = one.ended.result, other.ended.result
+    assert first is not None
+    assert copy is not None
+    if first.session_ref == copy.session_ref:
+        yield f"the copy of {first.session_ref} is that conversation itself"
+    yield from _of_charges(subject, first, copy)
+
+
+def _of_charges(subject: Subject, first: AgentResult, second: AgentResult) -> Iterator[str]:
     # The stand-in does the same in each run, and counts on: so the difference is what the first run had.
-    if "cost" in subject.agent.capabilities and first.cost_micros != second.cost_micros:
+    if "cost" in subject.can and first.cost_micros != second.cost_micros:
         yield f"the same work cost {first.cost_micros} and then {second.cost_micros} micros"
-    if "usage" in subject.agent.capabilities and first.usage != second.usage:
+    if "usage" in subject.can and first.usage != second.usage:
         yield f"the same work used {first.usage} and then {second.usage}"
 
 

@@ -12,6 +12,7 @@ from loopwright.ports import (
     AgentEventKind,
     AgentResult,
     OutputLine,
+    QuotaWindow,
     State,
 )
 from loopwright.testing.conformance.playing import Played
@@ -42,6 +43,7 @@ def _of_folding_again(agent: Agent, run: Played) -> Iterator[str]:
     state = agent.initial(run.request, before=run.before)
     events: list[AgentEvent] = []
     writes: list[tuple[str, bool]] = []
+    told: tuple[QuotaWindow, ...] = ()
     shapes: set[str] = set()
     for line in run.lines:
         shape = line.text[:_SHAPE]
@@ -51,11 +53,14 @@ def _of_folding_again(agent: Agent, run: Played) -> Iterator[str]:
         step = agent.fold(state, line)
         state = step.state
         events += step.events
+        told = step.windows or told
         writes += [(text, False) for text in step.writes] + ([("", True)] if step.close else [])
     if tuple(events) != run.events:
         yield f"folding again tells {len(events)} events, and there were {len(run.events)}, or others"
     if (result := agent.result(state, run.ended.exit)) != run.ended.result:
         yield f"folding again comes to another result: {_difference(result, run.ended.result)}"
+    if {one.name for one in result.windows} != {one.name for one in told}:
+        yield f"of its quota it tells {told} while it runs, and {result.windows} at the end"
     yield from _of_writes(run, writes)
 
 

@@ -49,7 +49,7 @@ class Played:
 
 
 async def play(subject: Subject, name: str, place: Path) -> tuple[Played, ...]:
-    """Let the subject's stand-in play a behaviour in a folder of its own; one run, or two of one conversation."""
+    """Let the subject's stand-in play a behaviour in a folder of its own: one run, or several of one conversation."""
     behaviour = BEHAVIOURS[name]
     for folder in ("workspace", "home"):
         (place / folder).mkdir(parents=True)
@@ -59,9 +59,12 @@ async def play(subject: Subject, name: str, place: Path) -> tuple[Played, ...]:
         program.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
         program.chmod(0o755)
     first = await _run(KEEPERS, subject, behaviour, place, number=1)
-    if not behaviour.twice:
-        return (first,)
-    return (first, await _run(KEEPERS, subject, behaviour, place, number=2, earlier=first))
+    if behaviour.copied:
+        copy = await _run(KEEPERS, subject, behaviour, place, number=2, earlier=first, fork=True)
+        return (first, copy, await _run(KEEPERS, subject, behaviour, place, number=3, earlier=first))
+    if behaviour.twice:
+        return (first, await _run(KEEPERS, subject, behaviour, place, number=2, earlier=first))
+    return (first,)
 
 
 async def _run(
@@ -72,6 +75,7 @@ async def _run(
     *,
     number: int,
     earlier: Played | None = None,
+    fork: bool = False,
 ) -> Played:
     result = earlier.ended.result if earlier else None
     request = AgentRequest(
@@ -80,6 +84,7 @@ async def _run(
         run_directory=place / f"run-{number}",
         permissions=behaviour.permissions,
         session_ref=result.session_ref if result else None,
+        fork=fork,
         options=filled(subject.options, str(place / "agent")),
     )
     before = Spent()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.ports import Agent
+from loopwright.ports import Agent, able
 from loopwright.testing.conformance.behaviours import BEHAVIOURS
 
 PROGRAM: Final = "{program}"
@@ -36,9 +36,14 @@ class Subject:
     def excuse(self, behaviour: str) -> str:
         """Say why this subject is not asked for a behaviour; empty when it is."""
         needs = BEHAVIOURS[behaviour].needs
-        if needs and needs not in self.agent.capabilities:
+        if behaviour not in self.cannot and needs and needs not in self.can:
             return f"it does not have the capability `{needs}`"
         return self.cannot.get(behaviour, "")
+
+    @property
+    def can(self) -> frozenset[str]:
+        """What its agent can do, set up as it is here."""
+        return able(self.agent, self.options)
 
     def behaviours(self) -> tuple[str, ...]:
         """Return what this subject is asked for."""

@@ -56,6 +56,7 @@ KINDS = ("allow_always", "allow_once", "reject_once")
 ERRORS: dict[str, tuple[int, str, str]] = {
     "limit": (429, "rate_limit", "You've hit your 5-hour limit · resets {at} (UTC)"),
     "rate_limit": (429, "rate_limit", "Rate limit reached for requests"),
+    "retry_after": (429, "rate_limit", "Rate limit reached for requests. Please try again in 60s."),
     "overloaded": (529, "server_error", "Overloaded"),
     "auth": (401, "authentication_failed", "Incorrect API key provided"),
     "billing": (400, "billing_error", "Your credit balance is too low"),
@@ -72,6 +73,8 @@ HIDDEN: dict[tuple[str, str], tuple[str, int]] = {
     ),
     ("opencode", "limit"): ("5-hour usage limit reached. Resets in 1hr", 3_600_000),
     ("opencode", "rate_limit"): ("Rate limit reached for requests", 0),
+    ("gemini", "retry_after"): ("Rate limit reached for requests", 60_000),
+    ("opencode", "retry_after"): ("Rate limit reached for requests. Please try again in 60s.", 0),
     ("gemini", "overload_then_done"): ("The model is overloaded. Please try again later.", 0),
     ("opencode", "overload_then_done"): ("Provider is overloaded", 0),
 }
@@ -131,7 +134,7 @@ class Agent:
                 can = {"loadSession": True, "promptCapabilities": {"image": True}}
                 about = {"name": self.dialect, "version": VERSIONS.get(self.dialect, "0.15.10")}
                 self.answer(message, {"protocolVersion": 1, "agentCapabilities": can, "agentInfo": about})
-            case "session/new" | "session/load" | "session/resume":
+            case "session/new" | "session/load" | "session/resume" | "session/fork":
                 self.begin(message)
             case "session/prompt":
                 self.prompt = message
@@ -149,9 +152,13 @@ class Agent:
         if known is not None and known not in self.memory():
             self.refuse(message, -32002, "Resource not found", f"Session not found: {known}")
             return
-        self.session = known or f"session-{os.getpid()}"
+        is_new = known is None or message["method"] == "session/fork"
+        self.session = f"session-{os.getpid()}" if is_new else known
+        if known is not None and is_new and self.dialect == "opencode":
+            # It counts on from where it was copied; others count a copy anew.
+            self.remember(self.memory()[known])
         modes = MODES.get(self.dialect)
-        result: dict[str, Any] = {"sessionId": self.session} if known is None else {}
+        result: dict[str, Any] = {"sessionId": self.session} if is_new else {}
         if modes:
             result["modes"] = {
                 "currentModeId": modes[0],
@@ -168,6 +175,10 @@ class Agent:
         """Return how many turns each conversation has had."""
         found: dict[str, int] = json.loads(self._memory.read_text()) if self._memory.exists() else {}
         return found
+
+    def remember(self, turns: int) -> None:
+        """Write down how many turns the conversation has had."""
+        self._memory.write_text(json.dumps({**self.memory(), self.session: turns}))
 
     def answer(self, message: dict[str, Any], result: dict[str, Any]) -> None:
         """Answer a request."""
@@ -265,7 +276,8 @@ class Agent:
         """Call a service again that refuses, until there is no more hope, or somebody stops it."""
         for attempt in range(1, TRIES + 1):
             self.tried(attempt)
-            message = self.next(None if HIDDEN[self.dialect, self.behaviour][1] else 0.05)
+            # One of an hour is only over when it is stopped; shorter ones are not played in their length.
+            message = self.next(None if HIDDEN[self.dialect, self.behaviour][1] > 60_000 else 0.05)
             if message is not None:
                 self.take(message)
             if self.cancelled:
@@ -386,12 +398,11 @@ class Agent:
 
     def end(self, reason: str) -> None:
         """End the turn, and tell what it used; what it cost is counted on over the whole conversation."""
-        memory = self.memory()
-        memory[self.session] = memory.get(self.session, 0) + 1
-        self._memory.write_text(json.dumps(memory))
+        turns = self.memory().get(self.session, 0) + 1
+        self.remember(turns)
         used: dict[str, Any] = {"used": 145, "size": 128_000}
         if self.dialect in ("opencode", "claude"):
-            used["cost"] = {"amount": round(COST * memory[self.session], 6), "currency": "USD"}
+            used["cost"] = {"amount": round(COST * turns, 6), "currency": "USD"}
         self.update("usage_update", **used)
         result: dict[str, Any] = {"stopReason": reason}
         match self.dialect:

@@ -24,6 +24,7 @@ TROUBLE: dict[str, tuple[int | None, str, str, str, dict[str, Any]]] = {
     "auth": (401, "authentication_failed", "Invalid API key · Fix external API key", "api_error", {}),
     "billing": (400, "billing_error", "Credit balance is too low", "api_error", {}),
     "rate_limit": (429, "rate_limit", "API Error: Request rejected (429) · slow down", "api_error", {}),
+    "retry_after": (429, "rate_limit", "API Error: Request rejected (429) · slow down", "api_error", {}),
     "overloaded": (529, "server_error", "API Error: 529 Overloaded", "api_error", {}),
     "model": (404, "model_not_found", "There's an issue with the selected model", "api_error", {}),
     "context": (400, "invalid_request", "Prompt is too long", "prompt_too_long", {}),
@@ -48,7 +49,10 @@ class Program:
         self.behaviour = behaviour
         self.arguments = arguments
         self.session = self.argument("--session-id") or self.argument("--resume") or "stand-in"
-        self.runs = 2 if "--resume" in arguments else 1
+        home = os.environ.get("CLAUDE_CONFIG_DIR") or Path(os.environ["HOME"], ".claude")
+        self.memory = Path(home, "conversations.json")
+        # A copy is counted on from where it was copied.
+        self.runs = self.remembered().get(self.argument("--resume"), 0) + 1
         self.failed = False
         self.asked = 0
         self._buffer = b""
@@ -58,6 +62,11 @@ class Program:
         if name not in self.arguments:
             return ""
         return self.arguments[self.arguments.index(name) + 1]
+
+    def remembered(self) -> dict[str, int]:
+        """Return how many runs each conversation has had."""
+        known: dict[str, int] = json.loads(self.memory.read_text()) if self.memory.exists() else {}
+        return known
 
     def say(self, kind: str, **fields: Any) -> None:
         """Print a line at once."""
@@ -150,6 +159,8 @@ class Program:
     def result(self, words: str, *, is_error: bool = False, spent: bool = True, **more: Any) -> None:
         """End the turn; cost and tokens by model are those of the whole conversation."""
         self.failed = is_error
+        self.memory.parent.mkdir(exist_ok=True)
+        self.memory.write_text(json.dumps({**self.remembered(), self.session: self.runs}))
         turn = {
             "input_tokens": 120,
             "output_tokens": 25,
@@ -190,8 +201,11 @@ class Program:
 def trouble(program: Program) -> None:
     """Be refused by the service."""
     status, error, words, reason, more = TROUBLE[program.behaviour]
-    if program.behaviour == "rate_limit":
-        program.say("system", subtype="api_retry", attempt=1, max_retries=2, error_status=status, error=error)
+    if program.behaviour in ("rate_limit", "retry_after"):
+        # Its own first pause, with nothing asked for, is half a second and up to a quarter more.
+        delay_ms = 60_000 if program.behaviour == "retry_after" else 553
+        about = {"attempt": 1, "max_retries": 2, "error_status": status, "error": error}
+        program.say("system", subtype="api_retry", retry_delay_ms=delay_ms, **about)
     if error:
         program.text(words, error=error, api_error_status=status)
     program.result(words, is_error=True, spent=False, terminal_reason=reason, api_error_status=status, **more)

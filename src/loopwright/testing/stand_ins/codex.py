@@ -25,6 +25,10 @@ ERRORS: dict[str, tuple[Any, str]] = {
         {"responseTooManyFailedAttempts": {"httpStatusCode": 429}},
         "exceeded retry limit, last status: 429 Too Many Requests",
     ),
+    "retry_after": (
+        "rateLimitExceeded",
+        "rate limit exceeded: Rate limit reached. Please try again in 60s.",
+    ),
     "overloaded": ("serverOverloaded", "Selected model is at capacity. Please try a different model."),
     "auth": (
         {"httpConnectionFailed": {"httpStatusCode": 401}},
@@ -120,6 +124,8 @@ class AppServer:
                     self.answer(
                         message, {"userAgent": agent, "platformFamily": "unix", "platformOs": "linux"}
                     )
+                case "account/read":
+                    self.answer(message, {"account": {"type": "apiKey"}, "requiresOpenaiAuth": True})
                 case "thread/start" | "thread/resume" | "thread/fork":
                     self.begin(message)
                 case "turn/start":
@@ -387,7 +393,7 @@ _NOBODY = "nobody can be asked while it runs"
 CANNOT: dict[str, str] = {}
 CANNOT_EXEC = {
     **dict.fromkeys(("permission", "permission_granted", "permission_listed", "permission_refused"), _NOBODY),
-    "limit": "when the limit ends is told in prose only, without a date",
+    "fork": "what a copy used is told together with what was copied",
 }
 
 

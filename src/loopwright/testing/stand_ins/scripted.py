@@ -28,6 +28,7 @@ SCRIPTS: dict[str, list[dict[str, Any]]] = {
     "ignores_sigint": [{"hang": 60, "stubborn": True}],
     "hang": [{"hang": 60}],
     "limit": [{"usage_limit": 3600}],
+    "retry_after": [{"fail": "rate_limit", "message": "slow down", "retry_in": 60}],
     "error_result": [{"print": '{"event":"result","ok":false,"message":"it did not work"}'}, {"exit": 0}],
     **{
         name: [{"fail": name, "message": f"the service says: {name}"}]

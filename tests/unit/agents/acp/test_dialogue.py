@@ -49,9 +49,9 @@ class TestBeginning:
         assert run.said()[0]["params"]["cwd"] == "/workspace/packages/api"
 
     def test_instructions_stand_before_the_prompt(self) -> None:
-        own = {**COMMAND, "instructions": "Use tabs."}
-        run = fold(AGENT, start(AGENT), request(prompt="Do it.", instructions="Be kind.\n", options=own))
-        assert run.said()[-1]["params"]["prompt"][0]["text"] == "Use tabs.\n\nBe kind.\n\nDo it."
+        own = {**COMMAND, "instructions": "Use tabs.\n"}
+        run = fold(AGENT, start(AGENT), request(prompt="Do it.", options=own))
+        assert run.said()[-1]["params"]["prompt"][0]["text"] == "Use tabs.\n\nDo it."
 
     def test_tool_servers_are_told_with_their_variables(self) -> None:
         tools = {"toy": replace(TOOLS["loopwright"], env={"A": "1"})}
@@ -320,8 +320,11 @@ class TestEnds:
             ("", Failure.CANNOT_START),
         ],
     )
-    def test_an_exit_at_the_start_says_why_in_its_last_words(self, said: str, failure: Failure) -> None:
-        result = fold(AGENT, [line(said, "err")] if said else [], request()).result(ended(41))
+    @pytest.mark.parametrize("code", [41, 147])
+    def test_an_exit_at_the_start_says_why_in_its_last_words(
+        self, said: str, failure: Failure, code: int
+    ) -> None:
+        result = fold(AGENT, [line(said, "err")] if said else [], request()).result(ended(code))
         assert result.failure is failure
         assert said in result.detail
 

@@ -76,8 +76,7 @@ def test_a_model_is_told_before_the_start_where_it_cannot_be_told_later(
 
 
 def test_a_number_of_turns_is_told_to_who_can_count_them() -> None:
-    assert started("goose", max_turns=7).env["GOOSE_MAX_TURNS"] == "7"
-    assert started("goose", max_turns=7, options={"max_turns": 5}).env["GOOSE_MAX_TURNS"] == "5"
+    assert started("goose", options={"max_turns": 5}).env["GOOSE_MAX_TURNS"] == "5"
     with pytest.raises(BadConfig, match="unknown option max_turns"):
         started("gemini", options={"max_turns": 5})
     assert "turns" in PROFILES["goose"].capabilities
@@ -107,6 +106,44 @@ def test_gemini_finds_defaults_in_the_runs_own_folder() -> None:
     assert settings["general"]["maxAttempts"] == 3
     assert found.env["GEMINI_CLI_NO_RELAUNCH"] == "true"
     assert found.env["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("name", "env"),
+    [
+        ("opencode", {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_PROJECT_CONFIG": "1"}),
+        ("goose", {"GOOSE_TELEMETRY_ENABLED": "false"}),
+        ("copilot", {"COPILOT_AUTO_UPDATE": "false"}),
+        (
+            "claude-acp",
+            {
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                "DISABLE_AUTOUPDATER": "1",
+                "DISABLE_TELEMETRY": "1",
+                "DISABLE_ERROR_REPORTING": "1",
+            },
+        ),
+    ],
+)
+def test_it_neither_updates_itself_nor_calls_home(name: str, env: dict[str, str]) -> None:
+    assert env.items() <= started(name).env.items()
+
+
+def test_gemini_neither_updates_itself_nor_calls_home() -> None:
+    settings = json.loads(started("gemini").files["gemini-defaults.json"])
+    assert settings["general"].items() >= {"enableAutoUpdate": False, "disableAutoUpdate": True}.items()
+    assert settings["privacy"] == {"usageStatisticsEnabled": False}
+    assert settings["telemetry"] == {"enabled": False}
+
+
+def test_opencode_shares_nothing_and_goes_on_after_a_refusal() -> None:
+    settings = json.loads(started("opencode").env["OPENCODE_CONFIG_CONTENT"])
+    assert (settings["autoupdate"], settings["share"]) == (False, "disabled")
+    assert settings["experimental"]["continue_loop_on_deny"] is True
+
+
+def test_claude_does_not_retry_for_minutes_behind_the_protocol() -> None:
+    assert int(started("claude-acp").env["CLAUDE_CODE_MAX_RETRIES"]) <= 5
 
 
 def test_what_is_tried_again_is_told_on_stderr_by_who_keeps_it_to_itself() -> None:

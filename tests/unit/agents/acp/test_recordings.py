@@ -320,6 +320,19 @@ def test_going_round_in_circles_is_stopped() -> None:
     assert "is stopped" in run.told("Error")[0]
 
 
+@pytest.mark.parametrize(
+    ("how", "failure"),
+    [
+        ("done_hang", Failure.CONTEXT),
+        ("deadline", Failure.CONTEXT),
+        ("idle", Failure.CONTEXT),
+        ("asked", Failure.CANCELLED),
+    ],
+)
+def test_who_goes_round_in_circles_and_does_not_listen_is_judged_by_that(how: Any, failure: Failure) -> None:
+    assert read("opencode_context").result(ended(-9, how)).failure is failure
+
+
 def test_a_mode_that_cannot_be_had_is_said_before_anything_is_done() -> None:
     run = read("gemini_shell-untr2", **given("gemini_shell-untr2"))
     assert "untrusted folder" in run.result().detail

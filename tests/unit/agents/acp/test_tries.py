@@ -102,6 +102,23 @@ def test_a_service_that_wants_to_be_asked_much_later_is_not_waited_for(
     assert written == ["session/cancel"]
 
 
+@pytest.mark.parametrize(
+    ("message", "how", "after_s"),
+    [
+        ("Rate limit reached", "after 40000ms", 40),
+        ("Rate limit reached. Please retry in 30s.", "after 40000ms", 30),
+        ("Rate limit reached", "with backoff", None),
+    ],
+)
+def test_a_service_that_asks_to_slow_down_says_for_how_long(
+    message: str, how: str, after_s: int | None
+) -> None:
+    lines = [one for n in range(1, MOST_TRIES[Failure.RATE_LIMIT] + 1) for one in tried(n, message, how)]
+    result, _, _ = run(GEMINI, [*lines, end("cancelled")])
+    again_at = None if after_s is None else AT + timedelta(seconds=after_s)
+    assert (result.failure, result.retry_at) == (Failure.RATE_LIMIT, again_at)
+
+
 def test_a_limit_that_is_over_soon_is_waited_for() -> None:
     words = "You have exhausted your capacity on this model. Your quota will reset after 53s."
     pause = f"after {int(LONGEST_PAUSE_S) * 1000}ms"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
@@ -22,6 +22,7 @@ from loopwright.adapters.agents.acp.profiles import (
 )
 from loopwright.adapters.agents.acp.state import LAST_WORDS, AcpState, Ending, Problem, Stalled
 from loopwright.adapters.agents.output import readable
+from loopwright.adapters.agents.spans import resets_in
 from loopwright.core.failures import Failure
 from loopwright.core.questions import Asking, asked_in
 from loopwright.ports import AgentRequest, AgentResult, Exit, Folded, Invocation, OutputLine, Spent
@@ -68,7 +69,8 @@ class AcpAgent:
 
     def fold(self, state: AcpState, line: OutputLine) -> Folded:
         """Take in one line of output."""
-        return dialogue.fold(state, self.profile, line)
+        folded = dialogue.fold(state, self.profile, line)
+        return replace(folded, stops=folded.state.is_stopping and not state.is_stopping)
 
     def interrupt(self, state: AcpState) -> tuple[str, ...]:
         """Return what makes the turn stop in order; nothing when there is none."""
@@ -128,7 +130,7 @@ def _judge(state: AcpState, exit: Exit) -> tuple[Failure | None, str, datetime |
     got_over = state.did_something and ending is not None and ending.stop_reason == "end_turn"
     stalled = None if got_over else state.stalled
     # It may not have listened when it was told to stop: what that was for is known all the same.
-    stopped = state.asked or stalled
+    stopped = state.asked or stalled or state.circling
     if ended is not None and not (stopped and ended[0] in (Failure.TIMEOUT, Failure.HANG)):
         return (*ended, None)
     if state.asked:
@@ -159,13 +161,13 @@ def _of_stalling(stalled: Stalled, exit: Exit) -> tuple[Failure, str, datetime |
 def _of_problem(ending: Ending, problem: Problem, exit: Exit) -> tuple[Failure, str, datetime | None]:
     failure, detail, at = _told(problem, exit)
     if failure is Failure.AGENT_ERROR and ending.step != rpc.PROMPT:
-        # A conversation that cannot be gone on with is not there any more: a fresh attempt has one of its own.
+        # A conversation that cannot be gone on with is not there any more: the engine lets it begin another.
         failure = Failure.CRASH if ending.going_on else Failure.CANNOT_START
     return failure, detail, at
 
 
 def _told(problem: Problem, exit: Exit) -> tuple[Failure, str, datetime | None]:
-    failure = tries.limit(failures.failure(problem), failures.resets_in(problem.message))
+    failure = tries.limit(failures.failure(problem), resets_in(problem.message))
     return failure, problem.message, tries.again_at(failure, problem.message, None, exit.ended_at)
 
 

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.state import Problem
 from loopwright.adapters.agents.output import json_object, object_in, readable
+from loopwright.adapters.agents.spans import resets_in
 from loopwright.adapters.agents.statuses import by_status
 from loopwright.core.failures import Failure
 
@@ -71,16 +72,6 @@ _RESETS: Final = re.compile(
     r"\bresets (?:(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2}), )?"
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?(?P<half>am|pm) \((?P<zone>[\w/+-]+)\)"
 )
-_PART: Final = re.compile(
-    r"(\d{1,9}(?:\.\d{1,9})?)\s?(ms|d|h|m|s)(?:ays?|ours?|rs?|inutes?|ins?|econds?|ecs?)?(?![a-z])"
-)
-_RESETS_IN: Final = re.compile(
-    rf"\b(?:resets?|retry|try again) (?:after|in) (?P<span>{_PART.pattern}(?:[ ,]*(?:and )?{_PART.pattern}){{0,4}})",
-    re.IGNORECASE,
-)
-_SECONDS: Final = MappingProxyType({"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0})
-_FARTHEST_S: Final = 40 * 86_400.0
-"""Further ahead no limit ends."""
 
 
 def problem(error: object) -> Problem:
@@ -132,15 +123,6 @@ def by_words(
 ) -> Failure | None:
     """Say what kind of failure a text is about, if it says so."""
     return next((failure for pattern, failure in table if pattern.search(text)), None)
-
-
-def resets_in(text: str) -> float | None:
-    """Return how many seconds a text like `will reset after 8h44m7s` means."""
-    found = _RESETS_IN.search(text)
-    if found is None:
-        return None
-    told = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(found["span"]))
-    return told if told <= _FARTHEST_S else None
 
 
 def resets_at(text: str, after: datetime) -> datetime | None:

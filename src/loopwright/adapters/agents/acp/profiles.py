@@ -42,6 +42,9 @@ class Profile:
     """The oldest and the newest version that were tried."""
     install: str = ""
     """How to get the program."""
+    node: int | None = None
+    """The oldest Node.js that the newest of the tried versions runs with; on an older one npm silently picks an older
+    version of it. None where it brings its own, or none is needed."""
     inherit: tuple[str, ...] = ()
     home: tuple[HomePath, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -98,6 +101,7 @@ GEMINI: Final = Profile(
     capabilities=COMMON | {"usage", "reset_time"},
     tested=("0.61.0", "0.61.0"),
     install="npm install -g @google/gemini-cli",
+    node=20,
     inherit=(
         "GEMINI_API_KEY", "GEMINI_MODEL", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_CLOUD_PROJECT",
         "GOOGLE_CLOUD_LOCATION", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA", "GOOGLE_VERTEX_BASE_URL",
@@ -246,6 +250,7 @@ QWEN: Final = Profile(
     capabilities=COMMON | {"resume", "usage"},
     tested=("0.15.10", "0.24.4"),
     install="npm install -g @qwen-code/qwen-code",
+    node=22,
     inherit=(
         "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY",
         "QWEN_HOME",
@@ -317,6 +322,7 @@ CLAUDE: Final = Profile(
     capabilities=COMMON | {"resume", "fork", "usage", "cost", "reset_time"},
     tested=("0.99.1", "0.99.1"),
     install="npm install -g @agentclientprotocol/claude-agent-acp",
+    node=22,
     inherit=(
         "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
         "ANTHROPIC_MODEL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_EXECUTABLE",

@@ -78,7 +78,7 @@ def aim(profile: Profile, request: AgentRequest) -> Aim:
     # Without its free mode it asks, and is always allowed.
     modes = (chosen,) if chosen else (profile.free_mode if free else "", profile.asking_mode)
     # There is no other place for it in the protocol.
-    told = options.instructions(profile.name, given, request.instructions.strip())
+    told = options.instructions(profile.name, given)
     prompt = "\n\n".join(filter(None, (profile.rules, told, request.prompt)))
     return Aim(
         prompt=prompt,
@@ -123,7 +123,7 @@ def _settings(profile: Profile, request: AgentRequest) -> tuple[list[str], dict[
     """Return the arguments and variables that tell permissions, model, turns and tools."""
     argv = list(profile.access_arguments.get(request.permissions.access, ()))
     env: dict[str, str] = {}
-    turns = options.most_turns(profile.name, request.options, request.max_turns)
+    turns = options.most_turns(profile.name, request.options)
     wanted: tuple[tuple[Setting | None, str | None], ...] = (
         (profile.model, request.model),
         (profile.turns, str(turns) if turns is not None else None),

@@ -13,7 +13,8 @@ from typing import Final
 from loopwright.adapters.agents.acp import failures
 from loopwright.adapters.agents.acp.profiles import Profile
 from loopwright.adapters.agents.acp.state import AcpState, Problem, Stalled
-from loopwright.core.failures import Failure
+from loopwright.adapters.agents.spans import resets_in
+from loopwright.core.failures import RULES, Failure
 from loopwright.ports import AgentEvent
 
 LONGEST_PAUSE_S: Final = 90.0
@@ -49,7 +50,7 @@ def seen(state: AcpState, profile: Profile) -> tuple[AcpState, AgentEvent | None
     words = _ESCAPED.sub(lambda one: _MEANT.get(one[1], one[1]), told["message"] or "").strip()
     problem = Problem(message=words or f"the service answered with status {status or 'unknown'}", code=status)
     failure = failures.failure(problem)
-    ahead_s = failures.resets_in(problem.message) or pause_s
+    ahead_s = resets_in(problem.message) or pause_s
     state = replace(state, tries=attempt)
     enough = failure in MOST_TRIES and (attempt >= MOST_TRIES[failure] or (ahead_s or 0.0) > LONGEST_PAUSE_S)
     text = f"{problem.message} (attempt {attempt})"
@@ -69,13 +70,12 @@ def limit(failure: Failure, ahead_s: float | None) -> Failure:
 
 
 def again_at(failure: Failure, message: str, pause_s: float | None, after: datetime) -> datetime | None:
-    """Return when the service is to be asked again, where it said so; a short pause is ours to choose."""
+    """Return when the service is to be asked again, where it said so."""
+    if not RULES[failure].honours:
+        return None
     # Some pause a bit longer than they were told to, so the words count first.
-    told = failures.resets_at(message, after) if failure is Failure.USAGE_LIMIT else None
-    far = failure is Failure.OVERLOADED and (pause_s or 0.0) > LONGEST_PAUSE_S
-    if told is None and pause_s is not None and (far or failure is Failure.USAGE_LIMIT):
-        return after + timedelta(seconds=pause_s)
-    return told
+    told = failures.resets_at(message, after)
+    return after + timedelta(seconds=pause_s) if told is None and pause_s is not None else told
 
 
 def _found(profile: Profile, lines: tuple[str, ...]) -> re.Match[str] | None:

@@ -1,14 +1,16 @@
 """Codex as an agent: its codec, and what its run came to."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from loopwright.adapters.agents import endings
 from loopwright.adapters.agents.codex import exec_stream, failures, quota, server, starting
 from loopwright.adapters.agents.codex.state import CodexState
 from loopwright.adapters.agents.output import json_object, readable, remembered
+from loopwright.adapters.agents.spans import resets_in
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
 from loopwright.ports import (
@@ -22,6 +24,7 @@ from loopwright.ports import (
     Spent,
 )
 
+_NOT_BY_EXEC: Final = frozenset({"permissions", "reset_time", "fork"})
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _HELPLESS: Final = "Refusing to create helper binaries"
 _NO_SANDBOX: Final = (
@@ -38,7 +41,10 @@ class CodexAgent:
     name: str = field(default=starting.NAME, init=False)
     capabilities: frozenset[str] = field(
         default=frozenset(
-            {"resume", "fork", "interrupt", "permissions", "tools", "schema", "usage", "reset_time"}
+            {
+                *("resume", "fork", "interrupt", "permissions", "confines", "tools", "schema", "usage"),
+                "reset_time",
+            }
         ),
         init=False,
     )
@@ -48,6 +54,10 @@ class CodexAgent:
     def invocation(self, request: AgentRequest) -> Invocation:
         """Say how to start it; the app server is told its prompt on stdin when it is ready."""
         return starting.invocation(self.binary, request)
+
+    def able(self, options: Mapping[str, Any]) -> frozenset[str]:
+        """Return what it can do: `exec` asks nobody, and tells neither when a limit ends nor what a copy used."""
+        return self.capabilities - _NOT_BY_EXEC if options.get("protocol") == "exec" else self.capabilities
 
     def initial(self, request: AgentRequest | None = None, *, before: Spent | None = None) -> CodexState:
         """Return the state before the first line."""
@@ -59,6 +69,11 @@ class CodexAgent:
 
     def fold(self, state: CodexState, line: OutputLine) -> Folded:
         """Take in one line of output, of either protocol."""
+        folded = self._fold(state, line)
+        windows = folded.state.windows
+        return replace(folded, windows=windows) if windows != state.windows else folded
+
+    def _fold(self, state: CodexState, line: OutputLine) -> Folded:
         message = json_object(line.text) if line.stream == "out" else None
         if message is None:
             text = _COLOUR.sub("", line.text)
@@ -69,7 +84,8 @@ class CodexAgent:
             )
         if "type" in message and "method" not in message:
             return exec_stream.fold(state, message)
-        return server.fold(state, message)
+        folded = server.fold(state, message)
+        return replace(folded, stops=bool(folded.state.asked) and not state.asked)
 
     def interrupt(self, state: CodexState) -> tuple[str, ...]:
         """Return what makes the turn stop in order; `exec` understands only a signal."""
@@ -78,7 +94,7 @@ class CodexAgent:
     def result(self, state: CodexState, exit: Exit) -> AgentResult:
         """Judge the run: only a completed turn and a clean exit together are a claim of success."""
         failure, detail, retry_at = _judge(state, exit)
-        limited = failure is Failure.USAGE_LIMIT
+        limited = failure in (Failure.USAGE_LIMIT, Failure.BILLING)
         asked = state.asked if failure is None else ()
         return AgentResult(
             claimed=failure is None and not asked,
@@ -123,7 +139,17 @@ def _judge(state: CodexState, exit: Exit) -> tuple[Failure | None, str, datetime
     failure = failures.failure(problem)
     if ending.status == "refused" and failure is Failure.AGENT_ERROR:
         failure = Failure.CANNOT_START
-    return failure, problem.message, quota.free_at(state.windows) if failure is Failure.USAGE_LIMIT else None
+    if failure is Failure.USAGE_LIMIT and state.unpaid:
+        failure = Failure.BILLING
+    return failure, problem.message, _again_at(failure, problem.message, state, exit)
+
+
+def _again_at(failure: Failure, message: str, state: CodexState, exit: Exit) -> datetime | None:
+    if failure is Failure.USAGE_LIMIT:
+        return quota.free_at(state.windows)
+    # What a service that asks to slow down names is handed on in its words alone, and not always.
+    ahead_s = resets_in(message) if failure in (Failure.RATE_LIMIT, Failure.OVERLOADED) else None
+    return None if ahead_s is None else exit.ended_at + timedelta(seconds=ahead_s)
 
 
 def _of_success(state: CodexState, exit: Exit) -> tuple[Failure | None, str]:

@@ -35,11 +35,12 @@ _CONNECTION: Final = frozenset(
 )
 """Errors that carry the status of the service, if there was an answer at all."""
 _UNPAID: Final = re.compile(
-    r"quota exceeded|billing details|insufficient_quota|upgrade to plus", re.IGNORECASE
+    r"quota exceeded|billing details|insufficient_quota|upgrade to plus|out of credits|spend cap",
+    re.IGNORECASE,
 )
 """These come under the same name as a usage limit, but waiting does not help."""
 _BY_WORDS: Final = (
-    # The conversation to go on with is gone: a fresh attempt has one of its own.
+    # The conversation to go on with is gone: the engine lets it begin another.
     (re.compile(r"no rollout found|thread not found", re.IGNORECASE), Failure.CRASH),
     (re.compile(r"required MCP servers? failed", re.IGNORECASE), Failure.TOOL),
     (_UNPAID, Failure.BILLING),

@@ -3,12 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from loopwright.adapters.agents.output import readable, whole_number
+from loopwright.core.awaited import QuotaKind
 from loopwright.ports import QuotaWindow
 
 Windows = tuple[QuotaWindow, ...]
+
+_ALLOWED: Final = "individualLimit"
+"""What a company allows one of its people to spend."""
+_DEPLETED: Final = "credits_depleted"
+_BY_COMPANY: Final = "workspace_"
+"""How the limits begin that somebody has to raise: credits that are used up, and what may be spent."""
+_LONG_MINUTES: Final = 6 * 24 * 60
+_PAID_BY_CALL: Final = ("apiKey", "amazonBedrock")
 
 
 def updated(known: Windows, limits: Mapping[str, Any]) -> Windows:
@@ -16,23 +25,63 @@ def updated(known: Windows, limits: Mapping[str, Any]) -> Windows:
     fresh = {one.name: one for one in known}
     limit = readable(limits.get("limitId"), 100)
     prefix = f"{limit}/" if limit not in ("", "codex") else ""
-    for name in ("primary", "secondary", "individualLimit"):
+    for name in ("primary", "secondary", _ALLOWED):
         facts = limits.get(name)
         if isinstance(facts, dict):
             window = _window(prefix + name, facts)
-            fresh[window.name] = window
+            earlier = fresh.get(window.name, window)
+            # How long it is need not be said each time.
+            kind = earlier.kind if window.kind is QuotaKind.UNKNOWN else window.kind
+            fresh[window.name] = replace(window, kind=kind)
+    facts, depleted = limits.get("credits"), _DEPLETED in _reached(limits)
+    if isinstance(facts, dict) or depleted:
+        fresh["credits"] = _credits(facts if isinstance(facts, dict) else {}, depleted=depleted)
     return tuple(fresh.values())
+
+
+def unpaid(known: bool, limits: Mapping[str, Any]) -> bool:
+    """Say whether it is money that is missing, which no waiting brings; what is not mentioned stays as it was."""
+    reached = _reached(limits)
+    return reached.startswith(_BY_COMPANY) if reached else known
+
+
+def _reached(limits: Mapping[str, Any]) -> str:
+    return readable(limits.get("rateLimitReachedType"), 100)
+
+
+def of_account(known: Windows, account: Mapping[str, Any]) -> Windows:
+    """Return what the login says of how an account pays: with a key, call by call."""
+    paid = QuotaWindow(name="api_key", kind=QuotaKind.DOLLARS)
+    return (*known, paid) if account.get("type") in _PAID_BY_CALL and paid not in known else known
+
+
+def _credits(facts: Mapping[str, Any], *, depleted: bool) -> QuotaWindow:
+    left = "unlimited" if facts.get("unlimited") is True else readable(facts.get("balance"), 50)
+    if not left and facts.get("hasCredits") is False:
+        left = "none"
+    return QuotaWindow(name="credits", kind=QuotaKind.CREDITS, left=left, used=1.0 if depleted else None)
 
 
 def _window(name: str, facts: Mapping[str, Any]) -> QuotaWindow:
     used, left = whole_number(facts.get("usedPercent")), whole_number(facts.get("remainingPercent"))
     if used is None and left is not None:
         used = 100 - min(left, 100)
+    spent, limit = readable(facts.get("used"), 50), readable(facts.get("limit"), 50)
     return QuotaWindow(
         name=name,
+        kind=_kind(name, whole_number(facts.get("windowDurationMins"))),
+        left=f"{spent} of {limit} used" if spent and limit else "",
         used=None if used is None else min(used, 100) / 100,
         resets_at=_moment(facts.get("resetsAt")),
     )
+
+
+def _kind(name: str, minutes: int | None) -> QuotaKind:
+    if name.endswith(_ALLOWED):
+        return QuotaKind.CREDITS
+    if minutes is None:
+        return QuotaKind.UNKNOWN
+    return QuotaKind.WEEKLY if minutes >= _LONG_MINUTES else QuotaKind.SUBSCRIPTION
 
 
 def rejected(windows: Windows) -> Windows:

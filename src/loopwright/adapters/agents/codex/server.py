@@ -10,7 +10,7 @@ from zlib import crc32
 from loopwright.adapters.agents.codex import asking, failures, items, quota, rpc, starting
 from loopwright.adapters.agents.codex.state import CodexState, Ending, minus, read_usage
 from loopwright.adapters.agents.output import readable
-from loopwright.ports import AgentEvent, Folded
+from loopwright.ports import AgentEvent, Folded, QuotaWindow
 
 _Params = Mapping[str, Any]
 
@@ -60,8 +60,13 @@ def _answered(state: CodexState, message: Mapping[str, Any]) -> Folded:
             if state.request is None:
                 return Folded(state=new)  # the output is only read
             method, params = starting.thread(state.request)
-            writes = (rpc.line({"method": "initialized"}), rpc.request("thread", method, params))
+            # Who is logged in, as far as it knows by itself: no service is asked.
+            who = rpc.request("account", "account/read", {"refreshToken": False})
+            writes = (rpc.line({"method": "initialized"}), who, rpc.request("thread", method, params))
             return Folded(state=new, writes=writes)
+        case "account":
+            windows = quota.of_account(state.windows, _object(result.get("account")))
+            return Folded(state=replace(state, windows=windows))
         case "thread":
             return _begun(state, result)
         case "turn":
@@ -229,9 +234,10 @@ def _limits(state: CodexState, limits: _Params) -> Folded:
     events = tuple(
         AgentEvent(
             kind="RateLimit",
-            text=f"{one.name}: {one.used:.0%} used" if one.used is not None else one.name,
+            text=_in_words(one),
             data={
                 "window": one.name,
+                "kind": one.kind.value,
                 "utilization": one.used,
                 "resets_at": one.resets_at.isoformat() if one.resets_at else None,
             },
@@ -239,7 +245,14 @@ def _limits(state: CodexState, limits: _Params) -> Folded:
         for one in windows
         if one not in state.windows
     )
-    return Folded(state=replace(state, windows=windows), events=events)
+    new = replace(state, windows=windows, unpaid=quota.unpaid(state.unpaid, limits))
+    return Folded(state=new, events=events)
+
+
+def _in_words(window: QuotaWindow) -> str:
+    if window.used is not None:
+        return f"{window.name}: {window.used:.0%} used"
+    return f"{window.name}: {window.left} left" if window.left else window.name
 
 
 def _error(state: CodexState, params: _Params) -> Folded:

@@ -139,7 +139,7 @@ def thread(request: AgentRequest) -> tuple[str, dict[str, Any]]:
     config: dict[str, Any] = {"sandbox_workspace_write.writable_roots": [str(request.workspace)]}
     if request.tools:
         config["mcp_servers"] = {name: _tool_server(tool) for name, tool in request.tools.items()}
-    told = options.instructions(NAME, request.options, request.instructions)
+    told = options.instructions(NAME, request.options)
     params: dict[str, Any] = {
         "approvalPolicy": policy,
         "approvalsReviewer": "user",
@@ -196,7 +196,7 @@ def _exec_config(request: AgentRequest) -> list[str]:
     # It would note the workspace as trusted, see `thread`. An untrusted one has its rules left out as well.
     entries = [f"projects={_toml({str(request.workspace): {'trust_level': 'untrusted'}})}"]
     entries.append(f"sandbox_workspace_write.writable_roots={_toml([str(request.workspace)])}")
-    told = options.instructions(NAME, request.options, request.instructions)
+    told = options.instructions(NAME, request.options)
     instructions = "\n\n".join(filter(None, (_READ_RULES, told)))
     entries.append(f"developer_instructions={_toml(instructions)}")
     allowed = [*OWN_TOOLS, *(key.removeprefix("tool:") for key in request.permissions.granted)]

@@ -71,6 +71,8 @@ class CodexState:
     base: Usage | None = None
     """What a copied conversation brought along."""
     windows: Windows = ()
+    unpaid: bool = False
+    """What a request was refused for is money, and not time."""
     waiting: Problem | None = None
     """Why it tries again, as long as nothing else has happened since."""
     failed_changes: int = 0

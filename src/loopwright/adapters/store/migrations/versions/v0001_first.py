@@ -39,6 +39,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_counters")),
     )
     op.create_table(
+        "source_marks",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("marks", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_source_marks")),
+    )
+    op.create_table(
         "cursors",
         sa.Column("id", TEXT, nullable=False),
         sa.Column("n", sa.BigInteger(), nullable=False),
@@ -154,7 +160,6 @@ def upgrade() -> None:
         sa.Column("policy", sa.Text(), nullable=False),
         sa.Column("gates", sa.Text(), nullable=False),
         sa.Column("books", sa.Text(), nullable=False),
-        sa.Column("marks", sa.Text(), nullable=False),
         sa.Column("context", TEXT, nullable=False),
         sa.Column("doc_sync", sa.Text(), nullable=False),
         sa.Column("evaluation", sa.Text(), nullable=False),
@@ -168,6 +173,7 @@ def upgrade() -> None:
         sa.Column("verify_run_id", TEXT, nullable=True),
         sa.Column("call_failures", sa.BigInteger(), nullable=False),
         sa.Column("not_before", MOMENT, nullable=True),
+        sa.Column("branch_moved_at", MOMENT, nullable=True),
         sa.Column("spent_micros", sa.BigInteger(), nullable=False),
         sa.Column("unknown_costs", sa.BigInteger(), nullable=False),
         sa.Column("verdict", sa.Text(), nullable=True),
