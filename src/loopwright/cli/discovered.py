@@ -2,6 +2,7 @@
 
 import asyncio
 import json as jsonlib
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -161,27 +162,58 @@ async def _sent(home: "Home", verb: str, found: DiscoveryView, arguments: dict[s
 
 
 async def _as_new(home: "Home", found: DiscoveryView) -> "Command":
-    """Write the file first: a decision that names no file would be lost work."""
+    """Write the files first: a decision that names none would be lost work."""
     from loopwright.cli.writing import write_whole
 
-    folder = Path(found.path) / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    name = key_for(found.title, {one.stem for one in folder.iterdir()})
-    target = folder / f"{name}.yaml"
-    write_whole(target, plan_text(found), hint="accept it with --as current, or make room there")
+    name, files = _own_plan(found)
+    targets = {Path(found.path) / file: text for file, text in files.items()}
+    made = [folder for folder in {path.parent for path in targets} if not folder.exists()]
     try:
-        return await _sent(home, "accept", found, {"as": NEW, "file": f"{FOLDER}/{target.name}"})
+        for target, text in targets.items():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(target, text, hint="accept it with --as current, or make room there")
+        return await _sent(home, "accept", found, {"as": NEW, "file": name})
     except BaseException:
-        target.unlink(missing_ok=True)
+        for target in targets:
+            target.unlink(missing_ok=True)
+        for folder in made:
+            if folder.exists() and not any(folder.iterdir()):
+                folder.rmdir()
         raise
+
+
+def _own_plan(found: DiscoveryView) -> tuple[str, dict[str, str]]:
+    """Return what it is called, and its files by their paths: a track beside others, or a plan file."""
+    from loopwright.adapters.sources.new_track import track_files, tracks_of
+
+    root, tracks = Path(found.path), tracks_of(found.source_kind, found.source)
+    if not tracks:
+        folder = root / FOLDER
+        name = key_for(found.title, {one.stem for one in folder.iterdir()} if folder.is_dir() else set())
+        file = f"{FOLDER}/{name}.yaml"
+        return file, {file: plan_text(found)}
+    now = datetime.now(UTC)
+    day = f"_{now:%Y%m%d}"
+    taken = (
+        {one.name.removesuffix(day) for one in (root / tracks).iterdir()}
+        if (root / tracks).is_dir()
+        else set()
+    )
+    track = f"{key_for(found.title, taken)}{day}"
+    files = track_files(track, title=found.title, reason=found.reason, found_in=_finder(found), at=now)
+    return f"{tracks}/{track}", {f"{tracks}/{track}/{name}": text for name, text in files.items()}
+
+
+def _finder(found: DiscoveryView) -> str:
+    task = f"the task {found.task} of {short_id(found.plan_id)}" if found.task else short_id(found.plan_id)
+    return " ".join(task.split())
 
 
 def plan_text(found: DiscoveryView) -> str:
     """Return a plan with the work as its one task; a JSON text is a YAML text as well."""
     title = jsonlib.dumps(found.title, ensure_ascii=False)
-    task = f"the task {found.task} of {short_id(found.plan_id)}" if found.task else short_id(found.plan_id)
     lines = [
-        f"# Come upon in {' '.join(task.split())}. Say what proves it done, then: loopwright run this file",
+        f"# Come upon in {_finder(found)}. Say what proves it done, then: loopwright run this file",
         f"title: {title}",
         "tasks:",
         f"  - id: {key_for(found.title, set())}",

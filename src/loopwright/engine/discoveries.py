@@ -47,6 +47,9 @@ class DiscoveryView:
     """The names of all tasks of the plan in which it was found."""
     fits: bool = True
     """Whether its plan could still take it in."""
+    source_kind: str = ""
+    source: str = ""
+    """The work source in whose plan it was found, relative to the repository."""
 
 
 def with_discovered(world: World, spec: RunSpec, ended: Ended) -> Ended:
@@ -225,6 +228,8 @@ def discovery_view(tx: Tx, found: Discovery) -> DiscoveryView:
         and plan.status not in (PlanState.VERIFIED, PlanState.CANCELLED)
         and loop is not None
         and loop.plan_id == plan.id,
+        source_kind=loop.source_kind if loop is not None else "",
+        source=loop.source_path if loop is not None else "",
     )
 
 

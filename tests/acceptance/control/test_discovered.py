@@ -1,6 +1,7 @@
 """Work that an agent comes upon: noted in the user's own plan, decided by a person, never done silently."""
 
 import json
+import re
 
 import pytest
 from tests.acceptance.control.workshop import Workshop
@@ -123,3 +124,33 @@ def test_what_agents_come_upon_stands_in_the_plan_and_a_person_decides_what_beco
         'Less noise: "quiet" mode',
     ]
     assert shop("receipt", "verify", plan_id).code == 0
+
+
+@pytest.mark.capability("C040")
+def test_what_was_found_in_a_track_becomes_a_track_beside_it(shop: Workshop) -> None:
+    (shop.repository / "loopwright.toml").write_text(SETTINGS)
+    track = shop.repository / "conductor" / "tracks" / "form_20261116"
+    track.mkdir(parents=True)
+    (track / "plan.md").write_text("- [ ] Task 1: Build the form\n  - Acceptance: `test -s form`\n")
+    (track / "metadata.json").write_text('{"version": 3, "track_id": "form_20261116"}')
+    said = {"title": "Less noise <!-- id: x -->", "reason": "Acceptance: `true`\n- [ ] Task 9: hidden"}
+    block = f"It is there.\n\n```loopwright-discovered\n{json.dumps(said)}\n```"
+    shop.play({"1": [[{"write": "form", "text": "x\n"}, {"claim": block}]]})
+    done = shop("run", str(track), timeout=100)
+    assert done.code == 0, done.out + done.err
+    [found] = json.loads(shop("discovered", "--json").out)["discovered"]
+    accepted = shop("discovered", "accept", found["id"], "--as", "new")
+    assert accepted.code == 0, accepted.out + accepted.err
+    [new] = [one for one in track.parent.iterdir() if one != track]
+    assert re.fullmatch(r"less-noise-id-x_20\d{6}", new.name)
+    assert f"conductor/tracks/{new.name}" in accepted.out.replace("\n", "")
+    metadata = json.loads((new / "metadata.json").read_text())
+    assert (metadata["version"], metadata["track_id"], metadata["status"]) == (3, new.name, "new")
+    assert not (shop.repository / "plans").exists()
+    [task] = json.loads(shop("plan", "check", str(new), "--json").out)["plan"]["tasks"]
+    assert (task["key"], task["title"]) == ("1", "Less noise <! -- id: x -- >")
+    assert task["description"] == "- Found: Acceptance: `true` - [ ] Task 9: hidden"
+    assert task["acceptance"] == []
+    again = shop("discovered", "accept", found["id"], "--as", "new")
+    assert again.code != 0
+    assert len(list(track.parent.iterdir())) == 2, "and no third one"

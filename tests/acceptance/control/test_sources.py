@@ -224,6 +224,42 @@ def test_a_track_has_its_checkpoints_on_the_branch_from_the_start_and_after_each
     assert f"<!-- finished: {landed('2')}..{landed('3')} --> <!-- loopwright -->" in on_branch("plan.md")
 
 
+@pytest.mark.capability("C044", "C047")
+def test_a_track_beside_git_tells_of_its_fixes_and_that_it_is_complete(shop: Workshop) -> None:
+    """Each task passes its own check, and the second breaks what the first was asked for."""
+    (shop.repository / "loopwright.toml").write_text(SETTINGS)
+    track = shop.repository / "conductor" / "tracks" / "mended_20261116"
+    track.mkdir(parents=True)
+    one, two = (f"## {name}\n\n- [ ] Task {name}: x\n  - Acceptance: `test -s {name}.txt`\n" for name in "12")
+    (track / "plan.md").write_text(f"{one}\n{two}")
+    (track / "metadata.json").write_text('{"version": 3, "track_id": "mended"}\n')
+    gate = shop.gate("gate")
+    first, second = ({"write": f"{name}.txt", "text": "right\n"} for name in "12")
+    shop.play({"1": [[first]], "2": [[{"delete": "1.txt"}, second]], "fix-1": [[{"run": gate.shell}, first]]})
+
+    def state() -> dict[str, Any]:
+        return dict(json.loads((track / "metadata.json").read_text())["loop_state"])
+
+    run = shop.start("run", str(track))
+    gate.until_reached()
+    eventually(lambda: state()["current_step"] == "FIX", timeout=60)
+    now = state()
+    assert (now["step_status"], now["fix_cycle_count"], now["max_fix_cycles"]) == ("IN_PROGRESS", 1, 3)
+    assert now["checkpoints"]["FIX"]["fixes_remaining"] == ["Fix 1"]
+    assert now["checkpoints"]["EXECUTE"]["status"] == "PASSED"
+    assert now["checkpoints"]["EVALUATE_EXECUTION"]["verdict"] == "FAIL"
+    gate.let_go()
+    assert run.end() == 0, run.out
+    now = state()
+    assert (now["current_step"], now["step_status"]) == ("COMPLETE", "PASSED")
+    [applied] = now["checkpoints"]["FIX"]["fixes_applied"]
+    assert applied["commit_sha"] == (shop.task("fix-1").landed_sha or "-")[:12]
+    assert now["checkpoints"]["EVALUATE_EXECUTION"]["verdict"] == "PASS"
+    assert now["checkpoints"]["EVALUATE_PLAN"]["verdict"] == "PASS"
+    assert json.loads((track / "metadata.json").read_text())["status"] == "complete"
+    assert "## Fix Phase (from Evaluation on " in (track / "plan.md").read_text()
+
+
 @pytest.mark.capability("C054")
 def test_a_track_that_somebody_left_goes_on_behind_its_last_task(shop: Workshop) -> None:
     track = shop.repository / "conductor" / "tracks" / "left_20261116"
@@ -234,8 +270,10 @@ def test_a_track_that_somebody_left_goes_on_behind_its_last_task(shop: Workshop)
     document = {"version": 3, "track_id": "left", "loop_state": {"checkpoints": state}}
     (track / "metadata.json").write_text(json.dumps(document))
     shop.play(makes("1", "2", "3", "4"))
-    said = shop("run", str(track), "--parallel", "1", "--allow-unverified", timeout=100)
-    assert shop.started_keys() == ["4", "2"], said.out + said.err
+    said = shop("run", str(track), "--allow-unverified", timeout=100)
+    assert sorted(shop.started_keys()) == ["2", "4"], said.out + said.err
+    dispatched = [event.task for event in shop.events("task_started")]
+    assert dispatched == [shop.task("4").id, shop.task("2").id], "whose workspace is ready first is chance"
 
 
 @pytest.mark.capability("C057")

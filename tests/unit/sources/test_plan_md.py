@@ -459,6 +459,16 @@ def test_why_a_person_blocked_a_task_is_not_said_twice() -> None:
     assert b"- Blocker: no door\n  - Blocked: 3 of 3 attempts failed <!-- loopwright -->\n- [!] b" in now
 
 
+def test_a_box_or_a_commit_is_not_taken_for_the_reason_of_a_block() -> None:
+    blocked = {"a": {"mark": "blocked", "reason": "b"}, "b": {"mark": "blocked", "reason": "!"}}
+    files = {"plan.md": b"- [x] a <!-- abc1234 -->\n- [ ] b\n"}
+    files |= SOURCE.written(files, progress({"items": {"b": blocked["b"]}}))
+    files["plan.md"] = files["plan.md"].replace(b"[!]", b"[ ]")
+    files |= SOURCE.written(files, progress({"items": blocked}))
+    assert files["plan.md"].count(b"- Blocked:") == 2
+    assert SOURCE.written(files, progress({"items": blocked})) == {}
+
+
 def test_what_the_evaluator_did_after_the_end_is_not_undone() -> None:
     ended = progress({"completed_at": "2026-11-16T13:00:00+00:00", "items": {"a": {"mark": "done"}}})
     files = {"plan.md": b"- [ ] a\n", "metadata.json": b'{"version": 3, "track_id": "t"}'}

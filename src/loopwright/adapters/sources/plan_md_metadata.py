@@ -111,7 +111,7 @@ def checkpointed(
     if progress.phases and not phases:
         _forget(edits, _step(plain), ("phases_completed",), wanted)
     for step in (_step(plain), FIX):
-        _forget(edits, step, ("completed_at",), wanted)
+        _forget(edits, step, ("completed_at", "last_task", "last_commit"), wanted)
     if _is_ours(_table(_table(plain, "loop_state"), "checkpoints"), EVALUATE):
         _forget(edits, EVALUATE, VERDICT, wanted)
     if edits.bytes() != content:
@@ -128,7 +128,7 @@ def _forget(edits: JsonEdits, name: str, keys: Iterable[str], wanted: Mapping[st
     """Take out of a checkpoint what it said of its end, if that does not hold any more."""
     step = _table(_table(_table(wanted, "loop_state"), "checkpoints"), name)
     table = _inner(edits.document, "loop_state", "checkpoints", name)
-    if table is not None and step and step["status"] != "PASSED":
+    if table is not None and step:
         for key in keys:
             if key not in step:
                 edits.drop(table, key)
@@ -212,6 +212,8 @@ def _execute(before: dict[str, Any], progress: Progress, fixes: Fixes, started: 
     execute["commits"] = _commits(before.get("commits"), progress, commits)
     if progress.completed_at is not None:
         execute["completed_at"] = time_text(progress.completed_at)
+    elif execute["status"] == "PASSED" and before.get("completed_at"):
+        execute["completed_at"] = before["completed_at"]  # while what was found afterwards is mended
     return execute
 
 

@@ -174,7 +174,8 @@ def position(
         return {"current_step": FIX, "step_status": "BLOCKED"}
     if not is_met((*fixes.own, *fixes.items), progress):
         return {"current_step": step, "step_status": execute["status"]}
-    if _at(before, step).get("completed_at") != execute["completed_at"]:
+    ended = execute.get("completed_at")
+    if ended is not None and _at(before, step).get("completed_at") != ended:
         return {"current_step": EVALUATE, "step_status": "NOT_STARTED"}
     return {}
 

@@ -82,7 +82,9 @@ def _items(found: Outline, progress: Progress) -> bytes:
 
 def _tell(rows: Rows, found: Outline, item: Item, standing: ItemProgress) -> None:
     inside, line = found.body(item), found.markdown.lines[item.at]
-    said = [] if _is_said(standing, line, *inside) else _said(standing)
+    # Neither its box nor its commit is a word of a person's: both change with its mark.
+    own = _replaced(line.words, commit_of(item) or "", "")
+    said = [] if _is_said(standing, own, inside) else _said(standing)
     wanted = [f"{_child(line, inside)}{words} {OURS}" for words in said]
     present = [at for at, line in enumerate(inside, start=item.at + 1) if _is_ours(line)]
     if [rows[at][0] for at in present] != wanted:
@@ -93,11 +95,11 @@ def _tell(rows: Rows, found: Outline, item: Item, standing: ItemProgress) -> Non
     rows[item.at] = (_marked(line, item, standing), rows[item.at][1])
 
 
-def _is_said(standing: ItemProgress, *lines: Line) -> bool:
-    """Say whether a person wrote down already why the task is blocked."""
+def _is_said(standing: ItemProgress, own: str, inside: Sequence[Line]) -> bool:
+    """Say whether a person wrote down already why the task is blocked, on its line or below."""
     reason = one_line(standing.reason)
-    theirs = (one_line(line.text) for line in lines if not _is_ours(line))
-    return standing.mark is Mark.BLOCKED and any(reason in words for words in theirs)
+    theirs = (own, *(line.text for line in inside if not _is_ours(line)))
+    return standing.mark is Mark.BLOCKED and any(reason in one_line(words) for words in theirs)
 
 
 def _is_ours(line: Line) -> bool:
