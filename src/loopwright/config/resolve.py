@@ -132,12 +132,12 @@ def load(
     """
     check_platform(platform)
     found = [layer.from_environment(env, ours=ours), _user_layer(env)]
+    if plan is not None and plan.baseline:
+        found.append(layer.from_baseline(plan.baseline, plan_name))
     if flags is not None:
         found.append(layer.from_flags(flags))
     if plan is not None:
         found.append(layer.from_plan(plan.settings, plan_name, gates=plan.gates, lines=plan.lines))
-    if plan is not None and plan.baseline:
-        found.append(layer.from_baseline(plan.baseline, plan_name))
     if loop is not None:
         found.append(layer.from_loop(loop, loop_name))
     if project_text is not None:
