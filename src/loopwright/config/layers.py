@@ -261,6 +261,12 @@ def _flag(key: str) -> str:
     return setting.flag if setting is not None else f"--{key}"
 
 
+def from_baseline(gates: tuple[GateCommand, ...], name: str) -> Layer:
+    """Take over the checks that a source names for all of its tasks: they count where nobody has named gates."""
+    tree = {"gates": [gate_table(gate) for gate in gates]}
+    return _named(tree, f"the baseline checks of {name}", Level.DEFAULT, {})
+
+
 def from_plan(
     plan: Mapping[str, Any],
     name: str,
@@ -273,12 +279,6 @@ def from_plan(
     if gates is not None:
         tree["gates"] = [gate_table(gate) for gate in gates]
     return _named(tree, f"plan {name}", Level.PLAN, lines or {})
-
-
-def from_baseline(gates: tuple[GateCommand, ...], name: str) -> Layer:
-    """Take over the checks that a source names for all of its tasks: they count where nobody has named gates."""
-    tree = {"gates": [gate_table(gate) for gate in gates]}
-    return _named(tree, f"the baseline checks of {name}", Level.DEFAULT, {})
 
 
 def _named(tree: Mapping[str, Any], name: str, level: Level, lines: Mapping[str, int]) -> Layer:

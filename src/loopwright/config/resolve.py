@@ -132,12 +132,12 @@ def load(
     """
     check_platform(platform)
     found = [layer.from_environment(env, ours=ours), *_user_layers(env, loop)]
+    if plan is not None and plan.baseline:
+        found.append(layer.from_baseline(plan.baseline, plan_name))
     if flags is not None:
         found.append(layer.from_flags(flags))
     if plan is not None:
         found.append(layer.from_plan(plan.settings, plan_name, gates=plan.gates, lines=plan.lines))
-    if plan is not None and plan.baseline:
-        found.append(layer.from_baseline(plan.baseline, plan_name))
     if project_text is not None:
         found.append(layer.from_toml(project_text, layer.PROJECT_FILE, Level.PROJECT))
         # After the user's: of two that speak of the same loop the project's file wins, as everywhere.
