@@ -126,13 +126,21 @@ class InstantRepository:
     async def remove_workspace(self, _path: Path) -> None:
         """Remove nothing."""
 
-    async def tripwire(self) -> Tripwire:
+    async def tripwire(self, _plan_id: str = "") -> Tripwire:
         """See nothing."""
         return NOTHING
 
     def stray(self, _before: Tripwire, _after: Tripwire) -> tuple[str, ...]:
         """Find nothing."""
         return ()
+
+    async def repin(self, *_between: Any, **_how: Any) -> dict[str, str]:
+        """Miss nothing."""
+        return {}
+
+    async def is_pinned(self, _ref: str) -> bool:
+        """Have taken nothing off the branch."""
+        return False
 
     async def snapshot(self, _path: Path, **_how: Any) -> Snapshot:
         """Return a new commit."""
