@@ -151,7 +151,7 @@ def claim_is_believed() -> Patches:
     async def judge(*_: Any) -> tuple[None, Verdict]:
         return None, Verdict(status=VerdictStatus.PASSED)
 
-    return ((land, "judge", judge),)
+    return ((land, "judge_until_known", judge),)
 
 
 @bug("a verdict on another tree is taken for this one's")
@@ -166,7 +166,7 @@ def verdict_of_another_tree() -> Patches:
         known = await world.store.read(look)
         return (known[0], known[0].verdict) if known else await right(world, repository, ask, interrupt)
 
-    return ((land, "judge", judge), (unseen, "judge", judge))
+    return ((land, "judge_until_known", judge), (unseen, "judge", judge))
 
 
 @bug("the gated commit is landed although the branch moved meanwhile")
@@ -490,14 +490,14 @@ def nobody_judges_what_stays() -> Patches:
 
 @bug("what a person hands back lands without its gate", "take_over")
 def handed_back_lands_ungated() -> Patches:
-    right = land.judge
+    right = land.judge_until_known
 
     async def judge(world: Any, repository: Any, ask: Any, interrupt: Any) -> Any:
         if ask.attempt is not None and ask.attempt.agent == handover.HUMAN:
             return None, Verdict(status=VerdictStatus.PASSED)
         return await right(world, repository, ask, interrupt)
 
-    return ((land, "judge", judge),)
+    return ((land, "judge_until_known", judge),)
 
 
 @bug("a task that a person has taken over is started all the same", "take_over")

@@ -35,7 +35,8 @@ def lay(sandbox: Sandbox, kind: str, **commits: str) -> None:
 @pytest.mark.capability("C037")
 def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox) -> None:
     """The first item of each form was done; of the second, somebody only wrote so."""
-    for name in ("made-f1", "made-1.1", "made-CP-API-001", "made-milestone-1", "made-bd-a1", "made-one"):
+    made = ("f1", "1.1", "CP-API-001", "milestone-1", "2026-01-05-sign-up-01-form", "bd-a1", "one")
+    for name in (f"made-{key}" for key in made):
         (sandbox.repository / name).write_text("x\n")
     sandbox.git("add", "-A")
     sandbox.git("commit", "-qm", "work")
@@ -44,10 +45,8 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
         lay(sandbox, kind, **good)
     shutil.copy(SAMPLES / "issues_json" / "told" / "export.json", sandbox.repository)
     failing = ("failing", "test -s made-{}: exit code 1")
-    lost = ("lost", f"there is no commit {GONE}")
     passes = ("passes", "its commit is not known")
     claimed = ("claimed", "it has no check of its own")
-    there = ("claimed", f"it has no check of its own; its commit {good['COMMIT_0'][:12]} is there")
 
     def fails(key: str) -> tuple[str, str]:
         return failing[0], failing[1].format(key)
@@ -57,13 +56,16 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
     found = audited(sandbox, "conductor/tracks/greet_20261116")
     old = ("lost", "there is no commit abc1234")
     assert found == {"1.1": ("proven", ""), "1.2": old, "2.1": fails("2.1")}
-    found = audited(sandbox, "test-state.json")
-    assert found == {"CP-API-001": passes, "CP-API-002": fails("CP-API-002")}
+    found = audited(sandbox, "coding-loops/path")
+    assert found == {"CP-API-000": claimed, "CP-API-001": claimed, "CP-API-002": fails("CP-API-002")}
     found = audited(sandbox, "orchestrator")
     assert found == {"milestone-1": ("proven", ""), "milestone-2": fails("milestone-2")}
     plans = "thoughts/shared/plans"
     found = audited(sandbox, plans)
-    assert list(found.values()) == [there, lost]
+    assert found == {
+        "2026-01-05-sign-up-01-form": ("proven", ""),
+        "2026-01-05-sign-up-02-client": fails("2026-01-05-sign-up-02-client"),
+    }
     found = audited(sandbox, ".beads")
     assert found == {"bd-a0": claimed, "bd-a1": ("proven", ""), "bd-a2": fails("bd-a2")}
     found = audited(sandbox, "work.yaml")
@@ -92,9 +94,10 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
     said = sandbox("audit", "work.yaml", "--no-run")
     assert "3 finished items: 2 lost, 1 unknown" in said.out
     (sandbox.repository / "loopwright.toml").write_text('setup = "echo no disk; exit 3"\n')
-    found = audited(sandbox, "test-state.json")
-    assert {proof for proof, _ in found.values()} == {"unknown"}
-    assert "the setup failed" in found["CP-API-001"][1]
-    given = json.loads((SAMPLES / "test_state" / "given" / "test-state.json").read_text())
-    (sandbox.repository / "test-state.json").write_text(json.dumps(given))
-    assert sandbox("audit", "test-state.json").out == "nothing in it is marked as finished\n"
+    found = audited(sandbox, "coding-loops/path")
+    assert [proof for proof, _ in found.values()] == ["claimed", "claimed", "unknown"]
+    assert "the setup failed" in found["CP-API-002"][1]
+    fresh = SAMPLES / "feature_list" / "given" / "feature_list.json"
+    open_ = [{**one, "passes": False} for one in json.loads(fresh.read_text())["features"]]
+    (sandbox.repository / "feature_list.json").write_text(json.dumps({"features": open_}))
+    assert sandbox("audit", "feature_list.json").out == "nothing in it is marked as finished\n"
