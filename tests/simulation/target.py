@@ -133,10 +133,10 @@ class SimRepository:
         self._host = host
         self._watch = watch
 
-    async def _do(self, name: str) -> None:
+    async def _do(self, name: str, *, times: float = 1.0) -> None:
         await self._trouble.delay("git")
         await effect(self._trouble, f"git.{name}.before")
-        if self._trouble.strikes("git_trouble", self._trouble.rarely, name):
+        if self._trouble.strikes("git_trouble", times * self._trouble.rarely, name):
             raise GitFailed(f"git {name} failed: no space left on device")
 
     async def _done(self, name: str) -> None:
@@ -322,7 +322,8 @@ class SimRepository:
         return ()
 
     async def tree_of(self, sha: str) -> str:
-        await self._do("tree_of")
+        # Seldom asked, and then a lot hangs on whether git has failed or has no such commit.
+        await self._do("tree_of", times=8.0)
         return self._target.commits[sha].tree
 
     async def patch(self, old: str, new: str) -> Patch:

@@ -43,9 +43,11 @@ BROKE_ONCE = (
     910028,
     910139,
     314555974,
+    505486845,
 )
 """Seeds that found a real defect which no test of a single part shows: a leg that runs twice, one that is late, a
-person's work that a reviewer sends back, a leg that is stopped after another one has taken over."""
+person's work that a reviewer sends back, a leg that is stopped after another one has taken over, an agent that goes on
+because it has not said yet what it costs while others have used up everything."""
 BROKE_SINCE = (1334,)
 """Those that were found with all of `AREAS` in play: git that fails once, taken for git that lost what a round left."""
 

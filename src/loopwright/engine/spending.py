@@ -168,8 +168,9 @@ class SpendingWatch:
         self._run = run
         self._prices = prices
         self._model = run.model
-        self._cost: int | None = None
-        self._highest: int | None = None
+        self._cost = 0
+        """What it has cost by its last word; a run that has not spoken yet is stopped like the others around it."""
+        self._highest = 0
         """The most that it was thought to have cost: an estimate may be above what it is told in the end."""
         self._estimated = False
         self._warned: frozenset[str] = frozenset()
@@ -186,7 +187,7 @@ class SpendingWatch:
             if cost is not None:
                 self._cost = cost
                 self._estimated = event.data["run"].get("cost_micros") is None
-                self._highest = max(cost, self._highest or 0)
+                self._highest = max(cost, self._highest)
                 self._world.ledger.note(self._run.id, cost)
 
     async def until_over(self) -> None:
@@ -200,8 +201,6 @@ class SpendingWatch:
 
     async def is_over(self) -> bool:
         """Say whether the run has cost as much as it may; warn once of each cap when it soon will have."""
-        if self._cost is None:
-            return False
         own = self._cost
         found = await self._world.store.read(lambda tx: self._look(tx, own))
         self.over = budget.used_up(found)
@@ -213,8 +212,6 @@ class SpendingWatch:
 
     async def was_over(self) -> bool:
         """Say whether there was a moment at which the run had to be stopped, as it was told then."""
-        if self._highest is None:
-            return False
         most = self._highest
         self.over = budget.used_up(await self._world.store.read(lambda tx: self._look(tx, most)))
         return self.over is not None
