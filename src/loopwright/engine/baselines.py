@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from loopwright.core.errors import TookTooMuch
 from loopwright.core.findings import CommandResult, Verdict, VerdictStatus
 from loopwright.core.gates import with_setup
 from loopwright.core.model import Role, VerdictRecord
@@ -65,7 +66,11 @@ async def baseline_of(
             before=None,
             exempt=(),
         )
-        record, found = await judge(world, repository, asked, interrupt)
+        try:
+            record, found = await judge(world, repository, asked, interrupt)
+        except TookTooMuch as taken:
+            # The work did not, where it came so far: it may be the very thing that mends this.
+            return None, Verdict(status=VerdictStatus.INCONCLUSIVE, reason=str(taken), lasting=True)
         if found.status is VerdictStatus.INCONCLUSIVE:
             return None, found
         before = _seen_by(world, ask, record) if record is not None else None
