@@ -43,7 +43,7 @@ class Edits:
     def __init__(self, world: World) -> None:
         self._world = world
         self._seen: dict[str, str] = {}
-        """What each loop's files were when they were last looked at: only a change is read."""
+        """What each loop's files were when they were last taken in: only a change is."""
         self._told: dict[str, str] = {}
         """Why each loop's files could not be read: said once, not at every look."""
 
@@ -62,22 +62,23 @@ class Edits:
                 digest = _digest(files)
                 if self._seen.get(loop.id) == digest:
                     continue
-                self._seen[loop.id] = digest
                 work = source.parse(files, loop.source_path)
                 _check(work, loop.source_path)
+                # Before a row names them: a gate may ask for them at once.
+                if work.held_files:
+                    await asyncio.to_thread(keep, self._world.paths, work.held_files)
             except (UserError, OSError) as broken:
-                # A person may be in the middle of it; the next look may find it whole.
+                # A person may be in the middle of it, or the disk full; the next look may find it otherwise.
                 if self._told.get(loop.id) != str(broken):
                     self._told[loop.id] = str(broken)
                     await self._tell(plan, str(broken))
                 continue
             self._told.pop(loop.id, None)
-            # Before a row names them: a gate may ask for them at once.
-            if work.held_files:
-                await asyncio.to_thread(keep, self._world.paths, work.held_files)
             await self._world.store.transact(
                 "source.edited", partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work)
             )
+            # Only now: what could not be taken in is looked at again.
+            self._seen[loop.id] = digest
             changed = True
         return changed
 

@@ -13,6 +13,7 @@ from loopwright.adapters.sources.feature_list import FeatureListSource
 from loopwright.adapters.sources.spec import SpecSource
 from loopwright.adapters.sources.writing import put_files
 from loopwright.core.discoveries import Discovery, Noticed
+from loopwright.core.errors import StoreUnavailable
 from loopwright.core.failures import Failure
 from loopwright.core.model import Command, Loop, Project, Run, Task
 from loopwright.core.states import TaskState
@@ -251,7 +252,14 @@ async def test_other_held_out_checks_come_with_their_files_and_a_second_try_keep
     tmp_path: Path,
 ) -> None:
     """The agent's own attempts are counted: the file's number never takes back what a retry gave."""
-    home = await Home().launch()
+    trouble: list[str] = []
+
+    def failpoint(name: str) -> None:
+        if any(part in name for part in trouble):
+            trouble.clear()
+            raise StoreUnavailable("away for a moment")
+
+    home = await Home(failpoint=failpoint).launch()
     world = replace(home.world, source=lambda _kind: SpecSource(), paths=HomePaths(root=tmp_path / "home"))
     file = tmp_path / "plan.yaml"
 
@@ -267,7 +275,14 @@ async def test_other_held_out_checks_come_with_their_files_and_a_second_try_keep
     (tmp_path / "held" / "check.py").write_text("raise SystemExit(1)\n")
     with_file = "{run: python check.py, files: [held/check.py]}"
     file.write_text(plan(with_file, 3))
-    assert await edits.take_in()
+    (tmp_path / "home").write_text("in the way")
+    assert not await edits.take_in(), "there is no room for them: that ends no worker"
+    assert len(home.events("source_unreadable")) == 1
+    (tmp_path / "home").unlink()
+    trouble.append("source.edited")
+    with pytest.raises(StoreUnavailable):
+        await edits.take_in()
+    assert await edits.take_in(), "nothing was written, so it is new still"
     [edited] = home.events("source_edited")
     assert edited.payload["changes"] == ["a: held_out, max_attempts"]
     [check] = home.task("a").held_out
