@@ -45,7 +45,7 @@ class Edits:
         self._seen: dict[str, str] = {}
         """What each loop's files were when they were last taken in: only a change is."""
         self._told: dict[str, str] = {}
-        """Why each loop's files could not be read: said once, not at every look."""
+        """Why the files of each plan could not be taken in: said once, not at every look."""
 
     async def take_in(self) -> bool:
         """Look at every source that may have been changed; say whether one was."""
@@ -69,11 +69,13 @@ class Edits:
                     await asyncio.to_thread(keep, self._world.paths, work.held_files)
             except (UserError, OSError) as broken:
                 # A person may be in the middle of it, or the disk full; the next look may find it otherwise.
-                if self._told.get(loop.id) != str(broken):
-                    self._told[loop.id] = str(broken)
-                    await self._tell(plan, str(broken))
+                await self._tell(plan, str(broken))
                 continue
-            self._told.pop(loop.id, None)
+            except Exception as defect:  # the boundary: what lies in one source must not take down the worker
+                if await self._tell(plan, f"internal error: {type(defect).__name__}: {defect}"):
+                    log.exception("source not read", extra={"plan": plan.id})
+                continue
+            self._told.pop(plan.id, None)
             await self._world.store.transact(
                 "source.edited", partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work)
             )
@@ -82,13 +84,18 @@ class Edits:
             changed = True
         return changed
 
-    async def _tell(self, plan: Plan, why: str) -> None:
+    async def _tell(self, plan: Plan, why: str) -> bool:
+        """Say why a source is not taken in; False when that was said before."""
+        if self._told.get(plan.id) == why:
+            return False
+        self._told[plan.id] = why
         log.warning("source not read", extra={"plan": plan.id, "why": why})
 
         def tell(tx: Tx) -> None:
             tx.append(happened("source_unreadable", "loopwright", plan=plan, reason=why[:1000]))
 
         await self._world.store.transact("source.unreadable", tell)
+        return True
 
 
 def _watched(tx: Tx) -> list[tuple[Project, Loop, Plan]]:
@@ -279,9 +286,12 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
             mends = [one.id for one in mending if one.id in task.depends_on]
             waits[task.id] = [one for one in dict.fromkeys((*said, *mends)) if one not in declined]
     done = {task.id for task in tasks.values() if task.status is TaskState.COMPLETE}
+    waiting: dict[str, list[str]] = {}
+    for task_id, needed in waits.items():
+        for one in dict.fromkeys(needed):
+            waiting.setdefault(one, []).append(task_id)
     for task in tasks.values():
-        needs = tuple(waits[task.id])
-        followers = tuple(one for one, needed in waits.items() if task.id in needed)
+        needs, followers = tuple(waits[task.id]), tuple(waiting.get(task.id, ()))
         unmet = sum(one not in done for one in needs)
         if (task.depends_on, task.dependents, task.unmet) != (needs, followers, unmet):
             tx.update(Task, task.id, depends_on=needs, dependents=followers, unmet=unmet)

@@ -22,7 +22,7 @@ from loopwright.engine.discoveries import note
 from loopwright.engine.edits import Edits
 from loopwright.engine.held_files import missing
 from loopwright.engine.world import HomePaths
-from loopwright.ports import Mark
+from loopwright.ports import Files, Mark, PlannedWork
 from loopwright.testing import fake_bd
 
 GOOD = '{"features": [{"id": "a", "name": "A", "description": "Do a."}]}'
@@ -52,6 +52,25 @@ async def test_what_cannot_be_read_is_said_once_for_each_reason(tmp_path: Path) 
     file.unlink()
     await edits.take_in()
     assert len(home.events("source_unreadable")) == 3, "it was whole in between"
+
+
+class OddSource(FeatureListSource):
+    """A format whose reader has a defect."""
+
+    def parse(self, files: Files, name: str) -> PlannedWork:
+        return super().parse({}.fromkeys(files), name)  # type: ignore[arg-type]
+
+
+async def test_a_reader_with_a_defect_takes_no_worker_down(tmp_path: Path) -> None:
+    home = Home()
+    home.submit(planned("a"))
+    lies_at(home, tmp_path / "feature_list.json")
+    (tmp_path / "feature_list.json").write_text(GOOD)
+    edits = Edits(replace(home.world, source=lambda _kind: OddSource()))
+    for _ in range(2):
+        assert not await edits.take_in()
+    [told] = home.events("source_unreadable")
+    assert told.payload["reason"].startswith("internal error: ")
 
 
 @pytest.mark.trap("lost resume")
