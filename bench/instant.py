@@ -126,7 +126,7 @@ class InstantRepository:
     async def remove_workspace(self, _path: Path) -> None:
         """Remove nothing."""
 
-    async def tripwire(self, _plan_id: str = "") -> Tripwire:
+    async def tripwire(self) -> Tripwire:
         """See nothing."""
         return NOTHING
 
@@ -134,9 +134,9 @@ class InstantRepository:
         """Find nothing."""
         return ()
 
-    async def repin(self, *_between: Any, **_how: Any) -> dict[str, str]:
+    async def repin(self, *_of: Any, **_how: Any) -> tuple[str, ...]:
         """Miss nothing."""
-        return {}
+        return ()
 
     async def is_pinned(self, _ref: str) -> bool:
         """Have taken nothing off the branch."""

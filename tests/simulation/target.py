@@ -330,15 +330,15 @@ class SimRepository:
         await self._do("patch")
         return patch_between(self._target.files(old), self._target.files(new))
 
-    async def tripwire(self, plan_id: str = "") -> Tripwire:
+    async def tripwire(self) -> Tripwire:
         await self._do("tripwire")
         return Tripwire(head="main", refs={}, status={}, config={})
 
     async def is_pinned(self, ref: str) -> bool:
         return ref in self._target.refs
 
-    async def repin(self, plan_id: str, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
-        return {}  # no simulated agent reaches for a ref
+    async def repin(self, plan_id: str, *, near: str) -> tuple[str, ...]:
+        return ()  # no simulated agent reaches for a ref
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
         return ()

@@ -30,7 +30,7 @@ from loopwright.core.receipt_facts import (
 from loopwright.core.receipt_verdicts import latest as verdicts_of
 from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import Baseline, baseline, held_against, is_compared
-from loopwright.engine.checks import id_prefixes
+from loopwright.engine.baselines import id_prefixes
 from loopwright.engine.held_files import lay, missing
 from loopwright.engine.reruns import Ran, settle
 from loopwright.engine.world import HomePaths

@@ -4,15 +4,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from loopwright.core.errors import Denied, GitFailed, TookTooMuch, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.findings import CommandResult, Verdict, VerdictStatus
-from loopwright.core.flakes import FOLDERS, green_commands
+from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.flakes import FOLDERS
 from loopwright.core.gates import setup_command, with_setup
 from loopwright.core.held_out import veiled
 from loopwright.core.ids import Kind
@@ -21,21 +20,11 @@ from loopwright.core.policy import GateCommand, HeldFile
 from loopwright.core.retry import backoff
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
-from loopwright.core.witnesses import (
-    Baseline,
-    Witnessed,
-    baseline,
-    failed_unseen,
-    files_named,
-    held_against,
-    is_compared,
-    stand_in,
-    uncompared,
-    with_uncompared,
-    without_baseline,
-)
+from loopwright.core.witnesses import held_against, uncompared, with_uncompared, without_baseline
+from loopwright.engine.baselines import baseline_of, had_tests, id_prefixes
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
 from loopwright.engine.held_files import lay
+from loopwright.engine.known_verdicts import COMPLETE, green_here, spoken
 from loopwright.engine.moves import MACHINE, move_run
 from loopwright.engine.reruns import Ran, settle
 from loopwright.engine.room_watch import RoomWatch
@@ -48,8 +37,6 @@ log = logging.getLogger(__name__)
 
 _JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
 _ROLES = (Role.GATE, Role.BASELINE)
-_COMPLETE = (Role.VERIFY, Role.EVALUATION)
-"""The roles of gate:all: they belong to a plan, not to an attempt."""
 
 
 class Interrupted(Exception):
@@ -105,7 +92,7 @@ async def judge(
     if not commands:
         return None, Verdict(status=VerdictStatus.UNVERIFIED, reason="nothing is configured to check this")
     key = gate_key(commands)
-    known = await world.store.read(lambda tx: _spoken(tx, ask, key))
+    known = await world.store.read(lambda tx: spoken(tx, ask, key))
     if known is not None:
         return known, known.verdict
     with world.underway.judging(ask.plan.id, ask.tree):
@@ -125,37 +112,6 @@ async def judge_until_known(
             return record, verdict
         pause = backoff(tries, first_s=0.2, limit_s=30.0, chance=world.chance())
         await world.clock.sleep(pause.total_seconds())
-
-
-def _spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
-    """Return what was said of exactly this before; where it was asked more than once the latest, as in receipts."""
-    if ask.role is Role.BASELINE:
-        return None  # it is asked for when the files of those that there are were gone
-    known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
-    if ask.role in _COMPLETE:
-        # It asks anew, but only once: what its own run found before a crash still counts.
-        known = [one for one in known if one.run_id == ask.plan.verify_run_id]
-    elif known:
-        # How a tree was before some work was held against nothing, so it is no word on a tree that is to be taken.
-        runs = tx.find(Run, id=[one.run_id for one in known], role=Role.BASELINE)
-        before = {run.id for run in runs}
-        known = [one for one in known if one.run_id not in before]
-    latest = max(known, key=lambda one: (one.created_at, one.id), default=None)
-    if latest is None or latest.verdict.status is not VerdictStatus.FAILED:
-        return latest
-    asked_at = _tried_again_at(tx, ask.attempt)
-    return latest if asked_at is None or latest.created_at > asked_at else None
-
-
-def _tried_again_at(tx: Tx, attempt: Attempt | None) -> datetime | None:
-    """Return when a person last had the task tried again: what failed before that, they want to have judged anew.
-
-    They may have mended what was at fault, given leave to change a test, or think that it failed by chance.
-    """
-    if attempt is None or attempt.n == 1:
-        return None
-    retried = tx.events(plan=attempt.plan_id, task=attempt.task_id, types=("task_retried",))
-    return max((event.at for event in retried if event.actor != MACHINE), default=None)
 
 
 async def _run_gate(
@@ -187,7 +143,7 @@ async def _run_gate(
     elif denial is not None:
         verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason=denial, commands=verdict.commands)
     elif verdict.status in _JUDGED:
-        before, unknown = await _baseline(world, repository, ask, verdict, seen, interrupt)
+        before, unknown = await baseline_of(world, repository, ask, verdict, seen, interrupt, judge)
         if before is not None or any(seen):
             verdict = held_against(verdict, seen, before)
         if unknown is not None:
@@ -200,7 +156,7 @@ async def _run_gate(
                 _Again(world=world, repository=repository, ask=ask, run=run, interrupt=interrupt),
                 setup=setup_command(ask.plan.policy),
                 commands=commands,
-                green_here=await world.store.read(lambda tx: _green_here(tx, ask, key)),
+                green_here=await world.store.read(lambda tx: green_here(tx, ask, key)),
                 rewritten=id_prefixes(ask.rewritten),
             )
             verdict, interrupted = settled.verdict, settled.interrupted
@@ -208,7 +164,7 @@ async def _run_gate(
                 end = replace(end, ended_at=settled.exit.ended_at)
         if verdict.status is VerdictStatus.PASSED and ask.before is not None:
             open_ = uncompared(ask.own, ask.plan.gates, verdict, seen, before)
-            verdict = with_uncompared(verdict, await _had_tests(repository, ask, ask.before, open_))
+            verdict = with_uncompared(verdict, await had_tests(repository, ask, ask.before, open_))
     if ask.unseen:
         verdict = veiled(verdict)
     record = await world.store.transact(
@@ -274,115 +230,12 @@ class _Again:
         )
 
 
-def _green_here(tx: Tx, ask: Judging, key: str) -> frozenset[str]:
-    """Return the commands that passed on exactly this tree before."""
-    known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree)
-    if ask.unseen:
-        # The same command with other files laid over the tree is another question.
-        known = [one for one in known if one.gate_key == key]
-    return frozenset(command for record in known for command in green_commands(record.verdict))
-
-
 def denial_in(walls: Walls, verdict: Verdict) -> str | None:
     """Say what the sandbox refused to a command that failed: then nothing was learned about the tree."""
     if verdict.status not in (VerdictStatus.FAILED, VerdictStatus.INCONCLUSIVE):
         return None
     failed = [one for one in verdict.commands if one.exit_code != 0]
     return walls.denial([line for one in failed for line in one.tail.splitlines()])
-
-
-async def _baseline(
-    world: World,
-    repository: Repository,
-    ask: Judging,
-    verdict: Verdict,
-    seen: Sequence[Witnessed | None],
-    interrupt: asyncio.Event,
-) -> tuple[Baseline | None, Verdict | None]:
-    """Return what the project's gates saw on the tree that the work started from; they run there once.
-
-    When they could not be run there, the second is the verdict that says why.
-    """
-    if ask.before is None or not (
-        is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen)
-        or failed_unseen(ask.plan.gates, ask.own, verdict, seen)
-    ):
-        return None, None
-    tree = await repository.tree_of(ask.before)
-    if tree == ask.tree:
-        return None, None
-    before = await _known_baseline(world, ask, tree)
-    if before is None and await world.underway.ended(
-        ask.plan.id, tree, asked_by=ask.tree, interrupt=interrupt
-    ):
-        before = await _known_baseline(world, ask, tree)
-    if before is None:
-        asked = replace(
-            ask,
-            role=Role.BASELINE,
-            sha=ask.before,
-            tree=tree,
-            commands=ask.plan.gates,
-            before=None,
-            exempt=(),
-        )
-        record, found = await judge(world, repository, asked, interrupt)
-        if found.status is VerdictStatus.INCONCLUSIVE:
-            return None, found
-        before = _seen_by(world, ask, record) if record is not None else None
-    return before, None
-
-
-async def _had_tests(
-    repository: Repository, ask: Judging, before: str, found: Sequence[tuple[CommandResult, Witnessed]]
-) -> list[CommandResult]:
-    """Return the commands that may have had other tests before: not those that run files which they name and are new.
-
-    Where nothing was changed there is nothing that could be gone.
-    """
-    if not found or await repository.tree_of(before) == ask.tree:
-        return []
-    top = f"{ask.project.subfolder}/" if ask.project.subfolder else ""
-    named = sorted({top + path for one, _ in found for path in files_named(one.command)})
-    now, then = await repository.files_at(ask.sha, named), await repository.files_at(before, named)
-    left = []
-    for one, saw in found:
-        new = tuple(path for path in files_named(one.command) if top + path in now.keys() - then.keys())
-        if not stand_in(saw, id_prefixes(new)):
-            left.append(one)
-    return left
-
-
-async def _known_baseline(world: World, ask: Judging, tree: str) -> Baseline | None:
-    found = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=tree))
-    known = (_seen_by(world, ask, record) for record in found)
-    return next((one for one in known if one is not None), None)
-
-
-def _seen_by(world: World, ask: Judging, record: VerdictRecord) -> Baseline | None:
-    """Return what a gate saw inside its test runners by command, provided that it ran all gates of the plan."""
-    results = record.verdict.commands
-    if not {gate.command for gate in ask.plan.gates} <= {result.command for result in results}:
-        return None
-    found = world.gate.witnessed(world.paths.run(record.run_id), len(results))
-    if found is None:
-        return None  # it ran on another machine, or its files were cleaned up
-    return baseline(
-        results,
-        found,
-        checks=record.verdict.checks,
-        exempt=id_prefixes(ask.exempt),
-        own=ask.own,
-        commit=ask.before or "",
-    )
-
-
-def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return how the ids of tests in these files begin: with the path, or with the name of the module."""
-    stems = [path.removesuffix(".py") for path in paths]
-    dotted = [f"{stem.replace('/', '.')}." for stem in stems]
-    reported = [f"{stem.replace('/', '.')}::" for stem in stems]
-    return (*paths, *dotted, *reported, *(f"{PurePosixPath(stem).name}." for stem in stems))
 
 
 async def gate_request(
@@ -429,10 +282,10 @@ def _goes_on(world: World, run: Run) -> bool:
 async def _gate_run(world: World, ask: Judging, key: str) -> Run:
     """Find the gate run of exactly this tree that a dead worker left, or create it."""
     attempt_id = ask.attempt.id if ask.attempt else None
-    label = f"{ask.role.value}_{ask.plan.id}" if ask.role in _COMPLETE else ask.tree
+    label = f"{ask.role.value}_{ask.plan.id}" if ask.role in COMPLETE else ask.tree
     # The tasks of a plan each have held-out checks of their own, and one tree is asked all of them.
     about = f"judges {ask.tree} unseen {key[:12]}" if ask.unseen else f"judges {ask.tree}"
-    stands_for_the_plan = ask.role in _COMPLETE and not ask.unseen
+    stands_for_the_plan = ask.role in COMPLETE and not ask.unseen
     sandbox = world.sandbox()
 
     def create(tx: Tx) -> tuple[Run, list[Run]]:

@@ -43,9 +43,9 @@ class Edits:
     def __init__(self, world: World) -> None:
         self._world = world
         self._seen: dict[str, str] = {}
-        """What each loop's files were when they were last looked at: only a change is read."""
+        """What each loop's files were when they were last taken in: only a change is."""
         self._told: dict[str, str] = {}
-        """Why each loop's files could not be read: said once, not at every look."""
+        """Why the files of each plan could not be taken in: said once, not at every look."""
 
     async def take_in(self) -> bool:
         """Look at every source that may have been changed; say whether one was."""
@@ -62,32 +62,40 @@ class Edits:
                 digest = _digest(files)
                 if self._seen.get(loop.id) == digest:
                     continue
-                self._seen[loop.id] = digest
                 work = source.parse(files, loop.source_path)
                 _check(work, loop.source_path)
+                # Before a row names them: a gate may ask for them at once.
+                if work.held_files:
+                    await asyncio.to_thread(keep, self._world.paths, work.held_files)
             except (UserError, OSError) as broken:
-                # A person may be in the middle of it; the next look may find it whole.
-                if self._told.get(loop.id) != str(broken):
-                    self._told[loop.id] = str(broken)
-                    await self._tell(plan, str(broken))
+                # A person may be in the middle of it, or the disk full; the next look may find it otherwise.
+                await self._tell(plan, str(broken))
                 continue
-            self._told.pop(loop.id, None)
-            # Before a row names them: a gate may ask for them at once.
-            if work.held_files:
-                await asyncio.to_thread(keep, self._world.paths, work.held_files)
+            except Exception as defect:  # the boundary: what lies in one source must not take down the worker
+                if await self._tell(plan, f"internal error: {type(defect).__name__}: {defect}"):
+                    log.exception("source not read", extra={"plan": plan.id})
+                continue
+            self._told.pop(plan.id, None)
             await self._world.store.transact(
                 "source.edited", partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work)
             )
+            # Only now: what could not be taken in is looked at again.
+            self._seen[loop.id] = digest
             changed = True
         return changed
 
-    async def _tell(self, plan: Plan, why: str) -> None:
+    async def _tell(self, plan: Plan, why: str) -> bool:
+        """Say why a source is not taken in; False when that was said before."""
+        if self._told.get(plan.id) == why:
+            return False
+        self._told[plan.id] = why
         log.warning("source not read", extra={"plan": plan.id, "why": why})
 
         def tell(tx: Tx) -> None:
             tx.append(happened("source_unreadable", "loopwright", plan=plan, reason=why[:1000]))
 
         await self._world.store.transact("source.unreadable", tell)
+        return True
 
 
 def _watched(tx: Tx) -> list[tuple[Project, Loop, Plan]]:
@@ -278,9 +286,12 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
             mends = [one.id for one in mending if one.id in task.depends_on]
             waits[task.id] = [one for one in dict.fromkeys((*said, *mends)) if one not in declined]
     done = {task.id for task in tasks.values() if task.status is TaskState.COMPLETE}
+    waiting: dict[str, list[str]] = {}
+    for task_id, needed in waits.items():
+        for one in dict.fromkeys(needed):
+            waiting.setdefault(one, []).append(task_id)
     for task in tasks.values():
-        needs = tuple(waits[task.id])
-        followers = tuple(one for one, needed in waits.items() if task.id in needed)
+        needs, followers = tuple(waits[task.id]), tuple(waiting.get(task.id, ()))
         unmet = sum(one not in done for one in needs)
         if (task.depends_on, task.dependents, task.unmet) != (needs, followers, unmet):
             tx.update(Task, task.id, depends_on=needs, dependents=followers, unmet=unmet)

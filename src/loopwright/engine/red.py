@@ -10,12 +10,13 @@ from loopwright.core.gate_scripts import scripts_in
 from loopwright.core.gates import with_setup
 from loopwright.core.idle_changes import is_idle
 from loopwright.core.known_answers import LARGEST
-from loopwright.core.model import Role, Run, VerdictRecord
+from loopwright.core.model import Role
 from loopwright.core.tdd import NOTHING_SHOWS, RedProof, is_asked, mends, red_commands, why_skipped
 from loopwright.core.verdicts import gate_key
 from loopwright.engine.checks import Judging, judge_until_known
+from loopwright.engine.known_verdicts import found_without_work
 from loopwright.engine.pinning import inside
-from loopwright.ports import Candidate, FileChange, Tx
+from loopwright.ports import Candidate, FileChange
 
 if TYPE_CHECKING:
     from loopwright.engine.land import Landing
@@ -66,20 +67,11 @@ async def with_red_proof(
 async def _judged(landing: "Landing", ask: Judging, interrupt: asyncio.Event) -> Verdict:
     """Run the checks without the work, once: a review, or another leg, asks for the same again."""
     key = gate_key(with_setup(ask.plan, ask.commands))
-    known = await landing.world.store.read(lambda tx: _said_before(tx, ask, key))
+    known = await landing.world.store.read(lambda tx: found_without_work(tx, ask, key))
     if known is not None:
         return known.verdict
     _, verdict = await judge_until_known(landing.world, landing.repository, ask, interrupt)
     return verdict
-
-
-def _said_before(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
-    """Return what was found on exactly this tree where, as here, it was held against nothing and excused of nothing."""
-    known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
-    runs = tx.find(Run, id=[one.run_id for one in known], role=Role.BASELINE) if known else []
-    before = {run.id for run in runs}
-    counting = [one for one in known if one.run_id in before]
-    return max(counting, key=lambda one: (one.created_at, one.id), default=None)
 
 
 async def _is_idle(landing: "Landing", candidate: Candidate) -> bool:

@@ -41,7 +41,7 @@ async def watch(world: World, repository: Repository, run: Run, spec: RunSpec) -
     kept = world.paths.run(run.id) / _FINGERPRINT
     if kept.is_file():
         return Tripwire(**json.loads(kept.read_text(encoding="utf-8"))), spec
-    taken = await repository.tripwire(run.plan_id)
+    taken = await repository.tripwire()
     return taken, replace(spec, files={**spec.files, _FINGERPRINT: json.dumps(asdict(taken))})
 
 
@@ -73,12 +73,12 @@ def _earlier(tx: Tx, attempt: Attempt) -> str:
 async def _compare(world: World, repository: Repository, before: Tripwire, rows: Rows, run: Run) -> str:
     project, plan = rows.project, rows.plan
     try:
-        after = await repository.tripwire(plan.id)
+        after = await repository.tripwire()
     except RepositoryGone as gone:
         await _tell(world, rows, run, await _whose(world, project, run), (str(gone),))
         raise
     before, after = world.own_writes.spare(Path(project.path), before, after)
-    strays = (*repository.stray(before, after), *await _unpinned(repository, plan, before, after))
+    strays = (*repository.stray(before, after), *await _unpinned(repository, plan))
     moves = await _moved(world, repository, plan, run)
     if not strays and not moves:
         return ""
@@ -138,16 +138,12 @@ def _told(changes: Sequence[str], undo: Sequence[str]) -> str:
     return "\n".join((f"It changed your checkout: {named}", *steps))
 
 
-async def _unpinned(repository: Repository, plan: Plan, before: Tripwire, after: Tripwire) -> list[str]:
+async def _unpinned(repository: Repository, plan: Plan) -> tuple[str, ...]:
     """Put back what kept the plan's work and was taken away; that is ours, so nobody has to be asked."""
     try:
-        lost = await repository.repin(plan.id, before, after, near=plan.base_sha)
+        return await repository.repin(plan.id, near=plan.base_sha)
     except GitFailed as trouble:
-        return [f"what kept the work of attempts was taken away, and cannot be put back: {trouble}"]
-    return [
-        f"{name} was {'moved' if name in after.pins else 'deleted'}; it is at {sha} again"
-        for name, sha in sorted(lost.items())
-    ]
+        return (f"what kept the work of attempts was taken away, and cannot be put back: {trouble}",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The user's repository."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -123,8 +123,6 @@ class Tripwire:
     """Changed and untracked paths with a hash of their content."""
     config: Mapping[str, str]
     """Configuration files and hooks of the repository with a hash of their content."""
-    pins: Mapping[str, str] = field(default_factory=dict)
-    """The refs of ours that keep a plan's work: those of its attempts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,8 +282,8 @@ class Repository(Protocol):
     async def tree_of(self, sha: str) -> str:
         """Return the tree id of a commit."""
 
-    async def tripwire(self, plan_id: str = "") -> Tripwire:
-        """Take a fingerprint of the user's checkout, and of what keeps the work of a plan there.
+    async def tripwire(self) -> Tripwire:
+        """Take a fingerprint of the user's checkout.
 
         Raise `RepositoryGone` when there is no repository any more.
         """
@@ -293,10 +291,11 @@ class Repository(Protocol):
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
         """Say in plain words what differs between two fingerprints."""
 
-    async def repin(self, plan_id: str, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
-        """Put back the pins of a plan that somebody deleted or moved between two fingerprints.
+    async def repin(self, plan_id: str, *, near: str) -> tuple[str, ...]:
+        """Put back the pins of a plan that somebody deleted or moved; return each of them in plain words.
 
-        Return each with the commit that it is at again; `near` is a commit that all of them may build on.
+        Where there are so many that it takes long, it is done only now and then. `near` is a commit that all of them
+        may build on.
         """
 
     async def stray_patch(self, dest: Path, before: Tripwire, after: Tripwire) -> bool:

@@ -128,8 +128,7 @@ async def test_pins_that_somebody_took_away_or_moved_are_put_back(world: World, 
     pin = world.sh("git", "for-each-ref", "--format=%(refname)", "refs/loopwright/attempts")
     other = f"{pin}-agent"
     world.sh("git", "update-ref", other, world.base_sha)
-    before = await world.repository.tripwire(PLAN)
-    assert before.pins == {pin: made.sha, other: world.base_sha}
+    assert await world.repository.repin(PLAN, near=world.base_sha) == (), "what nobody noted is noted now"
     world.sh("git", "update-ref", "-d", pin)
     world.sh("git", "update-ref", other, made.sha)
     if packed:
@@ -138,42 +137,56 @@ async def test_pins_that_somebody_took_away_or_moved_are_put_back(world: World, 
         world.sh("git", "gc", "-q", "--prune=now")
         gone = world.sh("git", "cat-file", "--batch-check", stdin=made.sha)
         assert gone.endswith("missing"), "what nothing names any more is brought back from our own git dir"
-    after = await world.repository.tripwire(PLAN)
-    assert await world.repository.repin(PLAN, before, after, near=world.base_sha) == before.pins
+    # Whoever comes after a kill knows what was made before it.
+    later = world.another()
+    assert await later.repin("plan_other", near=world.base_sha) == ()
+    assert await later.repin(PLAN, near=world.base_sha) == (
+        f"{pin} was deleted; it is at {made.sha} again",
+        f"{other} was {'deleted' if packed else 'moved'}; it is at {world.base_sha} again",
+    )
     assert world.sh("git", "rev-parse", pin, other).split() == [made.sha, world.base_sha]
-    assert await world.repository.repin(PLAN, before, before, near=world.base_sha) == {}
+    assert await world.repository.repin(PLAN, near=world.base_sha) == ()
 
 
 async def test_a_pin_that_we_moved_ourselves_is_no_loss(world: World) -> None:
     await world.make()
     world.agent("echo two > app.py")
     await world.snapshot()
-    before = await world.repository.tripwire(PLAN)
     world.agent("echo three > app.py")
-    made = await world.snapshot()
-    after = await world.repository.tripwire(PLAN)
-    assert before.pins != after.pins
-    assert await world.repository.repin(PLAN, before, after, near=world.base_sha) == {}
-    assert made.sha in after.pins.values()
+    await world.snapshot()
+    assert await world.repository.repin(PLAN, near=world.base_sha) == ()
 
 
-async def test_a_pin_that_was_made_meanwhile_is_put_back_too(world: World) -> None:
-    before = await world.repository.tripwire(PLAN)
+async def test_pins_that_we_let_go_of_stay_away(world: World) -> None:
     await world.make()
     world.agent("echo two > app.py")
-    made = await world.snapshot()
+    await world.snapshot()
+    cleaning = world.another()
+    await cleaning.let_go([one.ref for one in await cleaning.leftovers(PLAN)])
+    assert await world.repository.repin(PLAN, near=world.base_sha) == ()
+    assert world.sh("git", "for-each-ref", "refs/loopwright/attempts") == ""
+
+
+async def test_many_pins_are_looked_at_only_now_and_then(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.make()
+    world.agent("echo two > app.py")
+    await world.snapshot()
+    moments = iter([0.0, 2.0, 101.0, 103.0, 103.1])
+    monkeypatch.setattr("loopwright.adapters.git.pins.monotonic", lambda: next(moments))
+    assert await world.repository.repin(PLAN, near=world.base_sha) == ()
     world.sh("git", "update-ref", "-d", f"refs/loopwright/attempts/{PLAN}/{TASK}/1")
-    after = await world.repository.tripwire(PLAN)
-    lost = await world.repository.repin(PLAN, before, after, near=world.base_sha)
-    assert list(lost.values()) == [made.sha]
-    assert await world.repository.repin("plan_other", before, after, near=world.base_sha) == {}
+    assert await world.repository.repin(PLAN, near=world.base_sha) == (), "the last look took two seconds"
+    [told] = await world.repository.repin(PLAN, near=world.base_sha)
+    assert "was deleted" in told
 
 
 async def test_a_repository_that_is_gone_is_said_so_even_inside_of_another_one(world: World) -> None:
-    await world.repository.tripwire(PLAN)
+    await world.repository.tripwire()
     sh(world.user.parent, "git", "init", "-q")
     (world.user / ".git").rename(world.home / "taken.git")
     with pytest.raises(RepositoryGone, match=r"is gone: .*Put it back from a copy"):
-        await world.repository.tripwire(PLAN)
+        await world.repository.tripwire()
     (world.home / "taken.git").rename(world.user / ".git")
-    await world.repository.tripwire(PLAN)
+    await world.repository.tripwire()

@@ -4,22 +4,27 @@ import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from tests.doubles import FAILED, GATE, PASSED, Home, planned
 
 from loopwright.core.containment import Containment, MadeWith
-from loopwright.core.errors import GitFailed
+from loopwright.core.errors import GitFailed, TookTooMuch
 from loopwright.core.failures import Failure
-from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Role, Run, VerdictRecord
-from loopwright.core.policy import Policy
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import RunState
 from loopwright.core.verdicts import gate_key
+from loopwright.core.witnesses import without_baseline
+from loopwright.engine.baselines import baseline_of
 from loopwright.engine.checks import Judging, judge
 from loopwright.engine.world import HomePaths
 from loopwright.ports import NoSandbox
+
+PYTEST = GateCommand(name="all", command="python -m pytest")
 
 
 async def judged(home: Home, role: Role, attempt: Attempt | None = None) -> Verdict:
@@ -124,6 +129,53 @@ async def test_what_was_before_is_run_when_it_is_asked_for() -> None:
     home = await planned_home()
     said(home, PASSED, 0, Role.BASELINE)
     assert (await judged(home, Role.BASELINE)).reason == "asked anew"
+
+
+@pytest.mark.parametrize(("status", "left"), [("passed", "passed"), ("failed", "inconclusive")])
+async def test_work_is_not_at_fault_for_a_gate_that_filled_the_disk_before_it(status: str, left: str) -> None:
+    home = await planned_home()
+    ran = Verdict(
+        status=VerdictStatus(status),
+        checks=(Check(id="1-all", name="all", status=CheckStatus(status)),),
+        commands=(
+            CommandResult(
+                name="all",
+                command=PYTEST.command,
+                exit_code=1 if status == "failed" else 0,
+                duration_s=1.0,
+                output_sha256="0" * 64,
+                output_bytes=0,
+            ),
+        ),
+    )
+    ask = Judging(
+        project=home.project(),
+        plan=replace(home.plan(), gates=(PYTEST,)),
+        attempt=None,
+        role=Role.GATE,
+        sha="1" * 40,
+        tree="2" * 40,
+        commands=(PYTEST,),
+        still_mine=lambda _: None,
+        before="3" * 40,
+    )
+
+    async def judge(*_asked: object) -> NoReturn:
+        raise TookTooMuch("it took 9 GB")
+
+    before, why = await baseline_of(
+        home.world,
+        home.repository,  # type: ignore[arg-type]
+        ask,
+        ran,
+        [None],
+        asyncio.Event(),
+        judge,
+    )
+    assert before is None
+    assert why is not None
+    assert without_baseline(ran, why).status == left, "no attempt ends because of it"
+    assert "9 GB" in why.reason
 
 
 class _Container(NoSandbox):

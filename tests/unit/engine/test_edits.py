@@ -13,6 +13,7 @@ from loopwright.adapters.sources.feature_list import FeatureListSource
 from loopwright.adapters.sources.spec import SpecSource
 from loopwright.adapters.sources.writing import put_files
 from loopwright.core.discoveries import Discovery, Noticed
+from loopwright.core.errors import StoreUnavailable
 from loopwright.core.failures import Failure
 from loopwright.core.model import Command, Loop, Project, Run, Task
 from loopwright.core.states import TaskState
@@ -21,7 +22,7 @@ from loopwright.engine.discoveries import note
 from loopwright.engine.edits import Edits
 from loopwright.engine.held_files import missing
 from loopwright.engine.world import HomePaths
-from loopwright.ports import Mark
+from loopwright.ports import Files, Mark, PlannedWork
 from loopwright.testing import fake_bd
 
 GOOD = '{"features": [{"id": "a", "name": "A", "description": "Do a."}]}'
@@ -51,6 +52,25 @@ async def test_what_cannot_be_read_is_said_once_for_each_reason(tmp_path: Path) 
     file.unlink()
     await edits.take_in()
     assert len(home.events("source_unreadable")) == 3, "it was whole in between"
+
+
+class OddSource(FeatureListSource):
+    """A format whose reader has a defect."""
+
+    def parse(self, files: Files, name: str) -> PlannedWork:
+        return super().parse({}.fromkeys(files), name)  # type: ignore[arg-type]
+
+
+async def test_a_reader_with_a_defect_takes_no_worker_down(tmp_path: Path) -> None:
+    home = Home()
+    home.submit(planned("a"))
+    lies_at(home, tmp_path / "feature_list.json")
+    (tmp_path / "feature_list.json").write_text(GOOD)
+    edits = Edits(replace(home.world, source=lambda _kind: OddSource()))
+    for _ in range(2):
+        assert not await edits.take_in()
+    [told] = home.events("source_unreadable")
+    assert told.payload["reason"].startswith("internal error: ")
 
 
 @pytest.mark.trap("lost resume")
@@ -251,7 +271,14 @@ async def test_other_held_out_checks_come_with_their_files_and_a_second_try_keep
     tmp_path: Path,
 ) -> None:
     """The agent's own attempts are counted: the file's number never takes back what a retry gave."""
-    home = await Home().launch()
+    trouble: list[str] = []
+
+    def failpoint(name: str) -> None:
+        if any(part in name for part in trouble):
+            trouble.clear()
+            raise StoreUnavailable("away for a moment")
+
+    home = await Home(failpoint=failpoint).launch()
     world = replace(home.world, source=lambda _kind: SpecSource(), paths=HomePaths(root=tmp_path / "home"))
     file = tmp_path / "plan.yaml"
 
@@ -267,7 +294,14 @@ async def test_other_held_out_checks_come_with_their_files_and_a_second_try_keep
     (tmp_path / "held" / "check.py").write_text("raise SystemExit(1)\n")
     with_file = "{run: python check.py, files: [held/check.py]}"
     file.write_text(plan(with_file, 3))
-    assert await edits.take_in()
+    (tmp_path / "home").write_text("in the way")
+    assert not await edits.take_in(), "there is no room for them: that ends no worker"
+    assert len(home.events("source_unreadable")) == 1
+    (tmp_path / "home").unlink()
+    trouble.append("source.edited")
+    with pytest.raises(StoreUnavailable):
+        await edits.take_in()
+    assert await edits.take_in(), "nothing was written, so it is new still"
     [edited] = home.events("source_edited")
     assert edited.payload["changes"] == ["a: held_out, max_attempts"]
     [check] = home.task("a").held_out

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from loopwright.adapters.git.environment import own_env
+from loopwright.adapters.git.pin_list import PinList
 from loopwright.adapters.git.place import Source
 from loopwright.adapters.git.ref_files import RefFiles
 from loopwright.adapters.git.runner import Git
@@ -38,16 +39,12 @@ class Ref:
 class Refs:
     """The refs of one of the user's repositories. Outside our own namespace only `swap` writes: see `ends`."""
 
-    def __init__(self, git: Git, source: Source, failpoint: Failpoint) -> None:
+    def __init__(self, git: Git, source: Source, failpoint: Failpoint, made: PinList | None = None) -> None:
         self._git = git
         self._source = source
         self._failpoint = failpoint
         self._files = RefFiles(source.common_dir)
-        self._made: dict[str, str] = {}
-
-    def made(self, folder: str) -> dict[str, str]:
-        """Return the pins below a folder as this process left them."""
-        return {name: sha for name, sha in self._made.items() if name.startswith(folder)}
+        self._made = made
 
     async def read(self, *patterns: str) -> Mapping[str, Ref]:
         """Return the refs that match, by name."""
@@ -118,7 +115,7 @@ class Refs:
         await self.bring(origin, sorted(set(wanted.values())), near=near)
         script = "".join(f"update {name} {sha}\n" for name, sha in wanted.items())
         await self._git.run("update-ref", "--stdin", env=self._source.env(), stdin=script.encode())
-        self._made |= wanted
+        self._note(wanted)
 
     async def bring(self, origin: Path, shas: Collection[str], *, near: str) -> None:
         """Copy commits, with all that they need beyond `near`, from a git dir of ours into the user's repository.
@@ -179,7 +176,10 @@ class Refs:
         What it leaves may be pinned at `keep`.
         """
         kept = f"update {keep} {old}\n" if keep else ""
-        return await self._update(f"update {name} {new} {old}\nupdate {beside} {new}\n{kept}", name)
+        moved = await self._update(f"update {name} {new} {old}\nupdate {beside} {new}\n{kept}", name)
+        if moved and keep:
+            self._note({keep: old})
+        return moved
 
     async def swap(self, name: str, *, new: str, old: str) -> bool:
         """Move a ref from `old` to `new`; False when it was not at `old`."""
@@ -189,10 +189,17 @@ class Refs:
         """Delete refs that are still what they were."""
         if not refs:
             return
+        if self._made is not None:
+            # First: what is on the list and not there was taken away by others.
+            self._made.forget([ref.name for ref in refs])
         self._failpoint("git.ref.before")
         script = "".join(f"delete {ref.name} {ref.sha}\n" for ref in refs)
         await self._git.run("update-ref", "--stdin", env=self._source.env(), stdin=script.encode())
         self._failpoint("git.ref.after")
+
+    def _note(self, pins: Mapping[str, str]) -> None:
+        if self._made is not None:
+            self._made.note(pins)
 
     async def _swap(self, name: str, *, new: str, old: str) -> bool:
         return await self._update(f"update {name} {new} {old}\n", name)

@@ -24,6 +24,8 @@ from loopwright.adapters.git.leftovers import Leftover, Leftovers
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.overlays import Overlays
 from loopwright.adapters.git.patches import patch
+from loopwright.adapters.git.pin_list import PinList
+from loopwright.adapters.git.pins import Pins
 from loopwright.adapters.git.place import Place, check_writable, find
 from loopwright.adapters.git.quarantine import FOLDER, Quarantine, Quarantined
 from loopwright.adapters.git.records import Records
@@ -58,6 +60,7 @@ class _Parts:
     place: Place
     depot: Depot
     refs: Refs
+    pins: Pins
     workspaces: Workspaces
     capture: Capture
     merging: Merging
@@ -438,23 +441,13 @@ class GitRepository:
 
     # --- the user's checkout -----------------------------------------------------------------------
 
-    async def tripwire(self, plan_id: str = "") -> Tripwire:
-        """Take a fingerprint of the user's checkout, and of the pins of a plan."""
-        return await tripwires.take(self.git, (await self._ready()).place, self._home, plan_id)
+    async def tripwire(self) -> Tripwire:
+        """Take a fingerprint of the user's checkout."""
+        return await tripwires.take(self.git, (await self._ready()).place, self._home)
 
-    async def repin(self, plan_id: str, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
-        """Put back the pins of a plan that somebody deleted or moved between two fingerprints."""
-        parts = await self._ready()
-        # Those that were made in between are known as well: others end their attempts meanwhile.
-        expected = {**before.pins, **parts.refs.made(tripwires.pins_of(plan_id))}
-        suspected = tripwires.unpinned(expected, after.pins)
-        if not suspected:
-            return {}
-        # Once more: one that we move ourselves is for a moment without the pin that keeps what it was at.
-        known = await parts.refs.read(*(name for pin in suspected for name in (pin, f"{pin}-was-*")))
-        lost = tripwires.unpinned(suspected, {name: ref.sha for name, ref in known.items()})
-        await parts.refs.pin(lost, origin=parts.depot.path, near=names.sha(near), known=known)
-        return lost
+    async def repin(self, plan_id: str, *, near: str) -> tuple[str, ...]:
+        """Put back the pins of a plan that somebody deleted or moved; return each in plain words."""
+        return await (await self._ready()).pins.put_back(plan_id, near=names.sha(near))
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
         """Say in plain words what differs between two fingerprints."""
@@ -475,7 +468,8 @@ class GitRepository:
         depot = Depot(path=self._own, source=place.source, settings=place.settings)
         depot.ensure()
         records = Records(self._home, self._own)
-        refs = Refs(self.git, place.source, self._failpoint)
+        made = PinList(self._own / "loopwright-pins")
+        refs = Refs(self.git, place.source, self._failpoint, made)
         capture = Capture(self.git, depot, records, refs, self._failpoint)
         merging = Merging(self.git, depot)
         history = History(self.git, depot)
@@ -483,6 +477,7 @@ class GitRepository:
             place=place,
             depot=depot,
             refs=refs,
+            pins=Pins(self.git, refs, depot, made),
             workspaces=Workspaces(self.git, place, depot, records),
             capture=capture,
             merging=merging,

@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -27,7 +27,6 @@ _AT_ONCE: Final = 500
 _NO_TEXT: Final = "\ufffd"
 _OURS: Final = "refs/heads/loopwright/"
 _THEIRS: Final = ("refs/heads", "refs/tags", "refs/stash", "refs/notes", "refs/replace")
-_PINS: Final = "refs/loopwright/attempts/"
 _WATCHED: Final = ("config", "config.worktree", "info/exclude", "info/attributes", "info/grafts", "shallow")
 
 
@@ -66,62 +65,38 @@ def _is_ours(place: Place, home: Path, path: bytes) -> bool:
     return STATE_FOLDER in PurePosixPath(name).parts or (place.toplevel / name).is_relative_to(home)
 
 
-async def take(git: Git, place: Place, home: Path, plan_id: str = "") -> Tripwire:
-    """Take a fingerprint of the user's checkout and repository, and of the pins of a plan; raise if all is gone."""
+async def take(git: Git, place: Place, home: Path) -> Tripwire:
+    """Take a fingerprint of the user's checkout and repository; raise if all is gone."""
     if not (place.source.common_dir / "HEAD").is_file():
         # Asked by itself, because git would look for another repository further up.
         raise RepositoryGone(
             f"the git repository of your project is gone: {place.source.common_dir}. What landed was in there. Put it "
             "back from a copy that has its branches and refs, then `loopwright resume`."
         )
-    wanted = (*_THEIRS, *((pins_of(plan_id),) if plan_id else ()))
     if place.toplevel is None:
-        refs, config = await asyncio.gather(_refs(git, place, wanted), asyncio.to_thread(_config, place))
+        refs, config = await asyncio.gather(_refs(git, place), asyncio.to_thread(_config, place))
         head = (place.source.git_dir / "HEAD").read_text(encoding="utf-8").strip()
-        return _tripwire(head=head, refs=refs, status={}, config=config)
+        return Tripwire(head=head, refs=refs, status={}, config=config)
     # Side by side: it is taken twice per attempt, while a slot waits for it.
     refs, (branch, sha, marks), config = await asyncio.gather(
-        _refs(git, place, wanted), status(git, place, home), asyncio.to_thread(_config, place)
+        _refs(git, place), status(git, place, home), asyncio.to_thread(_config, place)
     )
     changed = await asyncio.to_thread(_hashed, place.toplevel, marks) if marks else {}
-    return _tripwire(head=f"{branch} {sha}", refs=refs, status=changed, config=config)
+    return Tripwire(head=f"{branch} {sha}", refs=refs, status=changed, config=config)
 
 
-def pins_of(plan_id: str) -> str:
-    """Return the folder of the pins that keep the work of a plan's attempts."""
-    return f"{_PINS}{plan_id}"
-
-
-def _tripwire(
-    *, head: str, refs: Mapping[str, str], status: Mapping[str, str], config: Mapping[str, str]
-) -> Tripwire:
-    pins = {name: sha for name, sha in refs.items() if name.startswith(_PINS)}
-    theirs = {name: sha for name, sha in refs.items() if name not in pins}
-    return Tripwire(head=head, refs=theirs, status=status, config=config, pins=pins)
-
-
-async def _refs(git: Git, place: Place, wanted: Sequence[str]) -> Mapping[str, str]:
-    """Return the user's refs and the pins of a plan, in one look."""
+async def _refs(git: Git, place: Place) -> Mapping[str, str]:
     files = RefFiles(place.source.common_dir)
     if files.usable:
-        return await asyncio.to_thread(files.listing, wanted, without=_OURS)
+        return await asyncio.to_thread(files.listing, _THEIRS, without=_OURS)
     listed = await git.run(
         "for-each-ref",
         "--format=%(refname) %(objectname)",
-        *wanted,
+        *_THEIRS,
         env=place.source.env(),
     )
     lines = (line.rpartition(" ") for line in listed.out.decode("utf-8", "replace").splitlines())
     return {name: sha for name, _, sha in lines if not name.startswith(_OURS)}
-
-
-def unpinned(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, str]:
-    """Return the pins that are not what they were; one that we moved ourselves has another beside it that is."""
-    return {
-        name: sha
-        for name, sha in before.items()
-        if now.get(name) != sha and now.get(f"{name}-was-{sha[:12]}") != sha
-    }
 
 
 def stray(before: Tripwire, after: Tripwire) -> tuple[str, ...]:
