@@ -65,8 +65,11 @@ def test_values_to_redact_are_found_by_their_names() -> None:
         "API_KEY": "longer-than-that",
         "PATH": "/usr/bin:/bin",
         "PASSWORD": "short",
+        "GIT_AUTHOR_NAME": "Jane Developer",
+        "GIT_AUTHOR_EMAIL": "jane@example.org",
+        "PROXY_AUTHORIZATION": "also-secret",
     }
-    assert secret_values(env) == ("longer-than-that", "0123456789")
+    assert secret_values(env) == ("longer-than-that", "also-secret", "0123456789")
 
 
 def test_what_the_user_hands_over_is_a_secret_whatever_its_name_is() -> None:

@@ -27,8 +27,9 @@ _FORBIDDEN: Final = re.compile(
     r"LOOPWRIGHT_.*|CLAUDECODE|CLAUDE_CODE_ENTRYPOINT|CLAUDE_CODE_SSE_PORT|GIT_DIR|GIT_WORK_TREE|GIT_INDEX_FILE"
 )
 _SECRET_NAME: Final = re.compile(
-    r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|HEADER|COOKIE|DSN|WEBHOOK", re.IGNORECASE
+    r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!ORS?(?:_|$))|HEADER|COOKIE|DSN|WEBHOOK", re.IGNORECASE
 )
+"""The author of a commit (GIT_AUTHOR_NAME) is no secret, and stands in every log."""
 _PLAIN: Final = re.compile(r"(?:~|\.{1,2})?/\S*|[a-z][a-z0-9+.-]*://[^\s/:@?#]+(?::[0-9]+)?/?")
 """A path, or an address with nothing but a host and a port in it."""
 _PASSWORD: Final = re.compile(r"://[^\s/:@]*:([^\s/?#]+)@")
