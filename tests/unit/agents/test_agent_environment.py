@@ -88,4 +88,5 @@ def test_what_the_user_hands_over_is_a_secret_whatever_its_name_is() -> None:
 
 def test_what_a_header_says_is_a_secret_without_its_name_too() -> None:
     headers = "x-team: red-herring-9\nAuthorization: Bearer zyxwvut987"
+    assert secret_values({"X_HEADERS": f"x-team: red-herring-9{' ' * 50_000}!"}), "however it is spaced"
     assert secret_values({"ANTHROPIC_CUSTOM_HEADERS": headers}) == (headers, "red-herring-9", "zyxwvut987")
