@@ -3,9 +3,12 @@
 The store, the controller, the pipeline of an attempt and the export to state files around them are the real ones.
 """
 
+import asyncio
+import logging
 import os
 import random
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -18,14 +21,19 @@ from loopwright.adapters.membership import LockedMembership
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.model import Leg
+from loopwright.core.patches import Patch
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.engine.submit import Submission
+from loopwright.engine.worker import Finished, WorkerLoop
 from loopwright.engine.world import HomePaths, Me, World
 from loopwright.ports import (
     Base,
     Candidate,
+    Ends,
+    Entry,
     Exit,
     GateRequest,
+    MergedFile,
     OutputLine,
     PlannedTask,
     PlannedWork,
@@ -33,6 +41,7 @@ from loopwright.ports import (
     Sighting,
     Snapshot,
     Standing,
+    StateFiles,
     Step,
     Tripwire,
 )
@@ -90,8 +99,15 @@ class InstantKeepers:
         """Nothing is kept for the next start."""
 
 
+class Unasked(Exception):
+    """Nothing that is measured asks for this; whoever does now has to say here what it comes to in no time."""
+
+
 class InstantRepository:
-    """A branch that every candidate lands on."""
+    """A branch that every candidate lands on.
+
+    It has every method of the port, so that mypy tells of a new one that is missing here.
+    """
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -100,61 +116,61 @@ class InstantRepository:
     def _new(self) -> str:
         return f"{next(self._numbers):040x}"
 
-    async def ensure_branch(self, _branch: str, _sha: str) -> str:
+    async def ensure_branch(self, branch: str, sha: str) -> str:  # noqa: ARG002 - the port's shape
         """Have the branch."""
         return self._tip
 
-    async def tip(self, _branch: str) -> str:
+    async def tip(self, branch: str) -> str:  # noqa: ARG002 - the port's shape
         """Return where it is."""
         return self._tip
 
-    async def standing(self, _branch: str) -> Standing:
+    async def standing(self, branch: str) -> Standing:  # noqa: ARG002 - the port's shape
         """Return where it is: nobody else moves it."""
         return Standing(tip=self._tip)
 
-    async def steps(self, _tip: str, **_since: str) -> tuple[Step, ...]:
+    async def steps(self, *_: Any, **__: Any) -> tuple[Step, ...]:
         """Return nothing: there are no commits."""
         return ()
 
-    async def make_workspace(self, *_where: Any, **_how: Any) -> bool:
+    async def make_workspace(self, *_: Any, **__: Any) -> bool:
         """Make nothing."""
         return False
 
-    async def checkout(self, *_where: Any, **_how: Any) -> None:
+    async def checkout(self, *_: Any, **__: Any) -> None:
         """Make nothing."""
 
-    async def remove_workspace(self, _path: Path) -> None:
+    async def remove_workspace(self, path: Path) -> None:
         """Remove nothing."""
 
     async def tripwire(self) -> Tripwire:
         """See nothing."""
         return NOTHING
 
-    def stray(self, _before: Tripwire, _after: Tripwire) -> tuple[str, ...]:
+    def stray(self, *_: Any, **__: Any) -> tuple[str, ...]:
         """Find nothing."""
         return ()
 
-    async def repin(self, *_of: Any, **_how: Any) -> tuple[str, ...]:
+    async def repin(self, *_: Any, **__: Any) -> tuple[str, ...]:
         """Miss nothing."""
         return ()
 
-    async def is_pinned(self, _ref: str) -> bool:
+    async def is_pinned(self, ref: str) -> bool:  # noqa: ARG002 - the port's shape
         """Have taken nothing off the branch."""
         return False
 
-    async def snapshot(self, _path: Path, **_how: Any) -> Snapshot:
+    async def snapshot(self, *_: Any, **__: Any) -> Snapshot:
         """Return a new commit."""
         return Snapshot(sha=self._new(), tree=self._new(), changed=("file",))
 
-    async def landed(self, _tip: str, **_how: Any) -> str | None:
+    async def landed(self, *_: Any, **__: Any) -> str | None:
         """Say that it has not landed."""
         return None
 
-    async def candidate(self, *, tip: str, **_how: Any) -> Candidate:
+    async def candidate(self, *, tip: str, **_: Any) -> Candidate:
         """Return a new merge."""
         return Candidate(parent=tip, sha=self._new(), tree=self._new(), empty=False)
 
-    async def advance(self, _branch: str, *, new: str, old: str) -> bool:
+    async def advance(self, branch: str, *, new: str, old: str) -> bool:  # noqa: ARG002 - the port's shape
         """Move the branch."""
         if old != self._tip:
             return False
@@ -165,17 +181,109 @@ class InstantRepository:
         """Return the tree of a candidate: made right after it."""
         return f"{int(sha, 16) + 1:040x}"
 
-    async def proven(self, _sha: str, _target: str) -> bool:
+    async def proven(self, sha: str, target: str) -> bool:  # noqa: ARG002 - the port's shape
         """Believe it."""
         return True
 
-    async def drop_quarantine(self, _older_than: datetime) -> list[Any]:
+    async def drop_quarantine(self, older_than: datetime) -> list[Any]:  # noqa: ARG002 - the port's shape
         """Have none."""
         return []
 
     async def diff_hashes(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
         """Return something for each."""
         return ["0" * 64 for _ in pairs]
+
+    async def base(self, *_: Any, **__: Any) -> Base:
+        """Is not asked for."""
+        raise Unasked
+
+    async def accept(self, *_: Any, **__: Any) -> None:
+        """Is not asked for."""
+        raise Unasked
+
+    async def put_back(self, *_: Any, **__: Any) -> bool:
+        """Is not asked for."""
+        raise Unasked
+
+    async def note(self, *_: Any, **__: Any) -> None:
+        """Is not asked for."""
+        raise Unasked
+
+    async def files_at(self, *_: Any, **__: Any) -> dict[str, bytes]:
+        """Is not asked for."""
+        raise Unasked
+
+    async def booked(self, *_: Any, **__: Any) -> str:
+        """Is not asked for."""
+        raise Unasked
+
+    async def merged_file(self, *_: Any, **__: Any) -> MergedFile:
+        """Is not asked for."""
+        raise Unasked
+
+    async def judged(self, *_: Any, **__: Any) -> str:
+        """Is not asked for."""
+        raise Unasked
+
+    async def laid_over(self, *_: Any, **__: Any) -> Candidate:
+        """Is not asked for."""
+        raise Unasked
+
+    async def contents(self, *_: Any, **__: Any) -> list[str]:
+        """Is not asked for."""
+        raise Unasked
+
+    async def listed(self, *_: Any, **__: Any) -> dict[str, Entry]:
+        """Is not asked for."""
+        raise Unasked
+
+    async def texts(self, *_: Any, **__: Any) -> dict[str, str]:
+        """Is not asked for."""
+        raise Unasked
+
+    async def without(self, *_: Any, **__: Any) -> Candidate:
+        """Is not asked for."""
+        raise Unasked
+
+    async def changed(self, *_: Any, **__: Any) -> tuple[str, ...]:
+        """Is not asked for."""
+        raise Unasked
+
+    async def difference(self, *_: Any, **__: Any) -> str:
+        """Is not asked for."""
+        raise Unasked
+
+    async def damaged(self, *_: Any, **__: Any) -> str | None:
+        """Is not asked for."""
+        raise Unasked
+
+    async def absent(self, *_: Any, **__: Any) -> tuple[str, ...]:
+        """Is not asked for."""
+        raise Unasked
+
+    async def is_ancestor(self, *_: Any, **__: Any) -> bool:
+        """Is not asked for."""
+        raise Unasked
+
+    async def ends(self, *_: Any, **__: Any) -> Ends:
+        """Is not asked for."""
+        raise Unasked
+
+    async def patch(self, *_: Any, **__: Any) -> Patch:
+        """Is not asked for."""
+        raise Unasked
+
+    async def stray_patch(self, *_: Any, **__: Any) -> bool:
+        """Is not asked for."""
+        raise Unasked
+
+    async def file_at(self, *_: Any, **__: Any) -> str | None:
+        """Is not asked for."""
+        raise Unasked
+
+    def has_workspace(self, *_: Any, **__: Any) -> bool:
+        """Is not asked for."""
+        raise Unasked
 
 
 class InstantGate:
@@ -187,18 +295,17 @@ class InstantGate:
             run_id=request.run_id, directory=request.directory, argv=("true",), cwd=request.tree, env={}
         )
 
-    def verdict(self, _request: GateRequest, _exit: Exit) -> Verdict:
+    def verdict(self, request: GateRequest, exit: Exit) -> Verdict:  # noqa: ARG002 - the port's shape
         """Return that it passed."""
         return Verdict(status=VerdictStatus.PASSED)
 
-    def witnessed(self, _directory: Path, _count: int) -> None:
+    def witnessed(self, directory: Path, count: int) -> None:
         """Return that nothing was seen: there is no test runner."""
 
 
 def instant_world(home: Path, store: SqlStore, *, slots: int = 2) -> World:
     """Return real bookkeeping around instant work."""
-    repository: Any = InstantRepository()
-    gate: Any = InstantGate()
+    repository = InstantRepository()
     membership = LockedMembership(home)
     membership.acquire({"pid": os.getpid()})
     return World(
@@ -211,7 +318,7 @@ def instant_world(home: Path, store: SqlStore, *, slots: int = 2) -> World:
         keepers=InstantKeepers(),
         repository=lambda _project: repository,
         agent=registry.agent,
-        gate=gate,
+        gate=InstantGate(),
         engine=LocalEngine(on_error=_raised),
         membership=membership,
         environment=lambda _plan, _invocation, values: dict(values),
@@ -223,6 +330,36 @@ def instant_world(home: Path, store: SqlStore, *, slots: int = 2) -> World:
 
 def _raised(leg: Leg, error: BaseException) -> None:
     raise RuntimeError(f"leg {leg.id} failed") from error
+
+
+class _Defects(logging.Handler):
+    """Hears of errors that the engine writes into its log and records as a failure of the task, to try it again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and not self.first.done():
+            self.first.set_exception(error)
+
+
+async def work(world: World, files: StateFiles, finished: Finished) -> None:
+    """Work until `finished` says so; a defect of one of the parts here is raised at once, not tried again for ever."""
+    defects, log = _Defects(), logging.getLogger("loopwright.engine")
+    log.addHandler(defects)
+    working = asyncio.create_task(WorkerLoop(world, files).run(finished))
+    try:
+        await asyncio.wait((working, defects.first), return_when=asyncio.FIRST_COMPLETED)
+        if defects.first.done():
+            defects.first.result()
+        await working
+    finally:
+        log.removeHandler(defects)
+        working.cancel()
+        with suppress(asyncio.CancelledError):
+            await working
 
 
 def submission(root: Path, name: str, count: int, *, slots: int = 2, needs_before: bool = True) -> Submission:

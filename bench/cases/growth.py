@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.instant import instant_world, submission
+from bench.instant import instant_world, submission, work
 from bench.measure import Measurement, Setting, Target
 from loopwright.adapters.host import new_id
 from loopwright.adapters.statefiles import ProjectStateFiles
@@ -17,7 +17,6 @@ from loopwright.engine.advance import advance
 from loopwright.engine.moves import complete_task, move_attempt, need
 from loopwright.engine.submit import submit
 from loopwright.engine.views import plan_view
-from loopwright.engine.worker import WorkerLoop
 from loopwright.engine.world import HomePaths, World
 from loopwright.ports import Tx
 
@@ -118,7 +117,7 @@ async def _work(world: World, store: SqlStore, plan_id: str, size: int, costs: C
             marks.append((time.monotonic(), time.process_time()))
         return over
 
-    await WorkerLoop(world, ProjectStateFiles()).run(finished)
+    await work(world, ProjectStateFiles(), finished)
     costs.working.append((marks[-1][0] - marks[0][0]) * 1000 / worked)
     costs.working_cpu.append((marks[-1][1] - marks[0][1]) * 1000 / worked)
     began = time.monotonic()

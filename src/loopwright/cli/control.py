@@ -21,7 +21,7 @@ from loopwright.cli.looking import nothing_named
 from loopwright.cli.output import console, print_json
 from loopwright.config.resolve import Settings
 from loopwright.core.budget import CAPS
-from loopwright.core.errors import NotFound
+from loopwright.core.errors import Held, NotFound
 from loopwright.core.ids import short_id
 from loopwright.core.model import Command, CommandState, Plan, Run, Task
 from loopwright.engine import commands
@@ -248,23 +248,33 @@ async def ask(home: Home, verb: str, target: str, arguments: dict[str, Any]) -> 
         "command.request",
         lambda tx: commands.request(tx, new_id, actor=actor(), verb=verb, target=target, arguments=arguments),
     )
-    # What runs a gate takes as long as that does.
-    async with asyncio.timeout(None if verb in commands.BY_GIT else _PATIENCE_S):
-        while True:
-            row = await home.store.read(lambda tx: tx.get(Command, command.id))
-            if row is not None and row.state is CommandState.REFUSED:
-                raise commands.refusal(row)
-            if row is not None and row.state is not CommandState.PENDING:
-                return row
-            if not await someone_works(home) and home.membership.acquire(
-                {"pid": os.getpid(), "command": verb}
-            ):
-                try:
-                    await _apply_here(home)
-                finally:
-                    home.membership.release()
-                continue
-            await home.store.changed(1.0)
+    try:
+        # What runs a gate takes as long as that does.
+        async with asyncio.timeout(None if verb in commands.BY_GIT else _PATIENCE_S):
+            return await _answered(home, command)
+    except TimeoutError as late:
+        raise Held(
+            f"whoever works in this home has not answered `{verb}` within {_PATIENCE_S:g} s",
+            hint="it is written down, and carried out as soon as that process goes on; `loopwright status` shows it",
+        ) from late
+
+
+async def _answered(home: Home, command: Command) -> Command:
+    while True:
+        row = await home.store.read(lambda tx: tx.get(Command, command.id))
+        if row is not None and row.state is CommandState.REFUSED:
+            raise commands.refusal(row)
+        if row is not None and row.state is not CommandState.PENDING:
+            return row
+        if not await someone_works(home) and home.membership.acquire(
+            {"pid": os.getpid(), "command": command.verb}
+        ):
+            try:
+                await _apply_here(home)
+            finally:
+                home.membership.release()
+            continue
+        await home.store.changed(1.0)
 
 
 async def _apply_here(home: Home) -> None:

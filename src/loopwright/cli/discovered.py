@@ -17,6 +17,7 @@ from loopwright.cli.looking import find_plan, glancing, project_here
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
 from loopwright.core.discoveries import key_for
+from loopwright.core.errors import Held, UserError
 from loopwright.core.ids import short_id
 from loopwright.core.planning import FOLDER
 from loopwright.core.states import DiscoveryState
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from loopwright.core.model import Command
     from loopwright.ports import Tx
 
+_ELSEWHERE = "accept it with --as current, or make room there"
 _ADVICE = {"current": "it should be done in this plan", "new": "it should get a plan of its own"}
 
 app = App(
@@ -168,18 +170,28 @@ async def _as_new(home: "Home", found: DiscoveryView) -> "Command":
     name, files = _own_plan(found)
     targets = {Path(found.path) / file: text for file, text in files.items()}
     made = [folder for folder in {path.parent for path in targets} if not folder.exists()]
+    for target in targets:
+        _make_folder(target.parent)
     try:
         for target, text in targets.items():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(target, text, hint="accept it with --as current, or make room there")
+            write_whole(target, text, hint=_ELSEWHERE)
         return await _sent(home, "accept", found, {"as": NEW, "file": name})
-    except BaseException:
+    except Held:
+        raise  # it is written down and may well be carried out: then these are all that is left of the work
+    except UserError:
         for target in targets:
             target.unlink(missing_ok=True)
         for folder in made:
             if folder.exists() and not any(folder.iterdir()):
                 folder.rmdir()
         raise
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made: {error.strerror}", hint=_ELSEWHERE) from error
 
 
 def _own_plan(found: DiscoveryView) -> tuple[str, dict[str, str]]:

@@ -22,7 +22,7 @@ class RoundFlags:
     """How a loop over a prompt goes on; each flag is a setting of the group `rounds`."""
 
     max_rounds: Annotated[int | None, _flag("How many rounds there may be (default 10).")] = None
-    sleep: Annotated[str | None, _flag("How long to sleep after a round, such as 30s (default 0s).")] = None
+    sleep: Annotated[str | None, _flag("How long to sleep after a round, such as 30s (default 10s).")] = None
     until: Annotated[
         str | None,
         _flag("green: stop as soon as the gate is; quiet: not before nothing more changes; auto (default)."),

@@ -1,6 +1,7 @@
 """Where values come from: one layer for each origin, flattened to dotted keys and checked on its own."""
 
 import json
+import posixpath
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -180,12 +181,15 @@ def loop_from_toml(text: str, name: str, source: str) -> Layer:
         loops = tomllib.loads(text).get(LOOPS, {})
     except (tomllib.TOMLDecodeError, RecursionError):
         return Layer(level=Level.LOOP)
-    table = loops.get(source) if isinstance(loops, Mapping) else None
+    names = loops if isinstance(loops, Mapping) else ()
+    # However it is spelt: with ./ in front, or with / behind the name of a folder.
+    named = next((one for one in names if one and posixpath.normpath(one) == source), "")
+    table = loops[named] if named else None
     if not isinstance(table, Mapping):
         return Layer(level=Level.LOOP)
     lines = key_lines(text)
     values, _ = check_values(table, Level.LOOP)
-    origins = {key: _placed(name, f"{LOOPS}.{source}.{key}", lines) for key in values}
+    origins = {key: _placed(name, f"{LOOPS}.{named}.{key}", lines) for key in values}
     return Layer(level=Level.LOOP, values=values, origins=origins)
 
 

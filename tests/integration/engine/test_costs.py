@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from bench.counted import shape
-from bench.instant import instant_world, submission
+from bench.instant import InstantRepository, instant_world, submission, work
 
 from loopwright.adapters.host import new_id
 from loopwright.adapters.statefiles import ProjectStateFiles
@@ -18,7 +18,7 @@ from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.model import Plan
 from loopwright.core.states import PlanState
 from loopwright.engine.submit import submit
-from loopwright.engine.worker import EXPORT_S, WorkerLoop
+from loopwright.engine.worker import EXPORT_S
 
 TASKS = 30
 
@@ -50,7 +50,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return seen
 
 
-async def work(folder: Path, files: CountingFiles) -> tuple[str, float]:
+async def done(folder: Path, files: CountingFiles) -> tuple[str, float]:
     """Do a plan of many tasks and return it with the seconds it took."""
     (folder / "project").mkdir()
     store = SqlStore.open(folder / "loopwright.db")
@@ -63,16 +63,18 @@ async def work(folder: Path, files: CountingFiles) -> tuple[str, float]:
         return plan is not None and plan.status is PlanState.VERIFIED
 
     began = asyncio.get_running_loop().time()
-    await WorkerLoop(world, files).run(finished)
+    try:
+        await work(world, files, finished)
+    finally:
+        world.membership.release()
+        await store.close()
     took = asyncio.get_running_loop().time() - began
-    world.membership.release()
-    await store.close()
     return plan_id, took
 
 
 @pytest.mark.anyio
 async def test_a_task_takes_few_transactions(tmp_path: Path, statements: Counter[str]) -> None:
-    await work(tmp_path, CountingFiles())
+    await done(tmp_path, CountingFiles())
     assert 5 < statements["BEGIN IMMEDIATE"] / TASKS < 13
     # A pass after every commit of a leg took 80 of them, and building pictures nobody saw.
     assert statements["BEGIN"] / TASKS < 40
@@ -82,7 +84,7 @@ async def test_a_task_takes_few_transactions(tmp_path: Path, statements: Counter
 @pytest.mark.anyio
 async def test_a_plan_is_exported_now_and_then_and_completely_at_the_end(tmp_path: Path) -> None:
     files = CountingFiles()
-    plan_id, took = await work(tmp_path, files)
+    plan_id, took = await done(tmp_path, files)
     # At the start, at the end, and once per rest in between; not after each of some 300 commits.
     assert files.written["plans"] <= 3 + took / EXPORT_S
     exported = json.loads((tmp_path / "project" / ".loopwright" / "plans" / f"{plan_id}.json").read_text())
@@ -90,3 +92,12 @@ async def test_a_plan_is_exported_now_and_then_and_completely_at_the_end(tmp_pat
     assert {task["status"] for task in exported["tasks"]} == {"COMPLETE"}
     assert len(exported["attempts"]) == TASKS
     assert (tmp_path / "project" / ".loopwright" / "receipts" / f"{plan_id}.json").exists()
+
+
+@pytest.mark.anyio
+async def test_a_part_that_cannot_do_what_is_asked_of_it_fails_this_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(InstantRepository, "snapshot")
+    with pytest.raises(AttributeError, match="snapshot"):
+        await done(tmp_path, CountingFiles())

@@ -148,6 +148,16 @@ async def test_pins_that_somebody_took_away_or_moved_are_put_back(world: World, 
     assert await world.repository.repin(PLAN, near=world.base_sha) == ()
 
 
+async def test_as_many_pins_are_looked_for_as_there_were(world: World) -> None:
+    await world.make()
+    world.agent("echo two > app.py")
+    made = await world.snapshot()
+    gone = [f"refs/loopwright/attempts/{PLAN}/{'task' * 20}/{n}" for n in range(25_000)]
+    here = f"refs/loopwright/attempts/{PLAN}/{TASK}/1"
+    refs = (await world.repository._ready()).refs
+    assert {name: ref.sha for name, ref in (await refs.read(*gone, here)).items()} == {here: made.sha}
+
+
 async def test_a_pin_that_we_moved_ourselves_is_no_loss(world: World) -> None:
     await world.make()
     world.agent("echo two > app.py")

@@ -65,8 +65,11 @@ def test_values_to_redact_are_found_by_their_names() -> None:
         "API_KEY": "longer-than-that",
         "PATH": "/usr/bin:/bin",
         "PASSWORD": "short",
+        "GIT_AUTHOR_NAME": "Jane Developer",
+        "GIT_AUTHOR_EMAIL": "jane@example.org",
+        "PROXY_AUTHORIZATION": "also-secret",
     }
-    assert secret_values(env) == ("longer-than-that", "0123456789")
+    assert secret_values(env) == ("longer-than-that", "also-secret", "0123456789")
 
 
 def test_what_the_user_hands_over_is_a_secret_whatever_its_name_is() -> None:
@@ -85,4 +88,5 @@ def test_what_the_user_hands_over_is_a_secret_whatever_its_name_is() -> None:
 
 def test_what_a_header_says_is_a_secret_without_its_name_too() -> None:
     headers = "x-team: red-herring-9\nAuthorization: Bearer zyxwvut987"
+    assert secret_values({"X_HEADERS": f"x-team: red-herring-9{' ' * 50_000}!"}), "however it is spaced"
     assert secret_values({"ANTHROPIC_CUSTOM_HEADERS": headers}) == (headers, "red-herring-9", "zyxwvut987")

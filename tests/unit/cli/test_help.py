@@ -116,6 +116,13 @@ def test_a_line_of_help_breaks_only_where_the_terminal_ends(pages: Pages, comman
     assert not [line for line in rest if re.match(r"│ {6,}[^ │]", line)], "so is what is said of a flag"
 
 
+def test_the_default_that_a_flag_names_is_the_one_of_its_setting(pages: Pages) -> None:
+    told = dict(re.findall(r"^│ (--[a-z-]+)[^│]*\(default (\w+)\)", pages("run"), re.MULTILINE))
+    known = {one.flag: str(one.kind.show(one.default)) for one in settings().values()}
+    assert told == {flag: known[flag] for flag in told}
+    assert "--sleep" in told
+
+
 def test_a_page_is_as_wide_as_the_terminal_is_now(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     assert call(["receipt", "replay"]) == 2

@@ -343,6 +343,13 @@ def test_a_loop_and_a_flag_are_part_of_what_is_loaded(tmp_path: Path) -> None:
     assert (other.values.model, other.origin("model")) == ("plain", "loopwright.toml:2")
 
 
+@pytest.mark.parametrize("name", ["thoughts", "./thoughts", "thoughts/"])
+def test_a_loop_is_known_however_its_source_is_spelt(name: str) -> None:
+    text = f'[loops."{name}"]\nmodel = "m"\n'
+    settled = load({"HOME": "/nowhere"}, platform="linux", loop="thoughts", project_text=text)
+    assert (settled.values.model, settled.origin("model")) == ("m", "loopwright.toml:2")
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

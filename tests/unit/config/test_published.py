@@ -14,7 +14,7 @@ from tests.unit.config.test_precedence import SAMPLES, as_tree
 
 from loopwright.adapters.sources.schemas import source_schemas
 from loopwright.cli.config import schema
-from loopwright.config.layers import Level, check_values, from_toml
+from loopwright.config.layers import Level, check_values, from_toml, loop_from_toml
 from loopwright.config.publish import commented_toml, configuration_schema, toml_value
 from loopwright.config.resolve import resolve
 from loopwright.config.settings import settings
@@ -75,6 +75,8 @@ def test_the_examples_in_the_documentation_work() -> None:
     ]
     assert any(one.gates for one in settings)
     assert any(one.values.agent == "command" for one in settings)
+    loops = [loop_from_toml(one, "file.toml", "plans/nightly.yaml").values for one in examples]
+    assert {"permission_mode": "edit", "agent": "codex", "max_cost_per_loop": 5} in loops
 
 
 def test_every_default_of_the_commented_file_is_the_default() -> None:

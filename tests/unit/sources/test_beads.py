@@ -177,11 +177,17 @@ def test_epics_that_multiply_into_too_many_dependencies_are_refused() -> None:
 
 
 @pytest.mark.capability("C012")
-def test_a_deleted_issue_is_an_error_when_it_is_told() -> None:
+def test_a_deleted_issue_is_an_error_when_it_is_told_unless_it_is_over() -> None:
     held = files(issue("bd-1", status="tombstone"), issue("bd-2"))
     with pytest.raises(BadPlan, match=r'issues\.jsonl:1: the status "tombstone" is none that can be changed'):
-        SOURCE.written(held, told({"bd-1": ItemProgress(mark=Mark.DONE)}))
-    SOURCE.written(held, told({"bd-2": ItemProgress(mark=Mark.DONE)}))
+        SOURCE.written(held, told({"bd-1": ItemProgress(mark=Mark.RUNNING)}))
+    for over in (Mark.DONE, Mark.SKIPPED):
+        # Trackers turn what was closed into such lines when they tidy up.
+        done = ItemProgress(mark=Mark.DONE)
+        [made] = SOURCE.written(held, told({"bd-1": ItemProgress(mark=over), "bd-2": done})).values()
+        [first, second, *_] = made.splitlines()
+        assert first == held["issues.jsonl"].splitlines()[0]
+        assert json.loads(second)["status"] == "closed"
 
 
 @pytest.mark.capability("C012")

@@ -56,6 +56,8 @@ def test_commands_below_automated_are_run_and_nothing_else_is() -> None:
         ("## Success Criteria\n```\n- a: `a b`\n```\n- `x` is a name\n", []),
         ("## Success Criteria\n- a: `a`\n# Other\n- b: `b`\n## Success Criteria\n- c: `c`\n", ["a", "c"]),
         ("# Goals\n- a: `a b`\n", []),
+        ("## Success Criteria\n- No old test fails: `a`\n- Nothing fails any more: `b`\n", ["a", "b"]),
+        ("## Success Criteria\n- It doesn't fail: `a`\n- It is not there yet, so it fails: `b`\n", ["a"]),
     ],
 )
 def test_where_commands_are_looked_for(text: str, commands: list[str]) -> None:

@@ -27,13 +27,14 @@ _FORBIDDEN: Final = re.compile(
     r"LOOPWRIGHT_.*|CLAUDECODE|CLAUDE_CODE_ENTRYPOINT|CLAUDE_CODE_SSE_PORT|GIT_DIR|GIT_WORK_TREE|GIT_INDEX_FILE"
 )
 _SECRET_NAME: Final = re.compile(
-    r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|HEADER|COOKIE|DSN|WEBHOOK", re.IGNORECASE
+    r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!ORS?(?:_|$))|HEADER|COOKIE|DSN|WEBHOOK", re.IGNORECASE
 )
+"""The author of a commit (GIT_AUTHOR_NAME) is no secret, and stands in every log."""
 _PLAIN: Final = re.compile(r"(?:~|\.{1,2})?/\S*|[a-z][a-z0-9+.-]*://[^\s/:@?#]+(?::[0-9]+)?/?")
 """A path, or an address with nothing but a host and a port in it."""
 _PASSWORD: Final = re.compile(r"://[^\s/:@]*:([^\s/?#]+)@")
 _HEADER: Final = re.compile(
-    r"^[A-Za-z0-9-]+:[ \t]+(?:Bearer |Basic |Token )?(\S.*?)\s*$", re.MULTILINE | re.IGNORECASE
+    r"^[A-Za-z0-9-]+:[ \t]+(?:Bearer |Basic |Token )?(\S.*)$", re.MULTILINE | re.IGNORECASE
 )
 _SHORTEST: Final = 8
 """A shorter value is a word of the language more often than a secret."""
@@ -82,7 +83,7 @@ def secret_values(env: Mapping[str, str], given: Sequence[str] = ()) -> tuple[st
     for name, value in env.items():
         listed = name in given and name not in ALLOWED and not _PLAIN.fullmatch(value)
         if listed or _SECRET_NAME.search(name):
-            found.update((value, *_HEADER.findall(value)))
+            found.update((value, *(said.rstrip() for said in _HEADER.findall(value))))
         found.update(_PASSWORD.findall(value))
     long_enough = (value for value in found if len(value) >= _SHORTEST)
     return tuple(sorted(long_enough, key=lambda value: (-len(value), value)))

@@ -133,5 +133,6 @@ def _conflict(merged: bytes, theirs: bytes) -> int:
     )
     said = lines[middle + 1 : end]
     # What we added above it moves the place, so that it is looked for; the nearest one is meant.
-    places = [at for at in range(len(own)) if own[at : at + len(said)] == said] if said else []
+    starts = [at for at, line in enumerate(own) if line == said[0]] if said else []
+    places = [at for at in starts if own[at : at + len(said)] == said]
     return min(places, key=lambda at: abs(at - start), default=min(start, len(own) - 1)) + 1

@@ -15,6 +15,8 @@ from loopwright.core.errors import GitFailed, Refused
 from loopwright.ports import Failpoint
 
 _FIELDS: Final = ("refname", "objectname", "tree", "parent", "committerdate:unix", "worktreepath", "contents")
+_AT_ONCE: Final = 1000
+"""So many names go into one command: who takes away the pins of a large plan takes away thousands."""
 _COUNT_AT: Final = 8
 """Where a pack says how many objects it has."""
 _LOOSE_LIMIT: Final = 100
@@ -48,6 +50,12 @@ class Refs:
 
     async def read(self, *patterns: str) -> Mapping[str, Ref]:
         """Return the refs that match, by name."""
+        found: dict[str, Ref] = {}
+        for first in range(0, max(len(patterns), 1), _AT_ONCE):
+            found |= await self._read(*patterns[first : first + _AT_ONCE])
+        return found
+
+    async def _read(self, *patterns: str) -> Mapping[str, Ref]:
         form = "%00".join(f"%({field})" for field in _FIELDS) + "%00%00"
         done = await self._git.run("for-each-ref", f"--format={form}", *patterns, env=self._source.env())
         found = {}

@@ -300,6 +300,8 @@ def _told(line: bytes, number: int, name: str, progress: Progress) -> bytes:
         return line
     status = words(issue, "status") or "open"
     if status in NO_WORK:
+        if item.mark in (Mark.DONE, Mark.SKIPPED):
+            return line  # it is over in either way; trackers tidy up like this
         message = f"the status {quoted(status)} is none that can be changed"
         raise BadPlan(name, (f"{name}:{number}: {message}",))
     _tell(edits, item, status, progress.at)

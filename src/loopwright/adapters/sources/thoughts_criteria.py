@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from loopwright.adapters.sources.criteria import checks_in, runnable
+from loopwright.adapters.sources.criteria import MAX_ENTRY, checks_in, runnable
 from loopwright.adapters.sources.markdown_lines import Kind, Line
 from loopwright.adapters.sources.plan_md_outline import without_comments
 from loopwright.core.policy import GateCommand
@@ -15,6 +15,10 @@ _AUTOMATED: Final = "automated"
 _GROUPS: Final = (_AUTOMATED, "manual")
 _RED: Final = re.compile(r"\bfails?\b|\(red\)", re.IGNORECASE)
 """What is to fail before the work: nothing that could be asked of its result."""
+_GREEN: Final = re.compile(
+    r"(?:\b(?:no|none|nothing|never|not|without|zero|0)\b|n['’]t\b)[\w ]{0,60}?\bfails?\b", re.IGNORECASE
+)
+"""What is not to fail: just that is asked of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +34,14 @@ def measured_by(lines: Sequence[Line]) -> tuple[tuple[str, ...], tuple[GateComma
     Commands are what stands below *Automated*, or right below the section where it has no such part: there a bullet
     that ends in code behind a colon, or is nothing but commands. Nothing below another heading is run.
     """
-    found = [one for one in _bullets(lines) if not _RED.search(one.words.partition("`")[0])]
+    found = [one for one in _bullets(lines) if not _is_red(one.words.partition("`")[0])]
     run = _AUTOMATED if any(one.group == _AUTOMATED for one in found) else ""
     commands = (command for one in found if one.group == run for command in checks_in(one.words))
     return tuple(dict.fromkeys(one.words for one in found)), runnable(commands)
+
+
+def _is_red(words: str) -> bool:
+    return _RED.search(_GREEN.sub("", words[:MAX_ENTRY])) is not None
 
 
 def _bullets(lines: Sequence[Line]) -> Iterator[_Bullet]:
