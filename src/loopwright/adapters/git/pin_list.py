@@ -50,5 +50,7 @@ class PinList:
             sha, _, name = line.partition(" ")
             if sha == _GONE:
                 self._known.pop(name, None)
-            else:
+            elif " " not in name:
+                # Otherwise a full disk cut a line short, and the next one went on where it ended: who looks at the
+                # pins that are there notes them again.
                 self._known[name] = sha
