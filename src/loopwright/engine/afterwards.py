@@ -204,7 +204,7 @@ class Afterwards:
                 return True
             chance = self.world.chance()
             if rule.closes:
-                waits = envelopes.parked(tx, rows.attempt, self.run)
+                waits = envelopes.parked(tx, rows.attempt, self.run, failed)
             else:
                 at = pause_until(rule, calls, now=tx.now(), retry_at=failed.retry_at, chance=chance)
                 waits = {"wake_at": at, "wait_reason": failed.detail[:500] or rule.advice}

@@ -69,6 +69,37 @@ def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) ->
 
 
 @pytest.mark.capability("C089")
+def test_a_limit_of_one_model_holds_back_that_model_alone(shop: Workshop) -> None:
+    limit = {"usage_limit": 3600, "model": "big"}
+    again = {"expect_prompt": "You were interrupted", "otherwise": [limit]}
+    shop.play(
+        {
+            "a": [[again, {"write": "a", "text": "a"}]],
+            "b": [[{"write": "b", "text": "b"}]],
+            "c": [[{"write": "c", "text": "c"}]],
+        }
+    )
+    tasks = [
+        task("a", "test -s a", model="some-big-1"),
+        task("b", "test -s b", model="some-big-2", depends_on=["c"]),
+        task("c", "test -s c", model="some-small-1"),
+    ]
+    going = shop.start("run", str(shop.plan("models", tasks)))
+    eventually(lambda: shop.rows(Task, key="c", status="COMPLETE"), timeout=60)
+    eventually(lambda: shop.rows(Attempt, state="WAITING"), timeout=60)
+    assert "scripted:big is closed until" in shop("status").out
+    assert [
+        run.model for run in shop.rows(Run, role=Role.IMPLEMENTER) if run.started_at and not run.failure
+    ] == ["some-small-1"]
+    listed = shop("quota").out
+    assert "scripted  open  (2 runs)" in listed
+    assert "scripted:big  closed until" in listed
+    assert shop("quota", "open", "scripted:big").code == 0
+    assert going.end(90) == 0, going.out
+    assert shop("quota").out == "scripted  open  (4 runs)\nscripted:big  open\n"
+
+
+@pytest.mark.capability("C089")
 @pytest.mark.parametrize(
     ("failure", "said"),
     [
