@@ -1,7 +1,7 @@
 """Any program as an agent: it gets the prompt, and is judged by what it changed.
 
-Its exit code is only its word: with 0 it claims to be done. With another it does not, but what it changed is checked like
-the work of any agent; where it changed nothing, or nothing checks it, the code is the failure.
+Its exit code is only its word: with 0 it claims to be done. With another it does not, but what it changed is checked
+like the work of any agent; where it changed nothing, or nothing checks it, the code is the failure.
 """
 
 import re
