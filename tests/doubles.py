@@ -705,10 +705,10 @@ class Hand:
             self.go_on(leg)
         return attempt
 
-    def limit(self, leg: Leg, failure: Failure, *, retry_at: datetime | None = None) -> Attempt:
+    def limit(self, leg: Leg, failure: Failure, *, retry_at: datetime | None = None, of: str = "") -> Attempt:
         """Let a working attempt find its account closed."""
         run = self._run(self.work(leg))
-        failed = Failed(failure=failure, detail=f"it said {failure}", retry_at=retry_at)
+        failed = Failed(failure=failure, detail=f"it said {failure}", retry_at=retry_at, limited_model=of)
 
         def park(tx: Tx) -> Attempt:
             attempt = change_attempt(tx, leg.subject, leg.fence)
@@ -716,7 +716,7 @@ class Hand:
             envelopes.hear(tx, run, result, RunState.ERROR, failure)
             move_run(tx, run, RunState.ERROR, cost_micros=0)
             envelopes.close(tx, attempt, run, failed, chance=self._home.chance)
-            waits = envelopes.parked(tx, attempt, run)
+            waits = envelopes.parked(tx, attempt, run, failed)
             return move_attempt(tx, attempt, AttemptState.WAITING, fence=leg.fence, **waits)
 
         return self._now(park)

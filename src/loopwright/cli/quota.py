@@ -44,7 +44,7 @@ def quota(*, json: bool = False) -> int:
         Print them as JSON.
     """
     with glancing() as look:
-        found = look.store.read_sync(lambda tx: tx.find(Envelope, order_by=("agent", "account")))
+        found = look.store.read_sync(lambda tx: tx.find(Envelope, order_by=("agent", "account", "id")))
     named = _named()
     unused = [one for one in named if one not in {envelope.id for envelope in found}]
     if json:
@@ -55,7 +55,8 @@ def quota(*, json: bool = False) -> int:
         out.print("no agent has drawn from any account yet")
     several = {one.partition("/")[0] for one in named}
     for one in found:
-        _print(out, one, "" if one.agent not in several or one.id in named else "  not in your settings")
+        known = one.agent not in several or envelope_id(one.agent, one.account) in named
+        _print(out, one, "" if known else "  not in your settings")
     for name in unused:
         out.print(Text(name, style="bold").append("  not used yet", style="dim"))
     return ExitCode.VERIFIED
@@ -76,7 +77,7 @@ def show(name: str, /, *, json: bool = False) -> int:
     Parameters
     ----------
     name
-        The agent whose account it is; `AGENT/ACCOUNT` for one of several.
+        The agent whose account it is; `AGENT/ACCOUNT` for one of several, `AGENT:MODEL` for a limit of one model.
     json
         Print it as JSON.
     """
@@ -117,7 +118,7 @@ def open_(name: str, /, *, json: bool = False) -> int:
     Parameters
     ----------
     name
-        The agent whose account it is; `AGENT/ACCOUNT` where it has several.
+        The agent whose account it is; `AGENT/ACCOUNT` where it has several, `AGENT:MODEL` for a limit of one model.
     json
         Print the result as JSON.
     """
@@ -145,7 +146,9 @@ def _print(out: Console, envelope: Envelope, more: str) -> None:
     head = Text(label(envelope), style="bold").append(
         f"  {standing(envelope)}", style="yellow" if closed else "green"
     )
-    out.print(Wrapped(head.append(f"  ({counted(envelope.runs, 'run')}){more}", style="dim"), indent="  "))
+    # A limit of one model is drawn from by runs that the account's own line counts.
+    runs = "" if envelope.models else f"  ({counted(envelope.runs, 'run')})"
+    out.print(Wrapped(head.append(f"{runs}{more}", style="dim"), indent="  "))
     if closed and envelope.reason:
         out.print(Wrapped(Text(f"  it said: {envelope.reason}"), indent="  "))
     for window in envelope.windows:
@@ -156,10 +159,11 @@ def window_in_words(window: QuotaWindow, *, closed: bool = False) -> str:
     """Say what is known of one part of a quota; that it refused somebody only while its account is closed."""
     used = "" if window.used is None else f"  {window.used:.0%} used"
     left = f"  {window.left}" if window.left else ""
+    of = f"  of {window.model}" if window.model and window.model != window.name else ""
     if window.kind is QuotaKind.CREDITS and left and not window.left.endswith("used"):
         left += " left"
     refused = "  refused" if window.rejected and closed else ""
-    return f"{window.name}{_KINDS[window.kind]}{used}{left}{_resets(window.resets_at)}{refused}"
+    return f"{window.name}{of}{_KINDS[window.kind]}{used}{left}{_resets(window.resets_at)}{refused}"
 
 
 def _resets(at: datetime | None) -> str:

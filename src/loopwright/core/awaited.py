@@ -64,16 +64,24 @@ class QuotaWindow:
     resets_at: datetime | None = None
     rejected: bool = False
     """A request was refused because of it."""
+    model: str = ""
+    """The only model that it is of, as the service names it, for example `opus`; empty: it is of all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What the runs on one account of an agent draw from together, with its limits."""
+    """What the runs on one account of an agent draw from together, with its limits.
+
+    Where a limit is of one model alone, it has an envelope of its own beside that of its account.
+    """
 
     id: str
-    """The agent's name and the account's: `claude/default`."""
+    """The agent's name and the account's: `claude/default`; for a limit of one model `claude/default:opus`."""
     agent: str
     account: str = "default"
+    models: tuple[str, ...] = ()
+    """The model that it is of, and what else those runs called it that were refused: empty for one that named none.
+    None at all: it is of the whole account."""
     state: EnvelopeState = EnvelopeState.OPEN
     failure: Failure | None = None
     """Why it is closed, or was last."""

@@ -3,12 +3,15 @@
 An envelope that was closed is half open once its time is over: one attempt is let through to find out. When the
 service answers it, everybody may draw again; when not, the envelope stays closed for longer.
 
-An agent may have several accounts, each with an envelope of its own. It is closed only when all of them are.
+An agent may have several accounts, each with an envelope of its own. It is closed only when all of them are. A limit of
+one model has an envelope beside its account's, and closes the account to that model alone.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
@@ -24,6 +27,9 @@ UNKNOWN: Final = 0.5
 """What is left of an account of which nothing is known: neither full nor empty. One that is known to be less than half
 used goes before it, and one that is known to be more than half used after it."""
 
+_WORDS: Final = re.compile(r"[^a-z]+")
+"""What is between the words of a model's name."""
+
 _WINDOWS: Final = frozenset({QuotaKind.SUBSCRIPTION, QuotaKind.WEEKLY})
 
 _STEP: Final = 5
@@ -36,9 +42,29 @@ PROVEN_AFTER: Final = timedelta(seconds=60)
 """A service that refuses says so at once: a probe that works for so long has been let in."""
 
 
-def envelope_id(agent: str, account: str = ACCOUNT) -> str:
-    """Return the id of the envelope that an agent's runs draw from."""
-    return f"{agent}/{account}"
+def envelope_id(agent: str, account: str = ACCOUNT, model: str = "") -> str:
+    """Return the id of the envelope that an agent's runs draw from, or of the limit of one model beside it."""
+    return f"{agent}/{account}:{model}" if model else f"{agent}/{account}"
+
+
+def concerns(envelope: Envelope, model: str | None) -> bool:
+    """Say whether runs for which this model is named, or none, draw from an envelope.
+
+    What those named that were refused is known; whoever names something else may try.
+    """
+    return not envelope.models or (model or "") in envelope.models or _is_of(envelope.models[0], model)
+
+
+def _is_of(limited: str, model: str | None) -> bool:
+    """Say whether a model is the one that a limit is of, or of the kind: `claude-opus-5-5` is an `opus`."""
+    name = (model or "").lower()
+    return name == limited.lower() or limited.lower() in _WORDS.split(name)
+
+
+def limited_model(windows: Sequence[QuotaWindow]) -> str:
+    """Return the one model that a limit is of, by the windows that refused; empty where it is of the account."""
+    refused = {one.model for one in windows if one.rejected}
+    return refused.pop().lower() if len(refused) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +73,8 @@ class Choice:
 
     agent: str
     model: str | None
-    probes: str | None = None
-    """The closed envelope that it finds out about."""
+    probes: tuple[str, ...] = ()
+    """The closed envelopes that it finds out about: that of its account, that of its model, or both."""
     because: str = ""
     """Why it takes over from the agent that was meant to work; empty when it is that one."""
 
@@ -88,70 +114,93 @@ class Admission:
 
         `stays` is the account that its conversation lives with.
         """
-        if probed := self._probe(agent, stays):
-            self._probing.add(probed.id)
-            return Choice(agent=agent, model=model, probes=probed.id)
-        if self._open(agent):
+        if probed := self._probe(agent, model, stays):
+            ids = tuple(one.id for one in probed)
+            self._probing.update(ids)
+            return Choice(agent=agent, model=model, probes=ids)
+        if self._open(agent, model):
             return Choice(agent=agent, model=model)
-        envelope = self._first_to_open(agent)
+        envelope = self._first_to_open(agent, model)
         if envelope.failure is not None and RULES[envelope.failure].fallback:
+            closed = ":".join((agent, *envelope.models[:1]))
             for other, its_model in map(named, fallback):
-                if self._open(other):
+                if self._open(other, its_model):
                     return Choice(
-                        agent=other, model=its_model, because=f"{agent} is closed: {because(envelope)}"
+                        agent=other, model=its_model, because=f"{closed} is closed: {because(envelope)}"
                     )
-        due = [at for one in self._closed(agent) if (at := self._look_again_at(one))]
+        closed_ones = chain.from_iterable(self._closed(agent, model).values())
+        due = [at for one in closed_ones if (at := self._look_again_at(one))]
         return Held(envelope=envelope, look_again_at=min(due, default=None))
 
-    def account(self, agent: str, attempt: str, stays: str | None = None) -> str | None:
+    def account(
+        self, agent: str, attempt: str, stays: str | None = None, *, model: str | None = None
+    ) -> str | None:
         """Return the account that an attempt draws from now; None when all are closed to it.
 
         The one that it finds out about; else the one that its conversation lives with; else, of those that are open,
         the one with most left, in the order of the settings where they are alike.
         """
         for name in self._names(agent):
-            envelope = self._envelopes.get(envelope_id(agent, name))
-            if envelope is not None and envelope.state is EnvelopeState.CLOSED and envelope.probe == attempt:
+            closed = [one for one in self._of(agent, name, model) if one.state is EnvelopeState.CLOSED]
+            if closed and all(one.probe == attempt for one in closed):
                 return name
-        opened = self._open(agent)
+        opened = self._open(agent, model)
         if stays in opened:
             return stays
+
+        def left(name: str) -> float:
+            return remaining(self._envelopes.get(envelope_id(agent, name)), self._now, model)
+
         # The first of several that are alike: `max` keeps the order.
-        return max(opened, key=lambda name: remaining(self._of(agent, name), self._now), default=None)
+        return max(opened, key=left, default=None)
 
     def _names(self, agent: str) -> Sequence[str]:
         return self._accounts.get(agent) or (ACCOUNT,)
 
-    def _of(self, agent: str, account: str) -> Envelope | None:
-        return self._envelopes.get(envelope_id(agent, account))
+    def _of(self, agent: str, account: str, model: str | None) -> list[Envelope]:
+        mine = [one for one in self._envelopes.values() if (one.agent, one.account) == (agent, account)]
+        return [one for one in mine if concerns(one, model)]
 
-    def _open(self, agent: str) -> list[str]:
-        closed = {one.account for one in self._closed(agent)}
+    def _open(self, agent: str, model: str | None) -> list[str]:
+        closed = self._closed(agent, model)
         return [name for name in self._names(agent) if name not in closed]
 
-    def _closed(self, agent: str) -> list[Envelope]:
-        found = [one for name in self._names(agent) if (one := self._of(agent, name))]
-        return [one for one in found if one.state is EnvelopeState.CLOSED and not _is_proven(one, self._now)]
+    def _closed(self, agent: str, model: str | None) -> dict[str, list[Envelope]]:
+        """Return what keeps a model off each account that is closed to it."""
+        found = {
+            name: [
+                one
+                for one in self._of(agent, name, model)
+                if one.state is EnvelopeState.CLOSED and not _is_proven(one, self._now)
+            ]
+            for name in self._names(agent)
+        }
+        return {name: closed for name, closed in found.items() if closed}
 
-    def _probe(self, agent: str, stays: str | None) -> Envelope | None:
-        """Return the envelope to find out about: of the account that it stays with, else of the first that is due.
+    def _probe(self, agent: str, model: str | None, stays: str | None) -> list[Envelope]:
+        """Return the envelopes to find out about: of the account that it stays with, else of the first that is due.
 
         What only a person can mend is not tried while another account is open: it would fail again for nothing.
         """
-        opened = self._open(agent)
+        opened = self._open(agent, model)
         if stays in opened:
-            return None
-        due = [one for one in self._closed(agent) if self._may_probe(one)]
-        hopeful = [one for one in due if not (opened and needs_person(one))]
-        return min(hopeful, key=lambda one: one.account != stays, default=None)
+            return []
+        closed = self._closed(agent, model).values()
+        due = [several for several in closed if all(map(self._may_probe, several))]
+        hopeful = [several for several in due if not (opened and any(map(needs_person, several)))]
+        return min(hopeful, key=lambda several: several[0].account != stays, default=[])
 
     def _may_probe(self, envelope: Envelope) -> bool:
         # Now before the last change: the clock was set back, and how long it still is nobody knows but who finds out.
         over = envelope.until is None or envelope.until <= self._now or self._now < envelope.updated_at
         return over and envelope.id not in self._probing
 
-    def _first_to_open(self, agent: str) -> Envelope:
-        return min(self._closed(agent), key=lambda one: one.until or self._now)
+    def _first_to_open(self, agent: str, model: str | None) -> Envelope:
+        def until(one: Envelope) -> datetime:
+            return one.until or self._now
+
+        last = [max(several, key=until) for several in self._closed(agent, model).values()]
+        return min(last, key=until)
 
     def _look_again_at(self, envelope: Envelope) -> datetime | None:
         if envelope.probe is None:
@@ -160,14 +209,16 @@ class Admission:
         return envelope.probed_at + PROVEN_AFTER if envelope.probed_at else None
 
 
-def remaining(envelope: Envelope | None, now: datetime) -> float:
-    """Return how much of an account is left, from 0 to 1: as much as in the window that has least."""
+def remaining(envelope: Envelope | None, now: datetime, model: str | None = None) -> float:
+    """Return how much of an account is left to a model, from 0 to 1: as much as in the window that has least."""
     windows = envelope.windows if envelope is not None else ()
-    return min((_left(window, now) for window in windows if _bounds(window)), default=UNKNOWN)
+    return min((_left(window, now) for window in windows if _bounds(window, model)), default=UNKNOWN)
 
 
-def _bounds(window: QuotaWindow) -> bool:
+def _bounds(window: QuotaWindow, model: str | None) -> bool:
     """Say whether it tells how much is left: money that is there says nothing of how much an account can still do."""
+    if window.model and not _is_of(window.model, model):
+        return False
     return window.kind not in (QuotaKind.CREDITS, QuotaKind.DOLLARS) or window.used is not None
 
 
@@ -181,7 +232,9 @@ def newest(known: Sequence[QuotaWindow], told: Sequence[QuotaWindow]) -> tuple[Q
     gone = (
         {QuotaKind.DOLLARS} if kinds & _WINDOWS else _WINDOWS if QuotaKind.DOLLARS in kinds else frozenset()
     )
-    merged = {one.name: one for one in (*(one for one in known if one.kind not in gone), *told)}
+    # Of one that is only known to have refused, the envelope that it closed tells.
+    said = [one for one in told if one != QuotaWindow(name=one.name, model=one.model, rejected=True)]
+    merged = {one.name: one for one in (*(one for one in known if one.kind not in gone), *said)}
     return tuple(merged.values())
 
 
@@ -220,12 +273,14 @@ def _is_proven(envelope: Envelope, now: datetime) -> bool:
 
 
 def label(envelope: Envelope) -> str:
-    """Return what people call it: the agent alone where it is its usual account."""
-    return called(envelope.agent, envelope.account)
+    """Return what people call it: the agent alone where it is its usual account, with the model if it is of one."""
+    return ":".join((called(envelope.agent, envelope.account), *envelope.models[:1]))
 
 
 def because(envelope: Envelope) -> str:
     """Say in one sentence why an envelope is closed."""
+    if envelope.models:
+        return f"The account's limit of {envelope.models[0]} is reached."
     advice = RULES[envelope.failure].advice if envelope.failure else ""
     return advice or envelope.reason
 

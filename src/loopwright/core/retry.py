@@ -31,6 +31,8 @@ class Failed:
     """How long the agent's process lived; None when there was none."""
     retry_at: datetime | None = None
     """When the service said that it may be asked again."""
+    limited_model: str = ""
+    """The one model that an account's limit is of; empty: it is of the account."""
     lasting: bool = False
     """Another try would meet the same: nothing changes before a person does something about it."""
 

@@ -256,8 +256,8 @@ def _given_to(tx: Tx, attempt: Attempt, instead: Choice | None) -> Attempt:
     """Let the attempt find out about its envelope, or give it to the agent that takes over."""
     if instead is None:
         return attempt
-    if instead.probes:
-        envelopes.begin_probe(tx, instead.probes, attempt)
+    for probed in instead.probes:
+        envelopes.begin_probe(tx, probed, attempt)
     if not instead.because:
         return attempt
     run = tx.get(Run, attempt.run_id) if attempt.run_id else None

@@ -8,6 +8,7 @@ from loopwright.core.answers import Unreadable
 from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.fallback import handed_on, meant
+from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, Role, Run, Task
 from loopwright.core.qa import TYPE
 from loopwright.core.questions import Asking
@@ -77,7 +78,7 @@ class Afterwards:
             return await self._is_over(Failed(failure=Failure.STRAY_WRITE, detail=self.strayed), counts=True)
         if self.asked:
             return await self._ask()
-        if answered or (result is not None and result.claimed):
+        if answered or (result is not None and result.claimed) or self._speaks_for_itself():
             return await self._claimed()
         failed = failure_of(result, self.ended)
         if RULES[failed.failure].parks:
@@ -93,6 +94,16 @@ class Afterwards:
         if handed and not reviews:
             return await self._hand_on(failed)
         return await self._is_over(failed, counts=is_its_fault)
+
+    def _speaks_for_itself(self) -> bool:
+        """Say whether there is work that is judged although its agent does not claim it.
+
+        Where nothing checks the work, how the agent ended is all that is known of it.
+        """
+        result, plan, task = self.ended.result, self.rows.plan, self.rows.task
+        if result is None or not result.by_work or task.type == TYPE or plan.policy.answer is not None:
+            return False
+        return bool(self.saved.get("touched")) and bool(task_commands(plan, task))
 
     async def _put_answer(self) -> bool:
         """Write down what a run says that is there to answer; say whether it can be judged."""
@@ -204,7 +215,7 @@ class Afterwards:
                 return True
             chance = self.world.chance()
             if rule.closes:
-                waits = envelopes.parked(tx, rows.attempt, self.run)
+                waits = envelopes.parked(tx, rows.attempt, self.run, failed)
             else:
                 at = pause_until(rule, calls, now=tx.now(), retry_at=failed.retry_at, chance=chance)
                 waits = {"wake_at": at, "wait_reason": failed.detail[:500] or rule.advice}

@@ -11,6 +11,7 @@ from loopwright.core.accounts import usual
 from loopwright.core.awaited import Question
 from loopwright.core.budget import over_budget
 from loopwright.core.containment import Containment
+from loopwright.core.envelopes import limited_model
 from loopwright.core.errors import FenceLost
 from loopwright.core.failures import Failure
 from loopwright.core.gates import task_commands
@@ -384,6 +385,11 @@ def failure_of(result: AgentResult | None, ended: Ended) -> Failed:
     if result is None:
         return Failed(failure=Failure.CRASH, detail="the keeper of the run was lost", lasted=None)
     detail = "\n".join(text for text in (result.detail, result.summary) if text)
+    failure = result.failure or Failure.AGENT_ERROR
     return Failed(
-        failure=result.failure or Failure.AGENT_ERROR, detail=detail, lasted=lasted, retry_at=result.retry_at
+        failure=failure,
+        detail=detail,
+        lasted=lasted,
+        retry_at=result.retry_at,
+        limited_model=limited_model(result.windows) if failure is Failure.USAGE_LIMIT else "",
     )

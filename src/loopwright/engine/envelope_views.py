@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from loopwright.core.awaited import Envelope
+from loopwright.core.envelopes import concerns
 from loopwright.core.model import AGENT_ROLES, Run, Task
 from loopwright.core.states import ENDED_RUN
 from loopwright.ports import Tx
@@ -56,6 +57,7 @@ def drawn_from(tx: Tx, envelope: Envelope, *, most: int = LISTED) -> Drawn:
         role=AGENT_ROLES,
         order_by=("-started_at", "-created_at"),
     )
+    found = [one for one in found if concerns(envelope, one.model)]
     today = [one for one in found if one.started_at and one.started_at.date() == tx.now().date()]
     last = found[:most]
     keys = {one.id: one.key for one in tx.find(Task, id={run.task_id for run in last if run.task_id})}

@@ -11,6 +11,7 @@ from loopwright.core.envelopes import (
     SPREAD,
     Admission,
     because,
+    concerns,
     envelope_id,
     label,
     needs_person,
@@ -47,7 +48,8 @@ def names(accounts: Accounts) -> dict[str, Sequence[str]]:
 def account_of(tx: Tx, accounts: Accounts, attempt: Attempt, run: Run) -> str | None:
     """Return the account that a run is to draw from now; None when all of its agent's are closed to it."""
     admission = Admission(standing(tx), tx.now(), names(accounts))
-    return admission.account(run.agent or attempt.agent, attempt.id, _stays(attempt, run))
+    agent = run.agent or attempt.agent
+    return admission.account(agent, attempt.id, _stays(attempt, run), model=run.model)
 
 
 def _stays(attempt: Attempt, run: Run) -> str | None:
@@ -64,23 +66,37 @@ def begin_probe(tx: Tx, id: str, attempt: Attempt) -> None:
 
 def may_draw(tx: Tx, attempt: Attempt, run: Run, account: str) -> bool:
     """Say whether an account is open to a run that is about to start."""
-    envelope = tx.get(Envelope, envelope_id(run.agent or attempt.agent, account))
-    return envelope is None or envelope.state is EnvelopeState.OPEN or envelope.probe == attempt.id
+    return _in_the_way(tx, attempt, run, account) is None
+
+
+def _in_the_way(tx: Tx, attempt: Attempt, run: Run, account: str) -> Envelope | None:
+    closed = [
+        one for one in _closed(tx, run.agent or attempt.agent, account, run.model) if one.probe != attempt.id
+    ]
+    return max(closed, key=lambda one: one.until or one.updated_at, default=None)
+
+
+def _closed(tx: Tx, agent: str, account: str, model: str | None) -> list[Envelope]:
+    """Return what closes an account to a model: its own envelope, that of the model, or both."""
+    found = tx.find(Envelope, agent=agent, account=account, state=EnvelopeState.CLOSED)
+    return [one for one in found if concerns(one, model)]
 
 
 def admit(tx: Tx, attempt: Attempt, run: Run, *, fence: int, account: str = ACCOUNT) -> bool:
     """Let a run draw from its envelope, or park its attempt: it may have closed while that waited for its turn."""
-    envelope = _of(tx, run.agent or attempt.agent, account)
-    if not may_draw(tx, attempt, run, account):
+    agent = run.agent or attempt.agent
+    envelope = _of(tx, agent, account)
+    if closed := _in_the_way(tx, attempt, run, account):
         if attempt.interrupt == "cancel":
             cancel_attempt(tx, attempt, fence=fence)
         else:
-            waits = _parked(envelope)
-            move_attempt(tx, attempt, AttemptState.WAITING, fence=fence, about=_about(envelope), **waits)
+            waits = _parked(closed)
+            move_attempt(tx, attempt, AttemptState.WAITING, fence=fence, about=_about(closed), **waits)
         return False
     now = tx.now()
-    probed: dict[str, Any] = {"probed_at": now} if envelope.state is EnvelopeState.CLOSED else {}
-    tx.update(Envelope, envelope.id, runs=envelope.runs + 1, last_run_id=run.id, updated_at=now, **probed)
+    tx.update(Envelope, envelope.id, runs=envelope.runs + 1, last_run_id=run.id, updated_at=now)
+    for probed in _closed(tx, agent, account, run.model):
+        tx.update(Envelope, probed.id, probed_at=now, updated_at=now)
     return True
 
 
@@ -96,8 +112,13 @@ def note_account(tx: Tx, attempt: Attempt, plan: Plan, run: Run, account: str) -
 
 
 def close(tx: Tx, attempt: Attempt, run: Run, failed: Failed, *, chance: float) -> None:
-    """Close the envelope that a run drew from; another one that says the same changes nothing."""
-    envelope, now, rule = _drawn(tx, attempt, run), tx.now(), RULES[failed.failure]
+    """Close the envelope that a run drew from; another one that says the same changes nothing.
+
+    A limit of one model closes the account to that model alone, and to whatever the run called it.
+    """
+    envelope, now, rule = _drawn(tx, attempt, run, failed), tx.now(), RULES[failed.failure]
+    if envelope.models and not concerns(envelope, run.model):
+        envelope = tx.update(Envelope, envelope.id, models=(*envelope.models, run.model or ""))
     opened = envelope.state is EnvelopeState.OPEN
     probed = envelope.probe == attempt.id
     closings = envelope.closings + (opened or probed)
@@ -142,28 +163,27 @@ def _came_meanwhile(run: Run, failed: Failed, now: datetime) -> bool:
     return RULES[failed.failure].honours and named is not None and began is not None and began < named <= now
 
 
-def parked(tx: Tx, attempt: Attempt, run: Run) -> dict[str, Any]:
+def parked(tx: Tx, attempt: Attempt, run: Run, failed: Failed) -> dict[str, Any]:
     """Return what to write on an attempt that waits for the envelope that its run drew from."""
-    return _parked(_drawn(tx, attempt, run))
+    return _parked(_drawn(tx, attempt, run, failed))
 
 
-def learn(tx: Tx, run: Run, windows: Sequence[QuotaWindow]) -> Envelope | None:
-    """Write down what a run was told of the quota that it draws from; return its envelope, if there is one."""
+def learn(tx: Tx, run: Run, windows: Sequence[QuotaWindow]) -> None:
+    """Write down what a run was told of the quota that it draws from."""
     envelope = tx.get(Envelope, envelope_id(run.agent or "", run.account or ACCOUNT))
-    if envelope is None or not windows:
-        return envelope
-    known = newest(envelope.windows, windows)
-    return tx.update(Envelope, envelope.id, windows=known, updated_at=tx.now())
+    if envelope is not None and windows:
+        known = newest(envelope.windows, windows)
+        tx.update(Envelope, envelope.id, windows=known, updated_at=tx.now())
 
 
 def hear(tx: Tx, run: Run, result: AgentResult, state: RunState, failure: Failure | None) -> None:
     """Take in what the end of a run tells of its envelope: its windows, and whether the service answered the probe."""
-    envelope = learn(tx, run, result.windows)
-    if envelope is None:
-        return
+    learn(tx, run, result.windows)
     answered = failure is None or RULES[failure].level is Level.ATTEMPT
-    if envelope.probe == run.attempt_id and state is not RunState.CANCELLED and answered:
-        open_again(tx, envelope.id)
+    if state is RunState.CANCELLED or not answered:
+        return
+    for probed in tx.find(Envelope, probe=run.attempt_id, agent=run.agent, account=run.account or ACCOUNT):
+        open_again(tx, probed.id)
 
 
 def open_again(tx: Tx, id: str, actor: str = MACHINE) -> None:
@@ -177,6 +197,7 @@ def open_again(tx: Tx, id: str, actor: str = MACHINE) -> None:
         id,
         expect={"state": envelope.state},
         state=EnvelopeState.OPEN,
+        models=envelope.models[:1],
         until=None,
         closed_at=None,
         closings=0,
@@ -189,8 +210,8 @@ def open_again(tx: Tx, id: str, actor: str = MACHINE) -> None:
 
 def find_named(tx: Tx, name: str) -> list[Envelope]:
     """Return the envelopes that a person names: one by `AGENT/ACCOUNT`, or all of an agent."""
-    known = tx.find(Envelope, order_by=("agent", "account"))
-    meant = [one for one in known if name in (one.id, one.agent)]
+    known = tx.find(Envelope, order_by=("agent", "account", "id"))
+    meant = [one for one in known if name in (one.id, label(one), one.agent)]
     if not meant:
         listed = ", ".join(sorted(map(label, known)))
         raise NotFound(
@@ -215,15 +236,18 @@ def reopen(tx: Tx, _ids: Ids, command: Command) -> str:
     return "open; 1 task goes on" if waiting == 1 else f"open; {waiting} tasks go on"
 
 
-def _drawn(tx: Tx, attempt: Attempt, run: Run) -> Envelope:
-    return _of(tx, run.agent or attempt.agent, run.account or ACCOUNT)
+def _drawn(tx: Tx, attempt: Attempt, run: Run, failed: Failed) -> Envelope:
+    return _of(tx, run.agent or attempt.agent, run.account or ACCOUNT, failed.limited_model)
 
 
-def _of(tx: Tx, agent: str, account: str) -> Envelope:
-    name, now = envelope_id(agent, account), tx.now()
+def _of(tx: Tx, agent: str, account: str, model: str = "") -> Envelope:
+    name, now = envelope_id(agent, account, model), tx.now()
     envelope = tx.get(Envelope, name)
     if envelope is None:
-        envelope = Envelope(id=name, agent=agent, account=account, created_at=now, updated_at=now)
+        models = (model,) if model else ()
+        envelope = Envelope(
+            id=name, agent=agent, account=account, models=models, created_at=now, updated_at=now
+        )
         tx.insert(envelope)
     return envelope
 

@@ -121,6 +121,9 @@ class AgentResult:
     failure: Failure | None = None
     """None when `claimed`, and when it `asked`."""
     detail: str = ""
+    by_work: bool = False
+    """What it says of its end is no judgement of its work: if it changed anything that is checked, that is judged all
+    the same. Only the run keeps the failure then."""
     retry_at: datetime | None = None
     """When the service said that it may be asked again."""
     usage: Usage | None = None

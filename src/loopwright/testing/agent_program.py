@@ -18,7 +18,7 @@ A step is an object with one of these keys; paths are relative to the working di
     {"review": [{"file": PATH, "line": N, "severity": "blocking", "text": TEXT}]}   answer as a reviewer, and carry on
     {"qa": [{"what": TEXT, "severity": "high"}]}   report a look at all areas that the prompt names, and carry on
     {"expect_prompt": TEXT, "otherwise": [step, ...]}   without TEXT in the prompt, do the others and end
-    {"usage_limit": SECONDS}          say that the window is used up and opens again in so long; end
+    {"usage_limit": SECONDS, "model": NAME}  say that the window is used up and opens again in so long; end
     {"fail": FAILURE, "message": TEXT, "retry_in": SECONDS}  report an error of that class; end
     {"claim": SUMMARY}                say "done" and carry on: follow it with "hang" for one that never leaves
     {"hang": SECONDS, "stubborn": BOOL}  do nothing, and when stubborn ignore polite signals
@@ -245,7 +245,8 @@ class Performance:
     def do_usage_limit(self, step: Step) -> None:
         """Report a used-up window with the time at which it opens again."""
         opens_at = time.time() + step["usage_limit"]
-        self.report(ok=False, failure="usage_limit", message="usage limit reached", retry_at=opens_at)
+        of = {"limit_of": step["model"]} if "model" in step else {}
+        self.report(ok=False, failure="usage_limit", message="usage limit reached", retry_at=opens_at, **of)
         self.leave(1)
 
     def do_fail(self, step: Step) -> None:

@@ -68,9 +68,9 @@ def overloaded_once(text: str = "Done.") -> Scenario:
     return Scenario(turns=(Flaky(fails=Trouble(kind="overloaded"), times=1, then=Reply(text=text)),))
 
 
-def window_used_up(*, resets_at: int) -> Scenario:
+def window_used_up(*, resets_at: int, window: str = "five_hour") -> Scenario:
     """Refuse a subscription whose window is used up until an epoch time."""
-    return Scenario(turns=(Trouble(kind="usage_limit", resets_at=resets_at),))
+    return Scenario(turns=(Trouble(kind="usage_limit", resets_at=resets_at, window=window),))
 
 
 def slow(*, delay_s: float, text: str = "Done.") -> Scenario:

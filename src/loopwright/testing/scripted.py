@@ -20,6 +20,7 @@ from loopwright.ports import (
     Folded,
     Invocation,
     OutputLine,
+    QuotaWindow,
     Spent,
 )
 from loopwright.testing import agent_program
@@ -42,6 +43,8 @@ class ScriptedState:
     said: str = ""
     failure: Failure | None = None
     retry_at: datetime | None = None
+    limit_of: str = ""
+    """The one model that a limit is of."""
     tail: tuple[str, ...] = ()
 
 
@@ -128,6 +131,9 @@ class ScriptedAgent:
             session_ref=state.session_ref,
             model=state.model,
             version=state.version,
+            windows=(QuotaWindow(name="window", model=state.limit_of, rejected=True),)
+            if state.limit_of
+            else (),
         )
 
     def probe(self) -> tuple[str, ...]:
@@ -177,6 +183,7 @@ def _result(state: ScriptedState, event: Mapping[str, Any]) -> Folded:
         said=readable(event.get("summary" if ok else "message"), _LAST_WORDS if ok else 4_000),
         failure=None if ok else Failure(named) if named in tuple(Failure) else Failure.AGENT_ERROR,
         retry_at=datetime.fromtimestamp(retry_at, UTC) if retry_at and retry_at < 10**10 else None,
+        limit_of=readable(event.get("limit_of"), 100),
     )
     finished = AgentEvent(
         kind="Finished", text=readable(new.said), data={"ok": ok, "reason": new.failure or "completed"}

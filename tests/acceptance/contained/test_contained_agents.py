@@ -116,3 +116,17 @@ def test_the_probe_of_an_agent_has_the_sandbox_that_a_run_would_have(shop: Works
     assert found["status"] == "ok", found
     # Nothing else writes there: its conversation went where the sandbox lets it.
     assert list((shop.program.user / ".claude" / "projects").rglob("*.jsonl"))
+
+
+@pytest.mark.parametrize("level", ["auto", "none"])
+def test_what_an_agent_does_in_its_probe_is_contained_as_in_a_run(shop: Workshop, level: str) -> None:
+    outside = shop.repository / "stray"
+    tries = f"cat > /dev/null; touch {outside} 2> /dev/null; echo ready"
+    shop.program.env |= {
+        "LOOPWRIGHT_SANDBOX__LEVEL": level,
+        "LOOPWRIGHT_AGENTS__COMMAND__COMMAND": json.dumps(["/bin/sh", "-c", tries]),
+    }
+    said = shop("doctor", "--agent", "command", "--probe", "--json", timeout=100)
+    (found,) = [one for one in said.document["findings"] if one["name"] == "probe of command"]
+    assert (found["status"], "it answered 'ready'" in found["text"]) == ("ok", True), found
+    assert outside.exists() is (level == "none")

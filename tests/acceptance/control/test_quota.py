@@ -1,6 +1,7 @@
 """Accounts that are used up or locked, through the real command line: who waits, what is said, what goes on."""
 
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def vain(runs: list[Run]) -> list[Run]:
 def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) -> None:
     plain = {key: [[{"write": key, "text": f"{key}\n"}]] for key in KEYS}
     shop.play({**plain, "a": [limited(4, "a")]})
-    shop.program.env["LOOPWRIGHT_PARALLEL"] = "1"
+    # The reset comes before that hour, so it is waited for.
+    shop.program.env |= {"LOOPWRIGHT_PARALLEL": "1", "LOOPWRIGHT_LATEST_RESUME": in_minutes(120)}
     going = shop.start("run", plan_of(shop, *KEYS))
     eventually(lambda: shop.rows(Envelope, state="CLOSED"), timeout=60)
     closed = shop.row(Envelope)
@@ -66,6 +68,37 @@ def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) ->
     assert shown.startswith("scripted  open  (7 runs)\n  cost unknown in all")
     assert shown.count("implementer") == 7
     assert "closed" not in shop("status").out
+
+
+@pytest.mark.capability("C089")
+def test_a_limit_of_one_model_holds_back_that_model_alone(shop: Workshop) -> None:
+    limit = {"usage_limit": 3600, "model": "big"}
+    again = {"expect_prompt": "You were interrupted", "otherwise": [limit]}
+    shop.play(
+        {
+            "a": [[again, {"write": "a", "text": "a"}]],
+            "b": [[{"write": "b", "text": "b"}]],
+            "c": [[{"write": "c", "text": "c"}]],
+        }
+    )
+    tasks = [
+        task("a", "test -s a", model="some-big-1"),
+        task("b", "test -s b", model="some-big-2", depends_on=["c"]),
+        task("c", "test -s c", model="some-small-1"),
+    ]
+    going = shop.start("run", str(shop.plan("models", tasks)))
+    eventually(lambda: shop.rows(Task, key="c", status="COMPLETE"), timeout=60)
+    eventually(lambda: shop.rows(Attempt, state="WAITING"), timeout=60)
+    assert "scripted:big is closed until" in shop("status").out
+    assert [
+        run.model for run in shop.rows(Run, role=Role.IMPLEMENTER) if run.started_at and not run.failure
+    ] == ["some-small-1"]
+    listed = shop("quota").out
+    assert "scripted  open  (2 runs)" in listed
+    assert "scripted:big  closed until" in listed
+    assert shop("quota", "open", "scripted:big").code == 0
+    assert going.end(90) == 0, going.out
+    assert shop("quota").out == "scripted  open  (4 runs)\nscripted:big  open\n"
 
 
 @pytest.mark.capability("C089")
@@ -134,12 +167,20 @@ def test_a_plan_that_does_not_wait_pauses_and_says_why(shop: Workshop) -> None:
     assert shop("quota").out.startswith("scripted  closed until")
 
 
-def test_a_wait_that_would_be_too_long_pauses_the_plan(shop: Workshop) -> None:
+def in_minutes(count: int) -> str:
+    """Return which hour it will be then, by UTC."""
+    return f"{datetime.now(UTC) + timedelta(minutes=count):%H:%M}"
+
+
+@pytest.mark.parametrize("setting", ["longest_wait", "latest_resume"])
+def test_a_wait_that_would_be_too_long_pauses_the_plan(shop: Workshop, setting: str) -> None:
     shop.play({"a": [limited(3600, "a")]})
-    shop.program.env["LOOPWRIGHT_LONGEST_WAIT"] = "30m"
+    value, than = {"longest_wait": ("30m", "longer"), "latest_resume": (in_minutes(30), "later")}[setting]
+    shop.program.env[f"LOOPWRIGHT_{setting.upper()}"] = value
     said = shop("run", plan_of(shop, "a"), timeout=60)
     assert said.code == 3, said.out + said.err
-    assert "longer than `longest_wait`" in said.out
+    assert f"{than} than `{setting}`" in said.out
+    assert shop.attempts("a")[0].state == "WAITING", "its work is kept"
 
 
 def test_another_agent_takes_over_where_the_first_stopped(shop: Workshop) -> None:

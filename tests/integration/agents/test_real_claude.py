@@ -10,6 +10,7 @@ import pytest
 
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.core.awaited import QuotaKind
+from loopwright.core.envelopes import limited_model
 from loopwright.core.failures import Failure
 from loopwright.core.permissions import Access, Permissions
 from loopwright.ports import AgentRequest, Spent
@@ -92,6 +93,20 @@ async def test_a_used_up_subscription_says_when_it_can_be_used_again(run_claude:
     (window,) = ran.result.windows
     assert window.kind is QuotaKind.SUBSCRIPTION
     assert (window.name, window.rejected, window.resets_at) == ("five_hour", True, ran.result.retry_at)
+
+
+@pytest.mark.parametrize(("window", "model"), [("seven_day_opus", "opus"), ("seven_day", "")])
+@pytest.mark.agents
+async def test_a_limit_of_one_model_is_told_from_one_of_the_account(
+    run_claude: Any, window: str, model: str
+) -> None:
+    resets_at = int(time.time()) + 3600
+    ran, _ = await run_claude(
+        scenarios.window_used_up(resets_at=resets_at, window=window), env=BY_SUBSCRIPTION
+    )
+    assert ran.result.failure is Failure.USAGE_LIMIT
+    assert ran.result.retry_at == datetime.fromtimestamp(resets_at, UTC)
+    assert limited_model(ran.result.windows) == model
 
 
 @pytest.mark.agents

@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_f8fc5894-c672-4709-a3e5-43fff307d06b','e7c7f094cfefd56dc12ee16b1419c0d7f8943babf00fde6f340ba581da7ec7e7');
+INSERT INTO "chains" VALUES('plan_b1e52240-4168-4c0b-b44e-f009c587c2c7','4e38c7c6826eae3865359dd93ab1e71acc379020196e67c86926156ebfdd61d6');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -98,6 +98,7 @@ CREATE TABLE envelopes (
     id TEXT NOT NULL,
     agent TEXT NOT NULL,
     account TEXT NOT NULL,
+    models TEXT NOT NULL,
     state TEXT NOT NULL,
     failure TEXT,
     reason TEXT NOT NULL,
@@ -132,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_a1728f43-5a6c-48bb-812c-015894626584',NULL,NULL,'plan_f8fc5894-c672-4709-a3e5-43fff307d06b',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T00:48:29.002131Z','test','normal','{}','','00dbd36d9d977e8bd6a7b4551b1629b734dac0b989f9115b0dac0366214e4120');
-INSERT INTO "events" VALUES(2,'evt_1f30b2ce-a54f-49d3-bd38-695c26dbde59',NULL,NULL,'plan_f8fc5894-c672-4709-a3e5-43fff307d06b',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T00:48:29.002131Z','test','normal','{}','00dbd36d9d977e8bd6a7b4551b1629b734dac0b989f9115b0dac0366214e4120','0bc11ddbf79df1395b23c33bdb08c1cc457b5b3cf9fd265cbb48ebfb09f5e54f');
-INSERT INTO "events" VALUES(3,'evt_49760905-ce7b-4fc2-9ab4-2260e469d2f1',NULL,NULL,'plan_f8fc5894-c672-4709-a3e5-43fff307d06b',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T00:48:29.002131Z','test','normal','{}','0bc11ddbf79df1395b23c33bdb08c1cc457b5b3cf9fd265cbb48ebfb09f5e54f','e7c7f094cfefd56dc12ee16b1419c0d7f8943babf00fde6f340ba581da7ec7e7');
+INSERT INTO "events" VALUES(1,'evt_e37d210a-749b-444c-8e11-adddf3d76996',NULL,NULL,'plan_b1e52240-4168-4c0b-b44e-f009c587c2c7',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T03:35:18.020762Z','test','normal','{}','','aa89fc6d2f3625f2906aeddc47f3d9534dd86c66e4b71230fece9cd058173552');
+INSERT INTO "events" VALUES(2,'evt_950c1501-7238-46c2-b294-b0da589c4caa',NULL,NULL,'plan_b1e52240-4168-4c0b-b44e-f009c587c2c7',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T03:35:18.020762Z','test','normal','{}','aa89fc6d2f3625f2906aeddc47f3d9534dd86c66e4b71230fece9cd058173552','0131b503508b3c8da0a67f0b2bd5ad76bf3e3b8d62e324ce6a2c325087ea88f1');
+INSERT INTO "events" VALUES(3,'evt_324eb300-587d-4ca5-a95f-5893ea32b04a',NULL,NULL,'plan_b1e52240-4168-4c0b-b44e-f009c587c2c7',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T03:35:18.020762Z','test','normal','{}','0131b503508b3c8da0a67f0b2bd5ad76bf3e3b8d62e324ce6a2c325087ea88f1','4e38c7c6826eae3865359dd93ab1e71acc379020196e67c86926156ebfdd61d6');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -179,7 +180,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_5839ae91-4287-4c05-8b2d-1a00c0b5183f','proj_7dfa19b4-3d29-4d26-a8aa-7771536f1f36','plan.md','markdown','c1da7261-596c-45ee-add9-edc22c1b3484.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_4ba58614-d8ec-455a-9a73-a9de4b8e7da8','proj_bd9fc588-5f4a-4fad-a833-f9c5cb0bff39','plan.md','markdown','a5198bd8-5057-4c70-a332-058863c530dd.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -222,7 +223,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_f8fc5894-c672-4709-a3e5-43fff307d06b','proj_7dfa19b4-3d29-4d26-a8aa-7771536f1f36','loop_5839ae91-4287-4c05-8b2d-1a00c0b5183f','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":0.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_b1e52240-4168-4c0b-b44e-f009c587c2c7','proj_bd9fc588-5f4a-4fad-a833-f9c5cb0bff39','loop_4ba58614-d8ec-455a-9a73-a9de4b8e7da8','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -234,7 +235,7 @@ CREATE TABLE projects (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_7dfa19b4-3d29-4d26-a8aa-7771536f1f36','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_bd9fc588-5f4a-4fad-a833-f9c5cb0bff39','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -378,7 +379,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_fccca8df-c6ad-4a4a-8720-bc0513d50fd7','plan_f8fc5894-c672-4709-a3e5-43fff307d06b','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_770c1959-b4db-4f2e-a740-252f3ecaa078','plan_b1e52240-4168-4c0b-b44e-f009c587c2c7','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,

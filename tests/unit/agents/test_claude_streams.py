@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.adapters.agents.claude_meters import windows
 from loopwright.core.awaited import QuotaKind
 from loopwright.core.failures import Failure
 from loopwright.core.model import Usage
@@ -200,7 +201,10 @@ def test_each_window_of_the_quota_is_told_with_the_newest_word_on_it() -> None:
     assert judged("c_warn").windows == (
         QuotaWindow(name="five_hour", kind=QuotaKind.SUBSCRIPTION, used=0.93, resets_at=resets_at),
     )
+    info = {"status": "rejected", "rateLimitType": "seven_day_sonnet", "resetsAt": 1794779041}
+    assert [(one.model, one.kind) for one in windows((), info)] == [("sonnet", QuotaKind.WEEKLY)]
     (week,) = judged("c_429week").windows
+    assert week.model == ""
     assert (week.name, week.kind, week.used, week.rejected) == ("seven_day", QuotaKind.WEEKLY, None, True)
 
 

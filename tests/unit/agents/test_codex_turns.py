@@ -249,6 +249,22 @@ class TestQuota:
         error = {"message": "You’ve hit your usage limit.", "codexErrorInfo": "usageLimitExceeded"}
         assert judged(windows, end("failed", error=error)).retry_at is None
 
+    def test_a_window_of_one_model_refuses_that_model_alone(self) -> None:
+        error = {"message": "You’ve hit your usage limit.", "codexErrorInfo": "usageLimitExceeded"}
+        account = limits(primary={"usedPercent": 100, "resetsAt": 1_900_000_000})
+        other = limits(
+            limitId="spark",
+            normalModelSlug="spark-1",
+            primary={"usedPercent": 100, "resetsAt": 1_900_500_000},
+        )
+        alone = judged(other, end("failed", error=error))
+        assert [(one.name, one.model, one.rejected) for one in alone.windows] == [
+            ("spark/primary", "spark-1", True)
+        ]
+        both = judged(account, other, end("failed", error=error))
+        assert [one.rejected for one in both.windows] == [True, False], "it is not its own model's"
+        assert both.retry_at == datetime.fromtimestamp(1_900_000_000, UTC)
+
     def test_each_window_has_its_newest_word_and_its_own_name(self) -> None:
         result = judged(
             limits(limitId="codex", primary={"usedPercent": 10, "resetsAt": 1_900_000_000}),

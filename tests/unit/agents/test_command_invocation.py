@@ -130,6 +130,8 @@ def test_the_exit_decides(code: int | None, ended_by: str, failure: Failure) -> 
     result = judged(code, ended_by)
     assert result.failure is failure
     assert result.detail.endswith("last words")
+    chose = ended_by == "itself" and failure is not Failure.CRASH
+    assert result.by_work is chose, "a code of its own says nothing of its work"
 
 
 def test_a_clean_exit_is_a_claim() -> None:

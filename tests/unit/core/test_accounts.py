@@ -137,7 +137,9 @@ def test_an_account_that_hit_its_limit_is_not_returned_to_before_its_reset() -> 
         assert chosen == Choice(agent="claude", model=None), "the other one is open, and nobody is parked"
     due = admission(closed("work", until=NOW))
     first = due.choose("claude", None)
-    assert first == Choice(agent="claude", model=None, probes="claude/work"), "one finds out after the reset"
+    assert first == Choice(agent="claude", model=None, probes=("claude/work",)), (
+        "one finds out after the reset"
+    )
     assert due.choose("claude", None) == Choice(agent="claude", model=None), "and only one"
 
 
@@ -149,14 +151,14 @@ def test_a_conversation_on_an_open_account_does_not_go_to_find_out_about_another
 def test_the_account_of_the_conversation_is_found_out_about_first() -> None:
     due = admission(closed("work", until=NOW), closed("home", until=NOW))
     chosen = due.choose("claude", None, stays="home")
-    assert chosen == Choice(agent="claude", model=None, probes="claude/home")
+    assert chosen == Choice(agent="claude", model=None, probes=("claude/home",))
 
 
 def test_a_lost_login_is_not_tried_while_another_account_is_open() -> None:
     locked = closed("work", until=NOW, failure=Failure.AUTH)
     assert admission(locked).choose("claude", None) == Choice(agent="claude", model=None)
     both = admission(locked, closed("home"))
-    assert both.choose("claude", None) == Choice(agent="claude", model=None, probes="claude/work")
+    assert both.choose("claude", None) == Choice(agent="claude", model=None, probes=("claude/work",))
 
 
 def test_where_all_are_closed_the_first_to_open_is_waited_for() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.contracts.store import rows
 
-from loopwright.core.awaited import Envelope
+from loopwright.core.awaited import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.budget import WAITS
 from loopwright.core.decide import (
     Decided,
@@ -25,7 +25,10 @@ from loopwright.core.envelopes import (
     Held,
     because,
     envelope_id,
+    limited_model,
     named,
+    newest,
+    remaining,
     standing,
     unwilling,
 )
@@ -91,14 +94,14 @@ def test_nobody_draws_from_a_closed_envelope_before_its_time() -> None:
 def test_when_the_time_is_over_one_finds_out_and_the_others_wait_for_it(until: Any) -> None:
     half_open = envelope(until=until)
     door = admission(half_open)
-    assert door.choose("claude", None) == Choice(agent="claude", model=None, probes="claude/default")
+    assert door.choose("claude", None) == Choice(agent="claude", model=None, probes=("claude/default",))
     assert door.choose("claude", None) == Held(envelope=half_open, look_again_at=None)
 
 
 def test_a_clock_that_was_set_back_makes_nobody_wait_for_hours() -> None:
     choice = admission(envelope(updated_at=NOW + timedelta(seconds=1))).choose("claude", None)
     assert isinstance(choice, Choice)
-    assert choice.probes == "claude/default"
+    assert choice.probes == ("claude/default",)
 
 
 def test_while_one_finds_out_nobody_else_starts_until_it_has_worked_for_a_while() -> None:
@@ -119,6 +122,73 @@ def test_the_first_open_agent_of_the_list_takes_over_and_says_why() -> None:
         agent="goose", model="m:7b", because="claude is closed: The account's limit is reached."
     )
     assert isinstance(door.choose("claude", None, ("codex",)), Held)
+
+
+def of_opus(**changes: Any) -> Envelope:
+    return envelope(**{"id": "claude/default:opus", "models": ("opus", "")} | changes)
+
+
+@pytest.mark.parametrize("model", ["opus", "claude-opus-5-5", "Claude-Opus-5", None])
+def test_a_limit_of_one_model_keeps_that_model_back_and_whoever_was_refused(model: str | None) -> None:
+    door = admission(envelope(state=EnvelopeState.OPEN), of_opus())
+    assert door.choose("claude", model) == Held(envelope=of_opus(), look_again_at=LATER)
+    assert door.account("claude", "att_1", model=model) is None
+
+
+@pytest.mark.parametrize("model", ["haiku", "claude-sonnet-5", "opusplan"])
+def test_other_models_of_the_account_go_on_and_may_stand_in(model: str) -> None:
+    door = admission(of_opus())
+    assert door.choose("claude", model) == Choice(agent="claude", model=model)
+    assert door.account("claude", "att_1", model=model) == "default"
+    stands_in = door.choose("claude", "opus", ("claude:opus-2", f"claude:{model}"))
+    told = "claude:opus is closed: The account's limit of opus is reached."
+    assert stands_in == Choice(agent="claude", model=model, because=told)
+
+
+def test_a_name_that_only_begins_with_that_of_the_limited_model_is_another_model() -> None:
+    door = admission(of_opus(models=("gemini-2.5-flash",)))
+    assert isinstance(door.choose("claude", "gemini-2.5-flash-lite"), Choice)
+    assert isinstance(door.choose("claude", "gemini-2.5-flash"), Held)
+
+
+def test_who_finds_out_about_a_model_of_a_closed_account_finds_out_about_both() -> None:
+    both = admission(envelope(until=NOW), of_opus(until=NOW))
+    ids = ("claude/default", "claude/default:opus")
+    assert both.choose("claude", "opus") == Choice(agent="claude", model="opus", probes=ids)
+    assert isinstance(both.choose("claude", "haiku"), Held), "one finds out about the account"
+    one = admission(envelope(until=NOW), of_opus())
+    assert one.choose("claude", "opus") == Held(envelope=of_opus(), look_again_at=LATER)
+    assert one.choose("claude", "haiku") == Choice(agent="claude", model="haiku", probes=ids[:1])
+    probing = admission(envelope(until=NOW, probe="att_1"), of_opus(until=NOW, probe="att_1"))
+    assert probing.account("claude", "att_1", model="opus") == "default"
+    assert probing.account("claude", "att_2", model="opus") is None
+
+
+@pytest.mark.parametrize(
+    ("windows", "model"),
+    [
+        ((), ""),
+        ((QuotaWindow(name="a", model="Opus", rejected=True), QuotaWindow(name="b")), "opus"),
+        ((QuotaWindow(name="a", model="opus", rejected=True), QuotaWindow(name="b", rejected=True)), ""),
+        ((QuotaWindow(name="a", model="opus"), QuotaWindow(name="b", rejected=True)), ""),
+    ],
+)
+def test_a_limit_is_of_one_model_if_nothing_else_refused(
+    windows: tuple[QuotaWindow, ...], model: str
+) -> None:
+    assert limited_model(windows) == model
+
+
+def test_a_window_of_one_model_leaves_others_what_they_have() -> None:
+    full = QuotaWindow(name="week", model="opus", used=1.0, resets_at=LATER)
+    half = QuotaWindow(name="hours", kind=QuotaKind.SUBSCRIPTION, used=0.25)
+    account = envelope(windows=(full, half))
+    assert (remaining(account, NOW, "claude-opus-5"), remaining(account, NOW, "haiku")) == (0.0, 0.75)
+    assert remaining(account, NOW) == 0.75, "who names none may be another"
+
+
+def test_of_what_only_refused_nothing_is_kept() -> None:
+    assert newest((), (QuotaWindow(name="pro", model="pro", rejected=True),)) == ()
 
 
 def test_an_envelope_that_nothing_is_known_of_lets_nobody_take_over() -> None:
@@ -152,7 +222,7 @@ def test_who_was_told_that_budget_is_free_keeps_nobody_back_while_its_account_is
 def test_one_of_many_is_the_probe_and_it_is_a_parked_one() -> None:
     waiting = (parked(), parked())
     scene = decided(plan(), envelope(until=NOW), ready=(task(),), waiting=waiting)
-    probing = Choice(agent="claude", model=None, probes="claude/default")
+    probing = Choice(agent="claude", model=None, probes=("claude/default",))
     assert scene.decisions == (WakeAttempt(attempt_id=waiting[0].id, instead=probing),)
 
 

@@ -79,6 +79,37 @@ async def test_a_reset_that_came_before_the_agent_had_ended_is_tried_at_once_but
     assert until >= home.clock.now() + timedelta(seconds=30), "it is not believed a second time"
 
 
+async def test_a_limit_of_one_model_leaves_the_account_open_to_the_others() -> None:
+    home = await Home(slots=1).launch()
+    tasks = [planned("a", model="claude-opus-5"), planned("b"), planned("c", model="haiku")]
+    home.submit(*tasks, policy=Policy(parallel=1))
+    [first, second] = await home.turn()
+    home.hand.limit(first, Failure.USAGE_LIMIT, retry_at=home.clock.now() + HOUR, of="opus")
+    await home.ended(first)
+    assert (envelope(home).state, envelope(home).runs) == (EnvelopeState.OPEN, 1)
+    limit = envelope(home, "claude/default:opus")
+    assert (limit.state, limit.models) == (EnvelopeState.CLOSED, ("opus",))
+    parked = home.hand.limit(second, Failure.USAGE_LIMIT, retry_at=home.clock.now() + HOUR, of="opus")
+    assert parked.envelope_id == limit.id
+    assert envelope(home, limit.id).models == ("opus", ""), "the one that named no model was of it too"
+    await home.ended(second)
+    [third] = await home.turn()
+    assert home.get(Attempt, third.subject).model == "haiku"
+    home.hand.limit(third, Failure.USAGE_LIMIT, retry_at=home.clock.now() + HOUR)
+    await home.ended(third)
+    assert envelope(home).state is EnvelopeState.CLOSED
+    home.clock.advance((HOUR + SPREAD).total_seconds())
+    [probe] = await home.turn()
+    assert [envelope(home).probe, envelope(home, limit.id).probe] == [probe.subject] * 2
+    home.hand.land(probe)
+    await home.ended(probe)
+    opened = (envelope(home), envelope(home, limit.id))
+    assert [(one.state, one.models) for one in opened] == [
+        (EnvelopeState.OPEN, ()),
+        (EnvelopeState.OPEN, ("opus",)),
+    ]
+
+
 async def test_another_plan_draws_from_the_same_account_and_waits_too() -> None:
     home, _ = await limited("a", slots=1)
     home.submit(planned("z"), source_path="other.yaml", sha256="b" * 64)

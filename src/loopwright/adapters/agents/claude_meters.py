@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Final
 
 from loopwright.adapters.agents.output import Object, object_in, readable, whole_number
@@ -15,7 +16,11 @@ _KINDS: Final = (
     ("seven_day", QuotaKind.WEEKLY),
     ("overage", QuotaKind.CREDITS),
 )
-"""What its windows are, by how their names begin: there is a weekly one for some models alone."""
+"""What its windows are, by how their names begin."""
+_MODELS: Final = MappingProxyType(
+    {"seven_day_opus": "opus", "seven_day_sonnet": "sonnet", "seven_day_overage_included": "fable"}
+)
+"""The windows that are of one kind of models alone, as the program itself names them."""
 
 
 def windows(known: tuple[QuotaWindow, ...], info: Object) -> tuple[QuotaWindow, ...]:
@@ -36,6 +41,7 @@ def windows(known: tuple[QuotaWindow, ...], info: Object) -> tuple[QuotaWindow, 
                 used=earlier.used if used is None else used,
                 resets_at=resets_at or earlier.resets_at,
                 rejected=one.get("status") == "rejected",
+                model=_MODELS.get(name, ""),
             )
     return tuple(newest.values())[:_MOST_WINDOWS]
 

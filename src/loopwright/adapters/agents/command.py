@@ -1,4 +1,8 @@
-"""Any program as an agent: it gets the prompt and is judged by its exit code alone."""
+"""Any program as an agent: it gets the prompt, and is judged by what it changed.
+
+Its exit code is only its word: with 0 it claims to be done. With another it does not, but what it changed is checked
+like the work of any agent; where it changed nothing, or nothing checks it, the code is the failure.
+"""
 
 import re
 import shlex
@@ -87,14 +91,16 @@ class CommandAgent:
         return ()
 
     def result(self, state: CommandState, exit: Exit) -> AgentResult:
-        """Judge the run by its exit code."""
+        """Say what its end says: a code that it chose itself is no judgement of its work, a signal is a crash."""
         last = state.tail[-1] if state.tail else ""
         failure, detail = _judge(exit)
         if failure is None and (asked := state.asking.asked):
             return AgentResult(claimed=False, asked=asked, last_words=state.words)
         if failure is None:
             return AgentResult(claimed=True, summary=last, last_words=state.words)
-        return AgentResult(claimed=False, failure=failure, detail=f"{detail}: {last}" if last else detail)
+        chosen = exit.ended_by == "itself" and exit.code is not None and not endings.is_signal(exit.code)
+        said = f"{detail}: {last}" if last else detail
+        return AgentResult(claimed=False, failure=failure, detail=said, by_work=chosen)
 
     def probe(self) -> tuple[str, ...]:
         """Return a command that works wherever such an agent can: its own program is only known per run."""

@@ -460,6 +460,7 @@ envelopes: Final = Table(
     _id(),
     _text("agent"),
     _text("account"),
+    _json("models"),
     _text("state"),
     _text("failure", null=True),
     _text("reason"),

@@ -96,6 +96,7 @@ CREATE TABLE envelopes (
     id TEXT NOT NULL,
     agent TEXT NOT NULL,
     account TEXT NOT NULL,
+    models TEXT NOT NULL,
     state TEXT NOT NULL,
     failure TEXT,
     reason TEXT NOT NULL,

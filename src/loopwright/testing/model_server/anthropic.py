@@ -123,23 +123,25 @@ def rejection(trouble: Trouble, frame: Frame) -> Rejection:
     found = TROUBLES[trouble.kind]
     if trouble.kind == "usage_limit":
         return replace(
-            found, headers=window_headers("five_hour", resets_at(trouble, frame), status="rejected")
+            found, headers=window_headers(trouble.window, resets_at(trouble, frame), status="rejected")
         )
     return replace(found, message=found.message.format(model=frame.model))
 
 
 def window_headers(claim: str, reset: int, *, status: str, used: float = 1.0) -> dict[str, str]:
-    """Return what a subscription is told of a window (`five_hour` or `seven_day`): also for a reply's headers."""
+    """Return what a subscription is told of a window, for example `five_hour`: also for a reply's headers."""
     prefix = "anthropic-ratelimit-unified"
-    window = {"five_hour": "5h", "seven_day": "7d"}[claim]
     headers = {
         f"{prefix}-status": status,
         f"{prefix}-reset": str(reset),
         f"{prefix}-representative-claim": claim,
-        f"{prefix}-{window}-status": status,
-        f"{prefix}-{window}-reset": str(reset),
-        f"{prefix}-{window}-utilization": str(used),
     }
+    if window := {"five_hour": "5h", "seven_day": "7d"}.get(claim):
+        headers |= {
+            f"{prefix}-{window}-status": status,
+            f"{prefix}-{window}-reset": str(reset),
+            f"{prefix}-{window}-utilization": str(used),
+        }
     if status == "rejected":
         headers |= {"retry-after": "3600", "x-should-retry": "false"}
     return headers

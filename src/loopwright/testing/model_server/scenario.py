@@ -74,6 +74,8 @@ class Trouble:
     """When a usage limit ends, as an epoch time."""
     resets_in_s: int = 3600
     """Or how many seconds after the request."""
+    window: str = "five_hour"
+    """Which window of an Anthropic subscription a usage limit is of: one of `seven_day_opus` is of that model alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

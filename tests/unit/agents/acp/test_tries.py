@@ -12,6 +12,7 @@ from tests.unit.agents.acp.talk import answer, begun, end, error, line, says
 
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.agent import AcpAgent
+from loopwright.adapters.agents.acp.failures import limited_model
 from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.acp.tries import LONGEST_PAUSE_S, MOST_TRIES
 from loopwright.core.failures import Failure
@@ -100,6 +101,22 @@ def test_a_service_that_wants_to_be_asked_much_later_is_not_waited_for(
     result, _, written = run(GEMINI, [*tried(1, message, how), end("cancelled")])
     assert (result.failure, result.retry_at) == (failure, AT + timedelta(seconds=after_s))
     assert written == ["session/cancel"]
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "model"),
+    [
+        ("You have exhausted your daily quota on this model.", "pro-1", "pro-1"),
+        ("You have exhausted your capacity on this model. Your quota will reset after 8h.", "pro-1", "pro-1"),
+        ("You have exhausted your daily quota on this model.", None, ""),
+        ("You've hit your Opus limit · resets 9:44pm (UTC)", "claude-opus-5", "Opus"),
+        ("You've hit your weekly limit · resets 9:44pm (UTC)", "claude-opus-5", ""),
+    ],
+)
+def test_words_tell_a_limit_of_one_model_from_one_of_the_account(
+    words: str, asked: str | None, model: str
+) -> None:
+    assert limited_model(words, asked) == model
 
 
 @pytest.mark.parametrize(

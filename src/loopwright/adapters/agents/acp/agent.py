@@ -25,7 +25,16 @@ from loopwright.adapters.agents.output import readable
 from loopwright.adapters.agents.spans import resets_in
 from loopwright.core.failures import Failure
 from loopwright.core.questions import Asking, asked_in
-from loopwright.ports import AgentRequest, AgentResult, Exit, Folded, Invocation, OutputLine, Spent
+from loopwright.ports import (
+    AgentRequest,
+    AgentResult,
+    Exit,
+    Folded,
+    Invocation,
+    OutputLine,
+    QuotaWindow,
+    Spent,
+)
 
 _BY_STOP_REASON: Final[Mapping[str, Failure | None]] = MappingProxyType(
     {
@@ -93,6 +102,7 @@ class AcpAgent:
             model=state.model,
             version=state.version,
             asked=asked,
+            windows=_windows(state, detail, retry_at) if failure is Failure.USAGE_LIMIT else (),
         )
 
     def probe(self) -> tuple[str, ...]:
@@ -118,6 +128,13 @@ class AcpAgent:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
+
+
+def _windows(state: AcpState, detail: str, resets_at: datetime | None) -> tuple[QuotaWindow, ...]:
+    """Return the window of one model that refused, by the words of it: the protocol tells nothing of quotas."""
+    named = (state.aim.model if state.aim else None) or state.model
+    model = failures.limited_model(detail, named)
+    return (QuotaWindow(name=model, model=model, resets_at=resets_at, rejected=True),) if model else ()
 
 
 def _asked(state: AcpState) -> tuple[Asking, ...]:

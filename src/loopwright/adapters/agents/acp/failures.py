@@ -68,6 +68,11 @@ _STATUS_IN_WORDS: Final = re.compile(
     r'(?:^|\bHTTP |\bstatus |\berror:? |\(|"code":)\s?([45]\d\d)\b', re.IGNORECASE
 )
 
+_OF_ONE_MODEL: Final = re.compile(
+    r"hit your (?P<kind>opus|sonnet|haiku|fable) limit|(?:quota|capacity) on this model", re.IGNORECASE
+)
+"""A limit of one model alone: Claude Code names its kind, Gemini CLI means the one that was asked."""
+
 _RESETS: Final = re.compile(
     r"\bresets (?:(?P<month>[A-Z][a-z]{2}) (?P<day>\d{1,2}), )?"
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?(?P<half>am|pm) \((?P<zone>[\w/+-]+)\)"
@@ -123,6 +128,12 @@ def by_words(
 ) -> Failure | None:
     """Say what kind of failure a text is about, if it says so."""
     return next((failure for pattern, failure in table if pattern.search(text)), None)
+
+
+def limited_model(text: str, asked: str | None) -> str:
+    """Return the one model that the words of a limit are about; empty where it is the account, or unknown."""
+    found = _OF_ONE_MODEL.search(text)
+    return "" if found is None else found["kind"] or asked or ""
 
 
 def resets_at(text: str, after: datetime) -> datetime | None:

@@ -108,7 +108,7 @@ class CodexAgent:
             version=state.version,
             asked=asked,
             structured=_structured(state) if failure is None and not asked else None,
-            windows=quota.rejected(state.windows) if limited else state.windows,
+            windows=quota.rejected(state.windows, state.model) if limited else state.windows,
         )
 
     def probe(self) -> tuple[str, ...]:
@@ -146,7 +146,7 @@ def _judge(state: CodexState, exit: Exit) -> tuple[Failure | None, str, datetime
 
 def _again_at(failure: Failure, message: str, state: CodexState, exit: Exit) -> datetime | None:
     if failure is Failure.USAGE_LIMIT:
-        return quota.free_at(state.windows)
+        return quota.free_at(state.windows, state.model)
     # What a service that asks to slow down names is handed on in its words alone, and not always.
     ahead_s = resets_in(message) if failure in (Failure.RATE_LIMIT, Failure.OVERLOADED) else None
     return None if ahead_s is None else exit.ended_at + timedelta(seconds=ahead_s)

@@ -25,10 +25,11 @@ def updated(known: Windows, limits: Mapping[str, Any]) -> Windows:
     fresh = {one.name: one for one in known}
     limit = readable(limits.get("limitId"), 100)
     prefix = f"{limit}/" if limit not in ("", "codex") else ""
+    model = readable(limits.get("normalModelSlug"), 100)
     for name in ("primary", "secondary", _ALLOWED):
         facts = limits.get(name)
         if isinstance(facts, dict):
-            window = _window(prefix + name, facts)
+            window = replace(_window(prefix + name, facts), model=model)
             earlier = fresh.get(window.name, window)
             # How long it is need not be said each time.
             kind = earlier.kind if window.kind is QuotaKind.UNKNOWN else window.kind
@@ -84,14 +85,19 @@ def _kind(name: str, minutes: int | None) -> QuotaKind:
     return QuotaKind.WEEKLY if minutes >= _LONG_MINUTES else QuotaKind.SUBSCRIPTION
 
 
-def rejected(windows: Windows) -> Windows:
-    """Mark the windows that are used up: it is because of these that a request was refused."""
-    return tuple(replace(one, rejected=one.used is not None and one.used >= 1) for one in windows)
+def rejected(windows: Windows, model: str | None) -> Windows:
+    """Mark the windows that are used up: it is because of these that a request was refused.
+
+    One of another model is no reason, unless there is no other.
+    """
+    full = [one for one in windows if one.used is not None and one.used >= 1]
+    own = [one for one in full if one.model in ("", model)] or full
+    return tuple(replace(one, rejected=one in own) for one in windows)
 
 
-def free_at(windows: Windows) -> datetime | None:
+def free_at(windows: Windows, model: str | None) -> datetime | None:
     """Return when all windows that are used up can be used again, if the service said so."""
-    times = [one.resets_at for one in rejected(windows) if one.rejected]
+    times = [one.resets_at for one in rejected(windows, model) if one.rejected]
     known = [one for one in times if one is not None]
     return max(known) if known and len(known) == len(times) else None
 

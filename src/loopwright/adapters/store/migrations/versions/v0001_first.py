@@ -55,6 +55,7 @@ def upgrade() -> None:
         sa.Column("id", TEXT, nullable=False),
         sa.Column("agent", TEXT, nullable=False),
         sa.Column("account", TEXT, nullable=False),
+        sa.Column("models", sa.Text(), nullable=False),
         sa.Column("state", TEXT, nullable=False),
         sa.Column("failure", TEXT, nullable=True),
         sa.Column("reason", TEXT, nullable=False),
