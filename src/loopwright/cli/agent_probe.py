@@ -138,7 +138,7 @@ async def _turn(
     policy = settings.policy()
     agent = registry.agent(name)
     run_id = new_id(Kind.RUN)
-    sandbox = chosen_sandbox(settings, os.environ).sandbox
+    sandbox = chosen_sandbox(settings, os.environ, refuse=True).sandbox
     directory = scratch / "runs" / run_id
     request = AgentRequest(
         prompt=PROMPT,

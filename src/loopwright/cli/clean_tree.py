@@ -57,7 +57,7 @@ class CleanTree:
         self._subfolder = subfolder
         self._scratch = scratch
         cache = HomePaths(root=settings.home).cache()
-        self._sandbox = chosen_sandbox(settings, os.environ).sandbox
+        self._sandbox = chosen_sandbox(settings, os.environ, refuse=True).sandbox
         if self._sandbox.level is not Containment.NONE:
             # What runs share is theirs alone; here nobody has run anything yet.
             cache = scratch / "cache"

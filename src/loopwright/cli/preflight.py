@@ -282,9 +282,9 @@ def check_gates(settings: Settings, work: PlannedWork) -> None:
 
 
 def check_sandbox(settings: Settings) -> None:
-    """Refuse to start without the sandbox that was asked for by name."""
+    """Refuse to start without the sandbox that was asked for by name, or with a network that nobody is to have."""
     wanted = settings.values.sandbox
-    if wanted.level in {"bubblewrap", "container"} or (wanted.level == "auto" and wanted.network != "on"):
+    if wanted.level in {"bubblewrap", "container"} or wanted.network != "on":
         chosen_sandbox(settings, os.environ, refuse=True)
 
 
