@@ -339,6 +339,15 @@ async def test_a_plan_under_way_is_given_no_limit_that_nobody_could_keep() -> No
     give(max_cost_micros=5)
 
 
+def test_a_secret_in_the_options_of_an_agent_that_does_nothing_is_refused_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "0123456789abc")
+    asleep = '[agents.codex]\nbinary = "/opt/codex-0123456789abc"\n'
+    with pytest.raises(BadConfig, match=r"loopwright.toml:5: agents.codex.binary: there is a secret in it"):
+        agents_of(_work(None), _settings(COMMAND + 'command = "true"\n' + asleep))
+
+
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
