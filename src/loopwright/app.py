@@ -93,7 +93,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         engine=_engine(home),
         membership=home.membership,
         environment=partial(_environment, env),
-        secrets=partial(_secrets, env),
+        secrets=partial(secrets_of, env),
         workspace_values=workspace_env,
         may_act=lambda: True,
         asked=asked_by_tool,
@@ -234,7 +234,7 @@ def _environment(
     return agent_environment(host_env, invocation, plan.policy.environment, values)
 
 
-def _secrets(host_env: Mapping[str, str], env: Mapping[str, str], given: Sequence[str]) -> tuple[str, ...]:
+def secrets_of(host_env: Mapping[str, str], env: Mapping[str, str], given: Sequence[str]) -> tuple[str, ...]:
     """Return what must not be stored of what a run has, and of what it was not given and may come upon."""
     elsewhere = {
         name: value

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters import registry
-from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.git import workspace_env
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.sandbox.container import NOTES
-from loopwright.app import accounts, chosen_sandbox, home_view
+from loopwright.app import accounts, chosen_sandbox, home_view, secrets_of
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.lines import one_line
 from loopwright.cli.output import duration, money
@@ -138,7 +138,7 @@ async def _turn(
     policy = settings.policy()
     agent = registry.agent(name)
     run_id = new_id(Kind.RUN)
-    sandbox = chosen_sandbox(settings, os.environ).sandbox
+    sandbox = chosen_sandbox(settings, os.environ, refuse=True).sandbox
     directory = scratch / "runs" / run_id
     request = AgentRequest(
         prompt=PROMPT,
@@ -160,7 +160,10 @@ async def _turn(
         run_id=run_id,
         env=env,
         limits=replace(_LIMITS, term_grace_s=policy.limits.term_grace_s),
-        secrets=(*secret_values(env, policy.environment), *(env[name] for name in drawn.variables)),
+        secrets=(
+            *secrets_of(os.environ, env, policy.environment),
+            *(env[name] for name in drawn.variables),
+        ),
         home=sandbox.view(view),
     )
     shared = Shared(network=settings.values.sandbox.network)

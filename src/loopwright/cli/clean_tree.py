@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.git.files import delete
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.sandbox.container import NOTES
-from loopwright.app import chosen_sandbox, home_view
+from loopwright.app import chosen_sandbox, home_view, secrets_of
 from loopwright.config.resolve import Settings
 from loopwright.core.containment import Containment
 from loopwright.core.errors import UserError
@@ -57,7 +57,7 @@ class CleanTree:
         self._subfolder = subfolder
         self._scratch = scratch
         cache = HomePaths(root=settings.home).cache()
-        self._sandbox = chosen_sandbox(settings, os.environ).sandbox
+        self._sandbox = chosen_sandbox(settings, os.environ, refuse=True).sandbox
         if self._sandbox.level is not Containment.NONE:
             # What runs share is theirs alone; here nobody has run anything yet.
             cache = scratch / "cache"
@@ -69,7 +69,7 @@ class CleanTree:
         self._env, self._view = home_view(settings, os.environ)(env, None, scratch / "user")
         self._runners = settings.values.test_runners
         self._keepers = ProcessKeepers(containers=settings.home / NOTES)
-        self._gate = CommandGate(secrets=secret_values(self._env, settings.values.environment))
+        self._gate = CommandGate(secrets=secrets_of(os.environ, self._env, settings.values.environment))
 
     async def judge(self, commands: tuple[GateCommand, ...], *, only: frozenset[str] = frozenset()) -> Trial:
         """Run the commands as a gate does: all of their tests, or `only` these."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -140,11 +141,11 @@ def _packet(seen: Inspected, directory: Path, project: Project) -> Packet:
         open_questions=tuple(one.text for one in asked if one.state is QuestionState.OPEN),
         cut=tuple(filter(None, left)),
     )
-    return _clean(packet)
+    return _clean(packet, seen.plan.policy.environment if seen.plan else ())
 
 
-def _clean(packet: Packet) -> Packet:
-    secrets = secret_values(os.environ)
+def _clean(packet: Packet, handed_over: Sequence[str]) -> Packet:
+    secrets = secret_values(os.environ, handed_over)
     return cleaned(packet, lambda text: redacted(text, secrets))
 
 
@@ -175,4 +176,4 @@ async def project_packet(goal: str) -> Packet:
         open_questions=asks,
         cut=cut,
     )
-    return _clean(packet)
+    return _clean(packet, settings.values.environment)

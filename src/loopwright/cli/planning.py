@@ -99,8 +99,13 @@ async def _plan(
     quiet: bool,
 ) -> Planned:
     place = needed_place()
+    with glance_at(place.root) as repository:
+        base = await repository.base()
+        found = await project_settings(repository, base.sha, place)
+    settings = settings_for(flags=flags, project_text=found.text)
+    secrets = secret_values(os.environ, settings.values.environment)
     # It becomes a title, a prompt and the name of a file.
-    goal = redacted(goal, secret_values(os.environ))
+    goal = redacted(goal, secrets)
     target = out or place.root / FOLDER / f"{name_of(goal)}.yaml"
     if target.exists() and not force:
         raise Refused(f"{os.path.relpath(target)} exists already", hint=_for_existing(goal, target, own=own))
@@ -110,10 +115,6 @@ async def _plan(
     files = ProjectStateFiles()
     files.put(place.root, "packets", packet.packet_id, document(packet))
     files.put_text(place.root, "packets", f"{packet.packet_id}.md", text)
-    with glance_at(place.root) as repository:
-        base = await repository.base()
-        found = await project_settings(repository, base.sha, place)
-    settings = settings_for(flags=flags, project_text=found.text)
     set_, planner = settings.values, settings.values.planner
     named = set_.agent if own and flags["agent"] else planner.agent
     by = who(settings, named, set_.model if own and flags["model"] else planner.model, fallback=True)
@@ -143,7 +144,7 @@ async def _plan(
     if made.text is not None:
         target.parent.mkdir(parents=True, exist_ok=True)
         # An agent wrote it, and what is planned becomes rows.
-        clean = redacted(made.text, secret_values(os.environ))
+        clean = redacted(made.text, secrets)
         write_whole(target, clean, hint="choose another place with --out")
     return Planned(
         plan_id=made.answered.plan_id,

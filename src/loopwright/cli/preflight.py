@@ -12,7 +12,7 @@ from loopwright.app import accounts, chosen_sandbox
 from loopwright.cli.checkup_accounts import check
 from loopwright.cli.context import Place
 from loopwright.cli.lines import listed
-from loopwright.cli.probes import FoundAgent, find_agent
+from loopwright.cli.probes import FoundAgent, find_agent, secret_option
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
 from loopwright.core.containment import Containment
@@ -28,6 +28,11 @@ _OF_PLAN: Final = "plan "
 
 def agents_of(work: PlannedWork, settings: Settings) -> tuple[FoundAgent, ...]:
     """Look at every agent of a plan; raise `BadConfig` when its options are wrong, whoever would start it."""
+    # What is stored with the plan are the options of all agents, whoever works on it.
+    for name in settings.policy().agent_options:
+        if secret := secret_option(name, settings):
+            problem, hint = secret
+            raise BadConfig(problem, hint=hint)
     found = tuple(find_agent(name, settings, models=asked) for name, asked in _models(work, settings).items())
     if wrong := [one for one in found if one.wrong_options]:
         raise BadConfig("\n".join(one.problem for one in wrong), hint=wrong[0].hint)
@@ -282,9 +287,9 @@ def check_gates(settings: Settings, work: PlannedWork) -> None:
 
 
 def check_sandbox(settings: Settings) -> None:
-    """Refuse to start without the sandbox that was asked for by name."""
+    """Refuse to start without the sandbox that was asked for by name, or with a network that nobody is to have."""
     wanted = settings.values.sandbox
-    if wanted.level in {"bubblewrap", "container"} or (wanted.level == "auto" and wanted.network != "on"):
+    if wanted.level in {"bubblewrap", "container"} or wanted.network != "on":
         chosen_sandbox(settings, os.environ, refuse=True)
 
 

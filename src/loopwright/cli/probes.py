@@ -91,7 +91,7 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
     program = _program(name, agent.probe()[0], options)
     if not program and not options:
         return FoundAgent(name=name, program="", path=None, problem="not set up", hint=_install(name))
-    wrong = _secret_option(name, settings) or _wrong_options(agent, settings, models or (policy.model,))
+    wrong = secret_option(name, settings) or _wrong_options(agent, settings, models or (policy.model,))
     if wrong is not None:
         problem, hint = wrong
         return FoundAgent(
@@ -106,7 +106,7 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
     return FoundAgent(name=name, program=program, path=path)
 
 
-def _secret_option(name: str, settings: Settings) -> tuple[str, str] | None:
+def secret_option(name: str, settings: Settings) -> tuple[str, str] | None:
     """Say which option has a secret in it: what an agent is started with is stored with the plan, and shown."""
     secrets = secret_values(os.environ, settings.values.environment)
     for option, value in settings.policy().agent_options.get(name, {}).items():

@@ -5,6 +5,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from loopwright.adapters.git.files import delete
 from loopwright.cli.clean_tree import clean_tree
 from loopwright.cli.kept_bases import Bases
@@ -85,3 +87,22 @@ def test_what_is_half_written_is_not_known_and_what_is_gone_is_not_taken(tmp_pat
     delete(found.directory)
     assert bases.taken(found) is None
     assert not (tmp_path / "home" / "runs").exists()
+
+
+def test_no_secret_is_kept_that_a_command_comes_upon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one that it was handed over, nor one of ours that lies about on the machine."""
+    monkeypatch.setenv("LICENCE", "handed-over-1234")
+    monkeypatch.setenv("ELSEWHERE_TOKEN", "not-handed-over-1234")
+    found = settings(tmp_path, LOOPWRIGHT_ENVIRONMENT='["LICENCE"]')
+    sha = make_sample_repository(tmp_path / "project")
+    prints = (GateCommand(name="prints", command="echo $LICENCE not-handed-over-1234; exit 3"),)
+
+    async def run() -> str:
+        async with clean_tree(tmp_path / "project", sha, found, subfolder="", copy_files=()) as tree:
+            tried = await tree.judge(prints)
+            kept = (one for one in tried.directory.rglob("*") if one.is_file())
+            return "".join(one.read_text(errors="replace") for one in kept)
+
+    stored = asyncio.run(run())
+    assert "[redacted] [redacted]" in stored
+    assert "1234" not in stored.replace(prints[0].command, "")

@@ -1,5 +1,7 @@
 """What is found before any money is spent: agents, options and what is not committed."""
 
+import asyncio
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +10,9 @@ from typing import Any
 import pytest
 from tests.doubles import Home, planned
 
+from loopwright.cli.agent_probe import probe
+from loopwright.cli.checkup_machine import Status
+from loopwright.cli.clean_tree import clean_tree
 from loopwright.cli.cost_check import check_costs, check_new_limits
 from loopwright.cli.preflight import (
     agents_of,
@@ -17,6 +22,7 @@ from loopwright.cli.preflight import (
     check_keeping,
     check_options,
     check_review,
+    check_sandbox,
     uncommitted,
     warnings,
     who_works,
@@ -331,3 +337,47 @@ async def test_a_plan_under_way_is_given_no_limit_that_nobody_could_keep() -> No
     policy = replace(home.plan().policy, prices=("new-* 1 2",))
     home.store.transact_sync("price", lambda tx: tx.update(Plan, home.plan().id, policy=policy))
     give(max_cost_micros=5)
+
+
+def test_a_secret_in_the_options_of_an_agent_that_does_nothing_is_refused_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOME_TOKEN", "0123456789abc")
+    asleep = '[agents.codex]\nbinary = "/opt/codex-0123456789abc"\n'
+    with pytest.raises(BadConfig, match=r"loopwright.toml:5: agents.codex.binary: there is a secret in it"):
+        agents_of(_work(None), _settings(COMMAND + 'command = "true"\n' + asleep))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        (
+            {"LEVEL": "bubblewrap", "PROGRAM": "/nowhere/bwrap"},
+            "sandbox.level is bubblewrap, but that does not hold",
+        ),
+        (
+            {"LEVEL": "none", "NETWORK": "off"},
+            "sandbox.network is off, but only a sandbox can take the network away",
+        ),
+        ({"LEVEL": "none", "NETWORK": "agents"}, "sandbox.network is agents, but only a sandbox can take"),
+    ],
+)
+async def test_nothing_is_tried_without_the_sandbox_that_was_asked_for_either(
+    wanted: dict[str, str], told: str, tmp_path: Path
+) -> None:
+    """Neither a run, nor its checks on the base (`plan check`, `receipt replay`), nor a probe of `doctor`."""
+    repository = tmp_path / "repository"
+    for words in (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "a")):
+        repository.mkdir(exist_ok=True)
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.invalid")
+        subprocess.run(["git", *who, *words], cwd=repository, check=True)
+    env = {f"LOOPWRIGHT_SANDBOX__{key}": value for key, value in wanted.items()}
+    env |= {"HOME": str(tmp_path), "LOOPWRIGHT_HOME": str(tmp_path / "home")}
+    settings = load(env, platform="linux", project_text=COMMAND + 'command = "true"\nprompt = "stdin"\n')
+    with pytest.raises(UserError, match=told):
+        check_sandbox(settings)
+    with pytest.raises(UserError, match=told):
+        async with clean_tree(repository, "HEAD", settings, subfolder="", copy_files=()):
+            pass
+    found = await asyncio.to_thread(probe, "command", settings)
+    assert (found.status, told in found.text) == (Status.FAIL, True), found
