@@ -105,7 +105,8 @@ class Agent:
         self.cancelled = False
         self._received = b""
         self._asked = 0
-        self._memory = Path(os.environ["HOME"]) / "conversations.json"
+        # A file for each: many may run at once.
+        self._memory = Path(os.environ["HOME"]) / "conversations"
 
     def serve(self) -> None:
         """Answer until stdin is closed."""
@@ -149,14 +150,14 @@ class Agent:
     def begin(self, message: dict[str, Any]) -> None:
         """Begin a conversation, or go on with one."""
         known = message["params"].get("sessionId")
-        if known is not None and known not in self.memory():
+        if known is not None and self.turns_of(known) is None:
             self.refuse(message, -32002, "Resource not found", f"Session not found: {known}")
             return
         is_new = known is None or message["method"] == "session/fork"
         self.session = f"session-{os.getpid()}" if is_new else known
         if known is not None and is_new and self.dialect == "opencode":
             # It counts on from where it was copied; others count a copy anew.
-            self.remember(self.memory()[known])
+            self.remember(self.turns_of(known) or 0)
         modes = MODES.get(self.dialect)
         result: dict[str, Any] = {"sessionId": self.session} if is_new else {}
         if modes:
@@ -171,14 +172,15 @@ class Agent:
         self.answer(message, result)
         self.update("available_commands_update", availableCommands=[])
 
-    def memory(self) -> dict[str, int]:
-        """Return how many turns each conversation has had."""
-        found: dict[str, int] = json.loads(self._memory.read_text()) if self._memory.exists() else {}
-        return found
+    def turns_of(self, session: str) -> int | None:
+        """Return how many turns a conversation has had; None when there is no such conversation."""
+        known = self._memory / session
+        return int(known.read_text()) if known.is_file() else None
 
     def remember(self, turns: int) -> None:
         """Write down how many turns the conversation has had."""
-        self._memory.write_text(json.dumps({**self.memory(), self.session: turns}))
+        self._memory.mkdir(parents=True, exist_ok=True)
+        (self._memory / self.session).write_text(str(turns))
 
     def answer(self, message: dict[str, Any], result: dict[str, Any]) -> None:
         """Answer a request."""
@@ -398,7 +400,7 @@ class Agent:
 
     def end(self, reason: str) -> None:
         """End the turn, and tell what it used; what it cost is counted on over the whole conversation."""
-        turns = self.memory().get(self.session, 0) + 1
+        turns = (self.turns_of(self.session) or 0) + 1
         self.remember(turns)
         used: dict[str, Any] = {"used": 145, "size": 128_000}
         if self.dialect in ("opencode", "claude"):

@@ -50,9 +50,10 @@ class Program:
         self.arguments = arguments
         self.session = self.argument("--session-id") or self.argument("--resume") or "stand-in"
         home = os.environ.get("CLAUDE_CONFIG_DIR") or Path(os.environ["HOME"], ".claude")
-        self.memory = Path(home, "conversations.json")
+        # A file for each: many may run at once.
+        self.memory = Path(home, "conversations")
         # A copy is counted on from where it was copied.
-        self.runs = self.remembered().get(self.argument("--resume"), 0) + 1
+        self.runs = self.remembered(self.argument("--resume")) + 1
         self.failed = False
         self.asked = 0
         self._buffer = b""
@@ -63,10 +64,10 @@ class Program:
             return ""
         return self.arguments[self.arguments.index(name) + 1]
 
-    def remembered(self) -> dict[str, int]:
-        """Return how many runs each conversation has had."""
-        known: dict[str, int] = json.loads(self.memory.read_text()) if self.memory.exists() else {}
-        return known
+    def remembered(self, session: str) -> int:
+        """Return how many runs a conversation has had."""
+        known = self.memory / session
+        return int(known.read_text()) if session and known.exists() else 0
 
     def say(self, kind: str, **fields: Any) -> None:
         """Print a line at once."""
@@ -159,8 +160,8 @@ class Program:
     def result(self, words: str, *, is_error: bool = False, spent: bool = True, **more: Any) -> None:
         """End the turn; cost and tokens by model are those of the whole conversation."""
         self.failed = is_error
-        self.memory.parent.mkdir(exist_ok=True)
-        self.memory.write_text(json.dumps({**self.remembered(), self.session: self.runs}))
+        self.memory.mkdir(parents=True, exist_ok=True)
+        (self.memory / self.session).write_text(str(self.runs))
         turn = {
             "input_tokens": 120,
             "output_tokens": 25,

@@ -59,18 +59,18 @@ class Memory:
 
     def __init__(self) -> None:
         home = Path(os.environ.get("CODEX_HOME") or Path(os.environ["HOME"]) / ".codex")
-        home.mkdir(parents=True, exist_ok=True)
-        self._path = home / "conversations.json"
+        # A file for each: many may run at once.
+        self._folder = home / "conversations"
+        self._folder.mkdir(parents=True, exist_ok=True)
 
     def turns(self, thread: str) -> int | None:
         """Return how many turns a conversation has had; None when there is no such conversation."""
-        known: dict[str, int] = json.loads(self._path.read_text()) if self._path.exists() else {}
-        return known.get(thread)
+        known = self._folder / thread
+        return int(known.read_text()) if known.is_file() else None
 
     def count(self, thread: str, turns: int) -> None:
         """Write down a conversation."""
-        known = json.loads(self._path.read_text()) if self._path.exists() else {}
-        self._path.write_text(json.dumps({**known, thread: turns}))
+        (self._folder / thread).write_text(str(turns))
 
 
 def made() -> None:
