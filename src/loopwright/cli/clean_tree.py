@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +27,13 @@ from loopwright.engine.checks import denial_in
 from loopwright.engine.containing import Shared, contain_gate
 from loopwright.engine.surroundings import CACHES
 from loopwright.engine.world import HomePaths
-from loopwright.ports import Exit, GateRequest
+from loopwright.ports import Exit, GateRequest, Repository
 
 FOLDER: Final = "trials"
 """Below the home, so that the gates are run on the disk that workspaces will be on."""
+
+FindCommit = Callable[[Repository], Awaitable[str]]
+"""Returns the commit to clone; it may be one that is made for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +111,12 @@ class CleanTree:
 
 @asynccontextmanager
 async def clean_tree(
-    repository: Path, sha: str, settings: Settings, *, subfolder: str, copy_files: Sequence[str]
+    repository: Path,
+    commit: str | FindCommit,
+    settings: Settings,
+    *,
+    subfolder: str,
+    copy_files: Sequence[str],
 ) -> AsyncIterator[CleanTree]:
     """Make a clean clone of a commit to run gates in, and delete it afterwards."""
     scratch = settings.home / FOLDER / new_id(Kind.RUN)
@@ -124,6 +132,7 @@ async def clean_tree(
         source = GitRepository(repository, project_id="trial", home=scratch)
         tree = CleanTree(scratch, settings, subfolder, borrowed=await source.borrowed())
         try:
+            sha = commit if isinstance(commit, str) else await commit(source)
             await source.checkout(tree.tree, sha, copy_files=copy_files)
             yield tree
         finally:

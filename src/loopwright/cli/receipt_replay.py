@@ -6,12 +6,13 @@ its, and what may have failed by chance is run again.
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.cli.clean_tree import CleanTree, Trial, clean_tree
+from loopwright.cli.clean_tree import CleanTree, FindCommit, Trial, clean_tree
+from loopwright.cli.receipt_rebuild import Laid, built, pinned, why_not, without_work
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import UserError
 from loopwright.core.findings import Verdict, VerdictStatus
@@ -19,6 +20,7 @@ from loopwright.core.gates import Commands
 from loopwright.core.held_out import veiled
 from loopwright.core.policy import GateCommand, HeldFile
 from loopwright.core.receipt_facts import (
+    acceptance_of,
     gate_files_of,
     gates_asked,
     held_asked,
@@ -28,12 +30,14 @@ from loopwright.core.receipt_facts import (
     unseen_asked,
 )
 from loopwright.core.receipt_verdicts import latest as verdicts_of
+from loopwright.core.receipt_verdicts import red_verdict
 from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import Baseline, baseline, held_against, is_compared
 from loopwright.engine.baselines import id_prefixes
 from loopwright.engine.held_files import lay, missing
 from loopwright.engine.reruns import Ran, settle
 from loopwright.engine.world import HomePaths
+from loopwright.ports import Repository
 
 _JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
 
@@ -45,6 +49,7 @@ class Judged:
     what: str
     """In plain words."""
     sha: str
+    """The commit; for a tree that is in none, the tree's own hash."""
     commands: Commands
     recorded: Mapping[str, Any]
     """The verdict in the receipt."""
@@ -59,10 +64,14 @@ class Judged:
     """Whether these are held-out checks."""
     files: tuple[HeldFile, ...] = ()
     """Laid over the tree for them."""
+    laid: Laid | None = None
+    """How to build the tree again, where it is in no commit."""
+    bare: bool = False
+    """Whether it says how something was without the work: then it was held against nothing, and nothing excused it."""
 
 
 def judged_trees(receipt: Mapping[str, Any], wanted: Sequence[str] = ()) -> list[Judged]:
-    """Return the tree of the result, or those on which the named tasks landed; each with its recorded verdict."""
+    """Return the tree of the result, or those on which the named tasks were judged; each with its recorded verdict."""
     plan = receipt["plan"]
     latest = verdicts_of(receipt)
     if not wanted:
@@ -82,83 +91,134 @@ def judged_trees(receipt: Mapping[str, Any], wanted: Sequence[str] = ()) -> list
                 before=plan["base_sha"],
                 tasks=receipt["tasks"],
             ),
-            *_unseen(receipt, [task for task, _ in unseen_asked(receipt)], plan["result_sha"], latest),
+            *(
+                one
+                for task, _ in unseen_asked(receipt)
+                for one in _unseen(receipt, task, plan["result_sha"], plan["result_tree"], latest)
+            ),
         ]
-    landed = [(_task(receipt, key), _landed(receipt, key, latest)) for key in wanted]
-    return [
-        each for task, one in landed for each in (one, *_unseen(receipt, [task], task["landed_sha"], latest))
-    ]
+    judged: list[Judged] = []
+    for key in wanted:
+        task, landed = _task(receipt, key), _landed(receipt, key, latest)
+        judged += [landed, *_pinned(receipt, task, landed, latest), *_red(receipt, task)]
+        laid = pinned(receipt, task)
+        # With the gate's files as they were, where the work changed them: so it was when it landed.
+        sha, tree = (laid.tree, laid.tree) if laid else (landed.sha, task["tree"])
+        judged += [replace(one, laid=laid) for one in _unseen(receipt, task, sha, tree, latest)]
+    return judged
 
 
 def _unseen(
     receipt: Mapping[str, Any],
-    tasks: Sequence[Mapping[str, Any]],
+    task: Mapping[str, Any],
     sha: str,
+    tree: str,
     latest: Mapping[tuple[str, str], Mapping[str, Any]],
 ) -> list[Judged]:
-    """Return what was held out from these tasks, with the verdict on exactly the tree of this commit."""
-    plan, found = receipt["plan"], []
-    for task in tasks:
-        if not task["held_out"]:
-            continue
-        commands = held_asked(plan, task)
-        tree = plan["result_tree"] if sha == plan["result_sha"] else task["tree"]
-        recorded = latest.get((tree, gate_key(commands)))
-        if recorded is None:
-            continue  # `not_run` says so
-        found.append(
-            Judged(
-                what=_held(task),
-                sha=sha,
-                commands=commands,
-                recorded=recorded,
-                before=None,
-                gates=gates_asked(plan),
-                setup=setup_of(plan),
-                unseen=True,
-                files=tuple(HeldFile(**file) for one in task["held_out"] for file in one["files"]),
-            )
+    """Return what was held out from a task, with the verdict on exactly this tree."""
+    plan = receipt["plan"]
+    commands = held_asked(plan, task)
+    recorded = latest.get((tree, gate_key(commands)))
+    if not task["held_out"] or recorded is None:
+        return []  # `not_run` says so
+    return [
+        Judged(
+            what=_held(task),
+            sha=sha,
+            commands=commands,
+            recorded=recorded,
+            before=None,
+            gates=gates_asked(plan),
+            setup=setup_of(plan),
+            unseen=True,
+            files=tuple(HeldFile(**file) for one in task["held_out"] for file in one["files"]),
         )
-    return found
+    ]
+
+
+def _pinned(
+    receipt: Mapping[str, Any],
+    task: Mapping[str, Any],
+    landed: Judged,
+    latest: Mapping[tuple[str, str], Mapping[str, Any]],
+) -> list[Judged]:
+    """Return the same with the gate's files as they were before, where the work changed them."""
+    laid = pinned(receipt, task)
+    recorded = latest.get((laid.tree, gate_key(landed.commands))) if laid else None
+    if laid is None or recorded is None:
+        return []  # verifying says so
+    return [replace(landed, what=_steered(task), sha=laid.tree, recorded=recorded, laid=laid)]
+
+
+def _red(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> list[Judged]:
+    """Return what had to fail without the work of a task, on the tree without it."""
+    tree, plan = gate_files_of(task)["red_tree"], receipt["plan"]
+    commands = acceptance_of(plan, task) or gates_asked(plan)
+    recorded = red_verdict(receipt, tree, gate_key(commands)) if tree else None
+    if recorded is None:
+        return []  # `not_run` says so
+    laid = without_work(receipt, task)
+    return [
+        Judged(
+            what=_bare(task),
+            sha=laid.tree if laid else task["parent_sha"],
+            commands=commands,
+            recorded=recorded,
+            before=None,
+            gates=gates_asked(plan),
+            setup=setup_of(plan),
+            laid=laid,
+            bare=True,
+        )
+    ]
 
 
 def not_run(
-    receipt: Mapping[str, Any], wanted: Sequence[str], judged: Sequence[Judged], home: Path
+    receipt: Mapping[str, Any],
+    wanted: Sequence[str],
+    judged: Sequence[Judged],
+    *,
+    home: Path,
+    repository: Path,
 ) -> dict[str, str]:
-    """Say what the receipt has a verdict of and cannot be run again, and why.
+    """Say what was judged and cannot be run again, and why.
 
-    Files of held-out checks stay in the home where the plan ran, and so do trees that were judged and landed nowhere.
+    Files of held-out checks stay in the home where the plan ran. A tree that landed nowhere is built again, which may
+    fail where the rules of another version made it.
     """
     named = [_task(receipt, key) for key in wanted]
-    asked = named or [task for task, _ in unseen_asked(receipt)]
-    known = {one.what: missing(HomePaths(root=home), one.files) for one in judged}
+    known = {one.what for one in judged}
     told = {}
-    for task in asked:
-        what = _held(task)
-        if not task["held_out"]:
-            continue
-        if what not in known:
-            beside = named and gate_files_of(task)["pinned_tree"]
-            told[what] = _BESIDE if beside else "the receipt has no verdict of theirs on exactly this commit"
-        elif paths := known[what]:
-            told[what] = f"not in this home as they were submitted: {', '.join(paths[:10])}"
+    for task in named or [task for task, _ in unseen_asked(receipt)]:
+        if task["held_out"] and _held(task) not in known:
+            told[_held(task)] = _NO_VERDICT
     for task in named:
         facts = gate_files_of(task)
-        if facts["pinned_tree"]:
-            told[f"task {task['key']} with the gate's files as they were before its work"] = _BESIDE
-        if facts["red_tree"]:
-            told[f"what checks task {task['key']}, without its work"] = _WITHOUT
+        if facts["pinned_tree"] and _steered(task) not in known:
+            told[_steered(task)] = _NO_VERDICT
+        if facts["red_tree"] and _bare(task) not in known:
+            told[_bare(task)] = _NO_VERDICT
+    for one in judged:
+        if paths := missing(HomePaths(root=home), one.files):
+            told[one.what] = f"not in this home as they were submitted: {', '.join(paths[:10])}"
+        elif one.laid is not None and (why := asyncio.run(why_not(one.laid, repository))):
+            told[one.what] = why
     return told
 
 
-_BESIDE: Final = (
-    "they ran on a tree that landed nowhere: it is in the home where the plan ran, and in no commit"
-)
-_WITHOUT: Final = "it is run again on what landed, not on how it was before"
+_NO_VERDICT: Final = "the receipt has no verdict on exactly this tree"
 
 
 def _held(task: Mapping[str, Any]) -> str:
     return f"held out from task {task['key']}"
+
+
+def _steered(task: Mapping[str, Any]) -> str:
+    return f"task {task['key']} with the gate's files as they were before its work"
+
+
+def _bare(task: Mapping[str, Any]) -> str:
+    return f"what checks task {task['key']}, without its work"
 
 
 def _landed(
@@ -232,24 +292,27 @@ class _Place:
     subfolder: str
     settings: Settings
 
-    async def ran(self, sha: str, commands: Commands, files: Sequence[HeldFile] = ()) -> Trial:
-        """Run commands on a commit of their own."""
-        async with self.tree(sha, files) as tree:
-            return await tree.judge(commands)
+    def clone(self, commit: str | FindCommit) -> AbstractAsyncContextManager[CleanTree]:
+        """Make a clean clone of a commit."""
+        copied = self.settings.policy().copy_files
+        return clean_tree(self.repository, commit, self.settings, subfolder=self.subfolder, copy_files=copied)
 
     @asynccontextmanager
-    async def tree(self, sha: str, files: Sequence[HeldFile]) -> AsyncIterator[CleanTree]:
-        """Make a clean clone of a commit, with what was held out laid over it."""
-        copied = self.settings.policy().copy_files
-        async with clean_tree(
-            self.repository, sha, self.settings, subfolder=self.subfolder, copy_files=copied
-        ) as tree:
-            lay(HomePaths(root=self.settings.home), tree.tree / self.subfolder, files)
+    async def tree(self, one: Judged) -> AsyncIterator[CleanTree]:
+        """Make a clean clone with the tree that was judged, and what was held out laid over it."""
+
+        async def find(repository: Repository) -> str:
+            sha = await built(one.laid, repository) if one.laid else one.sha
+            assert sha is not None, "it was built before"
+            return sha
+
+        async with self.clone(find) as tree:
+            lay(HomePaths(root=self.settings.home), tree.tree / self.subfolder, one.files)
             yield tree
 
 
 async def _judge(one: Judged, place: _Place) -> tuple[Verdict, str | None]:
-    async with place.tree(one.sha, one.files) as tree:
+    async with place.tree(one) as tree:
         tried = await tree.judge(one.commands)
         if tried.denial is not None or tried.verdict.status not in _JUDGED:
             return tried.verdict, tried.denial
@@ -257,7 +320,7 @@ async def _judge(one: Judged, place: _Place) -> tuple[Verdict, str | None]:
         verdict = tried.verdict
         if before is not None or any(tried.seen):
             verdict = held_against(verdict, tried.seen, before)
-        if verdict.status is VerdictStatus.FAILED:
+        if verdict.status is VerdictStatus.FAILED and not one.bare:
             settled = await settle(
                 verdict,
                 tried.seen,
@@ -284,7 +347,8 @@ class _Again:
         self, _folder: str, commands: tuple[GateCommand, ...], /, *, only: frozenset[str], fresh: bool
     ) -> Ran:
         if fresh:
-            tried = await self.place.ran(self.one.sha, commands, self.one.files)
+            async with self.place.tree(self.one) as tree:
+                tried = await tree.judge(commands)
         else:
             tried = await self.tree.judge(commands, only=only)
         return Ran(verdict=tried.verdict, seen=tried.seen, exit=tried.exit)
@@ -294,7 +358,8 @@ async def _before(one: Judged, tried: Trial, place: _Place) -> tuple[Baseline | 
     """Return what the gates see on the tree that the work started from, and why they could not be run there."""
     if one.before is None or not is_compared(one.gates, one.commands, tried.seen):
         return None, None
-    found = await place.ran(one.before, one.gates)
+    async with place.clone(one.before) as tree:
+        found = await tree.judge(one.gates)
     if found.verdict.status not in _JUDGED:
         return None, f"how it was before could not be found out: {found.verdict.reason}"
     return baseline(found.verdict.commands, found.seen, exempt=id_prefixes(one.exempt)), found.denial

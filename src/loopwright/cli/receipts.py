@@ -350,7 +350,7 @@ def replay_(
     where = (repository or project or Path.cwd()).absolute()
     judged = judged_trees(found, task or ())
     settings = look_settings()
-    gone = not_run(found, task or (), judged, settings.home)
+    gone = not_run(found, task or (), judged, home=settings.home, repository=where)
     judged = [one for one in judged if one.what not in gone]
     if not yes:
         _agree(sorted({command.command for one in judged for command in one.commands}), json=json)

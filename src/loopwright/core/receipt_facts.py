@@ -163,17 +163,19 @@ def _is_capped(body: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
 
 def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
     """Return the commands that a receipt's task had to pass."""
-    return after_setup(setup_of(plan), each_once(_read(task["acceptance"]), _read(plan["gates"])))
+    return after_setup(
+        setup_of(plan), each_once(read_commands(task["acceptance"]), read_commands(plan["gates"]))
+    )
 
 
 def acceptance_of(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
     """Return the commands of a receipt's task alone."""
-    return after_setup(setup_of(plan), _read(task["acceptance"]))
+    return after_setup(setup_of(plan), read_commands(task["acceptance"]))
 
 
 def held_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
     """Return the checks that a receipt's task had to pass unseen."""
-    return after_setup(setup_of(plan), _read([one["check"] for one in task["held_out"]]))
+    return after_setup(setup_of(plan), read_commands([one["check"] for one in task["held_out"]]))
 
 
 def plan_asked(body: Mapping[str, Any]) -> Commands:
@@ -181,7 +183,7 @@ def plan_asked(body: Mapping[str, Any]) -> Commands:
     plan = body["plan"]
     wanted = [task for task in body["tasks"] if task["status"] != TaskState.CANCELLED.value]
     acceptance = [command for task in wanted for command in task["acceptance"]]
-    return after_setup(setup_of(plan), each_once(_read(plan["gates"]), _read(acceptance)))
+    return after_setup(setup_of(plan), each_once(read_commands(plan["gates"]), read_commands(acceptance)))
 
 
 def unseen_asked(
@@ -208,7 +210,7 @@ def finish_asked(body: Mapping[str, Any], finish: Mapping[str, Any]) -> Commands
     acceptance = [
         command for task in body["tasks"] if task["id"] in finish["tasks"] for command in task["acceptance"]
     ]
-    return after_setup(setup_of(plan), each_once(_read(plan["gates"]), _read(acceptance)))
+    return after_setup(setup_of(plan), each_once(read_commands(plan["gates"]), read_commands(acceptance)))
 
 
 def verdict_on(body: Mapping[str, Any], tree: str, commands: Commands) -> bool:
@@ -219,7 +221,7 @@ def verdict_on(body: Mapping[str, Any], tree: str, commands: Commands) -> bool:
 
 def gates_asked(plan: Mapping[str, Any]) -> Commands:
     """Return the commands that were run on the tree that a receipt's plan started from."""
-    return after_setup(setup_of(plan), _read(plan["gates"]))
+    return after_setup(setup_of(plan), read_commands(plan["gates"]))
 
 
 def setup_of(plan: Mapping[str, Any]) -> GateCommand | None:
@@ -227,7 +229,8 @@ def setup_of(plan: Mapping[str, Any]) -> GateCommand | None:
     return GateCommand(**plan["setup"]) if plan["setup"] else None
 
 
-def _read(commands: Sequence[Mapping[str, Any]]) -> Commands:
+def read_commands(commands: Sequence[Mapping[str, Any]]) -> Commands:
+    """Return commands as a receipt tells them."""
     return tuple(GateCommand(**command) for command in commands)
 
 

@@ -163,7 +163,7 @@ _RECEIPT: Final[dict[str, Any]] = {
         "not_ours": [{"sha": _sha, "subject": _text, "gate_files": _texts}],
         "setup": _maybe(_command),
         "gates": [_COMMAND],
-        "policy": {"unseen_proof": _flag, "red_proof": _one_of([*RedProof])},
+        "policy": {"unseen_proof": _flag, "red_proof": _one_of([*RedProof]), "gate_files": _texts},
     },
     "tasks": [
         {

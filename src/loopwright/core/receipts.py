@@ -285,6 +285,7 @@ def _plan(plan: Plan, git: GitFacts) -> Json:
             "allow_unverified": policy.allow_unverified,
             "unseen_proof": policy.unseen_proof,
             "red_proof": policy.red_proof,
+            "gate_files": list(policy.gate_files),
         },
         **_moments(plan, "created_at", "executed_at", "completed_at", "verified_at"),
     }

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from loopwright.core.gate_files import Kind, Rules, kind_of
-from loopwright.core.gates import setup_command
+from loopwright.core.gate_files import Kind, kind_of
 from loopwright.core.mixed_files import steers_differently
 from loopwright.core.model import Plan, Project, Task
 from loopwright.core.new_tests import acts_on_others
-from loopwright.engine.gate_scripts import gate_scripts
+from loopwright.engine.gate_scripts import gate_rules, judges_of
 from loopwright.engine.pinning import inside
 from loopwright.ports import Candidate, FileChange, Repository, Step
 
@@ -20,28 +19,25 @@ async def gate_files_in(
     repository: Repository, project: Project, plan: Plan, tasks: Sequence[Task], step: Step
 ) -> list[str]:
     """Return the gate's files among what a commit changed, but for new tests that leave the others alone."""
-    changes = await _changes(repository, step)
+    changes = await changes_by(repository, step.sha, parent=step.parent)
     made = Candidate(parent=step.parent, sha=step.sha, tree=step.tree, empty=False, changes=changes)
-    setup = setup_command(plan.policy)
-    gates = (*plan.gates, *((setup,) if setup else ()))
-    acceptance = tuple(command for task in tasks for command in task.acceptance)
-    scripts = await gate_scripts(repository, project, made, gates, acceptance)
-    rules = Rules(patterns=plan.policy.gate_files, scripts=scripts)
-    commands = [each.command for each in (*gates, *acceptance)]
+    judges = judges_of(project, plan, *tasks)
+    rules = await gate_rules(repository, judges, made)
     found = []
     for change in changes:
         path = inside(project.subfolder, change.path)
         kind = kind_of(path, rules, existed=change.before is not None)
-        if kind is not None and await _steers(repository, step, change, path, kind, commands):
+        if kind is not None and await _steers(repository, step, change, path, kind, judges.said):
             found.append(path.encode("utf-8", "replace").decode())
     return found[:_MOST]
 
 
-async def _changes(repository: Repository, step: Step) -> tuple[FileChange, ...]:
-    after = await repository.listed(step.sha)
-    if not step.parent:  # somebody merged the branch into a history that began elsewhere
+async def changes_by(repository: Repository, sha: str, *, parent: str) -> tuple[FileChange, ...]:
+    """Return what a commit changed against the one before it."""
+    after = await repository.listed(sha)
+    if not parent:  # somebody merged the branch into a history that began elsewhere
         return tuple(FileChange(path=path, before=None, after=entry) for path, entry in after.items())
-    changed, before = await repository.changed(step.parent, step.sha), await repository.listed(step.parent)
+    changed, before = await repository.changed(parent, sha), await repository.listed(parent)
     return tuple(FileChange(path=path, before=before.get(path), after=after.get(path)) for path in changed)
 
 

@@ -22,6 +22,7 @@ from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge_until_known
 from loopwright.engine.collisions import told_of_conflict, told_of_red
 from loopwright.engine.doc_sync import left_behind
+from loopwright.engine.gate_scripts import judges_of
 from loopwright.engine.landing_line import LandingLines, Line, Outdated, Place
 from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
@@ -168,7 +169,8 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         candidate,
     )
     landing.place.build(top, lands=not candidate.empty)
-    pinning = await pin(landing.repository, landing.project, landing.plan, landing.task, candidate)
+    judges = judges_of(landing.project, landing.plan, landing.task)
+    pinning = await pin(landing.repository, judges, candidate)
     facts = pinning.facts
     judged: dict[str, Any] = {
         "candidate_parent": tip,

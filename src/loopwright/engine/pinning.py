@@ -8,12 +8,11 @@ from typing import Final
 from loopwright.core.asserts import weakened
 from loopwright.core.gate_files import GateFiles, Kind, Rules, declared, kind_of
 from loopwright.core.gate_scripts import PACKAGE, new_scripts
-from loopwright.core.gates import setup_command, task_commands
+from loopwright.core.gates import each_once
 from loopwright.core.mixed_files import pinned_text, steers_differently
-from loopwright.core.model import Plan, Project, Task
 from loopwright.core.new_tests import acts_on_others, asks_for_nothing
 from loopwright.engine.answers import answers_in
-from loopwright.engine.gate_scripts import gate_scripts
+from loopwright.engine.gate_scripts import Judges, gate_rules
 from loopwright.ports import Candidate, Entry, FileChange, Repository
 
 _MOST: Final = 200
@@ -44,26 +43,20 @@ class _Touched:
     after: str | None = None
 
 
-async def pin(
-    repository: Repository, project: Project, plan: Plan, task: Task, candidate: Candidate
-) -> Pinning:
+async def pin(repository: Repository, judges: Judges, candidate: Candidate) -> Pinning:
     """Find what changed among the gate's files; the candidate's parent says how they were.
 
     The parent is the attempt's base with everything that siblings landed meanwhile, so their changes count.
     """
-    commands = [command.command for command in task_commands(plan, task)]
-    setup = setup_command(plan.policy)
-    gates = (*plan.gates, *((setup,) if setup else ()))
-    scripts = await gate_scripts(repository, project, candidate, gates, task.acceptance)
-    rules = Rules(patterns=plan.policy.gate_files, scripts=scripts)
-    said = [*commands, setup.command] if setup else commands
-    concerned = await _touched(repository, project, rules, candidate)
-    touched = [one for one in concerned if _steers(one, said)]
+    commands = judges.commands
+    rules = await gate_rules(repository, judges, candidate)
+    concerned = await _touched(repository, judges.subfolder, rules, candidate)
+    touched = [one for one in concerned if _steers(one, judges.said)]
     new = [one for one in touched if one.kind is Kind.TEST and one.change.before is None]
-    beside = await _takes_a_place(repository, project, candidate, new)
+    beside = await _takes_a_place(repository, judges.subfolder, candidate, new)
     added = [one for one in new if not (one in beside or acts_on_others(one.path, one.after or ""))]
     changed = [one for one in touched if one not in added]
-    exempt = [one for one in changed if declared(one.path, (*task.scope, *task.approved))]
+    exempt = [one for one in changed if declared(one.path, judges.leave)]
     undeclared = [one for one in changed if one not in exempt]
     pinned = [one for one in undeclared if one.kind is not Kind.BUILD]
     lost = [f"{one.path}: {what}" for one in pinned for what in _weakened(one)]
@@ -80,9 +73,9 @@ async def pin(
             *await answers_in(
                 repository,
                 candidate,
-                subfolder=project.subfolder,
+                subfolder=judges.subfolder,
                 rules=rules,
-                commands=task_commands(plan, task),
+                commands=each_once(judges.acceptance, judges.gates),
             ),
         ),
     )
@@ -118,7 +111,7 @@ def _is_called(one: _Touched, commands: Sequence[str]) -> bool:
 
 
 async def _takes_a_place(
-    repository: Repository, project: Project, candidate: Candidate, new: Sequence[_Touched]
+    repository: Repository, subfolder: str, candidate: Candidate, new: Sequence[_Touched]
 ) -> list[_Touched]:
     """Return the new modules among the tests that are called like one of the project: tests may load them instead."""
     modules = [
@@ -128,7 +121,7 @@ async def _takes_a_place(
     ]
     if not modules:
         return []
-    top = f"{project.subfolder}/" if project.subfolder else ""
+    top = f"{subfolder}/" if subfolder else ""
     before = [
         path.removeprefix(top) for path in await repository.listed(candidate.parent) if path.startswith(top)
     ]
@@ -156,12 +149,12 @@ async def _laid_over(repository: Repository, candidate: Candidate, taken: Sequen
 
 
 async def _touched(
-    repository: Repository, project: Project, rules: Rules, candidate: Candidate
+    repository: Repository, subfolder: str, rules: Rules, candidate: Candidate
 ) -> list[_Touched]:
     """Return the changes that concern the gate, with the texts of those that are compared by reading."""
     found: list[_Touched] = []
     for change in candidate.changes:
-        path = inside(project.subfolder, change.path)
+        path = inside(subfolder, change.path)
         kind = kind_of(path, rules, existed=change.before is not None)
         if kind is not None:
             found.append(_Touched(change=change, path=path, kind=kind))

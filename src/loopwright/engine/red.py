@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loopwright.core.findings import Verdict, VerdictStatus
-from loopwright.core.gate_files import GateFiles, Kind, Rules, kind_of
-from loopwright.core.gate_scripts import scripts_in
+from loopwright.core.gate_files import GateFiles, Kind, kind_of
 from loopwright.core.gates import with_setup
 from loopwright.core.idle_changes import is_idle
 from loopwright.core.known_answers import LARGEST
@@ -14,6 +13,7 @@ from loopwright.core.model import Role
 from loopwright.core.tdd import NOTHING_SHOWS, RedProof, is_asked, mends, red_commands, why_skipped
 from loopwright.core.verdicts import gate_key
 from loopwright.engine.checks import Judging, judge_until_known
+from loopwright.engine.gate_scripts import gate_rules, judges_of
 from loopwright.engine.known_verdicts import found_without_work
 from loopwright.engine.pinning import inside
 from loopwright.ports import Candidate, FileChange
@@ -34,7 +34,7 @@ async def with_red_proof(
     idle = plan.policy.red_proof != RedProof.OFF and await _is_idle(landing, candidate)
     if not is_asked(plan, task) and not idle:
         return facts
-    new = _new_tests(landing, candidate)
+    new = await _new_tests(landing, candidate)
     commands = red_commands(plan, task, brings_tests=bool(new) or idle)
     why = why_skipped(task)
     if not commands:
@@ -93,10 +93,10 @@ async def _is_idle(landing: "Landing", candidate: Candidate) -> bool:
     )
 
 
-def _new_tests(landing: "Landing", candidate: Candidate) -> list[FileChange]:
+async def _new_tests(landing: "Landing", candidate: Candidate) -> list[FileChange]:
     """Return the tests that the work brought along or changed: without them acceptance might fail for any reason."""
-    plan, task = landing.plan, landing.task
-    rules = Rules(patterns=plan.policy.gate_files, scripts=scripts_in(plan.gates, task.acceptance))
+    judges = judges_of(landing.project, landing.plan, landing.task)
+    rules = await gate_rules(landing.repository, judges, candidate)
     return [
         change
         for change in candidate.changes

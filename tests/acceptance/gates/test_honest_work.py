@@ -1,5 +1,7 @@
 """Work that is meant to change tests, or has nothing to do with them, is not held up by the gate's own files."""
 
+import json
+
 from tests.acceptance.cli.program import git
 from tests.acceptance.gates.calculator import CALC, FILES, PYPROJECT, PYTEST, RIGHT, TESTS, Calculator, write
 
@@ -34,15 +36,40 @@ def test_a_dependency_beside_changed_settings_of_the_runner_stays_in_the_run_wit
 ) -> None:
     both = DEPENDENCY.replace('addopts = "-q"', 'addopts = "-q -rs"')
     needs = "grep -q some-package pyproject.toml"
+    unseen = {"name": "unseen", "run": "grep -q some-package pyproject.toml", "hint": "look again"}
     said = calculator.carry_out(
-        [write("calc.py", RIGHT), write("pyproject.toml", both)], gate=f"{needs} && {PYTEST}"
+        [write("calc.py", RIGHT), write("pyproject.toml", both)],
+        gate=f"{needs} && {PYTEST}",
+        held_out=[unseen],
     )
-    # Both runs pass, but nobody has looked whether the new settings ask for less.
+    # All runs pass, but nobody has looked whether the new settings ask for less.
     assert said.code == 4, said.out + said.err
     facts = calculator.gate_files()
     assert facts["pinned"] == facts["uncompared"] == ("pyproject.toml",)
-    assert gate_runs(calculator) == 2
-    assert any("pyproject.toml" in gap for gap in calculator.receipt()["not_checked"])
+    assert gate_runs(calculator) == 3
+    receipt = calculator.receipt()
+    assert any("pyproject.toml" in gap for gap in receipt["not_checked"])
+
+    # The tree with the old settings is in no commit: it is built again, and is the very same.
+    file = calculator.place / "receipt.json"
+    replayed = calculator("receipt", "replay", str(file), "--yes", "--task", "mul", "--json")
+    assert replayed.code == 0, replayed.out + replayed.err
+    pinned, landed = facts["pinned_tree"], receipt["tasks"][0]["landed_sha"]
+    ran = {one["what"]: (one["sha"], one["now"], one["differences"]) for one in replayed.document["replayed"]}
+    steered = "task mul with the gate's files as they were before its work"
+    assert ran == {
+        "task mul": (landed, "passed", []),
+        steered: (pinned, "passed", []),
+        "held out from task mul": (pinned, "passed", []),
+    }
+    assert replayed.document["not_replayed"] == []
+    receipt["plan"]["policy"]["gate_files"] = ["!pyproject.toml"]
+    file.write_text(json.dumps(receipt))
+    other = calculator("receipt", "replay", str(file), "--yes", "--task", "mul", "--json").document
+    why = f"the tree on which it was judged ({pinned[:10]}) did not come of building it again"
+    assert other["not_replayed"] == [
+        {"what": what, "why": why} for what in (steered, "held out from task mul")
+    ]
 
 
 def test_a_changed_test_in_another_language_caps_the_outcome_and_is_named(calculator: Calculator) -> None:
@@ -68,13 +95,6 @@ def test_more_asserts_in_an_existing_test_land_after_both_runs(calculator: Calcu
     assert facts["pinned_tree"] is not None
     assert gate_runs(calculator) == 2
     assert calculator.receipt()["outcome"] == "verified"
-    receipt = str(calculator.place / "receipt.json")
-    again = calculator("receipt", "replay", receipt, "--yes", "--task", "mul", "--json")
-    assert again.code == 0, again.out + again.err
-    assert [one["what"] for one in again.document["replayed"]] == ["task mul"]
-    (left,) = again.document["not_replayed"]
-    assert left["what"] == "task mul with the gate's files as they were before its work"
-    assert left["why"].startswith("they ran on a tree that landed nowhere")
 
 
 def test_a_declared_test_may_ask_for_something_else_and_the_receipt_says_so(calculator: Calculator) -> None:

@@ -141,9 +141,14 @@ def test_by_default_a_fix_has_to_show_that_something_was_broken(calculator: Calc
             "hollow": [[write("other.py", "")]],
             "shown": [[write("calc.py", f"{RIGHT}{NEG}"), write("tests/test_neg.py", SHOWN)]],
             "plain": [[write("plain.py", "")]],
+            "behind": [[write("sums.txt", "4\n"), write("ci/check_sums.sh", "grep -q 4 sums.txt\n")]],
         }
     )
+    (calculator.repository / "Makefile").write_text("sums:\n\tsh ci/check_sums.sh\n")
+    (calculator.repository / "ci" / "check_sums.sh").write_text("true\n")
+    commit(calculator)
     tasks = [
+        task("behind", "make -s sums", type="bug", scope=["ci/", "sums.txt"], depends_on=["shown"]),
         task("plain", "test -e plain.py"),
         task("hollow", "python -B -c 'import calc'", title="Fix: importing calc fails", depends_on=["plain"]),
         {"id": "shown", "title": "Numbers are negated", "type": "bug", "depends_on": ["hollow"]},
@@ -158,17 +163,29 @@ def test_by_default_a_fix_has_to_show_that_something_was_broken(calculator: Calc
         "verified",
     ]
     assert [told[key][1]["red_proof"] for key in ("plain", "hollow", "shown")] == [None, False, True]
+    behind = told["behind"][1]
+    assert (behind["red_proof"], behind["red_tests"]) == (True, ["ci/check_sums.sh"]), (
+        "what checks it is known behind the Makefile too"
+    )
     assert (
         "the acceptance of task 'hollow' passed before its work too: it proves nothing"
         in receipt["not_checked"]
     )
+    file = str(calculator.place / "receipt.json")
+    again = calculator("receipt", "replay", file, "--yes", "--json", "--task", "hollow", "--task", "shown")
+    assert again.code == 0, again.out + again.err
+    ran = {one["what"]: (one["sha"], one["now"]) for one in again.document["replayed"]}
+    parent = next(one["parent_sha"] for one in receipt["tasks"] if one["key"] == "hollow")
+    assert ran["what checks task hollow, without its work"] == (parent, "passed")
+    assert ran["what checks task shown, without its work"] == (told["shown"][1]["red_tree"], "failed")
+    assert again.document["not_replayed"] == []
     assert told["shown"][1]["red_tests"] == ["tests/test_neg.py"], (
         "it has no acceptance: the gates run its test"
     )
     runs = {
         key: len(calculator.rows(Run, task_id=calculator.task(key).id, role=Role.BASELINE)) for key in told
     }
-    assert runs == {"plain": 1, "hollow": 1, "shown": 1}, "the first is how the plan's base was"
+    assert runs == {"plain": 1, "hollow": 1, "shown": 1, "behind": 1}, "the first is how the plan's base was"
 
 
 @pytest.mark.capability("C038")
