@@ -381,7 +381,12 @@ def submission(root: Path, name: str, count: int, *, slots: int = 2, needs_befor
         source_path=f"{name}.yaml",
         work=PlannedWork(title=name, tasks=tasks, sha256=name),
         base=Base(ref="trunk", sha="1" * 40),
-        policy=Policy(agent="command", parallel=slots, agent_options={"command": {"command": "true"}}),
+        policy=Policy(
+            agent="command",
+            parallel=slots,
+            agent_options={"command": {"command": "true"}},
+            red_proof="off",
+        ),
         gates=(GATE,),
         actor="bench",
     )

@@ -68,6 +68,7 @@ class Yard:
     jobs: tuple[Job, ...]
     slots: int = 2
     files: int = 20
+    red_proof: str = "off"
 
     @property
     def repository(self) -> Path:
@@ -135,8 +136,9 @@ class Yard:
             "LOOPWRIGHT_HOME": str(self.home),
             # Machines with bubblewrap and without are to be compared.
             "LOOPWRIGHT_SANDBOX__LEVEL": "none",
-            # What it is compared with runs no gate before the work either.
+            # What it is compared with runs no gate before the work either, and none without it.
             "LOOPWRIGHT_CHECK_BASE": "false",
+            "LOOPWRIGHT_RED_PROOF": self.red_proof,
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_AUTHOR_NAME": "Bench",
             "GIT_AUTHOR_EMAIL": "bench@example.invalid",

@@ -68,8 +68,9 @@ def case(setting: Setting) -> Iterator[Measurement]:
         way("on", watched=True, edits=False),
         way("off-edits", watched=False, edits=True),
         way("on-edits", watched=True, edits=True),
+        replace(way("red", watched=True, edits=False), red_proof="logic"),
     )
-    off, on, off_edits, on_edits = taken_in_turn(1 if setting.quick else setting.repeats, ways)
+    off, on, off_edits, on_edits, red = taken_in_turn(1 if setting.quick else setting.repeats, ways)
     for what, mine, theirs, most in (
         ("tasks that leave the gate's files alone", on, off, 1.0),
         ("tasks that each change a test", on_edits, off_edits, 2.0),
@@ -93,6 +94,23 @@ def case(setting: Setting) -> Iterator[Measurement]:
         )
     yield Measurement(
         case=CASE,
+        name="acceptance run without the work, per task",
+        unit="",
+        values=tuple((one.runs["baseline"] - 1) / count for one in red),
+        against="red_proof off",
+        baseline=tuple((one.runs["baseline"] - 1) / count for one in on),
+        target=Target(limit=1.0, of="value"),
+    )
+    yield Measurement(
+        case=CASE,
+        name="processor time per task, acceptance run without the work",
+        unit="ms",
+        values=tuple(one.cpu_ms / count for one in red),
+        against="red_proof off",
+        baseline=tuple(one.cpu_ms / count for one in on),
+    )
+    yield Measurement(
+        case=CASE,
         name="gate runs per plan, on the tree that it starts from",
         unit="",
         values=tuple(float(one.runs["baseline"]) for one in on),
@@ -109,12 +127,18 @@ class _Way:
     count: int
     watched: bool
     edits: bool
+    red_proof: str = "off"
 
     def __call__(self, n: int) -> _Run:
         jobs = independent(self.count, SECONDS)
         if self.edits:
             jobs = tuple(replace(one, edits=f"tests/test_{one.key}.py") for one in jobs)
-        yard = Tested(root=self.setting.folder / f"{self.name}-{n}", jobs=jobs, watched=self.watched)
+        yard = Tested(
+            root=self.setting.folder / f"{self.name}-{n}",
+            jobs=jobs,
+            watched=self.watched,
+            red_proof=self.red_proof,
+        )
         took = yard.make().run()
         found = _Run(runs=Counter(yard.roles().values()), cpu_ms=cpu_ms(took))
         yard.remove()

@@ -212,8 +212,8 @@ class Values:
     )
     red_proof: Literal["fixes", "logic", "off"] = setting(
         choice("fixes", "logic", "off", switch=("logic", "off")),
-        "fixes",
-        "Whose checks also run without the work, with its tests, and must fail: of fixes, of all logic, of none.",
+        "logic",
+        "Whose checks also run without the work, with its tests, and must fail: of all logic, of fixes, of none.",
     )
     qa_mode: Literal["full", "lite"] = setting(
         choice("full", "lite"),

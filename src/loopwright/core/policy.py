@@ -143,7 +143,7 @@ class Policy:
     gate_files: tuple[str, ...] = ()
     """More files that steer the gate; a pattern that begins with `!` takes files out."""
     test_runners: tuple[ConfiguredRunner, ...] = ()
-    red_proof: str = "fixes"
+    red_proof: str = "logic"
     """Of which tasks the checks are also run without the work, where they have to fail: one of `core.tdd.RedProof`."""
     qa_mode: str = "full"
     """What a look at the whole goes through: one of `core.qa.AREAS`."""

@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from loopwright.core.findings import VerdictStatus
 from loopwright.core.receipt_facts import acceptance_of, gates_asked
+from loopwright.core.tdd import is_red
 from loopwright.core.verdicts import gate_key
 
 
 def red_differences(receipt: Mapping[str, Any]) -> list[str]:
     """Say where an attempt's red proof does not follow from a verdict of the receipt."""
-    said = {(one["tree"], one["gate_key"], one["status"]) for one in receipt["verdicts"]}
+    said = {
+        (one["tree"], one["gate_key"], is_red(one["status"], [ran["exit_code"] for ran in one["commands"]]))
+        for one in receipt["verdicts"]
+    }
     found = []
     for task in receipt["tasks"]:
         key = gate_key(acceptance_of(receipt["plan"], task) or gates_asked(receipt["plan"]))
@@ -18,8 +21,7 @@ def red_differences(receipt: Mapping[str, Any]) -> list[str]:
             facts = attempt["gate_files"]
             if facts is None or facts["red_proof"] is None:
                 continue
-            status = VerdictStatus.FAILED if facts["red_proof"] else VerdictStatus.PASSED
-            if (facts["red_tree"], key, status.value) not in said:
+            if (facts["red_tree"], key, facts["red_proof"]) not in said:
                 how = "failed" if facts["red_proof"] else "passed"
                 found.append(
                     f"no verdict says that the checks of task {task['key']!r} {how} without its work"

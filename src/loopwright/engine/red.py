@@ -4,13 +4,23 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from loopwright.core.errors import Denied, TookTooMuch
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gate_files import GateFiles, Kind, kind_of
 from loopwright.core.gates import with_setup
 from loopwright.core.idle_changes import is_idle
 from loopwright.core.known_answers import LARGEST
 from loopwright.core.model import Role
-from loopwright.core.tdd import NOTHING_SHOWS, RedProof, is_asked, mends, red_commands, why_skipped
+from loopwright.core.tdd import (
+    NO_ACCEPTANCE,
+    NOTHING_SHOWS,
+    RedProof,
+    is_asked,
+    is_red,
+    mends,
+    red_commands,
+    why_skipped,
+)
 from loopwright.core.verdicts import gate_key
 from loopwright.engine.checks import Judging, judge_until_known
 from loopwright.engine.gate_scripts import gate_rules, judges_of
@@ -21,7 +31,6 @@ from loopwright.ports import Candidate, FileChange
 if TYPE_CHECKING:
     from loopwright.engine.land import Landing
 
-_KNOWN: Final = {VerdictStatus.FAILED: True, VerdictStatus.PASSED: False}
 _MOST: Final = 200
 _FEW: Final = 20
 
@@ -31,12 +40,13 @@ async def with_red_proof(
 ) -> GateFiles:
     """Return the facts with what running the checks without the work showed, or why that was not done."""
     plan, task = landing.plan, landing.task
-    idle = plan.policy.red_proof != RedProof.OFF and await _is_idle(landing, candidate)
+    mode, why = plan.policy.red_proof, why_skipped(task)
+    idle = mode != RedProof.OFF and await _is_idle(landing, candidate)
     if not is_asked(plan, task) and not idle:
-        return facts
+        return replace(facts, red_skipped=why or NO_ACCEPTANCE) if mode == RedProof.LOGIC else facts
     new = await _new_tests(landing, candidate)
-    commands = red_commands(plan, task, brings_tests=bool(new) or idle)
-    why = why_skipped(task)
+    # The gates would be the second run of the whole project: that is for those who have to show that it was broken.
+    commands = red_commands(plan, task, with_gates=idle or (bool(new) and mends(task)))
     if not commands:
         return replace(facts, red_missing=NOTHING_SHOWS) if mends(task) and not why else facts
     if why:
@@ -59,7 +69,7 @@ async def with_red_proof(
     )
     verdict = await _judged(landing, ask, interrupt)
     names = tuple(inside(landing.project.subfolder, change.path) for change in new[:_MOST])
-    red = _KNOWN.get(verdict.status)
+    red = is_red(verdict.status, [one.exit_code for one in verdict.commands])
     missing = "" if red is not None else verdict.reason or verdict.status.value
     return replace(facts, red_proof=red, red_tree=tree, red_tests=names, red_missing=missing)
 
@@ -70,7 +80,11 @@ async def _judged(landing: "Landing", ask: Judging, interrupt: asyncio.Event) ->
     known = await landing.world.store.read(lambda tx: found_without_work(tx, ask, key))
     if known is not None:
         return known.verdict
-    _, verdict = await judge_until_known(landing.world, landing.repository, ask, interrupt)
+    try:
+        _, verdict = await judge_until_known(landing.world, landing.repository, ask, interrupt)
+    except (Denied, TookTooMuch) as trouble:
+        # With the work it went well, so whatever this is, the work is not to wait for somebody to mend it.
+        return Verdict(status=VerdictStatus.INCONCLUSIVE, reason=str(trouble))
     return verdict
 
 

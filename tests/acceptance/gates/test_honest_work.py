@@ -18,6 +18,7 @@ def gate_runs(calculator: Calculator) -> int:
 def test_new_tests_a_dependency_and_a_target_beside_the_gate_are_no_tampering_and_cost_no_second_run(
     calculator: Calculator,
 ) -> None:
+    calculator.program.by_default()
     steps = [
         write("calc.py", RIGHT),
         write("tests/test_mul.py", NEW_TEST),
@@ -28,6 +29,7 @@ def test_new_tests_a_dependency_and_a_target_beside_the_gate_are_no_tampering_an
     assert said.code == 0, said.out + said.err
     facts = calculator.gate_files()
     assert (facts["added_tests"], facts["pinned"], facts["exempt"]) == (1, (), ())
+    assert (facts["red_proof"], facts["red_tests"]) == (True, ("tests/test_mul.py",))
     assert gate_runs(calculator) == 1
 
 

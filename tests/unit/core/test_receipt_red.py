@@ -23,8 +23,8 @@ from loopwright.core.model import Role, Run
 from loopwright.core.receipts import render, verify_receipt
 
 
-def proven(status: VerdictStatus, **facts: Any) -> dict[str, Any]:
-    red = verdict_record(8, sha("8"), OWN, status=status)
+def proven(status: VerdictStatus, exit_code: int = 0, **facts: Any) -> dict[str, Any]:
+    red = verdict_record(8, sha("8"), OWN, status=status, exit_code=exit_code)
     made = build(attempts=steered(red_tree=sha("8"), **facts), verdicts=[*rows()["verdicts"], red])
     return json.loads(render(made))  # type: ignore[no-any-return]
 
@@ -39,6 +39,12 @@ def test_who_says_that_it_failed_before_has_a_verdict_that_says_so() -> None:
     ):
         found = verify_receipt(proven(status, red_proof=said), FACTS)
         assert found == [f"no verdict says that the checks of task 't1' {how} without its work"]
+
+
+def test_a_program_that_was_not_there_before_the_work_is_as_good_as_a_failure() -> None:
+    said = {"red_proof": True}
+    assert verify_receipt(proven(VerdictStatus.INCONCLUSIVE, exit_code=127, **said), FACTS) == []
+    assert verify_receipt(proven(VerdictStatus.INCONCLUSIVE, exit_code=1, **said), FACTS) != []
 
 
 def test_why_it_was_not_asked_for_is_said() -> None:

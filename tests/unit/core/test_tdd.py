@@ -7,12 +7,23 @@ from tests.contracts.store import rows
 
 from loopwright.core.model import Plan, Task
 from loopwright.core.policy import GateCommand, HeldOut, Policy
-from loopwright.core.tdd import FOUND_UNSEEN, LOOKS, STATIC, WRAPS, is_asked, red_commands, why_skipped
+from loopwright.core.tdd import (
+    FOUND_UNSEEN,
+    KEEPS,
+    LOOKS,
+    STATIC,
+    TESTS,
+    WRAPS,
+    is_asked,
+    is_red,
+    red_commands,
+    why_skipped,
+)
 
 OWN, ALL = GateCommand(name="own", command="make own"), GateCommand(name="all", command="make all")
 
 
-def asked(red_proof: str = "fixes", **about: Any) -> tuple[Plan, Task]:
+def asked(red_proof: str = Policy().red_proof, **about: Any) -> tuple[Plan, Task]:
     plan: Plan = rows.plan(rows.loop(rows.project()), policy=Policy(red_proof=red_proof), gates=(ALL,))
     return plan, rows.task(plan, **about)
 
@@ -30,10 +41,23 @@ def asked(red_proof: str = "fixes", **about: Any) -> tuple[Plan, Task]:
         ("", "Mend a typo in the README", STATIC),
         ("", "A wrapper around the mailer", WRAPS),
         ("", "Calculate prices", ""),
+        ("refactor", "Prices", KEEPS),
+        ("", "Refactor the prices", KEEPS),
+        ("", "More tests for the prices", TESTS),
+        ("", "Prices with tests", ""),
     ],
 )
 def test_logic_has_to_and_looks_texts_and_wrappers_need_not(type: str, title: str, why: str) -> None:
     assert why_skipped(asked(type=type, title=title)[1]) == why
+
+
+def test_who_may_write_no_code_has_no_logic_to_show() -> None:
+    assert why_skipped(asked(title="Describe the shop", scope=("README.md", "docs/**/*.rst"))[1]) == STATIC
+    assert why_skipped(asked(title="Darker", scope=("shop/look.css",))[1]) == LOOKS
+    assert why_skipped(asked(title="Prices", scope=("README.md", "shop/prices.py"))[1]) == ""
+    assert why_skipped(asked(title="Prices", scope=("tests/**",))[1]) == TESTS
+    assert why_skipped(asked(title="Prices", scope=("docs/**",))[1]) == "", "there may be code there"
+    assert why_skipped(asked(title="Prices", type="code", scope=("README.md",))[1]) == "", "a type decides"
 
 
 @pytest.mark.capability("C038")
@@ -52,22 +76,37 @@ def test_logic_has_to_and_looks_texts_and_wrappers_need_not(type: str, title: st
         ({"title": "Calculate prices"}, False),
     ],
 )
-def test_by_default_only_what_mends_something_has_to_show_that_it_was_broken(
+def test_what_mends_something_has_to_show_that_it_was_broken_and_the_rest_what_its_acceptance_is_worth(
     about: dict[str, Any], mends: bool
 ) -> None:
-    assert is_asked(*asked(**about)) is mends
-    assert is_asked(*asked("logic", **about))
-    assert not is_asked(*asked("off", **about))
+    assert is_asked(*asked(**about)) is mends, "without acceptance only a fix has something to show"
+    assert is_asked(*asked(acceptance=(OWN,), **about))
+    assert is_asked(*asked("fixes", acceptance=(OWN,), **about)) is mends
+    assert not is_asked(*asked("off", acceptance=(OWN,), **about))
 
 
-def test_acceptance_has_to_fail_and_without_it_the_gates_that_run_the_tests_which_came_along() -> None:
+def test_acceptance_has_to_fail_and_without_it_the_gates_where_they_can_show_it() -> None:
     plan, task = asked(acceptance=(OWN,))
-    assert (
-        red_commands(plan, task, brings_tests=False) == red_commands(plan, task, brings_tests=True) == (OWN,)
-    )
+    assert red_commands(plan, task, with_gates=False) == red_commands(plan, task, with_gates=True) == (OWN,)
     plan, task = asked()
-    assert red_commands(plan, task, brings_tests=True) == (ALL,)
-    assert red_commands(plan, task, brings_tests=False) == (), "nothing of its own could have failed before"
+    assert red_commands(plan, task, with_gates=True) == (ALL,)
+    assert red_commands(plan, task, with_gates=False) == (), "nothing of its own could have failed before"
+
+
+@pytest.mark.parametrize(
+    ("status", "codes", "red"),
+    [
+        ("failed", (1,), True),
+        ("passed", (0,), False),
+        ("inconclusive", (0, 127), True),
+        ("inconclusive", (0, None), None),
+        ("unverified", (), None),
+    ],
+)
+def test_a_program_that_only_the_work_brings_is_missing_without_it(
+    status: str, codes: tuple[int | None, ...], red: bool | None
+) -> None:
+    assert is_red(status, codes) is red
 
 
 def test_a_further_round_of_a_prompt_need_not_fail_at_what_an_earlier_one_has_met() -> None:
