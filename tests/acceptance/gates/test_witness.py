@@ -187,7 +187,9 @@ def test_a_fix_has_to_show_that_something_was_broken_and_other_work_only_what_it
     runs = {
         key: len(calculator.rows(Run, task_id=calculator.task(key).id, role=Role.BASELINE)) for key in told
     }
-    assert runs == {"plain": 2, "hollow": 1, "shown": 1, "behind": 1}, "the first is also how the plan's base was"
+    assert runs == {"plain": 2, "hollow": 1, "shown": 1, "behind": 1}, (
+        "the first is also how the plan's base was"
+    )
 
 
 @pytest.mark.capability("C038")
