@@ -1,5 +1,5 @@
 """`python -m loopwright.cli`."""
 
-from loopwright.cli.main import main
+from loopwright.cli.start import main
 
 main()
