@@ -14,7 +14,7 @@ from loopwright.cli.output import console, duration, print_json
 from loopwright.cli.rows import Wrapped
 from loopwright.cli.table import cost_in_words, standing
 from loopwright.core.documents import document
-from loopwright.core.errors import NotFound
+from loopwright.core.errors import BadConfig, NotFound
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan
 from loopwright.engine.metrics import Figures, PlanFigures, plan_figures, together
@@ -55,6 +55,8 @@ def metrics(
     json
         Print one JSON document.
     """
+    if last < 1:
+        raise BadConfig(f"--last needs a number from 1 on, not {last}", hint="it is how many plans to look at")
 
     def look(tx: Tx) -> tuple[list[PlanFigures], list[RunFigures]]:
         plans = _plans(tx, plan, last)

@@ -315,7 +315,7 @@ def _print_findings(receipt: Mapping[str, Any], facts: Facts, differences: list[
 
 @app.command(name="replay")
 def replay_(
-    receipt: str,
+    receipt: str | None = None,
     /,
     *,
     task: list[str] | None = None,
@@ -332,7 +332,7 @@ def replay_(
     Parameters
     ----------
     receipt
-        The file, or a plan, as for `receipt verify`.
+        The file, or a plan, as for `receipt verify` (default: the newest of this repository).
     task
         Run what this task had to pass, on the tree with which it landed (may be given again; default: the result).
     repository

@@ -30,15 +30,16 @@ class Figures:
     tasks: int = 0
     completed: int = 0
     failed: int = 0
+    """Tasks that agents were set to work on; what a person blocked before is nobody's failure."""
     attempts: int = 0
     """Those that were judged: what the machine broke off is nobody's try."""
     retries: int = 0
     """Attempts beyond the first of each task."""
     begun: int = 0
-    """All of them, as `show` numbers them: with those that were broken off, and those that go on."""
+    """All that an agent was started in: with those that were broken off, and those that go on."""
     broken_off: int = 0
     first_pass: int = 0
-    """Tasks whose first attempt landed."""
+    """Tasks whose first attempt landed and stayed."""
     first_pass_rate: float | None = None
     """Of the tasks that were completed or failed; None when there is none."""
     agent_runs: int = 0
@@ -131,11 +132,15 @@ def _figures(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[
         # A look that found something did what it is for: it is no try that failed.
         if attempt.state in _JUDGED and attempt.failure is not Failure.ISSUES:
             judged[attempt.task_id].append(attempt)
+    agents = [run for run in runs if run.role in AGENT_ROLES and run.started_at is not None]
+    started = {run.attempt_id for run in agents}
+    # A workspace that is made ready ahead is no try yet, and work that a person did is no agent's.
+    begun = [one for one in attempts if one.id in started]
+    tried = {one.task_id for one in begun}
     completed = [task for task in tasks if task.status is TaskState.COMPLETE]
-    failed = sum(task.status is TaskState.ERROR for task in tasks)
+    failed = sum(task.status is TaskState.ERROR and task.id in tried for task in tasks)
     at_once = sum(_landed_first(judged[task.id]) for task in completed)
     settled = len(completed) + failed
-    agents = [run for run in runs if run.role in AGENT_ROLES and run.started_at is not None]
     gates = [run for run in runs if run.role not in AGENT_ROLES and run.started_at is not None]
     return Figures(
         tasks=len(tasks),
@@ -143,8 +148,8 @@ def _figures(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[
         failed=failed,
         attempts=sum(len(tries) for tries in judged.values()),
         retries=sum(max(0, len(tries) - 1) for tries in judged.values()),
-        begun=len(attempts),
-        broken_off=sum(one.state is AttemptState.BROKEN for one in attempts),
+        begun=len(begun),
+        broken_off=sum(one.state is AttemptState.BROKEN for one in begun),
         first_pass=at_once,
         first_pass_rate=at_once / settled if settled else None,
         agent_runs=len(agents),
@@ -163,7 +168,8 @@ def _figures(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[
 
 
 def _landed_first(tries: Sequence[Attempt]) -> bool:
-    return bool(tries) and tries[0].state is AttemptState.LANDED
+    # Where more followed, a person took the first one back.
+    return len(tries) == 1 and tries[0].state is AttemptState.LANDED
 
 
 def _most(tasks: Iterable[FlakyTask]) -> tuple[FlakyTask, ...]:

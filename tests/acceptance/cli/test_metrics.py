@@ -13,6 +13,8 @@ def test_attempts_retries_cost_and_tasks_that_needed_many_are_told(sandbox: Sand
     plan = sandbox.plan("sums", [task("one", "grep -q yes one"), task("two", "grep -q yes two")])
     assert sandbox("metrics").code == 2, "there is no home yet, and it says so"
     assert sandbox.run(plan).code == 0
+    none = sandbox("metrics", "--last", "0")
+    assert (none.code, "--last needs a number from 1 on, not 0" in none.err) == (2, True)
     found = json.loads(sandbox("metrics", "--json").out)
     figures = found["together"]
     assert (figures["tasks"], figures["completed"], figures["failed"]) == (2, 2, 0)

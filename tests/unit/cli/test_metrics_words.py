@@ -22,6 +22,8 @@ async def test_a_plan_stands_as_in_the_list_of_plans() -> None:
     home = await Home().launch()
     home.submit(planned("a"))
     [leg] = await home.turn()
+    ahead = home.store.read_sync(lambda tx: plan_figures(tx, home.plan()))
+    assert ahead.figures.begun == 0, "its workspace is made ready, and no agent is at work yet"
     home.hand.park(leg, None)
     await home.command("cancel", home.task("a").id)
     await home.turn()
@@ -29,7 +31,7 @@ async def test_a_plan_stands_as_in_the_list_of_plans() -> None:
     [listed] = home.store.read_sync(plan_summaries)
     assert standing(one) == standing(listed) == ("NEEDS YOU", "red")
     assert "NEEDS YOU" in _row(one)[-1]
-    assert one.figures.begun == 1, "as `show` numbers them"
+    assert one.figures.begun == 1
     gaps = replace(one, status="VERIFIED", outcome="verified_with_gaps")
     assert standing(gaps)[0] == "VERIFIED WITH GAPS"
     view = home.store.read_sync(lambda tx: plan_view(tx, home.get(Plan, one.plan_id).id, home.world.paths))
