@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.cli.main import COMMANDS
+from loopwright.cli.typing_mistakes import BELOW
 from loopwright.core.errors import UserError
 
 _FILES: Final = frozenset({".yaml", ".yml", ".json", ".jsonl", ".md"})
 _SENTENCE: Final = 3
 """So many words are a goal, and be it that the last one is the name of a file."""
-_OF_PLAN: Final = ("check", "coverage")
+_OF_PLAN: Final = BELOW["plan"]
 _ALIKE: Final = 0.75
 
 

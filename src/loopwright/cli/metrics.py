@@ -56,7 +56,9 @@ def metrics(
         Print one JSON document.
     """
     if last < 1:
-        raise BadConfig(f"--last needs a number from 1 on, not {last}", hint="it is how many plans to look at")
+        raise BadConfig(
+            f"--last needs a number from 1 on, not {last}", hint="it is how many plans to look at"
+        )
 
     def look(tx: Tx) -> tuple[list[PlanFigures], list[RunFigures]]:
         plans = _plans(tx, plan, last)

@@ -26,6 +26,8 @@ _FOUND: Final = {
     "WORK": "`loopwright discovered` lists what was come upon",
 }
 """Where to find what is missing."""
+BELOW: Final = {"plan": ("check", "coverage")}
+"""Commands below one that takes words of its own."""
 _OF_FILES: Final = frozenset({"run", "plan check"})
 _FILE: Final = "it is a file with tasks, such as plan.yaml"
 
@@ -45,7 +47,7 @@ def told(mistake: CycloptsError) -> tuple[str, str]:
             return f"`loopwright {chain} {name}` needs {needs}", help_
         case UnusedCliTokensError():
             extra = ", ".join(repr(one) for one in mistake.unused_tokens or ())
-            return f"`loopwright {chain}` has no use for {extra}", help_
+            return f"`loopwright {chain}` has no use for {extra}{_meant(mistake)}", help_
         case CoercionError() if argument is not None and mistake.token is not None:
             kind = _KINDS.get(mistake.target_type) if mistake.target_type else None
             if kind is not None:
@@ -57,6 +59,14 @@ def told(mistake: CycloptsError) -> tuple[str, str]:
             meant = f": did you mean `loopwright {near[0]}`?" if near else ""
             return f"there is no command {typed!r}{meant}", help_
     return str(mistake).strip(), help_
+
+
+def _meant(mistake: CycloptsError) -> str:
+    """Guess the command below a command whose mistyped name was taken for an argument."""
+    chain = mistake.command_chain or ()
+    rest = [one for one in (mistake.root_input_tokens or ())[len(chain) :] if not one.startswith("-")]
+    near = difflib.get_close_matches(rest[0], BELOW.get(" ".join(chain), ()), n=1) if rest else []
+    return f": did you mean `loopwright {' '.join((*chain, near[0]))}`?" if near else ""
 
 
 def _article(name: str) -> str:

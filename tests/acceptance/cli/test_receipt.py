@@ -310,6 +310,9 @@ def test_the_recorded_gates_are_run_again_on_the_recorded_tree(finished: Sandbox
         "grep -q hello greet.txt",
     }
     assert finished("receipt", "replay", str(receipt), "--yes", "--task", "one").code == 0
+    assert finished("receipt", "replay", "--yes") == finished("receipt", "verify"), (
+        "the newest, which has none yet"
+    )
     assert not (finished.home / "trials").exists(), "it leaves nothing behind"
 
 

@@ -14,7 +14,8 @@ from loopwright.cli.main import call
         (["reject", "t", "--at", "x"], ["`loopwright reject --at` needs a FILE:LINE and a text"]),
         (["show", "a", "b"], ["`loopwright show` has no use for 'b'"]),
         (["run", "p", "--parallel", "x"], ["--parallel needs a whole number, not 'x'"]),
-        (["receipt", "replay"], ["`loopwright receipt replay` needs a RECEIPT"]),
+        (["plan", "chekc", "plan.md"], ["has no use for 'plan.md': did you mean `loopwright plan check`?"]),
+        (["run", "hello"], ["there is no such file; if it is a goal, `loopwright plan hello`"]),
         (
             ["sattus"],
             [

@@ -1,5 +1,6 @@
 """From a path to its work: which kind of source it is, its files, and what they say."""
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -36,7 +37,10 @@ def check_there(place: Path) -> None:
         beside = [one.name for one in place.parent.iterdir()]
     except OSError:
         beside = []
-    raise BadPlan(called(place), (f"there is no such file{did_you_mean(place.name, beside)}",))
+    meant = did_you_mean(place.name, beside)
+    if not meant and place.name == str(place) and not place.suffix:
+        meant = f"; if it is a goal, `loopwright plan {shlex.quote(place.name)}` has a plan written for it"
+    raise BadPlan(called(place), (f"there is no such file{meant}",))
 
 
 def recognise(place: Path, sources: Iterable[Source]) -> Source:
