@@ -31,7 +31,7 @@ from loopwright.cli.writing import write_whole
 from loopwright.config.resolve import Settings
 from loopwright.core.documents import document
 from loopwright.core.errors import NotFound, Refused
-from loopwright.core.model import Role
+from loopwright.core.model import Plan, Role
 from loopwright.core.packets import in_markdown
 from loopwright.core.plan_evaluators import Judgement, in_words
 from loopwright.core.planning import (
@@ -48,6 +48,7 @@ from loopwright.core.planning import (
 )
 from loopwright.core.policy import Answering
 from loopwright.engine.metrics import plan_figures, together
+from loopwright.engine.submit import plan_of_source
 from loopwright.engine.views import recent_plans
 from loopwright.ports import Tx
 
@@ -82,8 +83,9 @@ def plan_goal(
 ) -> Planned:
     """Have a plan made for a goal; it is put where a person can read and edit it.
 
-    `own` says whether agent and model among the flags are meant for the planner, or for who works; `packet` names one
-    that there is and that it is to plan from.
+    `own` says whether agent and model among the flags are meant for the planner, or for who works: who only wants the
+    goal to be done goes on with the plan that was made for it before. `packet` names one that there is and that it is
+    to plan from.
     """
     return asyncio.run(_plan(goal, packet, out=out, flags=flags, own=own, force=force, quiet=quiet))
 
@@ -108,6 +110,9 @@ async def _plan(
     goal = redacted(goal, secrets)
     target = out or place.root / FOLDER / f"{name_of(goal)}.yaml"
     if target.exists() and not force:
+        before = None if own else await _planned_before(settings, place, goal)
+        if before is not None:
+            return Planned(plan_id=before.id, packet_id="", path=target, code=int(ExitCode.VERIFIED))
         raise Refused(f"{os.path.relpath(target)} exists already", hint=_for_existing(goal, target, own=own))
     more = _given(place, given) if given else ""
     packet = await project_packet(goal)
@@ -154,6 +159,18 @@ async def _plan(
         problems=made.answered.problems,
         code=int(ExitCode.NOT_VERIFIED) if made.is_objected_to else made.answered.code,
     )
+
+
+async def _planned_before(settings: Settings, place: Place, goal: str) -> Plan | None:
+    """Return what planned for exactly this goal in this project; goals that begin alike have the same file."""
+    if not _has_home(settings):
+        return None
+    home = open_home(settings, os.environ)
+    try:
+        source = source_of(goal)
+        return await home.store.read(lambda tx: plan_of_source(tx, place.root, place.subfolder, source))
+    finally:
+        await home.store.close()
 
 
 def _for_existing(goal: str, target: Path, *, own: bool) -> str:
@@ -226,6 +243,11 @@ def _asked(goal: str, packet: str, *, gates: bool, new: bool) -> Asked:
     )
 
 
+def _has_home(settings: Settings) -> bool:
+    """Say whether there are rows to look at; to look must not make a home."""
+    return bool(settings.values.database) or (settings.home / "loopwright.db").exists()
+
+
 def estimate(settings: Settings, project: str | None, *, tasks: int, longest: int, side_by_side: int) -> str:
     """Say what a plan will probably take, from what the project's plans took before.
 
@@ -239,9 +261,7 @@ def estimate(settings: Settings, project: str | None, *, tasks: int, longest: in
         finally:
             await home.store.close()
 
-    found = (
-        asyncio.run(look()) if (settings.home / "loopwright.db").exists() or settings.values.database else []
-    )
+    found = asyncio.run(look()) if _has_home(settings) else []
     whole = together(found)
     at_once = f"{side_by_side} side by side"
     if not whole.completed:

@@ -194,9 +194,14 @@ def is_known(tx: Tx, asked: Submission) -> bool:
 
 
 def last_plan(tx: Tx, asked: Submission) -> Plan | None:
+    """Return the plan that was last made of what is handed in; None if there is none."""
+    return plan_of_source(tx, asked.root, asked.subfolder, asked.source_path)
+
+
+def plan_of_source(tx: Tx, root: Path, subfolder: str, source_path: str) -> Plan | None:
     """Return the plan that was last made of a source; None if there is none."""
-    found = tx.find(Project, path=str(asked.root), subfolder=asked.subfolder, limit=1)
-    loops = tx.find(Loop, project_id=[one.id for one in found], source_path=asked.source_path, limit=1)
+    found = tx.find(Project, path=str(root), subfolder=subfolder, limit=1)
+    loops = tx.find(Loop, project_id=[one.id for one in found], source_path=source_path, limit=1)
     return tx.get(Plan, loops[0].plan_id) if loops and loops[0].plan_id else None
 
 

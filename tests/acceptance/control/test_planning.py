@@ -110,7 +110,9 @@ def test_a_goal_is_run_in_one_go_only_with_a_person_s_yes_and_outlives_two_kills
         gate.until_reached()
         kill(run)
         gate.let_go()
-    said = shop("run", "plans/greet-in-french.yaml", timeout=100)
+    other = shop("run", "Greet, in French!", "--yes")
+    assert (other.code, "plans/greet-in-french.yaml exists already" in other.err) == (2, True), "another goal"
+    said = shop("run", "Greet in French", "--yes", timeout=100)
     assert said.code == 0, said.out + said.err
     assert shop.started() == [("plan", 1), ("bonjour", 1)], "nothing is paid for twice"
     assert [plan.title for plan in shop.rows(Plan)] == ["Plan: Greet in French", "Greet in French"]
