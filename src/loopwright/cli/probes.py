@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters import registry
-from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.redaction import redacted
+from loopwright.app import secrets_of
 from loopwright.cli.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import BadConfig, UserError
@@ -108,7 +109,9 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
 
 def secret_option(name: str, settings: Settings) -> tuple[str, str] | None:
     """Say which option has a secret in it: what an agent is started with is stored with the plan, and shown."""
-    secrets = secret_values(os.environ, settings.values.environment)
+    given = settings.values.environment
+    handed_over = {name: os.environ[name] for name in given if name in os.environ}
+    secrets = secrets_of(os.environ, handed_over, given)
     for option, value in settings.policy().agent_options.get(name, {}).items():
         said = json.dumps(value, ensure_ascii=False, default=str)
         if redacted(said, secrets) != said:

@@ -112,9 +112,15 @@ async def test_without_our_note_a_branch_is_taken_for_nothing_until_the_commits_
     assert await world.repository.standing(BRANCH) == Standing(tip="", change="unnoted")
     tip = await land(world, 1, "echo two > app.py")
     world.sh("git", "update-ref", "-d", pin_of(BRANCH))
-    other = commit(world, world.base_sha, "all of it anew")
+    other, later = commit(world, world.base_sha, "all of it anew"), commit(world, tip, "one more")
     world.sh("git", "branch", "-f", BRANCH, other)
     assert await world.repository.standing(BRANCH) == Standing(tip=other, change="unnoted")
+    for among, newest in (((world.base_sha,), world.base_sha), ((world.base_sha, later, tip), later)):
+        processes = world.repository.git.processes
+        await world.repository.note(BRANCH, among=among)
+        assert world.sh("git", "rev-parse", pin_of(BRANCH)) == newest
+        assert world.repository.git.processes <= processes + 2, "however many have landed"
+        world.sh("git", "update-ref", "-d", pin_of(BRANCH))
     await world.repository.note(BRANCH, among=(world.base_sha, tip))
     assert world.sh("git", "rev-parse", pin_of(BRANCH)) == tip
     with pytest.raises(BranchRewritten, match="was rewritten by hand"):

@@ -1,13 +1,14 @@
 """The watch over the user's own checkout."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from tests.integration.git.world import BRANCH, PLAN, TASK, World, sh, write
 
 from loopwright.adapters.git import stray
+from loopwright.adapters.git.ref_files import RefFiles
 from loopwright.core.errors import RepositoryGone
 
 DEEDS = {
@@ -146,6 +147,18 @@ async def test_pins_that_somebody_took_away_or_moved_are_put_back(world: World, 
     )
     assert world.sh("git", "rev-parse", pin, other).split() == [made.sha, world.base_sha]
     assert await world.repository.repin(PLAN, near=world.base_sha) == ()
+
+
+def test_a_branch_that_git_packs_at_this_very_moment_is_not_missing(world: World) -> None:
+    class Packed(RefFiles):
+        def _packed_refs(self) -> Mapping[str, str]:
+            known = super()._packed_refs()
+            world.sh("git", "pack-refs", "--all")
+            return known
+
+    world.sh("git", "branch", "mine")
+    found = Packed(world.user / ".git").listing(("refs/heads",), without="refs/heads/loopwright/")
+    assert found["refs/heads/mine"] == world.base_sha
 
 
 async def test_as_many_pins_are_looked_for_as_there_were(world: World) -> None:

@@ -307,6 +307,16 @@ class TestQuota:
             ("credits", None, "12.50"),
         ]
 
+    def test_what_is_left_or_used_is_said_once(self) -> None:
+        said = told(
+            limits(individualLimit={"limit": "9", "used": "8"}),
+            limits(credits={"hasCredits": True, "balance": "12.50"}),
+        )
+        assert [event.text for event in said if event.kind == "RateLimit"] == [
+            "individualLimit: 8 of 9 used",
+            "credits: 12.50 left",
+        ]
+
     @pytest.mark.parametrize(
         ("facts", "left"),
         [

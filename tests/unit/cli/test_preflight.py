@@ -346,6 +346,10 @@ def test_a_secret_in_the_options_of_an_agent_that_does_nothing_is_refused_too(
     asleep = '[agents.codex]\nbinary = "/opt/codex-0123456789abc"\n'
     with pytest.raises(BadConfig, match=r"loopwright.toml:5: agents.codex.binary: there is a secret in it"):
         agents_of(_work(None), _settings(COMMAND + 'command = "true"\n' + asleep))
+    monkeypatch.setenv("SOME_KEYRING", "/usr/bin")
+    assert agents_of(_work(None), _settings(COMMAND + 'command = "/usr/bin/env true"\n')), (
+        "a path is no secret"
+    )
 
 
 @pytest.mark.parametrize(

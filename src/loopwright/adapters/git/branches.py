@@ -71,12 +71,9 @@ class Branches:
         return await self._refs.swap_both(name, pin_of(branch), new=to, old=found, keep=names.pin(keep))
 
     async def note(self, branch: str, among: Sequence[str]) -> None:
-        """Note where we left a branch: at the newest of these commits of its line."""
-        newest = among[0]
-        for sha in among[1:]:
-            if await self._merging.is_ancestor(newest, sha):
-                newest = sha
-        await self._refs.create(pin_of(branch), newest)
+        """Note where we left a branch: at the newest of these commits of its line, whose first one stands first."""
+        first, *later = among
+        await self._refs.create(pin_of(branch), await self._history.newest(later, since=first))
 
     async def _moved(self, branch: str, *, tip: str, pin: str) -> Standing | None:
         """Deal with a branch that is not where we left it; None when it moved once more meanwhile."""

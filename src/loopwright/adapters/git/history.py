@@ -21,6 +21,14 @@ class History:
         """Return the commits of the first-parent line after `since`, the newest first, at most so many."""
         return await read_line(self._git, self._depot, tip, since=since, most=most)
 
+    async def newest(self, among: Sequence[str], *, since: str) -> str:
+        """Return the last of these commits of one line after `since`, or `since` itself, however many they are."""
+        asked = "".join(f"{each}\n" for each in (*among, f"^{since}")).encode("ascii")
+        done = await self._git.run(
+            *("rev-list", "--topo-order", "--max-count=1", "--stdin"), env=self._depot.env(), stdin=asked
+        )
+        return done.text or since
+
     async def changed(self, old: str, new: str) -> tuple[str, ...]:
         """Return the paths that differ between two commits, as people read them."""
         done = await self._git.run(

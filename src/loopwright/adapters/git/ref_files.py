@@ -29,14 +29,14 @@ class RefFiles:
 
     def listing(self, folders: Sequence[str], *, without: str) -> dict[str, str]:
         """Return what each ref below `folders` says, but for those whose name begins with `without`."""
-        found = {
+        # Like git, the files first: one that is packed meanwhile is found among the packed ones, and never nowhere.
+        loose = {name: sha for folder in folders for name, sha in self._loose(folder, without)}
+        packed = {
             name: sha
             for name, sha in self._packed_refs().items()
             if name.startswith(tuple(folders)) and not name.startswith(without)
         }
-        for folder in folders:
-            found.update(self._loose(folder, without))
-        return found
+        return {**packed, **loose}
 
     def may_have(self, name: str) -> bool:
         """Say whether there may be a ref with this name, or one that begins with it."""

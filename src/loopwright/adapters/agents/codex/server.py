@@ -252,7 +252,9 @@ def _limits(state: CodexState, limits: _Params) -> Folded:
 def _in_words(window: QuotaWindow) -> str:
     if window.used is not None:
         return f"{window.name}: {window.used:.0%} used"
-    return f"{window.name}: {window.left} left" if window.left else window.name
+    if not window.left:
+        return window.name
+    return f"{window.name}: {window.left}" + ("" if window.left.endswith("used") else " left")
 
 
 def _error(state: CodexState, params: _Params) -> Folded:
