@@ -126,6 +126,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "scope_left": EventType(
             _HIGH, "An attempt changed files that its task had not declared; it is judged all the same."
         ),
+        "limits_set": EventType(_NORMAL, "A person gave a plan other limits of cost."),
         "work_discovered": EventType(_NORMAL, "An agent came upon work that is not its task's, and left it."),
         "discovery_accepted": EventType(_NORMAL, "A person made work that was come upon a task or a plan."),
         "discovery_dismissed": EventType(_LOW, "A person does not want work done that was come upon."),

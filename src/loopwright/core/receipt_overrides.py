@@ -16,6 +16,7 @@ _WORDS: Final = {
     "plan_verifying": "had the plan judged without what was cancelled",
     "source_edited": "changed the source of the plan",
     "question_answered": "answered a question",
+    "limits_set": "set other limits",
     "task_reopened": "had it done again",
     "task_rejected": "rejected it",
     "task_retried": "had it tried again",

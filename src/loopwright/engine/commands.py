@@ -187,7 +187,7 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
         raise Refused(f"the plan is {plan.status.value}", hint=hint)
     limits = {name: command.arguments[name] for name in CAPS.values() if name in command.arguments}
     if limits:
-        pauses.set_limits(tx, plan, limits)
+        pauses.set_limits(tx, plan, limits, command.actor)
     if "wait_for_limits" in command.arguments:
         current = need(tx.get(Plan, plan.id), "the plan")
         waits = bool(command.arguments["wait_for_limits"])

@@ -80,8 +80,10 @@ def meant(tx: Tx, question: Question, answer: str, actor: str) -> tuple[str, Map
     return verb, dict(zip((field,), limits, strict=False))
 
 
-def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any]) -> None:
+def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any], actor: str) -> None:
     """Give a plan other limits. Whoever names one knows what was spent, and that some of it nobody knows."""
+    told = [f"{name} {_amount(limits[field])}" for name, field in CAPS.items() if field in limits]
+    tx.append(happened("limits_set", actor, plan=plan, changes=told))
     tx.update(Plan, plan.id, policy=replace(plan.policy, **limits))
     tx.update(Project, plan.project_id, unknown_costs=0)
     told = {plan.id}
@@ -93,6 +95,10 @@ def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any]) -> None:
         if one.unknown_costs:
             tx.update(Plan, one.id, unknown_costs=0)
     freed(tx, plan.project_id)
+
+
+def _amount(limit: int | None) -> str:
+    return "none" if limit is None else overspent.dollars(limit)
 
 
 def go_on_by_itself(tx: Tx, loop: Loop) -> None:

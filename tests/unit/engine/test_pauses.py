@@ -11,9 +11,10 @@ from loopwright.core.awaited import Question
 from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, CommandState, Plan, Run
 from loopwright.core.policy import Policy
+from loopwright.core.receipt_overrides import in_words, overrides
 from loopwright.core.states import AttemptState, LoopState, PlanState, QuestionState
 from loopwright.engine.advance import advance
-from loopwright.engine.moves import move_attempt
+from loopwright.engine.moves import MACHINE, move_attempt
 from loopwright.ports import Tx
 
 
@@ -81,6 +82,8 @@ async def test_what_a_person_says_otherwise_settles_the_question(verb: str) -> N
     home, _ = await paused(max_cost_micros=50)
     await home.command(verb, home.plan().id, **({"max_cost_micros": 500} if verb == "resume" else {}))
     assert question(home).state is QuestionState.WITHDRAWN
+    said = [in_words(one) for one in overrides(home.events("limits_set"), machine=MACHINE)]
+    assert said == (["set other limits: max_cost $0.0005"] if verb == "resume" else [])
 
 
 async def test_an_unknown_cost_can_be_lived_with() -> None:
