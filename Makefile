@@ -11,8 +11,8 @@ RUNTIME := $(VENV)/.runtime-$(HERE)
 DEV := $(VENV)/.dev-$(HERE)
 AGENTS := .agents/.installed-$(HERE)
 RUNNERS := .runners/.installed-$(HERE)
-# How many tests run at once. Half of what a test does is to wait, so three share two processors.
-JOBS ?= $(shell expr \( $$(getconf _NPROCESSORS_ONLN) \* 3 + 1 \) / 2)
+# How many tests run at once. Half of what a test does is to wait, so two share a processor.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 # Every test process would compile all tests anew where the environment forbids to keep what was compiled.
 export PYTHONDONTWRITEBYTECODE :=
 # How many seeds a simulation plays, and from which on.

@@ -1,5 +1,6 @@
 """What every test shares."""
 
+import gc
 import signal
 
 import pytest
@@ -31,3 +32,11 @@ def pytest_configure() -> None:
     """Let Ctrl-C be heard: whoever is started with `&` by a script is deaf to it, and so is all that it starts."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # What is loaded and collected stays to the end: nobody need look for garbage in it, neither meanwhile nor later.
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, in what the tests make."""
+    gc.freeze()
+    gc.enable()

@@ -24,5 +24,5 @@ def _rank(item: pytest.Item, carried_out: set[str]) -> int:
             return 3
         carried_out.add(name)
         return 1
-    # Who takes long has a limit of its own.
+    # Who takes long has a limit of its own, be it the usual one.
     return 1 if item.get_closest_marker("timeout") else 2

@@ -1,7 +1,7 @@
 """Wait for a condition instead of for a length of time: as short as possible, and bounded.
 
-Looking takes no more than a fifth of the time, so that it is not taken from what is waited for: on two processors that
-makes more of a difference than to look often.
+Looking takes no more than an eighth of the time, so that it is not taken from what is waited for: on two processors
+that makes more of a difference than to look often.
 """
 
 import time
@@ -12,7 +12,7 @@ import anyio
 
 T = TypeVar("T")
 
-_REST = 4
+_REST = 7
 _LONGEST_S = 0.5
 
 

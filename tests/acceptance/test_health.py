@@ -14,6 +14,7 @@ from loopwright.engine.worker import TICK_S
 
 @pytest.mark.capability("C104")
 @pytest.mark.trap("dead heartbeat")
+@pytest.mark.timeout(300)
 def test_the_health_file_beats_while_an_agent_runs_and_stops_with_its_worker(tmp_path: Path) -> None:
     arena = Arena.make(tmp_path, work_s=90.0)
     folder = arena.repository / ".loopwright" / "health"

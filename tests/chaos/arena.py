@@ -25,8 +25,9 @@ def edges(count: int = TASKS) -> dict[str, list[str]]:
     made: dict[str, list[str]] = {}
     for number in range(count):
         made[f"t{number}"] = [f"t{number - 3}"] if number >= 3 else []
-    made["t7"].append("t3")
-    made[f"t{count - 1}"].append("t6")
+    if count > 7:
+        made["t7"].append("t3")
+        made[f"t{count - 1}"].append("t6")
     return made
 
 

@@ -26,6 +26,7 @@ def goes_on(shop: Workshop) -> None:
     assert resumed.loop == shop.row(Loop).id
 
 
+@pytest.mark.timeout(300)
 def test_a_loop_waits_for_the_next_day_in_the_foreground(shop: Workshop, clock: WallClock) -> None:
     going = shop.start("run", str(dear(shop, spent(1.2))), "--max-cost-per-day", "1")
     loop = until_paused(shop)
@@ -42,6 +43,7 @@ def test_a_loop_waits_for_the_next_day_in_the_foreground(shop: Workshop, clock: 
     goes_on(shop)
 
 
+@pytest.mark.timeout(300)
 def test_whoever_works_when_the_day_begins_goes_on_after_a_kill(shop: Workshop, clock: WallClock) -> None:
     going = shop.start("run", str(dear(shop, spent(1.2))), "--max-cost-per-day", "1")
     until_paused(shop)

@@ -12,7 +12,7 @@ from tests.waiting import eventually
 
 @pytest.mark.capability("C051", "C053", "C054", "C055")
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("wanted", [8, pytest.param(25, marks=pytest.mark.long)])
+@pytest.mark.parametrize("wanted", [5, pytest.param(25, marks=pytest.mark.long)])
 def test_killing_the_orchestrator_at_random_moments_loses_and_doubles_nothing(
     tmp_path: Path, wanted: int
 ) -> None:

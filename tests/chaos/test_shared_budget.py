@@ -1,6 +1,7 @@
 """On a home in PostgreSQL: an agent that waits for the budget takes no place from the others."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
 psycopg = pytest.importorskip("psycopg")
-dbos = pytest.importorskip("loopwright.adapters.dispatch.dbos", exc_type=ImportError)
-pytestmark = pytest.mark.capability("C075")
+pytestmark = [
+    pytest.mark.capability("C075"),
+    # To load it takes a second: not for every process that only collects.
+    pytest.mark.skipif(find_spec("dbos") is None, reason="no DBOS"),
+]
 
 
 @pytest.fixture
@@ -24,6 +28,8 @@ def shop(tmp_path: Path, postgres_url: str) -> Iterator[Workshop]:
 
 def places_taken(url: str) -> int:
     """Return how many legs the workers of a home have."""
+    from loopwright.adapters.dispatch import dbos
+
     with psycopg.connect(url) as connection:
         found = connection.execute(
             f"SELECT count(*) FROM {dbos.SCHEMA}.workflow_status WHERE status IN ('ENQUEUED', 'PENDING')"

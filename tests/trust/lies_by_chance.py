@@ -1,5 +1,6 @@
 """Agents that answer only what they were shown, and a gate that is left to chance."""
 
+from tests.acceptance.gates.calculator import PYTEST
 from tests.trust.behaviour import PLACE, Behaviour, Stage, write
 
 UNSEEN = "seventeen doubled is thirty-four"
@@ -106,7 +107,7 @@ STAGES = {
         behaviours=BEHAVIOURS,
         code=4,
         files={"tests/test_chance.py": CHANCE, ".gitignore": "__pycache__/\n.loopwright/\n"},
-        gates=("python -B -m pytest -q -p no:cacheprovider",),
+        gates=(f"{PYTEST} -q",),
         settings={"parallel": 2},
         beside={"held_out/check.py": HELD_OUT_TEST},
     ),

@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.acceptance.cli.program import git
 from tests.acceptance.control.workshop import Workshop
+from tests.acceptance.gates.bare_python import bare_python
 from tests.acceptance.sandbox import task
 from tests.loaded import Said
 from tests.trust.behaviour import CHECKOUT, HOME, PLACE, Stage
@@ -35,6 +36,7 @@ def carry_out(stage: Stage, place: Path, bwrap: str | None = None) -> Said:
     git(shop.repository, "tag", "v1")
     (shop.repository / "notes.txt").write_text("of the user, not committed\n")
     shop.program.env["LOOPWRIGHT_DISK__MAX_WORKSPACE"] = "32MB"
+    shop.program.env["PATH"] = f"{bare_python(shop.place / 'bare')}:{shop.program.env['PATH']}"
     if bwrap is not None:
         shop.program.env |= {"LOOPWRIGHT_SANDBOX__LEVEL": "bubblewrap", "LOOPWRIGHT_SANDBOX__PROGRAM": bwrap}
     try:

@@ -69,6 +69,7 @@ def test_it_asks_for_leave_and_goes_on_with_the_answer(program: Program, shop: W
     assert shop.row(Plan).status == "VERIFIED"
 
 
+@pytest.mark.timeout(300)
 def test_it_waits_for_the_reset_and_then_finishes(program: Program, shop: Workshop) -> None:
     limited = (Trouble(kind="usage_limit", resets_in_s=3),)
     scenario = Scenario(turns=limited, by_prompt={"You were interrupted": made(program)})

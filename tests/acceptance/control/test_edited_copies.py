@@ -57,6 +57,7 @@ def on_branch(shop: Workshop) -> str:
 
 @pytest.mark.capability("C014")
 @pytest.mark.trap("lost edit")
+@pytest.mark.timeout(300)
 def test_what_a_person_adds_near_and_far_stands_on_the_branch_with_its_mark(shop: Workshop) -> None:
     """Also what they reword later, in lines that the branch has had from them before."""
     begun(shop, "1", "2")

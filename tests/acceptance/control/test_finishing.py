@@ -182,6 +182,7 @@ def forge() -> Iterator[FakeGitHub]:
         yield forge
 
 
+@pytest.mark.timeout(300)
 def test_a_verified_plan_becomes_a_pull_request_once(shop: Workshop, forge: FakeGitHub) -> None:
     bare = shop.place / "remote.git"
     shop.git("init", "-q", "--bare", str(bare))

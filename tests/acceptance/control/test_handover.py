@@ -1,5 +1,6 @@
 """`take-over` and `hand-back`: a person does a task by hand, under the same checks; `reviewed` lets work go on."""
 
+import pytest
 from tests.acceptance.control.workshop import HALF_DONE, Workshop, refused
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
@@ -8,6 +9,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Plan
 
 
+@pytest.mark.timeout(300)
 def test_a_person_s_work_goes_through_the_same_checks_as_an_agent_s(shop: Workshop) -> None:
     shop.play({"half": [HALF_DONE], "after": [[{"write": "after", "text": "after\n"}]]})
     tasks = [task("half", "grep -q whole half"), task("after", "test -s after", depends_on=["half"])]

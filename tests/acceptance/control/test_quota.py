@@ -38,6 +38,7 @@ def vain(runs: list[Run]) -> list[Run]:
 
 
 @pytest.mark.capability("C089")
+@pytest.mark.timeout(300)
 def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) -> None:
     plain = {key: [[{"write": key, "text": f"{key}\n"}]] for key in KEYS}
     shop.play({**plain, "a": [limited(4, "a")]})
@@ -138,6 +139,7 @@ def test_a_locked_account_is_one_alert_survives_a_crash_and_goes_on_when_it_is_o
 
 
 @pytest.mark.capability("C086")
+@pytest.mark.timeout(300)
 def test_a_service_that_asks_to_slow_down_is_asked_again_after_pauses_that_grow(shop: Workshop) -> None:
     shop.play_claude("rate_limit", "rate_limit", "done")
     said = shop("run", str(shop.plan("slow", [task("a", "test -s made.txt")])), timeout=90)

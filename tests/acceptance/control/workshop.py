@@ -196,7 +196,7 @@ class Gateway:
     def __init__(self, path: Path) -> None:
         self._here = path.with_suffix(".here")
         self._go = path.with_suffix(".go")
-        self.shell = f"touch {self._here}; until test -e {self._go}; do sleep 0.02; done"
+        self.shell = f"touch {self._here}; until test -e {self._go}; do sleep 0.05; done"
         self.step = {"wait_for": str(self._go), "timeout": 240}
 
     def until_reached(self) -> None:

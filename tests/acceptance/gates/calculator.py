@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.acceptance.cli.program import git
 from tests.acceptance.control.workshop import Workshop
+from tests.acceptance.gates.bare_python import bare_python
 from tests.acceptance.sandbox import task
 from tests.loaded import Said
 
@@ -64,6 +65,7 @@ class Calculator(Workshop):
 
     def __init__(self, place: Path) -> None:
         super().__init__(place)
+        self.program.env["PATH"] = f"{bare_python(place / 'bare')}:{self.program.env['PATH']}"
         for name, text in FILES.items():
             file = self.repository / name
             file.parent.mkdir(parents=True, exist_ok=True)

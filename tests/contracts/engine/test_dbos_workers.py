@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from tests.waiting import eventually_async
 from loopwright.core.errors import BadConfig, StoreUnavailable
 from loopwright.core.model import Leg
 
-pytest.importorskip("dbos")
+# To load it takes a second: not for every process that only collects.
+pytestmark = pytest.mark.skipif(find_spec("dbos") is None, reason="no DBOS")
 
 # A worker process imports for about a second before it does anything.
 SOON = 30.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.sandbox import Sandbox
-from tests.contracts.sources.hostile import FORMS, HOSTILE, NO_LINE, SEED, laid
+from tests.contracts.sources.hostile import FORMS, HOSTILE, NO_LINE, OF_THE_FORM, SEED, laid
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.reading import read, recognise
@@ -26,10 +26,16 @@ def _tree(folder: Path) -> dict[Path, bytes]:
 @pytest.mark.capability("C004")
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", registry.known_sources())
-def test_a_file_that_nobody_can_use_is_refused_with_its_place(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize(
+    "all_forms", [pytest.param(False, id="main file"), pytest.param(True, id="all", marks=pytest.mark.long)]
+)
+def test_a_file_that_nobody_can_use_is_refused_with_its_place(
+    tmp_path: Path, kind: str, *, all_forms: bool
+) -> None:
+    """Each form has what is made for it; what is the same for all is for the first of a kind, unless it may be long."""
     source = registry.source(kind)
     for shape, (n, form) in product(HOSTILE, enumerate(FORMS[kind])):
-        if shape not in form.fine:
+        if shape not in form.fine and (n == 0 or all_forms or shape in OF_THE_FORM):
             folder = tmp_path / shape / str(n)
             place = laid(folder, form, shape)
             what = f"{form.file}: {shape} (HOSTILE_SEED={SEED})"

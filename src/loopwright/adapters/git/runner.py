@@ -29,6 +29,8 @@ _LOCK_STALE_AFTER: Final = 60.0
 _TIME_LIMIT: Final = 900.0
 _UNWRITABLE = ("Permission denied", "Read-only file system", "insufficient permission")
 _WORDS_LIMIT: Final = 2000
+_NEW_ENOUGH: set[str] = set()
+"""The programs that were asked for their version: each is asked once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,6 @@ class Git:
     def __init__(self) -> None:
         self.processes = 0
         """How many git commands were started."""
-        self._checked = False
 
     async def run(
         self,
@@ -66,7 +67,7 @@ class Git:
 
         A lock that another git holds is waited for briefly. With `sink`, output goes there piece by piece.
         """
-        if not self._checked:
+        if _found(env.get("PATH", os.defpath)) not in _NEW_ENOUGH:
             await self._check_version(env)
         give_up_at = time.monotonic() + _LOCK_PATIENCE
         while True:
@@ -94,7 +95,7 @@ class Git:
                 f"this machine's git is too old: {done.text or 'no version'}",
                 hint=f"Install git {OLDEST[0]}.{OLDEST[1]} or newer.",
             )
-        self._checked = True
+        _NEW_ENOUGH.add(_found(env.get("PATH", os.defpath)))
 
     async def _start(
         self,

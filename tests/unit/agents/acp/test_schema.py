@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from acp import schema, update_agent_message_text
 from tests.unit.agents.acp.recordings import TOOLS, fold, request
 from tests.unit.agents.acp.talk import answer, begin, begun, told, wants
 
@@ -12,18 +11,23 @@ from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.profiles import ACP, OPENCODE
 from loopwright.ports import OutputLine
 
-OURS: dict[str, Any] = {
-    "initialize": schema.InitializeRequest,
-    "authenticate": schema.AuthenticateRequest,
-    "session/new": schema.NewSessionRequest,
-    "session/load": schema.LoadSessionRequest,
-    "session/resume": schema.ResumeSessionRequest,
-    "session/fork": schema.ForkSessionRequest,
-    "session/set_mode": schema.SetSessionModeRequest,
-    "session/set_config_option": schema.SetSessionConfigOptionSelectRequest,
-    "session/prompt": schema.PromptRequest,
-    "session/cancel": schema.CancelNotification,
-}
+
+def ours() -> dict[str, Any]:
+    """Return the model of each request of ours."""
+    from acp import schema  # a second of loading: not for every process that only collects
+
+    return {
+        "initialize": schema.InitializeRequest,
+        "authenticate": schema.AuthenticateRequest,
+        "session/new": schema.NewSessionRequest,
+        "session/load": schema.LoadSessionRequest,
+        "session/resume": schema.ResumeSessionRequest,
+        "session/fork": schema.ForkSessionRequest,
+        "session/set_mode": schema.SetSessionModeRequest,
+        "session/set_config_option": schema.SetSessionConfigOptionSelectRequest,
+        "session/prompt": schema.PromptRequest,
+        "session/cancel": schema.CancelNotification,
+    }
 
 
 def same(model: Any, value: Any) -> None:
@@ -77,21 +81,25 @@ def conversations() -> dict[str, tuple[str, ...]]:
 
 
 def test_all_that_we_say_is_what_the_protocol_has_words_for() -> None:
-    said: set[str] = set()
+    from acp import schema
+
+    models, said = ours(), set[str]()
     for writes in conversations().values():
         for text in writes:
             message = json.loads(text)
             assert message["jsonrpc"] == "2.0"
             if "method" in message:
                 said.add(message["method"])
-                same(OURS[message["method"]], message["params"])
+                same(models[message["method"]], message["params"])
             else:
                 same(schema.RequestPermissionResponse, message["result"])
-    assert said == OURS.keys()
+    assert said == models.keys()
 
 
 def test_a_line_that_the_library_would_write_is_read() -> None:
     """Their own models with all the fields that they write."""
+    from acp import schema, update_agent_message_text
+
     note = schema.SessionNotification(session_id="s", update=update_agent_message_text("hello"))
     text = json.dumps(
         {"jsonrpc": "2.0", "method": "session/update", "params": note.model_dump(by_alias=True, mode="json")}
