@@ -580,7 +580,7 @@ def _nobody_to_wait_for(watch: Watch, plan: Plan) -> Problems:
     attempts = [watch.all(Attempt)[one.attempt_id] for one in tasks if one.attempt_id is not None]
     waiting = [one for one in attempts if one.state is AttemptState.WAITING]
     asking = [one for one in waiting if any(watch.all(Question)[q].state == "OPEN" for q in one.questions)]
-    if not asking:
+    if not asking and not any(one.taken_by for one in tasks):
         yield f"{plan.id} is {plan.status.value} and nothing happens"
     for attempt in waiting:
         if attempt not in asking:
@@ -588,7 +588,8 @@ def _nobody_to_wait_for(watch: Watch, plan: Plan) -> Problems:
     parked = [watch.all(Task)[one.task_id] for one in waiting]
     for task in tasks:
         kept_off = any(scopes_overlap(claims(task), claims(one)) for one in parked)
-        if task.status is TaskState.QUEUED and not task.unmet and not kept_off:
+        # What a person took over begins when they hand it back; the simulated one tires of that.
+        if task.status is TaskState.QUEUED and not task.unmet and not kept_off and not task.taken_by:
             yield f"{task.key} could start"
 
 

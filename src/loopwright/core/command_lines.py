@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 _SIGNS: Final = frozenset("();|&")
-_KEYWORDS: Final = frozenset({"{", "}", "!", "then", "do", "else", "elif", "if", "while", "until"})
+_KEYWORDS: Final = frozenset(
+    {"<(", ">(", "{", "}", "!", "then", "do", "else", "elif", "if", "while", "until"}
+)
 SHELL: Final = r"(?:ba|da|z|k)?sh"
+_WITHIN: Final = re.compile(r"(?<=[^\s();|&<>])#")
+_NO_COMMENT: Final = "\ufdd0"
 _CODE: Final = re.compile(r"-[A-Za-z]*c[A-Za-z]*")
 _WITH_NAME: Final = re.compile(r"[-+][A-Za-z]*[oO]")
 _DEEPEST: Final = 4
@@ -58,9 +62,10 @@ def words_of(command: str) -> list[str]:
     for line in command.replace("\\\n", " ").splitlines():
         text = f"{text}\n{line}" if text else line
         try:
-            lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+            # Only where a word could begin a comment does, and `shlex` does not know that.
+            lexer = shlex.shlex(_WITHIN.sub(_NO_COMMENT, text), posix=True, punctuation_chars=True)
             lexer.whitespace_split = True
-            words += [*lexer, ";"]
+            words += [*(word.replace(_NO_COMMENT, "#") for word in lexer), ";"]
         except ValueError:
             continue  # what is quoted goes on in the next line
         text = ""

@@ -170,8 +170,10 @@ async def _tell_beside(
     beside = untracked(plan, folder_of(plan, loop), seen)
     if beside:
         # Not `tip_of`: looking at a branch that is over, or not there yet, is no reason to mend it.
-        known = {PlanState.DRAFT: plan.base_sha, **dict.fromkeys(ENDED_PLAN, plan.result_sha)}
-        sha = known.get(plan.status) or await repository.tip(plan.branch)
+        known = plan.result_sha if plan.status in ENDED_PLAN else None
+        if plan.executed_at is None:
+            known = plan.base_sha
+        sha = known or await repository.tip(plan.branch)
         found = await files_on(repository, source, tracked, sha, seen, progress)
         told = source.written(found.current, progress)
         mine = {name: content for name, content in told.items() if name in beside}

@@ -44,11 +44,21 @@ async def hold(world: World, plan: Plan, reason: str) -> None:
 async def take_back(
     world: World, repository: Repository, plan: Plan, *, was: str, tip: str, keep: str
 ) -> bool:
-    """Take a plan branch back to where it `was`, as long as it is at `tip`: that stays pinned as `keep`."""
-    if not world.may_act() or not await repository.put_back(plan.branch, to=was, found=tip, keep=keep):
+    """Take a plan branch back to where it `was`, as long as it is at `tip`: that stays pinned as `keep`.
+
+    True also where that was done before: a kill came before it could be told, or another run has ended meanwhile.
+    """
+    if not world.may_act():
         return False
+    if not await repository.put_back(plan.branch, to=was, found=tip, keep=keep):
+        if not await repository.is_pinned(keep):
+            return False
+        line = await repository.steps(await repository.tip(plan.branch), since=plan.base_sha)
+        if any(step.sha == tip for step in line):
+            return False  # it was put there once more, and is checked out or has work on top of it
     standing = Standing(tip=was, change="restored", was=tip)
-    await world.store.transact("branch.changed", lambda tx: _tell(tx, plan, standing))
+    if not await world.store.read(lambda tx: _is_told(tx, plan, standing)):
+        await world.store.transact("branch.changed", lambda tx: _tell(tx, plan, standing))
     return True
 
 
@@ -83,8 +93,8 @@ def _is_told(tx: Tx, plan: Plan, standing: Standing) -> bool:
     """Say whether somebody else who saw the same was quicker."""
     last = tx.events(plan=plan.id, types=("branch_moved", "branch_restored"))[-1:]
     return any(
-        one.type == "branch_moved"
-        and (one.payload["tip"], one.payload["was"]) == (standing.tip, standing.was)
+        (one.type, one.payload["tip"], one.payload["was"])
+        == (f"branch_{standing.change}", standing.tip, standing.was)
         for one in last
     )
 

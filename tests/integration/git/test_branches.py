@@ -1,11 +1,15 @@
 """A plan branch that somebody moves, rewrites or deletes by hand."""
 
+from dataclasses import replace
+
 import pytest
+from tests.doubles import Home, planned
 from tests.integration.git.test_taking_out import land
 from tests.integration.git.world import ANY, BRANCH, PLAN, TASK, World
 
 from loopwright.adapters.git.branches import pin_of
 from loopwright.core.errors import BranchRewritten
+from loopwright.engine.branch import take_back
 from loopwright.ports import Standing
 
 
@@ -104,6 +108,26 @@ async def test_what_others_put_on_a_branch_is_taken_off_again_and_kept(world: Wo
     world.sh("git", "worktree", "add", "-q", str(world.home / "mine"), BRANCH)
     assert not await world.repository.put_back(BRANCH, to=world.base_sha, found=tip, keep=keep), "in use"
     assert world.sh("git", "rev-parse", BRANCH) == tip
+
+
+async def test_what_was_taken_off_before_a_kill_or_for_another_run_is_told_once(world: World) -> None:
+    """The branch was put back, and nobody said so; work that landed since makes no difference."""
+    tip = await land(world, 1, "echo two > app.py")
+    other = commit(world, tip, "straight to the plan")
+    world.sh("git", "update-ref", f"refs/heads/{BRANCH}", other)
+    keep = f"refs/loopwright/attempts/{PLAN}/taken/{other}"
+    home = Home()
+    plan = replace(home.submit(planned("a")), branch=BRANCH, base_sha=world.base_sha)
+    taken = {"was": tip, "tip": other, "keep": keep}
+    assert await world.repository.put_back(BRANCH, to=tip, found=other, keep=keep)
+    assert await take_back(home.world, world.repository, plan, **taken)
+    later = commit(world, tip, "landed since")
+    world.sh("git", "update-ref", f"refs/heads/{BRANCH}", later)
+    assert await take_back(home.world, world.repository, plan, **taken)
+    [told] = home.events("branch_restored")
+    assert (told.payload["tip"], told.payload["was"]) == (tip, other)
+    world.sh("git", "update-ref", f"refs/heads/{BRANCH}", commit(world, other, "on top of it"))
+    assert not await take_back(home.world, world.repository, plan, **taken), "it is there again"
 
 
 async def test_without_our_note_a_branch_is_taken_for_nothing_until_the_commits_that_landed_say_where_it_was(

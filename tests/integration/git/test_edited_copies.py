@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pytest
@@ -14,8 +14,11 @@ from tests.unit.sources.test_plan_md_properties import AT, readable, theirs, tol
 
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.sources.plan_md import PlanMdSource
-from loopwright.core.model import Loop, Plan
+from loopwright.adapters.sources.writing import put_files
+from loopwright.core.model import Loop, Plan, Project
+from loopwright.core.states import PlanState
 from loopwright.engine.booked_files import Tracked, files_on
+from loopwright.engine.books import tell
 from loopwright.ports import ItemProgress, Mark, MergedFile, Progress, Repository
 
 SOURCE = PlanMdSource()
@@ -148,3 +151,31 @@ def test_an_edited_copy_and_a_told_branch_are_both_in_the_result(
             key: progress.items[key].mark if key in keys else mark for key, mark in present.items()
         }
         assert branch == told(copy, progress), "as if it had been told there"
+
+
+async def test_a_plan_that_was_cancelled_before_it_began_is_told_though_there_is_no_branch(
+    world: World,
+) -> None:
+    track = world.user / "track"
+    track.mkdir()
+    (track / "plan.md").write_text(BASE)
+    world.sh("git", "add", "track/plan.md")
+    world.sh("git", "commit", "-qm", "a track")
+    (track / "metadata.json").write_text('{"version": 3, "track_id": "t"}\n')
+    home = Home()
+    work = SOURCE.parse(SOURCE.files(track), "track")
+    plan = home.submit(work=work)
+    base = world.sh("git", "rev-parse", "HEAD")
+    books = ("track/plan.md",)
+    home.store.transact_sync("plan", lambda tx: tx.update(Plan, plan.id, books=books, base_sha=base))
+    home.store.transact_sync("loop", lambda tx: tx.update(Loop, home.loop().id, source_path="track"))
+    home.store.transact_sync("at", lambda tx: tx.update(Project, home.project().id, path=str(world.user)))
+    real = replace(
+        home.world,
+        repository=lambda _project: world.repository,
+        source=lambda _kind: SOURCE,
+        put_files=put_files,
+    )
+    await home.command("cancel", plan.id)
+    assert (home.plan().status, home.plan().executed_at) == (PlanState.CANCELLED, None)
+    assert await tell(real, plan.id) == ""

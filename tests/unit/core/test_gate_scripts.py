@@ -29,6 +29,9 @@ def command(text: str) -> GateCommand:
         ("uv run a.py && sh b.sh", {"a.py", "b.sh"}),
         ("python -m py_compile calc.py", set()),
         ("grep -q x out.txt", set()),
+        ("pip install git+https://host/tool#egg=tool && sh ci/run.sh", {"ci/run.sh"}),
+        ("echo ';#' ;# it's the rest\nsh ci/run.sh", {"ci/run.sh"}),
+        ("diff <(sh ci/run.sh) expected.txt", {"ci/run.sh"}),
     ],
 )
 def test_programs_that_run_others_are_seen_through(text: str, found: set[str]) -> None:
