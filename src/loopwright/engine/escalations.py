@@ -5,6 +5,7 @@ from typing import Any
 from loopwright.core.awaited import Question
 from loopwright.core.escalations import GIVEN_UP, KIND, LEAVE, OPTIONS, words
 from loopwright.core.events import happened
+from loopwright.core.failures import Failure
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.states import QuestionState
@@ -15,9 +16,10 @@ def escalate(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt, actor: 
     """Ask a person what becomes of a task that is not tried again.
 
     It has no deadline, at which a default is taken: leaving the task as it is holds already, and nothing is kept
-    waiting. A plan that only answers its command line is asked for anew by the same command.
+    waiting. Who has not answered a question of the task is not asked once more, and a plan that only answers its
+    command line is asked for anew by the same command.
     """
-    if plan.policy.answer is not None:
+    if plan.policy.answer is not None or task.failure is Failure.UNANSWERED:
         return
     question = Question(
         id=ids(Kind.QUESTION),

@@ -21,7 +21,6 @@ class QuestionView:
 
     id: str
     kind: str
-    key: str
     text: str
     options: tuple[str, ...]
     default: str | None
@@ -33,6 +32,7 @@ class QuestionView:
     plan_id: str
     tasks: tuple[str, ...]
     """The names of the tasks that asked."""
+    key: str = ""
     asked_at: datetime
     deadline: datetime | None
 
