@@ -19,7 +19,7 @@ from loopwright.core.ids import short_id
 from loopwright.engine.question_views import QuestionView, list_questions
 
 _NAMED = 3
-_HINTED = "with a hint for its agent: 'retry: …'; nothing waits for your answer"
+_HINTED = "with a hint for its agent: 'retry: mind the cache'; nothing waits for your answer"
 _WIDER = "for this once; later runs too: --for loop (this plan file) or --for project"
 
 
