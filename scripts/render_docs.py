@@ -45,7 +45,7 @@ ABOUT: Mapping[str, str] = {
     "task": "A task ends when its work landed, when it gave up, or when it was cancelled.",
     "attempt": "An attempt is one try at a task, in a workspace of its own.",
     "run": "A run is one agent process or one gate execution.",
-    "question": "A question is something that runs need a person to answer.",
+    "question": "A question is what a run needs a person to answer, or what becomes of a task that was given up.",
     "discovery": "A discovery is work that an agent came upon and left to others; a person decides about it.",
     "envelope": "An envelope is the account that the runs of one agent draw from.",
     "review": "A review is an independent look at exactly one change, before it lands.",
@@ -56,7 +56,7 @@ ABOUT: Mapping[str, str] = {
 NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
     "question": {
         ("OPEN", "EXPIRED"): "its time is over: the default is taken, or its task is blocked",
-        ("OPEN", "WITHDRAWN"): "nobody waits for the answer any more",
+        ("OPEN", "WITHDRAWN"): "nobody waits for the answer any more, or it was decided otherwise",
     },
     "discovery": {("DISMISSED", "ACCEPTED"): "a person thought again"},
     "envelope": {

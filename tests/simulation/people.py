@@ -12,6 +12,7 @@ from loopwright.core.awaited import Envelope, Question
 from loopwright.core.budget import CAPS
 from loopwright.core.envelopes import needs_person
 from loopwright.core.errors import Refused
+from loopwright.core.escalations import is_given_up
 from loopwright.core.model import Command, CommandState, Loop, Plan, Task
 from loopwright.core.qa import TYPE as LOOK
 from loopwright.core.states import ENDED_PLAN, EnvelopeState, LoopState, PlanState, QuestionState, TaskState
@@ -60,7 +61,8 @@ class Person:
             if trouble.strikes("retry", 0.2):
                 verb = chance.choice(("retry", "retry", "reverify"))
                 wanted = chance.choice(failed).id if failed else task.id
-                await self._ask(verb, wanted if verb == "retry" else plan.id)
+                if verb == "reverify" or not await self._decide(wanted):
+                    await self._ask(verb, wanted if verb == "retry" else plan.id)
             if trouble.strikes("answer", 0.6):
                 await self._answer_something()
             if trouble.strikes("open", 0.2):
@@ -130,6 +132,20 @@ class Person:
                 did = True
         return did
 
+    async def _decide(self, task_id: str) -> bool:
+        """Sometimes say what becomes of a task that was given up by answering the question about it."""
+        chance = self._universe.trouble.chance("given up")
+        asked = [
+            one
+            for one in self._universe.database.all(Question).values()
+            if _about_a_task(one) and one.task_id == task_id
+        ]
+        if not asked or chance.random() < 0.5:
+            return False
+        answer = chance.choice(("retry", "retry: look again", "1", "2", "leave it", "cancel", "perhaps"))
+        await self._ask("answer", chance.choice(asked).id, answer=answer)
+        return True
+
     async def answer_meanwhile(self) -> None:
         """Answer, for more than the run that asked, while a worker is down: whoever takes its agents up hears of it."""
         chance = self._universe.trouble.chance("meanwhile")
@@ -143,7 +159,7 @@ class Person:
     async def _answer_something(self) -> None:
         """Answer a question, mostly one that is open; sometimes with what is no answer, or for more than may be."""
         chance = self._universe.trouble.chance("answer")
-        questions = list(self._universe.database.all(Question).values())
+        questions = [one for one in self._universe.database.all(Question).values() if not _about_a_task(one)]
         still_open = [one for one in questions if one.state is QuestionState.OPEN]
         if still_open and chance.random() < 0.8:
             questions = still_open
@@ -160,7 +176,9 @@ class Person:
         """Answer what is open, but for some that this person never cares about."""
         chance = self._universe.trouble.chance("answer")
         for question in list(self._universe.database.all(Question).values()):
-            if question.state is QuestionState.OPEN and question.id not in self._seen:
+            if question.state is not QuestionState.OPEN or _about_a_task(question):
+                continue
+            if question.id not in self._seen:
                 self._seen.add(question.id)
                 if chance.random() < 0.9:
                     answer = "yes" if question.kind == "permission" else "right"
@@ -225,3 +243,7 @@ class Person:
         """What was asked and not answered yet."""
         found = self._universe.database.all(Command).values()
         return [one for one in found if one.state is CommandState.PENDING]
+
+
+def _about_a_task(question: Question) -> bool:
+    return is_given_up(question.kind, question.key)

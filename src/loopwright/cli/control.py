@@ -20,10 +20,13 @@ from loopwright.cli.follow import Display
 from loopwright.cli.looking import nothing_named
 from loopwright.cli.output import console, print_json
 from loopwright.config.resolve import Settings
+from loopwright.core.awaited import Question
 from loopwright.core.budget import CAPS
 from loopwright.core.errors import Held, NotFound
+from loopwright.core.escalations import RETRY, is_given_up, meaning
 from loopwright.core.ids import short_id
-from loopwright.core.model import Command, CommandState, Plan, Run, Task
+from loopwright.core.model import Command, CommandState, Loop, Plan, Run, Task
+from loopwright.core.states import LoopState
 from loopwright.engine import commands
 from loopwright.engine.question_views import find_question
 from loopwright.engine.targets import resolve_target
@@ -176,8 +179,12 @@ async def control_question(question: str, arguments: dict[str, Any], *, as_json:
     log_to(home.root)
     try:
         row = await home.store.read(lambda tx: find_question(tx, question))
+        await _refuse_older_checks(home, row, str(arguments.get("answer") or ""))
         answer = await ask(home, "answer", row.id, arguments)
-        worked = await someone_works(home)
+        loop = await home.store.read(lambda tx: tx.get(Loop, row.loop_id))
+        # What was left as it is, or cancelled, may have left nothing to go on with.
+        rests = is_given_up(row.kind, row.key) and loop is not None and loop.state is not LoopState.RUNNING
+        worked = rests or await someone_works(home)
         if as_json:
             print_json({"command": answer, "exit_code": 0})
             return ExitCode.VERIFIED
@@ -187,6 +194,17 @@ async def control_question(question: str, arguments: dict[str, Any], *, as_json:
         return ExitCode.VERIFIED
     finally:
         await home.store.close()
+
+
+async def _refuse_older_checks(home: Home, question: Question, answer: str) -> None:
+    """Refuse to try a task again by an answer where `retry` would refuse it."""
+    if not is_given_up(question.kind, question.key) or (meaning(answer) or ("", ""))[0] != RETRY:
+        return
+    from loopwright.cli.followed import refuse_older_checks
+
+    task = await home.store.read(lambda tx: tx.get(Task, question.task_id))
+    if task is not None:
+        await refuse_older_checks(home.store, task)
 
 
 async def control(

@@ -14,10 +14,12 @@ from loopwright.cli.looking import glancing, project_here
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
 from loopwright.core import overspent
+from loopwright.core.escalations import is_given_up
 from loopwright.core.ids import short_id
 from loopwright.engine.question_views import QuestionView, list_questions
 
 _NAMED = 3
+_HINTED = "with a hint for its agent: 'retry: mind the cache'; nothing waits for your answer"
 _WIDER = "for this once; later runs too: --for loop (this plan file) or --for project"
 
 
@@ -83,6 +85,8 @@ def picture(view: QuestionView) -> Group:
         parts.append(Wrapped(Text(f"  {command(view)}", style="bold"), indent="    "))
         if view.kind == "permission":
             parts.append(Wrapped(Text(f"  {_WIDER}", style="dim"), indent="  "))
+        if is_given_up(view.kind, view.key):
+            parts.append(Wrapped(Text(f"  {_HINTED}", style="dim"), indent="  "))
     else:
         said = f": {view.answer}" if view.answer else ""
         parts.append(Wrapped(Text(f"  {view.state.lower()}{said}", style="dim"), indent="    "))
@@ -102,4 +106,6 @@ def _asker(view: QuestionView) -> str:
         end = f"; it goes on by itself at {view.deadline:%Y-%m-%d %H:%M} UTC" if view.deadline else ""
         return f"budget of {short_id(view.plan_id)}{end if view.state == 'OPEN' else ''}"
     until = f", until {view.deadline:%Y-%m-%d %H:%M} UTC" if view.deadline and view.state == "OPEN" else ""
+    if is_given_up(view.kind, view.key):
+        return f"given up: {named or 'a task that is gone'}"
     return f"{view.kind} asked by {named or 'a task that is gone'}{more}{until}"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from loopwright.core import overspent
+from loopwright.core import escalations, overspent
 from loopwright.core.awaited import Question
 from loopwright.core.budget import CAPS
 from loopwright.core.discoveries import Discovery
@@ -39,6 +39,7 @@ from loopwright.engine.moves import (
     cancel_attempt,
     move_loop,
     move_plan,
+    move_question,
     move_run,
     move_task,
     need,
@@ -418,13 +419,33 @@ def _verify_without(tx: Tx, plan: Plan, loop: Loop, given_up: list[Task], actor:
 
 
 def _answered(tx: Tx, ids: Ids, command: Command) -> str:
-    """Take an answer; one about a budget is a command itself."""
+    """Take an answer; one about a budget, or about a task that was given up, is a command itself."""
     question = tx.get(Question, command.target)
-    if question is None or question.kind != overspent.ASKED or question.state is not QuestionState.OPEN:
+    if question is None or question.state is not QuestionState.OPEN:
+        return questions.answer(tx, ids, command)
+    if escalations.is_given_up(question.kind, question.key):
+        return _decided(tx, ids, command, question)
+    if question.kind != overspent.ASKED:
         return questions.answer(tx, ids, command)
     text = str(command.arguments.get("answer") or "")
     verb, arguments = pauses.meant(tx, question, text, command.actor)
     return VERBS[verb](tx, ids, replace(command, verb=verb, target=question.plan_id, arguments=arguments))
+
+
+def _decided(tx: Tx, ids: Ids, command: Command, question: Question) -> str:
+    """Do with a task that was given up what a person says."""
+    questions.refuse_scope(question, command)
+    text = str(command.arguments.get("answer") or "")
+    found = escalations.meaning(text)
+    if found is None:
+        hint = f"one of {', '.join(question.options)}; or `retry: …` with a hint for its agent"
+        raise Refused(f"{text!r} is no answer to this question", hint=hint)
+    option, note = found
+    move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text.strip()[:4000])
+    if option == escalations.LEAVE:
+        return "left as it is; `loopwright retry` tries it again whenever you like"
+    arguments = {"note": note} if note else {}
+    return VERBS[option](tx, ids, replace(command, verb=option, target=question.task_id, arguments=arguments))
 
 
 VERBS: Final[Mapping[str, Apply]] = {

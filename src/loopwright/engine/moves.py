@@ -45,6 +45,7 @@ from loopwright.core.states import (
     TaskState,
     step,
 )
+from loopwright.engine.escalations import escalate, open_ones
 from loopwright.engine.queued import new_attempt, new_review_run, new_run
 from loopwright.engine.reservations import freed
 from loopwright.ports import Ids, Tx
@@ -114,6 +115,8 @@ def move_plan(
         Plan, plan.id, expect={"status": plan.status}, status=target, updated_at=tx.now(), **changes
     )
     tx.append(happened(event, actor, plan=moved, **(about or {})))
+    if target is PlanState.VERIFIED and moved.failed_tasks:
+        withdraw_escalations(tx, actor, plan_id=plan.id)
     return moved
 
 
@@ -139,6 +142,8 @@ def move_task(
     if opened or failed:
         plan = need(tx.get(Plan, task.plan_id), "the plan")
         tx.update(Plan, plan.id, open_tasks=plan.open_tasks + opened, failed_tasks=plan.failed_tasks + failed)
+    if task.status is TaskState.ERROR:
+        withdraw_escalations(tx, actor, task_id=task.id)
     return moved
 
 
@@ -372,9 +377,11 @@ def fail_attempt(
             outcome = Outcome.UNVERIFIED if failed.failure == "unverified" else Outcome.NEEDS_HUMAN
             about = {"failure": failed.failure.value, "reason": reason}
             about |= {"stopped": stopped.value} if stopped else {}
-            return move_task(
+            given_up = move_task(
                 tx, task, TaskState.ERROR, "task_failed", about=about, reason=text, outcome=outcome, **facts
             )
+            escalate(tx, ids, plan, given_up, ended, MACHINE)
+            return given_up
         case Again(at=at):
             # What a machine fault left behind teaches nothing: the earlier evidence still holds.
             told = evidence if counts else ended.evidence
@@ -488,6 +495,12 @@ def _withdraw_questions(tx: Tx, attempt: Attempt) -> None:
                 tx.update(Question, question.id, asked_by=left)
             else:
                 move_question(tx, question, QuestionState.WITHDRAWN, MACHINE)
+
+
+def withdraw_escalations(tx: Tx, actor: str, *, plan_id: str = "", task_id: str = "") -> None:
+    """Take back what was asked about tasks that were given up: somebody has decided otherwise."""
+    for question in open_ones(tx, plan_id=plan_id, task_id=task_id):
+        move_question(tx, question, QuestionState.WITHDRAWN, actor)
 
 
 def move_review(tx: Tx, review: Review, target: ReviewState, **facts: Any) -> Review:

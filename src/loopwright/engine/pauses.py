@@ -82,8 +82,8 @@ def meant(tx: Tx, question: Question, answer: str, actor: str) -> tuple[str, Map
 
 def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any], actor: str) -> None:
     """Give a plan other limits. Whoever names one knows what was spent, and that some of it nobody knows."""
-    told = [f"{name} {_amount(limits[field])}" for name, field in CAPS.items() if field in limits]
-    tx.append(happened("limits_set", actor, plan=plan, changes=told))
+    said = [f"{name} {_amount(limits[field])}" for name, field in CAPS.items() if field in limits]
+    tx.append(happened("limits_set", actor, plan=plan, changes=said))
     tx.update(Plan, plan.id, policy=replace(plan.policy, **limits))
     tx.update(Project, plan.project_id, unknown_costs=0)
     told = {plan.id}

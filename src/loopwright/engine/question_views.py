@@ -11,6 +11,7 @@ from loopwright.core.errors import NotFound
 from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Plan, Project, Task
 from loopwright.core.states import QuestionState
+from loopwright.engine.escalations import open_ones
 from loopwright.ports import Tx
 
 
@@ -31,6 +32,7 @@ class QuestionView:
     plan_id: str
     tasks: tuple[str, ...]
     """The names of the tasks that asked."""
+    key: str = ""
     asked_at: datetime
     deadline: datetime | None
 
@@ -43,6 +45,7 @@ def question_view(tx: Tx, question: Question) -> QuestionView:
     return QuestionView(
         id=question.id,
         kind=question.kind,
+        key=question.key,
         text=question.text,
         options=question.options,
         default=question.default,
@@ -66,7 +69,8 @@ def asked_in_plan(tx: Tx, plan: Plan, attempts: Sequence[Attempt]) -> tuple[Ques
     budget = tx.find(
         Question, plan_id=plan.id, kind=overspent.ASKED, state=QuestionState.OPEN, order_by=order
     )
-    return tuple(question_view(tx, one) for one in (*budget, *found))
+    given_up = open_ones(tx, plan_id=plan.id) if plan.failed_tasks else []
+    return tuple(question_view(tx, one) for one in (*budget, *found, *given_up))
 
 
 def list_questions(tx: Tx, *, project_path: str | None = None, closed: bool = False) -> list[QuestionView]:

@@ -144,14 +144,20 @@ def answer(tx: Tx, _ids: Ids, command: Command) -> str:
         said = f": {question.answer}" if question.answer else ""
         raise Refused(f"the question is {question.state.value.lower()} already{said}")
     text = _checked(question, str(command.arguments.get("answer") or "").strip())
+    scope = refuse_scope(question, command)
+    move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text, holds_for=scope)
+    waiting = _wake(tx, question)
+    return f"answered; {waiting} tasks go on" if waiting != 1 else "answered; 1 task goes on"
+
+
+def refuse_scope(question: Question, command: Command) -> str:
+    """Return how far an answer is to go, or refuse what this question has not."""
     scope = str(command.arguments.get("for") or "run")
     if scope not in SCOPES:
         raise Refused(f"an answer cannot hold for {scope!r}", hint=f"one of {', '.join(SCOPES)}")
     if scope != "run" and question.kind != _PERMISSION:
         raise Refused("only the answer to a permission can hold for more than the run that asked")
-    move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text, holds_for=scope)
-    waiting = _wake(tx, question)
-    return f"answered; {waiting} tasks go on" if waiting != 1 else "answered; 1 task goes on"
+    return scope
 
 
 def _checked(question: Question, text: str) -> str:

@@ -21,7 +21,7 @@ from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
 from loopwright.engine.held import held_because
 from loopwright.engine.known_base import KnownBase, take_over
 from loopwright.engine.marks import keep_marks
-from loopwright.engine.moves import move_loop
+from loopwright.engine.moves import move_loop, withdraw_escalations
 from loopwright.engine.naming import plan_branch
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
 
@@ -174,6 +174,8 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
             f"plan {current.id} of {asked.source_path} is unfinished",
             hint=f"`loopwright cancel {current.id}` first, then start over",
         )
+    if current is not None:
+        withdraw_escalations(tx, asked.actor, plan_id=current.id)
     plan = _plan(tx, ids, project, loop, asked)
     loop = tx.update(Loop, loop.id, plan_id=plan.id, updated_at=tx.now())
     if loop.state is not LoopState.RUNNING:

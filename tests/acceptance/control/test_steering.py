@@ -1,8 +1,11 @@
 """`cancel` and `retry`: giving up for good, and trying again with better words."""
 
+import pytest
 from tests.acceptance.control.workshop import HALF_DONE, Workshop, kill, refused
 from tests.acceptance.sandbox import task
 
+from loopwright.core.awaited import Question
+from loopwright.core.ids import short_id
 from loopwright.core.model import Loop, Plan, Role, Run
 
 
@@ -87,6 +90,32 @@ def test_retry_carries_a_note_and_another_model_to_the_next_attempt(shop: Worksh
     detail = shop("show", "guess", "--json").document["task"]
     assert detail["note"] == "the word is swordfish"
     assert "expected" in detail
+
+
+@pytest.mark.capability("C090", "C110")
+def test_a_task_that_was_given_up_is_asked_about_and_the_answer_tries_it_again(shop: Workshop) -> None:
+    knowing = [
+        {"expect_prompt": "the word is swordfish", "otherwise": [{"write": "word", "text": "no idea\n"}]},
+        {"write": "word", "text": "swordfish\n"},
+    ]
+    shop.play({"guess": [knowing], "other": [[{"write": "other", "text": "other\n"}]]})
+    tasks = [task("guess", "grep -q swordfish word"), task("other", "test -s other")]
+    said = shop.run(shop.plan("guess", tasks), "--max-attempts", "1")
+    assert said.code == 1, "it ends by itself, as without a question"
+    assert shop.task("other").status == "COMPLETE", "the rest goes on meanwhile"
+    (question,) = shop.rows(Question)
+    typed = f"loopwright answer {short_id(question.id)} retry"
+    for shown in (said.out, shop("status").out, shop("questions").out):
+        assert f"? {short_id(question.id)}  given up: guess" in shown
+        assert typed in shown
+    refused(shop("answer", question.id, "perhaps"), 2, "no answer to this question", "retry: …")
+    told = shop("answer", question.id, "retry: the word is swordfish")
+    assert told.code == 0, told.err
+    assert "attempt 2 is queued" in told.out
+    assert "`loopwright resume" in told.out
+    assert shop("resume", timeout=90).code == 0
+    assert shop.landed() == ["other", "guess"]
+    assert shop("questions").out == "nothing waits for an answer\n"
 
 
 def test_cancelling_without_a_worker_ends_the_complete_gate_that_one_left(shop: Workshop) -> None:

@@ -8,13 +8,15 @@ import pytest
 from tests.doubles import FAILED, Home, planned, recount
 from tests.waiting import eventually_async
 
+from loopwright.core.awaited import Question
 from loopwright.core.errors import NotFound
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Command, CommandState, Leg, Outcome, Role, Run, Task
+from loopwright.core.model import Attempt, Command, CommandState, Leg, Outcome, Plan, Role, Run, Task
 from loopwright.core.policy import GateCommand, Policy
-from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
+from loopwright.core.states import AttemptState, LoopState, PlanState, QuestionState, RunState, TaskState
 from loopwright.engine import commands
 from loopwright.engine.moves import move_task
+from loopwright.engine.question_views import asked_in_plan
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.worker import apply_command
 
@@ -452,6 +454,89 @@ async def test_a_landed_task_cannot_be_cancelled() -> None:
     refused = await home.command("cancel", home.task("a").id)
     assert refused.state is CommandState.REFUSED
     assert home.task("a").status is TaskState.COMPLETE
+
+
+# --- a task that was given up ------------------------------------------------------------------------
+
+
+def asked(home: Home) -> list[str]:
+    """Return the questions that stand below the plan."""
+    (plan, *_) = home.all(Plan)
+    return [one.id for one in home.store.read_sync(lambda tx: asked_in_plan(tx, plan, ()))]
+
+
+async def given_up(**policy: Any) -> tuple[Home, Question]:
+    """Return a home with a task that is not tried again, and what is asked about it."""
+    home, [leg] = await running(planned("a"), policy=Policy(max_attempts=1, **policy))
+    home.hand.fail(leg, Failure.GATE, "pytest failed")
+    await home.turn()
+    [question] = home.all(Question)
+    return home, question
+
+
+@pytest.mark.capability("C090")
+async def test_a_task_that_was_given_up_is_a_question_for_which_nothing_waits() -> None:
+    home, [first, second] = await running(planned("a"), planned("b"), policy=Policy(max_attempts=1))
+    home.hand.fail(first, Failure.GATE, "pytest failed")
+    await home.turn()
+    [question] = home.all(Question)
+    assert (question.kind, question.state, question.task_id) == ("escalation", "OPEN", home.task("a").id)
+    assert question.text.startswith("a failed and is not tried again: ")
+    assert "pytest failed" in question.text
+    assert (question.options, question.default) == (("retry", "leave it", "cancel"), "leave it")
+    assert question.deadline is None, "the default holds already"
+    assert home.loop().state is LoopState.RUNNING, "b goes on"
+    home.hand.land(second)
+    await home.turn()
+    assert home.loop().state is LoopState.FAILED, "and then it ends by itself"
+    assert asked(home) == [question.id]
+
+
+@pytest.mark.capability("C090")
+async def test_an_answer_tries_it_again_with_a_hint_once() -> None:
+    home, question = await given_up()
+    done = await home.command("answer", question.id, answer="retry: mind the cache")
+    assert done.result == "attempt 2 is queued"
+    assert (home.attempt("a").note, home.loop().state) == ("mind the cache", LoopState.RUNNING)
+    answered = home.get(Question, question.id)
+    assert (answered.state, answered.answered_by) == (QuestionState.ANSWERED, "me")
+    again = await home.command("answer", question.id, answer="retry")
+    assert (again.state, home.task("a").status) == (CommandState.REFUSED, TaskState.QUEUED)
+    [leg] = await home.turn()
+    home.hand.fail(leg, Failure.GATE)
+    assert len(home.all(Question, state=QuestionState.OPEN)) == 1, "given up once more, it is asked once more"
+    assert balanced(home)
+
+
+async def test_it_may_be_left_or_cancelled_and_nothing_else_is_taken_for_an_answer() -> None:
+    home, question = await given_up()
+    for answer, scope in (("yes", "run"), ("", "run"), ("retry", "project")):
+        refused = await home.command("answer", question.id, **{"answer": answer, "for": scope})
+        assert refused.state is CommandState.REFUSED
+    assert home.get(Question, question.id).state is QuestionState.OPEN
+    left = await home.command("answer", question.id, answer="2")
+    assert left.result.startswith("left as it is")
+    assert (home.task("a").status, home.loop().state) == (TaskState.ERROR, LoopState.FAILED)
+    home, question = await given_up()
+    assert (await home.command("answer", question.id, answer="cancel")).result == "cancelled"
+    assert home.task("a").status is TaskState.CANCELLED
+    assert balanced(home)
+
+
+@pytest.mark.parametrize("verb", ["retry", "cancel", "take_over"])
+async def test_what_a_person_does_with_the_task_otherwise_withdraws_the_question(verb: str) -> None:
+    home, question = await given_up()
+    assert (await home.command(verb, home.task("a").id)).state is CommandState.APPLIED
+    assert home.get(Question, question.id).state is QuestionState.WITHDRAWN
+    assert asked(home) == []
+
+
+async def test_a_plan_that_starts_over_withdraws_the_questions_of_the_old_one() -> None:
+    home, question = await given_up(on_task_error="fail")
+    assert home.plan().status is PlanState.FAILED
+    assert home.get(Question, question.id).state is QuestionState.OPEN, "a retry reopens it"
+    home.submit(planned("a"), new=True)
+    assert home.get(Question, question.id).state is QuestionState.WITHDRAWN
 
 
 # --- retry -------------------------------------------------------------------------------------------
