@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_f8fc5894-c672-4709-a3e5-43fff307d06b','e7c7f094cfefd56dc12ee16b1419c0d7f8943babf00fde6f340ba581da7ec7e7');
+INSERT INTO "chains" VALUES('plan_b06b841a-db58-4ba4-95a2-69f5ac028505','0ad63c25fbeae715b306e27e321acf931b9cd0b7f06f52e042ce81a8eedaa2ce');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -132,9 +132,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_a1728f43-5a6c-48bb-812c-015894626584',NULL,NULL,'plan_f8fc5894-c672-4709-a3e5-43fff307d06b',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T00:48:29.002131Z','test','normal','{}','','00dbd36d9d977e8bd6a7b4551b1629b734dac0b989f9115b0dac0366214e4120');
-INSERT INTO "events" VALUES(2,'evt_1f30b2ce-a54f-49d3-bd38-695c26dbde59',NULL,NULL,'plan_f8fc5894-c672-4709-a3e5-43fff307d06b',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T00:48:29.002131Z','test','normal','{}','00dbd36d9d977e8bd6a7b4551b1629b734dac0b989f9115b0dac0366214e4120','0bc11ddbf79df1395b23c33bdb08c1cc457b5b3cf9fd265cbb48ebfb09f5e54f');
-INSERT INTO "events" VALUES(3,'evt_49760905-ce7b-4fc2-9ab4-2260e469d2f1',NULL,NULL,'plan_f8fc5894-c672-4709-a3e5-43fff307d06b',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T00:48:29.002131Z','test','normal','{}','0bc11ddbf79df1395b23c33bdb08c1cc457b5b3cf9fd265cbb48ebfb09f5e54f','e7c7f094cfefd56dc12ee16b1419c0d7f8943babf00fde6f340ba581da7ec7e7');
+INSERT INTO "events" VALUES(1,'evt_5dfd5f2d-6dce-4c50-a27c-87e1e156b02b',NULL,NULL,'plan_b06b841a-db58-4ba4-95a2-69f5ac028505',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T03:54:15.458125Z','test','normal','{}','','2328b54c4741c9ba07ed3701d6b75697282b33f2ac036d7cc824f3cc4c7674ab');
+INSERT INTO "events" VALUES(2,'evt_69d7b577-0471-430b-a8a1-53239f6a8814',NULL,NULL,'plan_b06b841a-db58-4ba4-95a2-69f5ac028505',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T03:54:15.458125Z','test','normal','{}','2328b54c4741c9ba07ed3701d6b75697282b33f2ac036d7cc824f3cc4c7674ab','35698e9630c64ed20d65ec9c192f92eedb0d09796b07baeb8f519008444b7166');
+INSERT INTO "events" VALUES(3,'evt_ebbe3c96-ae1b-49f1-b211-43ccbca197b2',NULL,NULL,'plan_b06b841a-db58-4ba4-95a2-69f5ac028505',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T03:54:15.458125Z','test','normal','{}','35698e9630c64ed20d65ec9c192f92eedb0d09796b07baeb8f519008444b7166','0ad63c25fbeae715b306e27e321acf931b9cd0b7f06f52e042ce81a8eedaa2ce');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -179,7 +179,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_5839ae91-4287-4c05-8b2d-1a00c0b5183f','proj_7dfa19b4-3d29-4d26-a8aa-7771536f1f36','plan.md','markdown','c1da7261-596c-45ee-add9-edc22c1b3484.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_c9bdcfdc-42b1-4f96-9e77-33e0af344013','proj_605b3acb-22c3-4fb0-90ea-472202bf5a42','plan.md','markdown','926aa05e-2786-4fb6-9740-800a9bc71fce.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -222,7 +222,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_f8fc5894-c672-4709-a3e5-43fff307d06b','proj_7dfa19b4-3d29-4d26-a8aa-7771536f1f36','loop_5839ae91-4287-4c05-8b2d-1a00c0b5183f','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":0.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_b06b841a-db58-4ba4-95a2-69f5ac028505','proj_605b3acb-22c3-4fb0-90ea-472202bf5a42','loop_c9bdcfdc-42b1-4f96-9e77-33e0af344013','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -234,7 +234,7 @@ CREATE TABLE projects (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_7dfa19b4-3d29-4d26-a8aa-7771536f1f36','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_605b3acb-22c3-4fb0-90ea-472202bf5a42','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -317,6 +317,7 @@ CREATE TABLE runs (
     max_cost_micros BIGINT,
     output_sha256 TEXT,
     output_bytes BIGINT,
+    files_sha256 TEXT NOT NULL,
     verdict TEXT,
     created_at VARCHAR(27) NOT NULL,
     started_at VARCHAR(27),
@@ -378,7 +379,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_fccca8df-c6ad-4a4a-8720-bc0513d50fd7','plan_f8fc5894-c672-4709-a3e5-43fff307d06b','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_134a2a5d-41d5-477e-b745-b5cac858c3ee','plan_b06b841a-db58-4ba4-95a2-69f5ac028505','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
