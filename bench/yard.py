@@ -68,6 +68,8 @@ class Yard:
     jobs: tuple[Job, ...]
     slots: int = 2
     files: int = 20
+    code: int = 0
+    """How the product is to end."""
 
     @property
     def repository(self) -> Path:
@@ -158,7 +160,7 @@ class Yard:
     def run(self) -> Metered:
         """Do the plan with the product and hold it to its result."""
         took = self.metered(self.command("run", "plan.json", "--json"))
-        if took.code != 0:
+        if took.code != self.code:
             raise RuntimeError(f"the product ended with {took.code}: {took.out[-2000:]}")
         result = json.loads(took.out[took.out.index("{") :])
         branch = result["plan"]["branch"]
