@@ -69,6 +69,8 @@ class Yard:
     slots: int = 2
     files: int = 20
     red_proof: str = "off"
+    code: int = 0
+    """How the product is to end."""
 
     @property
     def repository(self) -> Path:
@@ -160,7 +162,7 @@ class Yard:
     def run(self) -> Metered:
         """Do the plan with the product and hold it to its result."""
         took = self.metered(self.command("run", "plan.json", "--json"))
-        if took.code != 0:
+        if took.code != self.code:
             raise RuntimeError(f"the product ended with {took.code}: {took.out[-2000:]}")
         result = json.loads(took.out[took.out.index("{") :])
         branch = result["plan"]["branch"]

@@ -319,6 +319,9 @@ class InstantKeepers:
     async def sweep(self, *run_ids: str) -> int:
         return 0
 
+    def evidence(self, directory: Path) -> str:
+        return ""
+
     def close(self) -> None:
         """Nothing is kept for the next start."""
 

@@ -1,5 +1,9 @@
-"""What it costs that a gate cannot be bent: gate runs and processor time of a task, with and without."""
+"""What it costs that a gate cannot be bent: gate runs and processor time of a task, with and without.
 
+And what it costs that exactly that lands which was judged: somebody moves the branch while tasks are judged.
+"""
+
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -29,6 +33,8 @@ class Tested(Yard):
     """A repository with a test file for each task, which the task may change or not."""
 
     watched: bool
+    red_proof: str = "off"
+    """Whose checks have to fail without the work."""
 
     def make(self) -> Yard:
         """Create everything, with tests."""
@@ -45,8 +51,49 @@ class Tested(Yard):
         """Return the plan file: with everything that guards the gate, or with as little of it as can be."""
         plan = Yard.plan(self)
         plan["gates"] = [{"name": "whole", "run": RUNNER if self.watched else HIDDEN}]
+        plan["settings"]["red_proof"] = self.red_proof
         if not self.watched:
             plan["settings"]["gate_files"] = ["!**"]
+        return plan
+
+
+MOVE = r"""# Puts a commit of somebody else onto the plan's branch, once for each task: what is judged meanwhile
+# has to be judged again.
+set -e
+if [ -e "$2/moved-$1" ]; then exit 0; fi
+touch "$2/moved-$1"
+cd "$2/repository"
+ref=$(git for-each-ref --format='%(refname)' 'refs/heads/loopwright/*/main')
+export GIT_INDEX_FILE="$2/index" GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b.invalid
+export GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b.invalid
+git read-tree "$ref"
+git update-index --add --cacheinfo "100644,$(echo "$1" | git hash-object -w --stdin),by-hand-$1"
+git update-ref "$ref" "$(git commit-tree "$(git write-tree)" -p "$ref" -m "By hand, during $1")"
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved(Tested):
+    """The same, where somebody commits to the plan's branch while every second task is judged for the first time."""
+
+    slots: int = 1
+    code: int = 4
+    """Nobody has judged those commits by themselves, so the plan is verified with gaps."""
+
+    def make(self) -> Yard:
+        """Create everything, with what moves the branch."""
+        Tested.make(self)
+        (self.root / "move.sh").write_text(MOVE)
+        return self
+
+    def plan(self) -> dict[str, Any]:
+        """Return the plan file."""
+        plan = Tested.plan(self)
+        # Nobody is judged ahead of their turn: the branch moves under exactly one of them.
+        plan["settings"]["landing"] = {"parallel_gates": 1}
+        for task in plan["tasks"][::2]:
+            move = shlex.join(["sh", str(self.root / "move.sh"), task["id"], str(self.root)])
+            task["acceptance"] = [f"{move} && {task['acceptance'][0]}"]
         return plan
 
 
@@ -57,20 +104,21 @@ class _Run:
 
 
 def case(setting: Setting) -> Iterator[Measurement]:
-    """Do the same plan without integrity, with it, and with tasks that each change a test that was there."""
+    """Do the same plan without integrity, with it, with tasks that each change a test, and on a branch that moves."""
     count = setting.pick(20, 4)
 
-    def way(name: str, *, watched: bool, edits: bool) -> "_Way":
-        return _Way(setting=setting, name=name, count=count, watched=watched, edits=edits)
+    def way(name: str, *, watched: bool = True, **more: Any) -> "_Way":
+        return _Way(setting=setting, name=name, count=count, watched=watched, **more)
 
     ways = (
-        way("off", watched=False, edits=False),
-        way("on", watched=True, edits=False),
+        way("off", watched=False),
+        way("on"),
         way("off-edits", watched=False, edits=True),
-        way("on-edits", watched=True, edits=True),
-        replace(way("red", watched=True, edits=False), red_proof="logic"),
+        way("on-edits", edits=True),
+        way("moves", moves=True),
+        way("red", red_proof="logic"),
     )
-    off, on, off_edits, on_edits, red = taken_in_turn(1 if setting.quick else setting.repeats, ways)
+    off, on, off_edits, on_edits, moves, red = taken_in_turn(1 if setting.quick else setting.repeats, ways)
     for what, mine, theirs, most in (
         ("tasks that leave the gate's files alone", on, off, 1.0),
         ("tasks that each change a test", on_edits, off_edits, 2.0),
@@ -92,6 +140,23 @@ def case(setting: Setting) -> Iterator[Measurement]:
             against="without integrity",
             baseline=tuple(one.cpu_ms / count for one in theirs),
         )
+    # Every second task is judged twice, on what it was built on and on what there is by then; all others once.
+    yield Measurement(
+        case=CASE,
+        name="gate runs per task, somebody moves the branch under every second one",
+        unit="",
+        values=tuple(one.runs["gate"] / count for one in moves),
+        against="nobody does",
+        baseline=tuple(one.runs["gate"] / count for one in on),
+        target=Target(limit=1.5, of="value"),
+    )
+    yield Measurement(
+        case=CASE,
+        name="gate runs per move of the branch, on the tree that somebody left",
+        unit="",
+        values=tuple((one.runs["baseline"] - 1) / (count // 2) for one in moves),
+        target=Target(limit=1.0, of="value"),
+    )
     yield Measurement(
         case=CASE,
         name="acceptance run without the work, per task",
@@ -126,14 +191,16 @@ class _Way:
     name: str
     count: int
     watched: bool
-    edits: bool
+    edits: bool = False
+    moves: bool = False
     red_proof: str = "off"
 
     def __call__(self, n: int) -> _Run:
         jobs = independent(self.count, SECONDS)
         if self.edits:
             jobs = tuple(replace(one, edits=f"tests/test_{one.key}.py") for one in jobs)
-        yard = Tested(
+        kind = Moved if self.moves else Tested
+        yard = kind(
             root=self.setting.folder / f"{self.name}-{n}",
             jobs=jobs,
             watched=self.watched,

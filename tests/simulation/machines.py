@@ -385,6 +385,9 @@ class SimKeepers:
         await self._trouble.delay("keeper")
         return 0
 
+    def evidence(self, directory: Path) -> str:
+        return ""
+
     def close(self) -> None:
         """Nothing is kept for the next start."""
 

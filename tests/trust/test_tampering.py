@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -35,13 +36,24 @@ ROWS = {
         "verdict_id",
         "gate_files",
     ),
-    "runs": ("agent", "permission_mode", "prompt_sha256", "output_sha256", "ended_by", "exit_code"),
+    "runs": (
+        "agent",
+        "permission_mode",
+        "prompt_sha256",
+        "output_sha256",
+        "files_sha256",
+        "ended_by",
+        "exit_code",
+    ),
     "verdicts": ("tree", "gate_key", "verdict"),
     "reviews": ("agent", "patch_sha256", "candidate_sha", "summary", "findings", "reasons", "state"),
     "finishes": ("how", "source_sha", "target_sha", "commit_sha", "tree", "receipt_sha256"),
     "events": ("type", "actor", "payload", "prev_hash", "hash", "id"),
 }
 """What of each table a receipt tells, or what chains it."""
+
+LIVE = {"lock", "status.json", "keeper.log", "progress.json"}
+"""What is written of a run only to say how it is going."""
 
 KEYS = ("one", "two", "three")
 TEST = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        pass\n"
@@ -80,12 +92,15 @@ class Scene:
                 ended = sorted(self.receipt.parent.glob("finish_*.json"))
                 return [self.receipt, self.receipt.with_suffix(".sh"), *ended]
             case "recordings":
-                names = ("*/gate/*.out", "*/gate/*.seen", "*/gate/*.xml", "*/output/*", "*/prompt.md")
-                return [path for name in names for path in runs.glob(name)]
+                kept = [path for path in runs.rglob("*") if path.is_file() and path.name not in LIVE]
+                beside = [self.sandbox.home / "patches", self.sandbox.home / "held_out"]
+                return [*kept, *(path for folder in beside for path in folder.iterdir())]
             case "git":
-                plan = read_receipt(self.receipt)["plan"]
-                line = f"{plan['base_sha']}..{plan['result_sha']}"
-                named = self.sandbox.git("rev-list", "--objects", line).splitlines()
+                receipt = read_receipt(self.receipt)
+                plan = receipt["plan"]
+                tips = [one["tip_sha"] for task in receipt["tasks"] for one in task["attempts"]]
+                line = [plan["result_sha"], *tips, f"^{plan['base_sha']}"]
+                named = self.sandbox.git("rev-list", "--objects", *line).splitlines()
                 found = [objects / one[:2] / one[2:40] for one in named]
                 return [path for path in found if path.exists()]
         raise AssertionError(part)
@@ -93,9 +108,11 @@ class Scene:
     def change_file(self, chance: random.Random, part: str) -> tuple[str, Undo]:
         path = chance.choice([one for one in sorted(self.files(part)) if one.stat().st_size])
         before, mode = path.read_bytes(), path.stat().st_mode
-        at = chance.randrange(len(before))
+        at, after = _flipped(before, chance)
+        while part == "git" and _says(after) == _says(before):
+            at, after = _flipped(before, chance)
         path.chmod(0o600)
-        path.write_bytes(before[:at] + bytes([before[at] ^ (1 << chance.randrange(8))]) + before[at + 1 :])
+        path.write_bytes(after)
 
         def undo() -> None:
             path.write_bytes(before)
@@ -126,6 +143,19 @@ class Scene:
     def _set(database: sqlite3.Connection, table: str, column: str, row: int, value: object) -> None:
         database.execute(f"update {table} set {column} = ? where rowid = ?", (value, row))
         database.commit()
+
+
+def _flipped(before: bytes, chance: random.Random) -> tuple[int, bytes]:
+    at = chance.randrange(len(before))
+    return at, before[:at] + bytes([before[at] ^ (1 << chance.randrange(8))]) + before[at + 1 :]
+
+
+def _says(packed: bytes) -> bytes | None:
+    """Return the content of an object of git: some bits of how it is packed mean nothing."""
+    try:
+        return zlib.decompress(packed)
+    except zlib.error:
+        return None
 
 
 def _changed(value: object, chance: random.Random) -> object:
@@ -172,11 +202,16 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             "two": [[{"review": [{"file": "two.txt", "line": 1, "severity": "opinion", "text": "short"}]}]]
         },
     }
+    stray = f"echo mine > {sandbox.repository}/stray.txt"
+    script["tasks"]["three"].insert(
+        0, [{"say": stray}, {"run": stray}, {"write": "three.txt", "text": "x\n"}]
+    )
     sandbox.script.write_text(json.dumps(script))
     (sandbox.repository / "test_it.py").write_text(TEST)
     git(sandbox.repository, "add", "-A")
     git(sandbox.repository, "commit", "-q", "-m", "a test")
-    unseen = {"name": "unseen", "run": "grep -c right two.txt", "hint": "look again"}
+    (sandbox.place / "unseen.sh").write_text("grep -c right two.txt\n")
+    unseen = {"name": "unseen", "run": "sh unseen.sh", "files": "unseen.sh", "hint": "look again"}
     tasks = [
         task("one", "cat one.txt && grep right one.txt", "seq 900000"),
         task("two", "cat two.txt && grep right two.txt", held_out=[unseen], scope=["two.txt"]),

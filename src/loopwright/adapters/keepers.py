@@ -11,6 +11,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from loopwright.adapters import keeping_files
+from loopwright.adapters.evidence import evidence_hash
 from loopwright.adapters.keeping_calls import NoAnswer, Watch, call
 from loopwright.adapters.nursery import START_S, Nursery
 from loopwright.adapters.sandbox.leftovers import remove_of_run
@@ -142,6 +143,10 @@ class ProcessKeepers:
             for run_id in run_ids:
                 await anyio.to_thread.run_sync(remove_of_run, self._containers, run_id)
         return killed
+
+    def evidence(self, directory: Path) -> str:
+        """Return one hash for all that is written down of a run that has ended, its output and its prompt apart."""
+        return evidence_hash(directory)
 
     def close(self) -> None:
         """Let go of what is kept only to start the next keeper sooner; the keepers go on."""

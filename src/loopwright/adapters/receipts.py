@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.disk import forgotten_since
+from loopwright.adapters.evidence import listing
 from loopwright.adapters.gates.commands import OutputLimits
 from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.store.chain import verify_chain
@@ -17,7 +18,7 @@ from loopwright.core.receipt_finishes import CommitFacts, read_commit
 from loopwright.core.receipts import EventFacts, Facts, Recorded, recorded, shape_problems
 from loopwright.core.states import FinishState
 from loopwright.keeper import places
-from loopwright.ports import Repository, Tx
+from loopwright.ports import HELD_OUT, PATCHES, Repository, Tx
 
 _NOT_THERE: Final = (GitFailed, NotFound)
 _GONE: Final = "its file is gone"
@@ -91,20 +92,23 @@ async def gather_facts(
                 parents[sha] = parent
                 compared[task["id"]] = (parent, sha)
     patches = await _patches(repository, receipt, compared)
-    damage = await repository.damaged(since=base, tip=result) if whole else None
     commits: dict[str, CommitFacts] = {}
     for sha in made:
         if sha is not None and trees[sha] is not None:
             commits[sha] = read_commit(await (await repository.ends()).text(sha))
-            damage = damage or await repository.damaged(since=base, tip=sha)
-    kept = frozen or {}
+    frozen = frozen or {}
     unchecked += [
         f"the receipt that {one['id']} names: {one['id']}.json is not beside this one"
         for one in receipt["finishes"]
-        if one["receipt_sha256"] is not None and one["id"] not in kept
+        if one["receipt_sha256"] is not None and one["id"] not in frozen
     ]
     hashes = await _diff_hashes(repository, list(compared.values()))
     outputs, missing = _outputs(receipt, home_runs_dir)
+    tips = {one["tip_sha"]: (task["key"], one["n"]) for task in tasks for one in task["attempts"]}
+    absent = await repository.absent([sha for sha in tips if sha is not None])
+    # Attempts that came to nothing are work as well.
+    kept_tips = [sha for sha in (result, *commits, *tips) if sha is not None and sha not in absent]
+    damage = await repository.damaged(since=base, tips=kept_tips) if whole else None
     return Facts(
         trees=trees,
         contains_base=whole and await repository.is_ancestor(base, result),
@@ -115,11 +119,11 @@ async def gather_facts(
         diffs=dict(zip(compared, hashes, strict=True)),
         patches=patches,
         commits=commits,
-        frozen=kept,
+        frozen=frozen,
         damage=damage,
         outputs=outputs,
         events=events,
-        unchecked=(*unchecked, *missing, *await _gone(repository, tasks)),
+        unchecked=(*unchecked, *missing, *(_gone(sha, *tips[sha]) for sha in absent)),
     )
 
 
@@ -144,15 +148,12 @@ async def _patches(
     return found
 
 
-async def _gone(repository: Repository, tasks: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Name the work of attempts that cannot be looked at any more: no result rests on it, but it may be lost."""
-    tips = {one["tip_sha"]: (task["key"], one["n"]) for task in tasks for one in task["attempts"]}
-    absent = await repository.absent([sha for sha in tips if sha is not None])
-    return [
-        f"the work of attempt {tips[sha][1]} at task {tips[sha][0]!r}: commit {sha} is not in this repository"
+def _gone(sha: str, task: str, n: int) -> str:
+    """Name the work of an attempt that cannot be looked at any more: no result rests on it, but it may be lost."""
+    return (
+        f"the work of attempt {n} at task {task!r}: commit {sha} is not in this repository"
         " (a clone does not have it, and `clean` lets go of it)"
-        for sha in absent
-    ]
+    )
 
 
 class _History:
@@ -194,6 +195,19 @@ def _outputs(receipt: Mapping[str, Any], evidence: Path | None) -> tuple[dict[st
     return found, missing
 
 
+def _place(evidence: Path, directory: Path, part: str) -> Path:
+    """Return the file that a part of a receipt's key means."""
+    match part:
+        case "prompt":
+            return directory / PROMPT
+        case _ if directory.name == HELD_OUT:
+            return evidence.with_name(HELD_OUT) / part
+        case "patch":
+            return evidence.with_name(PATCHES) / f"{directory.name}.patch"
+        case _:
+            return evidence_file(directory, part)
+
+
 def read_evidence(evidence: Path, wanted: Recorded) -> bytes | str:
     """Return what was recorded; a text says why the whole of it cannot be had."""
     folder, _, part = wanted.key.rpartition("/")
@@ -211,7 +225,10 @@ def read_evidence(evidence: Path, wanted: Recorded) -> bytes | str:
                 return _IN_PART
             at += piece.stat().st_size
         return data
-    path = directory / PROMPT if part == "prompt" else evidence_file(directory, part)
+    if part == "files":
+        # What was handed on to somebody else has a gate's files alone.
+        return listing(directory) if (directory / places.EXIT).is_file() else _GONE
+    path = _place(evidence, directory, part)
     if not path.is_file():
         return _GONE
     data, size = path.read_bytes(), wanted.size or 0

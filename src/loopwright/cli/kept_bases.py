@@ -9,12 +9,13 @@ import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from loopwright.adapters.evidence import evidence_hash
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.git.files import delete, write_atomically
 from loopwright.adapters.host import boot_id, host_id, new_id
@@ -120,7 +121,7 @@ class Bases:
             tree=kept.tree,
             commands=kept.commands,
             verdict=kept.verdict,
-            exit=kept.exit,
+            exit=replace(kept.exit, files_sha256=evidence_hash(copied)),
             sandbox=chosen_sandbox(self.settings, os.environ).sandbox.level.value,
             host_id=host_id(self.settings.home),
             boot_id=boot_id(),

@@ -347,6 +347,8 @@ class Run:
     """What it could cost at most, as it was when it began."""
     output_sha256: str | None = None
     output_bytes: int | None = None
+    files_sha256: str = ""
+    """Of all else that was written down of it when it ended; empty for one that was broken off."""
     verdict: Verdict | None = None
     created_at: datetime
     started_at: datetime | None = None

@@ -18,7 +18,7 @@ _SHOWN: Final = 5
 
 
 def checkout_changes(events: Iterable[RecordedEvent]) -> list[Json]:
-    """Return each change that was noticed, in order; where its patch lies is the home's own affair."""
+    """Return each change that was noticed, in order; its patch lies in the home."""
     return [
         {
             "at": one.at.isoformat(),
@@ -26,10 +26,17 @@ def checkout_changes(events: Iterable[RecordedEvent]) -> list[Json]:
             "run": one.run,
             "whose": one.payload["whose"],
             "changes": list(one.payload["changes"]),
+            "patch_sha256": one.payload.get("patch_sha256"),
         }
         for one in events
         if one.type == CHECKOUT_CHANGED
     ]
+
+
+def kept_patches(body: Mapping[str, Any]) -> list[Json]:
+    """Return the changes whose patch was kept; of one run there is one patch, that of the last look."""
+    latest = {one["run"]: one for one in body["checkout_changes"]}
+    return [one for one in latest.values() if one["patch_sha256"]]
 
 
 def checkout_gaps(body: Mapping[str, Any]) -> list[str]:

@@ -287,6 +287,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "run": _id(ids.Kind.RUN),
             "whose": _one_of([*WHOSE]),
             "changes": _texts,
+            "patch_sha256": _maybe(_sha),
         }
     ],
     "runs": [
@@ -300,6 +301,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "model": _maybe(_text),
             "role": _text,
             "output_sha256": _maybe(_text),
+            "files_sha256": _text,
             "prompt_sha256": _maybe(_text),
             "agent": _maybe(_text),
             "account": _maybe(_text),

@@ -17,6 +17,7 @@ from loopwright.core.findings import CheckStatus, CommandResult
 from loopwright.core.gates import setup_command
 from loopwright.core.model import Attempt, Finish, Plan, Project, Review, Role, Run, Task, VerdictRecord
 from loopwright.core.policy import GateCommand
+from loopwright.core.receipt_checkout import kept_patches
 from loopwright.core.receipt_facts import USAGE, Json, derive, gate_files, gate_outputs, review_of
 from loopwright.core.receipt_finishes import CommitFacts, finish_differences, finish_entry, told_once
 from loopwright.core.receipt_landings import landing_hash_differences, landing_text
@@ -98,7 +99,7 @@ class Facts:
     """What is wrong with an object of git between base and result."""
     outputs: Mapping[str, str] = field(default_factory=dict)
     """Hashes of what was recorded and could be read whole: by `<run id>/<position>` the output of a gate's command,
-    by `<run id>/output` all that a run said, by `<run id>/prompt` what its agent was told."""
+    by `<run id>/output` all that a run said, by `<run id>/prompt` what its agent was told; see `Recorded.key`."""
     script: str | None = None
     """The script beside the receipt; None when there is none."""
     expected_script: str | None = None
@@ -223,7 +224,9 @@ class Recorded:
 
     key: str
     """`<run id>/<position>` for the output of a gate's command, with a folder between where it was run again, and
-    with `.kept`, `.seen` or `.xml` behind it for what else is known of it; `<run id>/output` or `<run id>/prompt`."""
+    with `.kept`, `.seen` or `.xml` behind it for what else is known of it; `<run id>/output`, `<run id>/prompt`,
+    `<run id>/files` for all else that is written down of a run, `<run id>/patch` for what changed in the checkout
+    meanwhile; `held_out/<hash>` for a file of held-out checks."""
     what: str
     """In plain words."""
     sha256: str
@@ -252,6 +255,17 @@ def recorded(receipt: Mapping[str, Any]) -> Iterator[Recorded]:
                 yield Recorded(
                     key=f"{run['id']}/{part}", what=f"what the {run['role']} {said}", sha256=sha256
                 )
+        if run["files_sha256"]:
+            what = f"what is written down of the {run['role']}"
+            yield Recorded(key=f"{run['id']}/files", what=what, sha256=run["files_sha256"])
+    held = {
+        file["sha256"]: file for task in receipt["tasks"] for one in task["held_out"] for file in one["files"]
+    }
+    for sha256, file in held.items():
+        yield Recorded(key=f"held_out/{sha256}", what=f"the held-out file {file['path']}", sha256=sha256)
+    for change in kept_patches(receipt):
+        what = f"the patch of what changed in the checkout during {change['run']}"
+        yield Recorded(key=f"{change['run']}/patch", what=what, sha256=change["patch_sha256"])
 
 
 # --- rows to entries -------------------------------------------------------------------------------
@@ -402,7 +416,7 @@ def _said(review: Review) -> Json:
 def _run(run: Run, ended_event: str | None) -> Json:
     copied = (
         "id task_id attempt_id label agent account agent_version model permission_mode sandbox prompt_sha256 "
-        "exit_code ended_by cost_micros cost_estimated output_sha256 output_bytes"
+        "exit_code ended_by cost_micros cost_estimated output_sha256 output_bytes files_sha256"
     )
     return {
         **{name: getattr(run, name) for name in copied.split()},

@@ -54,6 +54,7 @@ def exit_facts(exit: Exit) -> dict[str, Any]:
         "ended_at": exit.ended_at,
         "output_sha256": exit.output_sha256,
         "output_bytes": exit.output_bytes,
+        "files_sha256": exit.files_sha256,
     }
 
 
@@ -161,7 +162,9 @@ async def _run_gate(
             )
             verdict, interrupted = settled.verdict, settled.interrupted
             if settled.exit is not None:
-                end = replace(end, ended_at=settled.exit.ended_at)
+                # Whatever was run again lies beside the first run.
+                files = world.keepers.evidence(request.directory)
+                end = replace(end, ended_at=settled.exit.ended_at, files_sha256=files)
         if verdict.status is VerdictStatus.PASSED and ask.before is not None:
             open_ = uncompared(ask.own, ask.plan.gates, verdict, seen, before)
             verdict = with_uncompared(verdict, await had_tests(repository, ask, ask.before, open_))

@@ -6,7 +6,7 @@ both changes before its eyes, so it is what resolves them.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from loopwright.core.errors import MergeConflict
@@ -60,22 +60,9 @@ async def told_of_red(
     if base == ask.before or ask.before is None:
         return False, evidence(verdict)
     landed = await _landed(repository, ask.before, base)
-    alone = Judging(
-        project=ask.project,
-        plan=ask.plan,
-        attempt=attempt,
-        role=ask.role,
-        sha=mine,
-        tree=await repository.tree_of(mine),
-        commands=ask.commands,
-        still_mine=ask.still_mine,
-        before=base,
-        exempt=ask.exempt,
-        own=ask.own,
-        rewritten=ask.rewritten,
-    )
-    _, by_itself = await judge(world, repository, alone, interrupt)
-    passes = by_itself.status is VerdictStatus.PASSED
+    alone = by_itself(ask, sha=mine, tree=await repository.tree_of(mine), before=base)
+    _, found = await judge(world, repository, alone, interrupt)
+    passes = found.status is VerdictStatus.PASSED
     parts = [evidence(verdict, limit=_FOUND)]
     if passes:
         alone_it_passes = "Alone, on the commit that it began with, the attempt passes every check."
@@ -85,6 +72,11 @@ async def told_of_red(
         parts.append(await _own(repository, base, mine))
         parts.append("Your workspace has what landed. Do the task again on top of it, so that both hold.")
     return passes, _clean(world, ask.plan, attempt, parts)
+
+
+def by_itself(ask: Judging, *, sha: str, tree: str, before: str) -> Judging:
+    """Return the same question about an attempt without what landed meanwhile: held to and excused of the same."""
+    return replace(ask, sha=sha, tree=tree, before=before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,6 +213,7 @@ def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
                 ended_by=moved.ended_by,
                 output_sha256=moved.output_sha256,
                 output_bytes=moved.output_bytes,
+                files_sha256=moved.files_sha256,
                 cost_micros=moved.cost_micros,
                 cost_estimated=moved.cost_estimated,
             )

@@ -224,7 +224,12 @@ async def drive_command(
 
 async def _lost(keepers: Keepers, spec: RunSpec) -> Ended:
     """Its keeper died without a word: end what is left. It is never started again under the same id."""
-    return Ended(exit=await keepers.end(spec.directory, polite=False), interrupted=False)
+    end = await keepers.end(spec.directory, polite=False)
+    return Ended(exit=_told(keepers, spec.directory, end), interrupted=False)
+
+
+def _told(keepers: Keepers, directory: Path, end: Exit) -> Exit:
+    return replace(end, files_sha256=keepers.evidence(directory))
 
 
 async def _until_end(
@@ -246,7 +251,7 @@ async def _until_end(
         if why is not None:
             await stop()
         await listening
-        return await keepers.wait(directory), why
+        return _told(keepers, directory, await keepers.wait(directory)), why
     finally:
         await call_off(listening, *stopping)
 

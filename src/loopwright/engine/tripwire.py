@@ -4,6 +4,8 @@ A person may well work in their checkout meanwhile, and nothing tells who wrote 
 change only when nothing kept it out of the checkout and its own transcript names that folder. All else is reported.
 """
 
+import asyncio
+import hashlib
 import json
 import logging
 import shlex
@@ -24,11 +26,10 @@ from loopwright.engine.branch import hold, look, take_back
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.naming import taken_ref
 from loopwright.engine.world import World
-from loopwright.ports import Repository, RunSpec, Tripwire, Tx
+from loopwright.ports import FINGERPRINT, Repository, RunSpec, Tripwire, Tx
 
 log = logging.getLogger(__name__)
 
-_FINGERPRINT: Final = "checkout.json"
 _SHOWN: Final = 5
 _MOST: Final = 50
 
@@ -38,11 +39,11 @@ async def watch(world: World, repository: Repository, run: Run, spec: RunSpec) -
 
     It lies with the run's files, so that whoever adopts the run misses nothing that happened before.
     """
-    kept = world.paths.run(run.id) / _FINGERPRINT
+    kept = world.paths.run(run.id) / FINGERPRINT
     if kept.is_file():
         return Tripwire(**json.loads(kept.read_text(encoding="utf-8"))), spec
     taken = await repository.tripwire()
-    return taken, replace(spec, files={**spec.files, _FINGERPRINT: json.dumps(asdict(taken))})
+    return taken, replace(spec, files={**spec.files, FINGERPRINT: json.dumps(asdict(taken))})
 
 
 async def look_again(
@@ -114,6 +115,8 @@ async def _tell(
     patch: Path | None = None,
     undo: Sequence[str] = (),
 ) -> None:
+    content = await asyncio.to_thread(patch.read_bytes) if patch else b""
+
     def record(tx: Tx) -> None:
         tx.append(
             happened(
@@ -125,6 +128,7 @@ async def _tell(
                 changes=list(strays[:_MOST]),
                 whose=whose,
                 patch=str(patch.relative_to(world.paths.root)) if patch else None,
+                patch_sha256=hashlib.sha256(content).hexdigest() if patch else None,
                 undo=list(undo[:_MOST]),
             )
         )

@@ -15,6 +15,8 @@ from loopwright.engine.ledger import Ledger
 from loopwright.engine.own_writes import OwnWrites
 from loopwright.engine.room import Room
 from loopwright.ports import (
+    HELD_OUT,
+    PATCHES,
     Agent,
     Clock,
     Engine,
@@ -61,7 +63,7 @@ class HomePaths:
 
     def held_out(self) -> Path:
         """Return the folder with the files of held-out checks, by their hash."""
-        return self.root / "held_out"
+        return self.root / HELD_OUT
 
     def cache(self) -> Path:
         """Return the folder of shared dependency caches."""
@@ -69,7 +71,7 @@ class HomePaths:
 
     def kept_patches(self) -> Path:
         """Return the folder for diffs that must not be lost."""
-        return self.root / "patches"
+        return self.root / PATCHES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,9 @@ from loopwright.ports.ends import Built, Ends, Pick
 from loopwright.ports.forges import Forge, Request, Wanted
 from loopwright.ports.gates import Gate, GateRequest
 from loopwright.ports.git import (
+    FINGERPRINT,
+    HELD_OUT,
+    PATCHES,
     Base,
     Candidate,
     Entry,
@@ -60,6 +63,9 @@ from loopwright.ports.store import Store, Tx
 
 __all__ = [
     "CAPABILITIES",
+    "FINGERPRINT",
+    "HELD_OUT",
+    "PATCHES",
     "Agent",
     "AgentEvent",
     "AgentEventKind",

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from loopwright.core.patches import Patch
 from loopwright.ports.ends import Ends
@@ -111,6 +111,14 @@ class MergedFile:
     """None where both changed the same lines, or lines beside each other."""
     line: int = 0
     """The first of those lines, as the second side numbers them."""
+
+
+HELD_OUT: Final = "held_out"
+"""The folder of a home with the files of held-out checks, by their hash."""
+PATCHES: Final = "patches"
+"""The folder of a home for diffs that must not be lost."""
+FINGERPRINT: Final = "checkout.json"
+"""The file in a run's folder that keeps the fingerprint which was taken before it began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,8 +263,8 @@ class Repository(Protocol):
     async def advance(self, branch: str, *, new: str, old: str) -> bool:
         """Compare-and-swap the branch; False when it had moved."""
 
-    async def damaged(self, *, since: str, tip: str) -> str | None:
-        """Say what is wrong with an object that came after `since` and is part of `tip`; None when all are whole."""
+    async def damaged(self, *, since: str, tips: Sequence[str]) -> str | None:
+        """Say what is wrong with an object that came after `since` and is part of a tip; None when all are whole."""
 
     async def absent(self, shas: Sequence[str]) -> tuple[str, ...]:
         """Return the commits among these that are not in the repository."""

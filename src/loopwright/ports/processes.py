@@ -53,6 +53,8 @@ class Exit:
     output_sha256: str
     dropped_bytes: int = 0
     error: str = ""
+    files_sha256: str = ""
+    """One hash for all else that was written down of it; only who drove it to its end knows that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,9 @@ class Keepers(Protocol):
 
     async def sweep(self, *run_ids: str) -> int:
         """Kill every process that carries the marker of one of these runs; return how many there were."""
+
+    def evidence(self, directory: Path) -> str:
+        """Return one hash for all that is written down of a run that has ended, its output and its prompt apart."""
 
     def close(self) -> None:
         """Let go of what is kept only to start the next process sooner; what was started goes on."""

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from tests.integration.gates.desks import command, ended
 
+from loopwright.adapters.evidence import evidence_hash, listing
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.git.repository import GitRepository
@@ -353,3 +354,24 @@ async def test_the_work_of_an_attempt_that_is_gone_is_named(world):
 async def test_nothing_of_a_file_that_is_no_receipt_reaches_git(world, value):
     with pytest.raises(UserError, match="this is not a receipt"):
         await gather_facts(world.repository, value, None)
+
+
+def test_the_hash_of_what_is_written_down_covers_commands_that_were_run_again(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    kept = ("spec.json", "exit.json", "checkout.json", "gate/job.json", "again-alone/gate/results.json")
+    live = ("status.json", "lock", "prompt.md", "output/00000000000000000000", "again-alone/status.json")
+    assert evidence_hash(run) == "", "nothing is known of what was never started"
+    for name in (*kept, *live):
+        (run / name).parent.mkdir(parents=True, exist_ok=True)
+        (run / name).write_text(name)
+    whole = evidence_hash(run)
+    assert [line.split("  ")[1] for line in listing(run).decode().splitlines()] == sorted(kept)
+    for name in live:
+        (run / name).write_text("changed")
+    assert evidence_hash(run) == whole
+    for name in kept:
+        (run / name).write_text("changed")
+        assert evidence_hash(run) != whole
+        (run / name).write_text(name)
+    (run / "gate" / "9.out").write_text("put there later")
+    assert evidence_hash(run) != whole

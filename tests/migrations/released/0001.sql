@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_b1e52240-4168-4c0b-b44e-f009c587c2c7','4e38c7c6826eae3865359dd93ab1e71acc379020196e67c86926156ebfdd61d6');
+INSERT INTO "chains" VALUES('plan_78757c86-1e6c-4ab8-b403-c86c85c85302','41e28e4fd0f6a0ab29aee8390c0d8a3a1d056f40cab5a3b1276949f462d548f8');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -133,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_e37d210a-749b-444c-8e11-adddf3d76996',NULL,NULL,'plan_b1e52240-4168-4c0b-b44e-f009c587c2c7',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T03:35:18.020762Z','test','normal','{}','','aa89fc6d2f3625f2906aeddc47f3d9534dd86c66e4b71230fece9cd058173552');
-INSERT INTO "events" VALUES(2,'evt_950c1501-7238-46c2-b294-b0da589c4caa',NULL,NULL,'plan_b1e52240-4168-4c0b-b44e-f009c587c2c7',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T03:35:18.020762Z','test','normal','{}','aa89fc6d2f3625f2906aeddc47f3d9534dd86c66e4b71230fece9cd058173552','0131b503508b3c8da0a67f0b2bd5ad76bf3e3b8d62e324ce6a2c325087ea88f1');
-INSERT INTO "events" VALUES(3,'evt_324eb300-587d-4ca5-a95f-5893ea32b04a',NULL,NULL,'plan_b1e52240-4168-4c0b-b44e-f009c587c2c7',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T03:35:18.020762Z','test','normal','{}','0131b503508b3c8da0a67f0b2bd5ad76bf3e3b8d62e324ce6a2c325087ea88f1','4e38c7c6826eae3865359dd93ab1e71acc379020196e67c86926156ebfdd61d6');
+INSERT INTO "events" VALUES(1,'evt_02284b05-1636-4563-b3d4-ec23c7594a78',NULL,NULL,'plan_78757c86-1e6c-4ab8-b403-c86c85c85302',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T04:39:49.261400Z','test','normal','{}','','a470494abaa3225671ab04322453f3517fdd5875f2434a821f098af7fdb44b0d');
+INSERT INTO "events" VALUES(2,'evt_204ce4a0-6715-4b8c-849f-02e674335a2f',NULL,NULL,'plan_78757c86-1e6c-4ab8-b403-c86c85c85302',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T04:39:49.261400Z','test','normal','{}','a470494abaa3225671ab04322453f3517fdd5875f2434a821f098af7fdb44b0d','21894d2ffaae03a265319c48bf527cc9df7f18f9874c2e3ed3af1a59eb074ccd');
+INSERT INTO "events" VALUES(3,'evt_670da7e3-fe4a-456d-bfc9-9cc836c2a5f0',NULL,NULL,'plan_78757c86-1e6c-4ab8-b403-c86c85c85302',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T04:39:49.261400Z','test','normal','{}','21894d2ffaae03a265319c48bf527cc9df7f18f9874c2e3ed3af1a59eb074ccd','41e28e4fd0f6a0ab29aee8390c0d8a3a1d056f40cab5a3b1276949f462d548f8');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_4ba58614-d8ec-455a-9a73-a9de4b8e7da8','proj_bd9fc588-5f4a-4fad-a833-f9c5cb0bff39','plan.md','markdown','a5198bd8-5057-4c70-a332-058863c530dd.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_5a956b6e-e8bc-4482-9e39-ba27289c6567','proj_8699cef2-011e-4cc3-a07d-8eed7195a968','plan.md','markdown','3cfee338-be91-42ef-9a39-a6aa257a887f.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -223,7 +223,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_b1e52240-4168-4c0b-b44e-f009c587c2c7','proj_bd9fc588-5f4a-4fad-a833-f9c5cb0bff39','loop_4ba58614-d8ec-455a-9a73-a9de4b8e7da8','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_78757c86-1e6c-4ab8-b403-c86c85c85302','proj_8699cef2-011e-4cc3-a07d-8eed7195a968','loop_5a956b6e-e8bc-4482-9e39-ba27289c6567','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"logic","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -235,7 +235,7 @@ CREATE TABLE projects (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_bd9fc588-5f4a-4fad-a833-f9c5cb0bff39','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_8699cef2-011e-4cc3-a07d-8eed7195a968','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -318,6 +318,7 @@ CREATE TABLE runs (
     max_cost_micros BIGINT,
     output_sha256 TEXT,
     output_bytes BIGINT,
+    files_sha256 TEXT NOT NULL,
     verdict TEXT,
     created_at VARCHAR(27) NOT NULL,
     started_at VARCHAR(27),
@@ -379,7 +380,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_770c1959-b4db-4f2e-a740-252f3ecaa078','plan_b1e52240-4168-4c0b-b44e-f009c587c2c7','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_34b56208-d7a1-4723-ba17-304e6e4263e4','plan_78757c86-1e6c-4ab8-b403-c86c85c85302','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,

@@ -104,7 +104,7 @@ def test_what_was_taken_back_has_to_be_what_the_branch_takes_back() -> None:
 
 
 def test_a_change_of_the_checkout_is_told_without_where_its_patch_lies() -> None:
-    payload = {"whose": "agent", "changes": ("a.py", "b.py"), "patch": "patches/1"}
+    payload = {"whose": "agent", "changes": ("a.py", "b.py"), "patch": "patches/1", "patch_sha256": "9" * 64}
     seen = event("checkout_changed", MACHINE, run=uid("run", 1), payload=payload)
     changes = checkout_changes([event("task_retried"), seen])
     assert changes == [
@@ -114,6 +114,7 @@ def test_a_change_of_the_checkout_is_told_without_where_its_patch_lies() -> None
             "run": uid("run", 1),
             "whose": "agent",
             "changes": ["a.py", "b.py"],
+            "patch_sha256": "9" * 64,
         }
     ]
     assert not shape_problems(build(checkout_changes=changes))

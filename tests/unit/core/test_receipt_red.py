@@ -20,6 +20,7 @@ from tests.unit.core.test_receipts import (
 
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.model import Role, Run
+from loopwright.core.receipt_verdicts import red_verdict
 from loopwright.core.receipts import render, verify_receipt
 
 
@@ -45,6 +46,17 @@ def test_a_program_that_was_not_there_before_the_work_is_as_good_as_a_failure() 
     said = {"red_proof": True}
     assert verify_receipt(proven(VerdictStatus.INCONCLUSIVE, exit_code=127, **said), FACTS) == []
     assert verify_receipt(proven(VerdictStatus.INCONCLUSIVE, exit_code=1, **said), FACTS) != []
+
+
+def test_the_latest_verdict_on_the_tree_without_the_work_says_how_it_was() -> None:
+    made = proven(VerdictStatus.FAILED, red_proof=True)
+    key = made["verdicts"][-1]["gate_key"]
+    assert red_verdict(made, sha("8"), key) is None, "whose word it is has to be known"
+    made["runs"].append({**made["runs"][0], "id": made["verdicts"][-1]["run_id"], "role": "baseline"})
+    found = red_verdict(made, sha("8"), key)
+    assert found is not None
+    assert found["status"] == "failed"
+    assert red_verdict(made, sha("7"), key) is None
 
 
 def test_why_it_was_not_asked_for_is_said() -> None:

@@ -17,7 +17,7 @@ from loopwright.core.findings import Check, CheckStatus, CommandResult, Rerun, V
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.model import Attempt, Plan, Project, Review, Role, Run, Task, Usage, VerdictRecord
 from loopwright.core.plan_evaluators import Judgement, Remark
-from loopwright.core.policy import GateCommand, Policy
+from loopwright.core.policy import GateCommand, HeldFile, HeldOut, Policy
 from loopwright.core.receipt_facts import gates_asked
 from loopwright.core.receipt_landings import landing_hash
 from loopwright.core.receipts import (
@@ -227,9 +227,35 @@ def test_the_event_with_which_a_run_ended_must_be_in_the_chain():
     assert told == f"the event with which {uid('run', 1)} ended is not in the home's chain of events"
 
 
+def changed(patch):
+    """A change of the checkout while the first run was going on."""
+    told = {"at": NOW.isoformat(), "task": None, "run": uid("run", 1), "whose": "unknown", "changes": ["x"]}
+    return told | {"patch_sha256": patch}
+
+
+def test_whatever_else_was_written_down_has_a_hash_in_the_receipt():
+    held = HeldOut(check=GATE[0], files=(HeldFile(path="unseen.py", sha256="7" * 64),))
+    receipt = build(
+        tasks=[task(1, landed_sha=LAND1, acceptance=OWN, held_out=(held,)), task(2, landed_sha=RESULT)],
+        runs=[run(1, files_sha256="6" * 64), run(2)],
+        # It was looked at twice, and the second look made the patch anew.
+        checkout_changes=[changed("8" * 64), changed("9" * 64)],
+    )
+    assert shape_problems(json.loads(render(receipt))) == []
+    known = {one.key: one.sha256 for one in recorded(receipt) if not one.of_gate}
+    assert known == {
+        f"{uid('run', 1)}/files": "6" * 64,
+        f"{uid('run', 1)}/patch": "9" * 64,
+        f"held_out/{'7' * 64}": "7" * 64,
+    }
+    for key in known:
+        other = verify_receipt(receipt, replace(FACTS, outputs={**known, key: "0" * 64}))
+        assert any(f"({key}) is not the one in the receipt" in one for one in other), other
+    assert not any("is not the one" in one for one in verify_receipt(receipt, replace(FACTS, outputs=known)))
+
+
 def test_what_changed_in_the_checkout_stands_there_whoever_did_it():
-    change = {"at": NOW.isoformat(), "task": None, "run": uid("run", 1), "whose": "unknown", "changes": ["x"]}
-    receipt = build(checkout_changes=[change])
+    receipt = build(checkout_changes=[changed(None)])
     told = f"the checkout changed while {uid('run', 1)} ran: x (nothing shows that it was the agent)"
     assert told in receipt["not_checked"]
     assert verify_receipt(receipt, FACTS) == []

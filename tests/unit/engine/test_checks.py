@@ -21,6 +21,7 @@ from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import without_baseline
 from loopwright.engine.baselines import baseline_of
 from loopwright.engine.checks import Judging, judge
+from loopwright.engine.collisions import by_itself
 from loopwright.engine.world import HomePaths
 from loopwright.ports import NoSandbox
 
@@ -42,6 +43,29 @@ async def judged(home: Home, role: Role, attempt: Attempt | None = None) -> Verd
     )
     _, verdict = await judge(home.world, home.repository, ask, asyncio.Event())  # type: ignore[arg-type]
     return verdict
+
+
+async def test_an_attempt_that_collides_is_asked_the_same_by_itself() -> None:
+    home = await planned_home()
+    ask = Judging(
+        project=home.project(),
+        plan=home.plan(),
+        attempt=home.attempt("a"),
+        role=Role.GATE,
+        sha="1" * 40,
+        tree="2" * 40,
+        commands=(GATE,),
+        still_mine=lambda _: None,
+        before="3" * 40,
+        exempt=("tests/test_leave.py",),
+        rewritten=("tests/test_leave.py", "tests/test_own.py"),
+        own=(GATE,),
+    )
+    alone = by_itself(ask, sha="4" * 40, tree="5" * 40, before="6" * 40)
+    assert (alone.sha, alone.tree, alone.before) == ("4" * 40, "5" * 40, "6" * 40)
+    # A test of its own that it changed is not excused because it passes by chance.
+    assert alone.rewritten == ask.rewritten
+    assert replace(alone, sha=ask.sha, tree=ask.tree, before=ask.before) == ask
 
 
 def said(home: Home, verdict: Verdict, minutes: int, role: Role = Role.GATE) -> None:

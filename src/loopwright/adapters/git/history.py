@@ -66,13 +66,14 @@ class History:
         return found
 
     async def absent(self, shas: Sequence[str]) -> tuple[str, ...]:
-        """Return the commits among these that are not there."""
+        """Return the commits among these that are not there; one that is there and cannot be read is not among them."""
         if not shas:
             return ()
         asked = "".join(f"{each}\n" for each in shas).encode("ascii")
         done = await self._git.run("cat-file", "--batch-check", env=self._depot.env(), stdin=asked)
         kinds = [line.split()[-2:] for line in done.text.splitlines()]
-        return tuple(sha for sha, kind in zip(shas, kinds, strict=True) if kind[0] != "commit")
+        missing = [sha for sha, kind in zip(shas, kinds, strict=True) if kind[0] != "commit"]
+        return tuple(sha for sha in missing if not (self._depot.source.objects / sha[:2] / sha[2:]).exists())
 
     async def texts(self, ids: Sequence[str], *, limit: int) -> dict[str, str]:
         """Return the texts of blobs by their ids, the first of them: as many as go into so many bytes."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 from loopwright.adapters.git.depot import Depot
@@ -9,10 +10,10 @@ from loopwright.adapters.git.runner import Git
 from loopwright.core.errors import GitFailed
 
 
-async def damaged(git: Git, depot: Depot, *, since: str, tip: str) -> str | None:
-    """Say what is wrong with an object that came after `since` and is part of `tip`; None when all are whole."""
+async def damaged(git: Git, depot: Depot, *, since: str, tips: Sequence[str]) -> str | None:
+    """Say what is wrong with an object that came after `since` and is part of a tip; None when all are whole."""
     try:
-        listed = await git.run("rev-list", "--objects", f"{since}..{tip}", env=depot.env())
+        listed = await git.run("rev-list", "--objects", *tips, f"^{since}", env=depot.env())
         names = [line.partition(b" ")[0] for line in listed.out.splitlines()]
         reader = _Reader()
         with tempfile.TemporaryFile() as asked:

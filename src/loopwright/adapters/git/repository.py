@@ -340,10 +340,10 @@ class GitRepository:
             at=at,
         )
 
-    async def damaged(self, *, since: str, tip: str) -> str | None:
-        """Say what is wrong with an object that came after `since` and is part of `tip`; None when all are whole."""
+    async def damaged(self, *, since: str, tips: Sequence[str]) -> str | None:
+        """Say what is wrong with an object that came after `since` and is part of a tip; None when all are whole."""
         depot = (await self._ready()).depot
-        return await damaged(self.git, depot, since=names.sha(since), tip=names.sha(tip))
+        return await damaged(self.git, depot, since=names.sha(since), tips=[names.sha(tip) for tip in tips])
 
     async def absent(self, shas: Sequence[str]) -> tuple[str, ...]:
         """Return the commits among these that are not in the repository."""

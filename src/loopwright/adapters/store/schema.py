@@ -309,6 +309,7 @@ runs: Final = Table(
     _integer("max_cost_micros", null=True),
     _text("output_sha256", null=True),
     _integer("output_bytes", null=True),
+    _text("files_sha256"),
     _json("verdict", null=True),
     _moment("created_at"),
     _moment("started_at", null=True),

@@ -310,6 +310,7 @@ CREATE TABLE runs (
     max_cost_micros BIGINT,
     output_sha256 TEXT,
     output_bytes BIGINT,
+    files_sha256 TEXT NOT NULL,
     verdict TEXT,
     created_at VARCHAR(27) NOT NULL,
     started_at VARCHAR(27),

@@ -351,6 +351,7 @@ def upgrade() -> None:
         sa.Column("max_cost_micros", sa.BigInteger(), nullable=True),
         sa.Column("output_sha256", TEXT, nullable=True),
         sa.Column("output_bytes", sa.BigInteger(), nullable=True),
+        sa.Column("files_sha256", TEXT, nullable=False),
         sa.Column("verdict", sa.Text(), nullable=True),
         sa.Column("created_at", MOMENT, nullable=False),
         sa.Column("started_at", MOMENT, nullable=True),
