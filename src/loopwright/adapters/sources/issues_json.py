@@ -1,4 +1,4 @@
-"""Issues of a GitHub repository as `gh issue list --json …` exports them: one task each, closed there when it is done."""
+"""Issues of a GitHub repository as `gh issue list --json …` exports them: one task each."""
 
 import hashlib
 import json
@@ -138,8 +138,9 @@ def _standing(table: dict[str, Any]) -> Mark:
 
 def _blocked_because(table: dict[str, Any]) -> str | None:
     ours = table.get(OURS)
-    is_blocked = isinstance(ours, dict) and ours.get("status") == "blocked" and not _is_closed(table)
-    return str(ours.get("reason") or "blocked in the file, without a reason") if is_blocked else None
+    if not isinstance(ours, dict) or ours.get("status") != "blocked" or _is_closed(table):
+        return None
+    return str(ours.get("reason") or "blocked in the file, without a reason")
 
 
 class _Reader:
