@@ -81,10 +81,13 @@ def schema(
             "planner",
             "qa_full",
             "qa_lite",
+            "receipt",
             "review",
             "roadmap_view",
             "test_state",
             "test_state_config",
+            "test_state_health",
+            "track",
         ],
         Parameter(show_default=True),
     ] = "config",
@@ -96,7 +99,8 @@ def schema(
     ----------
     what
         config: a project's loopwright.toml; plan: a plan file; user: your own config.toml; planner, evaluation,
-        review, qa_full, qa_lite: what agents answer; packet: an inspection packet; or a work source's file.
+        review, qa_full, qa_lite: what agents answer; packet: an inspection packet; receipt: a receipt; track: a
+        track's metadata.json; or another work source's file.
     """
     if what in ("config", "user"):
         print_json(configuration_schema(machine=what == "user"))

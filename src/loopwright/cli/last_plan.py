@@ -43,7 +43,7 @@ async def opened_again(
 ) -> tuple[str, ...]:
     """Return what the last plan told the source is done, and a person has set open since."""
     plan, loop = await store.read(lambda tx: _over(tx, asked))
-    if plan is None or loop is None or plan.source_sha256 != asked.work.sha256:
+    if plan is None or loop is None or plan.source_sha256 != asked.work.sha256 or asked.work.is_copy:
         return ()
     if not plan.books:
         marks = await store.read(lambda tx: marks_of(tx, plan.id))

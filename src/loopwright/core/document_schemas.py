@@ -1,4 +1,4 @@
-"""The JSON Schemas of what agents answer and of what `inspect` makes, by the names that they are published under."""
+"""The JSON Schemas of receipts, packets and what agents answer, by the names that they are published under."""
 
 from typing import Any, Final
 
@@ -12,6 +12,7 @@ from loopwright.core.packets import (
     MOST_QUESTIONS,
     VERSION,
 )
+from loopwright.core.receipt_shape import receipt_schema
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _CUT: Final = len("\n[cut]")
@@ -89,4 +90,8 @@ def document_schemas() -> dict[str, dict[str, Any]]:
         "qa_lite": ("What a lite look at the whole reports", qa.schema("lite")),
         "packet": ("An inspection packet", PACKET),
     }
-    return {name: {"$schema": _DIALECT, "title": title, **schema} for name, (title, schema) in titled.items()}
+    made = {name: {"title": title, **schema} for name, (title, schema) in titled.items()}
+    return {
+        name: {"$schema": _DIALECT, **schema}
+        for name, schema in (*made.items(), ("receipt", receipt_schema()))
+    }

@@ -10,7 +10,7 @@ from loopwright.core.states import AttemptState, TaskState
 
 Json = dict[str, Any]
 
-_SAID: Final = ("what", "where", "steps", "expected", "actual", "severity", "screenshot")
+SAID: Final = ("what", "where", "steps", "expected", "actual", "severity", "screenshot")
 
 
 def _looked(attempts: Iterable[Attempt]) -> list[tuple[Attempt, QaReport]]:
@@ -47,7 +47,7 @@ def reports(attempts: Iterable[Attempt]) -> list[Json]:
             "summary": report.summary,
             "checked": [asdict(one) for one in report.checked],
             "issues": [
-                {name: getattr(one, name) for name in _SAID} for one in report.issues if not one.by_gate
+                {name: getattr(one, name) for name in SAID} for one in report.issues if not one.by_gate
             ],
         }
         for attempt, report in _looked(attempts)
@@ -108,6 +108,6 @@ def is_issue(value: Any) -> bool:
     """Say whether a value has the shape of an issue."""
     return (
         isinstance(value, dict)
-        and value.keys() == set(_SAID)
+        and value.keys() == set(SAID)
         and all(isinstance(one, str) for one in value.values())
     )

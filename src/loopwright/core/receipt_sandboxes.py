@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from loopwright.core.containment import Containment, MadeWith
 
-_FIELDS: Final = frozenset(MadeWith.__dataclass_fields__)
+FIELDS: Final = frozenset(MadeWith.__dataclass_fields__)
 
 
 def is_made_with(value: Any) -> bool:
     """Say whether a value that came from outside names what a sandbox was made with."""
-    return isinstance(value, dict) and value.keys() == _FIELDS and all(map(_is_text, value.values()))
+    return isinstance(value, dict) and value.keys() == FIELDS and all(map(_is_text, value.values()))
 
 
 def _is_text(value: Any) -> bool:

@@ -1,79 +1,102 @@
 """The shape of a receipt: what a file that came from outside must look like before any part of it is used."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.core import ids
 from loopwright.core.findings import CheckStatus, VerdictStatus
 from loopwright.core.finishing import WAYS
 from loopwright.core.flakes import FOLDERS
-from loopwright.core.qa import AREAS
+from loopwright.core.qa import AREAS, RESULTS
 from loopwright.core.receipt_checkout import WHOSE
 from loopwright.core.receipt_facts import USAGE
-from loopwright.core.receipt_looks import is_checked, is_issue
+from loopwright.core.receipt_looks import SAID, is_checked, is_issue
 from loopwright.core.receipt_overrides import OVERRIDES
-from loopwright.core.receipt_sandboxes import is_made_with
+from loopwright.core.receipt_sandboxes import FIELDS, is_made_with
 from loopwright.core.reviews import Severity
 from loopwright.core.states import FinishState, PlanState, ReviewState, TaskState
 from loopwright.core.tdd import RedProof
 
 SCHEMA: Final = "loopwright.receipt/1"
 
-_Test = Callable[[Any], bool]
 _SHA: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """What may stand at a place, for us to ask and for others to read."""
+
+    holds: Callable[[Any], bool]
+    schema: Mapping[str, Any]
+
+    def __call__(self, value: Any) -> bool:
+        return self.holds(value)
 
 
-def _count(value: Any) -> bool:
+def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float)
-
-
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _code(value: Any) -> bool:
-    return isinstance(value, int)
-
-
-def _sha(value: Any) -> bool:
+def _is_sha(value: Any) -> bool:
     return isinstance(value, str) and _SHA.fullmatch(value) is not None
 
 
+_text: Final = _Test(lambda value: isinstance(value, str), {"type": "string"})
+_count: Final = _Test(_is_count, {"type": "integer", "minimum": 0})
+_number: Final = _Test(lambda value: isinstance(value, int | float), {"type": "number"})
+_flag: Final = _Test(lambda value: isinstance(value, bool), {"type": "boolean"})
+_code: Final = _Test(lambda value: isinstance(value, int), {"type": "integer"})
+_sha: Final = _Test(_is_sha, {"type": "string", "pattern": f"^({_SHA.pattern})$"})
+
+
 def _maybe(test: _Test) -> _Test:
-    return lambda value: value is None or test(value)
+    return _Test(lambda value: value is None or test(value), {"anyOf": [test.schema, {"type": "null"}]})
 
 
 def _id(kind: ids.Kind) -> _Test:
-    return lambda value: isinstance(value, str) and ids.is_id(value, kind)
+    return _Test(
+        lambda value: isinstance(value, str) and ids.is_id(value, kind),
+        {"type": "string", "pattern": f"^{kind.value}_[0-9a-f-]{{36}}$"},
+    )
 
 
-def _one_of(words: Sequence[str]) -> _Test:
-    return lambda value: isinstance(value, str) and value in words
+def _one_of(words: Iterable[str]) -> _Test:
+    known = sorted(str(word) for word in words)
+    return _Test(lambda value: isinstance(value, str) and value in known, {"enum": known})
 
 
-_COMMAND: Final[dict[str, Any]] = {
+def _exactly(shape: Mapping[str, _Test]) -> _Test:
+    """Ask for an object with these keys and no other."""
+    return _Test(
+        lambda value: (
+            isinstance(value, dict)
+            and value.keys() == shape.keys()
+            and all(test(value[name]) for name, test in shape.items())
+        ),
+        {
+            "type": "object",
+            "additionalProperties": False,
+            "required": list(shape),
+            "properties": {name: test.schema for name, test in shape.items()},
+        },
+    )
+
+
+_COMMAND: Final[dict[str, _Test]] = {
     "name": _text,
     "command": _text,
     "timeout_s": _number,
     "junit": _maybe(_text),
 }
+_command: Final = _exactly(_COMMAND)
+_texts: Final = _Test(
+    lambda value: isinstance(value, list) and all(map(_text, value)), {"type": "array", "items": _text.schema}
+)
 
 
-def _command(value: Any) -> bool:
-    named = isinstance(value, dict) and value.keys() == _COMMAND.keys()
-    return named and all(test(value[name]) for name, test in _COMMAND.items())
-
-
-def _held_out(value: Any) -> bool:
+def _is_held_out(value: Any) -> bool:
     if not isinstance(value, dict) or value.keys() != {"check", "files", "hint"}:
         return False
     files = value["files"]
@@ -93,45 +116,56 @@ def _inside(value: Any) -> bool:
     return not (value.startswith("/") or ".." in value.split("/") or "\0" in value)
 
 
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_text, value))
+_held_out: Final = _Test(
+    _is_held_out,
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["check", "files", "hint"],
+        "properties": {
+            "check": _command.schema,
+            "files": {
+                "type": "array",
+                "items": _exactly({"path": _text, "sha256": _sha}).schema,
+            },
+            "hint": _text.schema,
+        },
+    },
+)
+_gate_files: Final = _exactly(
+    {
+        "pinned": _texts,
+        "pinned_tree": _maybe(_sha),
+        "exempt": _texts,
+        "uncompared": _texts,
+        "weakened": _texts,
+        "added_tests": _count,
+        "red_proof": _maybe(_flag),
+        "red_tree": _maybe(_sha),
+        "red_tests": _texts,
+        "red_skipped": _text,
+        "red_missing": _text,
+        "answers": _texts,
+    }
+)
 
 
-_GATE_FILES: Final[dict[str, _Test]] = {
-    "pinned": _texts,
-    "pinned_tree": _maybe(_sha),
-    "exempt": _texts,
-    "uncompared": _texts,
-    "weakened": _texts,
-    "added_tests": _count,
-    "red_proof": _maybe(_flag),
-    "red_tree": _maybe(_sha),
-    "red_tests": _texts,
-    "red_skipped": _text,
-    "red_missing": _text,
-    "answers": _texts,
-}
+_finding: Final = _exactly(
+    {
+        "file": _text,
+        "line": _maybe(_count),
+        "severity": _one_of([*Severity]),
+        "text": _text,
+        "in_diff": _flag,
+    }
+)
 
 
-def _gate_files(value: Any) -> bool:
-    named = isinstance(value, dict) and value.keys() == _GATE_FILES.keys()
-    return named and all(test(value[name]) for name, test in _GATE_FILES.items())
-
-
-_FINDING: Final[dict[str, _Test]] = {
-    "file": _text,
-    "line": _maybe(_count),
-    "severity": _one_of([*Severity]),
-    "text": _text,
-    "in_diff": _flag,
-}
-
-
-def _finding(value: Any) -> bool:
-    named = isinstance(value, dict) and value.keys() == _FINDING.keys()
-    return named and all(test(value[name]) for name, test in _FINDING.items())
-
-
+_checked: Final = _Test(
+    is_checked, _exactly({"area": _text, "result": _one_of(RESULTS), "how": _text}).schema
+)
+_issue: Final = _Test(is_issue, _exactly(dict.fromkeys(SAID, _text)).schema)
+_made_with: Final = _Test(is_made_with, _exactly(dict.fromkeys(sorted(FIELDS), _text)).schema)
 _RAN: Final[dict[str, Any]] = {
     "name": _text,
     "command": _text,
@@ -264,8 +298,8 @@ _RECEIPT: Final[dict[str, Any]] = {
         {
             "id": _id(ids.Kind.ATTEMPT),
             "summary": _text,
-            "checked": [is_checked],
-            "issues": [is_issue],
+            "checked": [_checked],
+            "issues": [_issue],
         }
     ],
     "overrides": [
@@ -308,7 +342,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "agent_version": _maybe(_text),
             "permission_mode": _maybe(_text),
             "sandbox": _maybe(_text),
-            "sandbox_made_with": _maybe(is_made_with),
+            "sandbox_made_with": _maybe(_made_with),
             "started_at": _maybe(_text),
             "cost_micros": _maybe(_count),
             "cost_estimated": _flag,
@@ -342,6 +376,22 @@ def shape_problems(receipt: Any) -> list[str]:
     if not problems and len({task["id"] for task in receipt["tasks"]}) != len(receipt["tasks"]):
         problems.append("receipt.tasks: an id stands there twice")
     return problems
+
+
+def receipt_schema() -> dict[str, Any]:
+    """Return the JSON Schema of what is asked of a receipt; a newer program may have more in it."""
+    return {"title": "Loopwright: a receipt", **_published(_RECEIPT)}
+
+
+def _published(shape: Any) -> dict[str, Any]:
+    if isinstance(shape, _Test):
+        return dict(shape.schema)
+    if isinstance(shape, list):
+        return {"type": "array", "items": _published(shape[0])}
+    named = {name: _published(part) for name, part in shape.items()}
+    if shape is _COMMAND:
+        return dict(_command.schema)
+    return {"type": "object", **({"required": list(named), "properties": named} if named else {})}
 
 
 def _misshapen(value: Any, shape: Any, place: str) -> list[str]:

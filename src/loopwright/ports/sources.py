@@ -82,6 +82,8 @@ class PlannedWork:
     """What an evaluation of the plan says that stands in the source itself: `passed`, `failed`, or nothing."""
     rounds: bool = False
     """It is one prompt, done again and again until a condition stops that (`core.rounds`)."""
+    is_copy: bool = False
+    """It is a copy of what is kept elsewhere: what is open in a newer one was perhaps only not closed there yet."""
     doc_sync: DocSync | None = None
     """Business documents that have to follow, where the source itself says so."""
     held_files: Mapping[str, bytes] = field(default_factory=dict, repr=False)

@@ -8,9 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import jsonschema
 import pytest
 
 from loopwright.core.containment import MadeWith
+from loopwright.core.document_schemas import document_schemas
 from loopwright.core.documents import document
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Rerun, Verdict, VerdictStatus
@@ -37,6 +39,7 @@ from loopwright.core.states import AttemptState, PlanState, ReviewState, RunStat
 from loopwright.core.verdicts import gate_key
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+PUBLISHED = jsonschema.Draft202012Validator(document_schemas()["receipt"])
 
 
 def uid(kind, n):
@@ -581,6 +584,7 @@ def test_what_is_flaky_is_a_gap_and_counts_only_with_the_run_that_shows_it():
     receipt = build(verdicts=[*JUDGED, excused])
     assert receipt["outcome"] == "verified_with_gaps"
     told = "these failed on the result and passed when they were run again, so they are flaky: test_a"
+    PUBLISHED.validate(json.loads(render(receipt)))
     assert told in receipt["not_checked"]
     assert f"{found.run_id}/again-alone/1" in [one.key for one in recorded(receipt)]
     assert not shape_problems(json.loads(render(receipt)))
@@ -865,6 +869,7 @@ def test_a_value_of_another_shape_is_named_with_its_place_and_nothing_of_it_is_u
     receipt = copy.deepcopy(build())
     set_path(receipt, path, new)
     problems = verify_receipt(resealed(receipt), FACTS)
+    assert not PUBLISHED.is_valid(receipt), "the schema that others have says so too"
     place = "receipt" + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
     assert problems
     assert all(problem.startswith(place) for problem in problems)

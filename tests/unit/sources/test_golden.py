@@ -1,8 +1,12 @@
 """What each source becomes as the work goes on, step by step, compared with files byte for byte."""
 
+import json
+
+import jsonschema
 import pytest
 from tests.unit.sources.golden import CASES, DATA, files_in, source_of, steps_of, told
 
+from loopwright.adapters.sources.plan_md_schema import TRACK
 from loopwright.ports import Mark
 
 GONE = "gone"
@@ -27,6 +31,8 @@ def test_a_source_tells_its_progress_as_its_format_does(case: str) -> None:
         assert now == files_in(folder), folder.name
         assert now != before, f"{folder.name}: a step that changes nothing shows nothing"
         assert source.written(now, progress) == {}, f"{folder.name}: written twice"
+        if "metadata.json" in now:
+            jsonschema.validate(json.loads(now["metadata.json"]), TRACK)
         work = source.parse(now, case)
         assert work.sha256 == meaning, f"{folder.name}: status is not meaning"
         marks = {task.key: task.mark for task in work.tasks}

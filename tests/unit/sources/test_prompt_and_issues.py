@@ -6,13 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.sources import laws
+from tests.unit.sources.laws import after, marks, told
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.issues_json import IssuesSource
 from loopwright.adapters.sources.prompt_md import PromptSource
 from loopwright.adapters.sources.reading import read, recognise
 from loopwright.core.errors import BadPlan
-from loopwright.ports import Mark, PlannedTask, PlannedWork
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork
 
 ISSUES = IssuesSource()
 DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
@@ -188,3 +192,99 @@ def test_what_is_wrong_with_an_export_is_located(content: str, problem: str) -> 
 def test_an_export_without_bodies_is_noted() -> None:
     found = ISSUES.parse({"i.json": b'[{"number": 1, "title": "a"}]'}, "i.json")
     assert found.notes[0].startswith("i.json:1: #1: it has no body")
+
+
+OWNED = {"state", "stateReason", "loopwright"}
+numbers = st.integers(1, 5)
+exports = st.dictionaries(
+    numbers,
+    st.fixed_dictionaries(
+        {"title": st.text("ab", min_size=1, max_size=3), "body": st.text(laws.letters, max_size=5)},
+        optional={
+            "state": st.sampled_from(["OPEN", "CLOSED", "open", "closed"]),
+            "stateReason": st.sampled_from(["", "COMPLETED", "NOT_PLANNED", "REOPENED"]),
+            "labels": st.lists(
+                st.builds(lambda name: {"name": name}, st.sampled_from(["bug", "P1"])), max_size=2
+            ),
+            "author": st.just({"login": "é"}),
+            "comments": st.integers(0, 9),
+        },
+    ),
+    min_size=1,
+)
+
+
+def exported(document: dict[int, dict[str, Any]], layout: dict[str, Any], mark: bool = False) -> Files:
+    text = json.dumps([{"number": number, **one} for number, one in document.items()], **layout)
+    return {"i.json": (b"\xef\xbb\xbf" if mark else b"") + text.encode()}
+
+
+def foreign(files: Files) -> list[dict[str, Any]]:
+    entries = json.loads(files["i.json"].decode("utf-8-sig"))
+    return [{key: value for key, value in one.items() if key not in OWNED} for one in entries]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    document=exports,
+    progress=st.dictionaries(numbers.map(lambda n: f"#{n}"), laws.items),
+    layout=st.sampled_from([{}, {"indent": 2}, {"indent": 1, "ensure_ascii": False}]),
+    mark=st.booleans(),
+)
+def test_what_was_told_is_read_again_and_nothing_else_of_an_export_changed(
+    document: dict[int, dict[str, Any]],
+    progress: dict[str, ItemProgress],
+    layout: dict[str, Any],
+    mark: bool,
+) -> None:
+    before = exported(document, layout, mark)
+    made = after(ISSUES, before, told(progress))
+    work, was = ISSUES.parse(made, "here"), ISSUES.parse(before, "here")
+    assert work.sha256 == was.sha256
+    for task in work.tasks:
+        item = progress.get(task.key)
+        wanted = (
+            marks(was)[task.key] if item is None else Mark.OPEN if item.mark is Mark.RUNNING else item.mark
+        )
+        assert task.mark is wanted
+        if item is not None and wanted is Mark.BLOCKED:
+            assert task.reason == (item.reason.replace("\0", "\ufffd").strip() or "no reason was given")
+    assert foreign(made) == foreign(before)
+    assert made["i.json"].startswith(b"\xef\xbb\xbf") == mark
+    if not any(f"#{number}" in progress for number in document):
+        assert made == before
+
+
+@settings(max_examples=40, deadline=None)
+@given(document=exports, edited=exports, data=st.data())
+def test_a_newer_export_between_two_writes_survives(
+    document: dict[int, dict[str, Any]], edited: dict[int, dict[str, Any]], data: st.DataObject
+) -> None:
+    progress = told({f"#{number}": data.draw(laws.items) for number in document})
+    after(ISSUES, exported(document, {"indent": 2}), progress)
+    newer = exported(edited, {})
+    made = after(ISSUES, newer, progress)
+    assert foreign(made) == foreign(newer)
+    for one in json.loads(made["i.json"]):
+        if one["number"] not in document:
+            assert one == {"number": one["number"], **edited[one["number"]]}
+
+
+def test_an_issue_is_closed_with_its_commit_in_the_words_of_the_forge() -> None:
+    progress = told(
+        {
+            "#1": ItemProgress(mark=Mark.DONE, commit="a91c2e4", summary="Prices"),
+            "#2": ItemProgress(mark=Mark.BLOCKED, reason="which shop?"),
+        }
+    )
+    made = after(
+        ISSUES, {"i.json": json.dumps([issue(1, state="OPEN"), issue(2, state="OPEN")]).encode()}, progress
+    )
+    one, two = json.loads(made["i.json"])
+    assert one == issue(
+        1,
+        state="CLOSED",
+        stateReason="COMPLETED",
+        loopwright={"status": "done", "commit": "a91c2e4", "summary": "Prices"},
+    )
+    assert two == issue(2, state="OPEN", loopwright={"status": "blocked", "reason": "which shop?"})

@@ -18,7 +18,13 @@ from loopwright.adapters.sources.problems import Problems
 from loopwright.adapters.sources.reading import read, recognise
 from loopwright.adapters.sources.schema_check import check_schema
 from loopwright.adapters.sources.test_state import LoopTestsSource
-from loopwright.adapters.sources.test_state_schema import CONFIG, NOT_AUTOMATABLE, TEST_STATE, loop_config
+from loopwright.adapters.sources.test_state_schema import (
+    CONFIG,
+    HEALTH,
+    NOT_AUTOMATABLE,
+    TEST_STATE,
+    loop_config,
+)
 from loopwright.adapters.sources.test_state_writing import Standing, health
 from loopwright.core.errors import BadPlan
 from loopwright.core.policy import GateCommand
@@ -367,7 +373,9 @@ def test_the_health_file_tells_who_is_at_work(
     more: dict[str, Any], current: str | None, pid: int | None, status: str
 ) -> None:
     progress = Progress(plan_id="p", at=LATER, items={}, **more)
-    assert health("loop", Standing(passed=3, total=9, current=current), progress, pid) == {
+    made = health("loop", Standing(passed=3, total=9, current=current), progress, pid)
+    jsonschema.validate(made, HEALTH)
+    assert made == {
         "loop_name": "loop",
         "status": status,
         "current_test": current,

@@ -5,23 +5,23 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from loopwright.adapters.sources.located import Located, Unreadable
+from loopwright.adapters.sources.json_edits import JsonEdits, opened, storable
+from loopwright.adapters.sources.located import Located, Unreadable, tables
 from loopwright.adapters.sources.markdown_lines import Kind, read_markdown
 from loopwright.adapters.sources.plan_file import document
 from loopwright.adapters.sources.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
 from loopwright.adapters.sources.problems import Problems, check_graph, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.config.nearest import quoted
-from loopwright.ports import Files, Mark, PlannedTask, PlannedWork
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
 
 MAX_ISSUES: Final = 10_000
 EXPORT: Final = "gh issue list --state all --json number,title,body,labels,state,stateReason,url"
-COPY: Final = (
-    "it is a copy, so nothing is written back to it: close the issues on the forge; "
-    "`loopwright status` and the receipt say which are done"
-)
+COPY: Final = "it is a copy: what is done is closed here, on the forge it is for you to close"
+OURS: Final = "loopwright"
+"""The key of an issue that says why it stands as it does."""
 _PRIORITIES: Final = {
     **dict.fromkeys(("p0", "critical", "urgent", "blocker", "highest"), 10),
     **dict.fromkeys(("p1", "high"), 25),
@@ -44,7 +44,7 @@ _START: Final = 256 * 1024
 
 
 class IssuesSource:
-    """Reads an export; the status of an issue is changed on the forge, not in this file."""
+    """Reads an export, and closes in it what is done; on the forge that is for a person to do."""
 
     kind = "issues_json"
 
@@ -79,7 +79,68 @@ class IssuesSource:
             tasks=tuple(tasks.values()),
             sha256=hashlib.sha256(json.dumps(said).encode()).hexdigest(),
             notes=(*problems.notes, f"{name}: {COPY}"),
+            is_copy=True,
         )
+
+    def written(self, files: Files, progress: Progress) -> Files:
+        """Return the file with `state`, `stateReason` and a key of our own as the progress has them."""
+        ((name, content),) = files.items()
+        edits = opened(name, content)
+        for entry in tables(edits.document):
+            table = entry.plain()
+            item = progress.items.get(f"#{table.get('number')}")
+            if item is not None:
+                _tell(edits, entry, table, item)
+        made = edits.bytes()
+        return {name: made} if made != content else {}
+
+
+def _tell(edits: JsonEdits, entry: Located, table: dict[str, Any], item: ItemProgress) -> None:
+    mark = Mark.OPEN if item.mark is Mark.RUNNING else item.mark
+    if mark is not _standing(table) or mark is Mark.BLOCKED:
+        closed = mark in (Mark.DONE, Mark.SKIPPED)
+        was = table.get("state")
+        state = "CLOSED" if closed else "OPEN"
+        if closed is not _is_closed(table):
+            edits.put(entry, "state", state.lower() if isinstance(was, str) and was.islower() else state)
+        why = ("COMPLETED" if mark is Mark.DONE else "NOT_PLANNED") if closed else ""
+        if str(table.get("stateReason") or "") != why and (closed or _is_closed(table)):
+            edits.put(entry, "stateReason", why)
+    ours = _ours(mark, item)
+    if ours is not None:
+        edits.put(entry, OURS, ours)
+    else:
+        edits.drop(entry, OURS)
+
+
+def _ours(mark: Mark, item: ItemProgress) -> dict[str, str] | None:
+    """Return what a forge has no word for; nothing where there is nothing to say."""
+    match mark:
+        case Mark.BLOCKED:
+            return {"status": "blocked", "reason": storable(item.reason).strip() or "no reason was given"}
+        case Mark.DONE if item.commit:
+            return {"status": "done", "commit": item.commit, "summary": storable(item.summary)}
+        case Mark.SKIPPED if item.reason.strip():
+            return {"status": "skipped", "reason": storable(item.reason).strip()}
+    return None
+
+
+def _is_closed(table: dict[str, Any]) -> bool:
+    return str(table.get("state", "OPEN")).upper() == "CLOSED"
+
+
+def _standing(table: dict[str, Any]) -> Mark:
+    """Return how an issue stands."""
+    if _is_closed(table):
+        return Mark.SKIPPED if str(table.get("stateReason")).upper() == "NOT_PLANNED" else Mark.DONE
+    return Mark.BLOCKED if _blocked_because(table) is not None else Mark.OPEN
+
+
+def _blocked_because(table: dict[str, Any]) -> str | None:
+    ours = table.get(OURS)
+    if not isinstance(ours, dict) or ours.get("status") != "blocked" or _is_closed(table):
+        return None
+    return str(ours.get("reason") or "blocked in the file, without a reason")
 
 
 class _Reader:
@@ -148,6 +209,7 @@ class _Reader:
             type=next((label for label in labels if label in _TYPES), ""),
             complexity=next((_COMPLEXITIES[label] for label in labels if label in _COMPLEXITIES), None),
             mark=self._mark(table, entry, key),
+            reason=_blocked_because(table) or "",
             line=entry.line,
         )
 
@@ -156,9 +218,7 @@ class _Reader:
         if not isinstance(state, str) or state.upper() not in ("OPEN", "CLOSED"):
             self._problems.note(entry.line, f"{key}.state", f"expected OPEN or CLOSED, not {quoted(state)}")
             return Mark.OPEN
-        if state.upper() == "OPEN":
-            return Mark.OPEN
-        return Mark.SKIPPED if str(table.get("stateReason")).upper() == "NOT_PLANNED" else Mark.DONE
+        return _standing(table)
 
 
 def _title(found: Located, name: str) -> str:

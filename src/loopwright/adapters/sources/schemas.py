@@ -5,9 +5,10 @@ from typing import Any
 from loopwright.adapters.sources.beads import ISSUE
 from loopwright.adapters.sources.feature_schema import FEATURE_LIST
 from loopwright.adapters.sources.plan_format import plan_schema
+from loopwright.adapters.sources.plan_md_schema import TRACK
 from loopwright.adapters.sources.planner_answer import planner_schema
 from loopwright.adapters.sources.roadmap_schema import ROADMAP_VIEW, STATE
-from loopwright.adapters.sources.test_state_schema import CONFIG, TEST_STATE
+from loopwright.adapters.sources.test_state_schema import CONFIG, HEALTH, TEST_STATE
 from loopwright.config.publish import SCHEMA_DIALECT
 
 
@@ -22,4 +23,6 @@ def source_schemas() -> dict[str, dict[str, Any]]:
         "roadmap_view": ROADMAP_VIEW,
         "test_state": TEST_STATE,
         "test_state_config": CONFIG,
+        "test_state_health": HEALTH,
+        "track": TRACK,
     }

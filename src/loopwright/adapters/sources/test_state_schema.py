@@ -16,6 +16,26 @@ NOT_AUTOMATABLE: Final = "it cannot be automated: a person has to do it (automat
 STATUSES: Final = ("pending", "passed", "failed", "blocked")
 USUAL_PRIORITY: Final = 5
 
+HEALTH: Final[dict[str, Any]] = {
+    "$schema": SCHEMA_DIALECT,
+    "title": "Loopwright: the health file of a test-state.json",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["loop_name", "status", "current_test", "progress", "last_heartbeat", "pid"],
+    "properties": {
+        "loop_name": _NAME,
+        "status": {"enum": ["starting", "running", "stopped", "error"]},
+        "current_test": {"type": ["string", "null"]},
+        "progress": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["passed", "total"],
+            "properties": {"passed": _COUNT, "total": _COUNT},
+        },
+        "last_heartbeat": {"type": "string", "format": "date-time"},
+        "pid": {"type": ["integer", "null"]},
+    },
+}
 CONFIG: Final[dict[str, Any]] = {
     "$schema": SCHEMA_DIALECT,
     "title": "Loopwright: the config.json of a test-state.json",
