@@ -19,7 +19,7 @@ from loopwright.core.containment import Containment
 from loopwright.core.errors import BadConfig, Refused, UserError
 from loopwright.core.fallback import named
 from loopwright.core.permissions import KEEPING, Access
-from loopwright.engine.submit import SETTLED
+from loopwright.engine.marks import SETTLED
 from loopwright.ports import Base, PlannedWork, able
 
 _OF_PLAN: Final = "plan "

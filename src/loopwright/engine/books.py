@@ -8,7 +8,7 @@ lost when that is interrupted.
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -28,7 +28,7 @@ from loopwright.engine.booked_files import (
     untracked,
 )
 from loopwright.engine.branch import tip_of
-from loopwright.engine.marks import keep_marks, marks_of
+from loopwright.engine.marks import TAKEN_IN, is_new, is_theirs, keep_marks, marks_of
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
 from loopwright.engine.signs import show_sign
@@ -36,6 +36,7 @@ from loopwright.engine.world import World, no_source
 from loopwright.ports import (
     Candidate,
     Files,
+    PlannedTask,
     Progress,
     Repository,
     Source,
@@ -154,7 +155,7 @@ async def _tell_in_place(
     world: World, source: WritingSource, place: Path, loop: Loop, plan: Plan, progress: Progress
 ) -> None:
     seen = source.files(place)
-    await _put(world, source, place, loop, plan, seen, source.written(seen, progress))
+    await _put(world, source, place, loop, plan, seen, source.written(seen, progress), progress)
 
 
 async def _tell_beside(
@@ -177,20 +178,42 @@ async def _tell_beside(
         found = await files_on(repository, source, tracked, sha, seen, progress)
         told = source.written(found.current, progress)
         mine = {name: content for name, content in told.items() if name in beside}
-        await _put(world, source, place, loop, plan, seen, mine)
+        await _put(world, source, place, loop, plan, seen, mine, progress)
 
 
 async def _put(
-    world: World, source: WritingSource, place: Path, loop: Loop, plan: Plan, seen: Files, told: Files
+    world: World,
+    source: WritingSource,
+    place: Path,
+    loop: Loop,
+    plan: Plan,
+    seen: Files,
+    told: Files,
+    progress: Progress,
 ) -> None:
     if not told:
         return
+    if plan.status in TAKEN_IN:
+        items = source.parse(seen, loop.source_path).tasks
+        if await world.store.read(lambda tx: _is_edited(tx, plan.id, items, progress)):
+            return  # what a person wrote is taken in first: told now, it would pass for our own
     # Before it is written: what stands there after a kill is then known to be ours.
     after = {task.key: task.mark.value for task in source.parse({**seen, **told}, loop.source_path).tasks}
     await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, after))
     folder = place if place.is_dir() else place.parent
     if world.put_files(folder, told, seen):
         world.own_writes.note(folder, told)
+
+
+def _is_edited(tx: Tx, plan_id: str, items: Sequence[PlannedTask], progress: Progress) -> bool:
+    """Say whether a person set a mark or added an item, and nobody has seen that yet."""
+    known = marks_of(tx, plan_id)
+    return any(
+        is_theirs(item.mark, known.get(item.key), progress.items[item.key].mark)
+        if item.key in progress.items
+        else is_new(item.mark, known.get(item.key))
+        for item in items
+    )
 
 
 def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:

@@ -17,24 +17,23 @@ from loopwright.core.evaluating import alone, impossible
 from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Loop, Outcome, Plan, Project, Task
 from loopwright.core.qa import ORIGIN
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, TaskState
 from loopwright.engine import commands
 from loopwright.engine.adding import add_task
 from loopwright.engine.books import writes
 from loopwright.engine.held import held_because
 from loopwright.engine.held_files import keep
-from loopwright.engine.marks import keep_marks, marks_of
+from loopwright.engine.marks import TAKEN_IN, is_new, is_theirs, keep_marks, marks_of
 from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
 from loopwright.engine.progress import MARKS
 from loopwright.engine.source_checks import WORDS, could_be_an_agents, followed, tell_kept
-from loopwright.engine.submit import FIRST, SETTLED
+from loopwright.engine.submit import FIRST
 from loopwright.engine.world import World, no_source
 from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx
 
 log = logging.getLogger(__name__)
 
 _DOUBT: Final = "an agent without a sandbox could have written that"
-_TAKEN_IN: Final = (PlanState.DRAFT, PlanState.DISPATCHING, PlanState.RUNNING)
 
 
 class Edits:
@@ -102,7 +101,7 @@ def _watched(tx: Tx) -> list[tuple[Project, Loop, Plan]]:
     found = []
     for loop in tx.find(Loop, state=LoopState.RUNNING):
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
-        if plan is not None and plan.status in _TAKEN_IN:
+        if plan is not None and plan.status in TAKEN_IN:
             found.append((need(tx.get(Project, plan.project_id), "the project"), loop, plan))
     return found
 
@@ -126,7 +125,7 @@ def marks_in(work: PlannedWork) -> dict[str, str]:
 
 def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
     plan: Plan = need(tx.get(Plan, plan_id), "the plan")
-    if plan.status not in _TAKEN_IN:
+    if plan.status not in TAKEN_IN:
         return
     known, marks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}, marks_of(tx, plan.id)
     told: list[str] = []
@@ -134,14 +133,14 @@ def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
     for position, item in enumerate(work.tasks):
         task = known.get(item.key)
         if task is None:
-            if item.mark not in SETTLED and _is_new(marks, item):
+            if is_new(item.mark, marks.get(item.key)):
                 against = alone(item)
                 known[item.key] = add_task(tx, ids, plan, item, position=position, against=against)
                 how = "was opened again" if item.key in marks else "was added"
                 told.append("; ".join((f"{item.key} {how}", *(one.text for one in against))))
             continue
         told += _reworded(tx, plan, task, item, position)
-        marked = _marked(tx, ids, plan, task, item, marks.get(task.key, (Mark.OPEN.value,)))
+        marked = _marked(tx, ids, plan, task, item, marks.get(task.key))
         if marked:
             decided[item.key] = item.mark.value
         told += marked
@@ -155,12 +154,6 @@ def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
         # It is followed all the same: what was ticked is unverified, what was removed is cancelled, and both are told.
         doubt = _DOUBT if could_be_an_agents(tx, plan) else ""
         tx.append(happened("source_edited", _person(plan), plan=plan, changes=told[:50], doubt=doubt))
-
-
-def _is_new(marks: Mapping[str, Any], item: PlannedTask) -> bool:
-    """Say whether an item without a task gets one: nobody saw it before, or it was settled and is not any more."""
-    before = marks.get(item.key)
-    return before is None or set(before) <= {mark.value for mark in SETTLED}
 
 
 def _merged(known: Mapping[str, Any], seen: Mapping[str, str], decided: Mapping[str, str]) -> dict[str, Any]:
@@ -191,10 +184,11 @@ def _reworded(tx: Tx, plan: Plan, task: Task, item: PlannedTask, position: int) 
     return []
 
 
-def _marked(tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask, known: Sequence[str]) -> list[str]:
+def _marked(
+    tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask, known: Sequence[str] | None
+) -> list[str]:
     task = need(tx.get(Task, task.id), "the task")
-    expected = {*known, MARKS[task.status].value, Mark.RUNNING.value}
-    if item.mark.value in expected:
+    if not is_theirs(item.mark, known, MARKS[task.status]):
         return []
     match item.mark:
         case Mark.DONE if task.status is not TaskState.COMPLETE:

@@ -1,10 +1,26 @@
 """How the items of a plan's source were marked when it was last seen, and when it was last told."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from loopwright.core.model import SourceMarks
-from loopwright.ports import Tx
+from loopwright.core.states import PlanState
+from loopwright.ports import Mark, Tx
+
+TAKEN_IN: Final = (PlanState.DRAFT, PlanState.DISPATCHING, PlanState.RUNNING)
+"""While a plan is one of these, what people change in its source is followed."""
+SETTLED: Final = (Mark.DONE, Mark.SKIPPED)
+"""Items that are not made into tasks: nobody has to do them."""
+
+
+def is_new(mark: Mark, known: Iterable[str] | None) -> bool:
+    """Say whether an item without a task gets one: nobody saw it before, or it was settled and is not any more."""
+    return mark not in SETTLED and (known is None or set(known) <= {one.value for one in SETTLED})
+
+
+def is_theirs(mark: Mark, known: Iterable[str] | None, now: Mark) -> bool:
+    """Say whether a person set the mark of an item whose task stands like this `now`, and nobody has seen that yet."""
+    return mark.value not in {*(known or (Mark.OPEN.value,)), now.value, Mark.RUNNING.value}
 
 
 def marks_of(tx: Tx, plan_id: str) -> Mapping[str, Any]:

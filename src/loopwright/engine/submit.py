@@ -20,13 +20,11 @@ from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
 from loopwright.engine.held import held_because
 from loopwright.engine.known_base import KnownBase, take_over
-from loopwright.engine.marks import keep_marks
+from loopwright.engine.marks import SETTLED, keep_marks
 from loopwright.engine.moves import move_loop, withdraw_escalations
 from loopwright.engine.naming import plan_branch
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
 
-SETTLED = (Mark.DONE, Mark.SKIPPED)
-"""Items that are not made into tasks: nobody has to do them."""
 FIRST = -1
 """The priority of what its source says was under way, or next, when a plan was made of it: it goes before others."""
 

@@ -338,3 +338,24 @@ async def test_discovered_work_is_taken_in_by_who_takes_its_review_back(tmp_path
     await desk.home.command("accept_discovered", grey.id, **{"as": "current"})
     assert (await desk.told())[paint["id"]]["passes"] is False
     assert {task.key for task in desk.home.all(Task)} == {"a", clock["id"], "paint-it"}
+
+
+@pytest.mark.trap("lost edit")
+async def test_what_a_person_writes_just_before_the_source_is_told_is_taken_in_all_the_same(
+    tmp_path: Path,
+) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"), feature("b"), feature("c"), feature("old", passes=True))
+    leg = next(one for one in await desk.home.turn() if one.subject == desk.home.attempt("a").id)
+    desk.home.hand.land(leg)
+    changed = (feature("b", passes=True), feature("c", description="Other."), feature("new"))
+    desk._write(feature("a"), *changed, feature("old", passes=False))
+    await desk.told()
+    [edited] = desk.home.events("source_edited")
+    assert edited.payload["changes"] == [
+        "b was ticked by hand",
+        "c: description",
+        "new was added",
+        "old was opened again",
+    ]
+    told = await desk.told()
+    assert [told[key].get("passes", False) for key in ("a", "b", "c", "old")] == [True, True, False, False]
