@@ -201,6 +201,8 @@ class Progress:
     at: datetime
     items: Mapping[str, ItemProgress]
     """By the task's key; what is not named here is left as it is."""
+    landing: frozenset[str] = frozenset()
+    """What waits to land just now, by key: it is not named in `items`, but the files may have its mark already."""
     fixes: tuple[FixTask, ...] = ()
     discovered: tuple[Discovered, ...] = ()
     sync: SyncProgress | None = None

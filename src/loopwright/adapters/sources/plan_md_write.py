@@ -241,13 +241,17 @@ def _tells_end(line: Line) -> bool:
 
 
 def in_time(items: Iterable[Item], progress: Progress) -> list[Item]:
-    """Return tasks in the order in which they were done; those that were done before come first."""
+    """Return tasks in the order in which they were done.
 
-    def ended(item: Item) -> float:
+    Those that were done before the plan come first; those that are about to land, behind those that have.
+    """
+
+    def ended(item: Item) -> tuple[float, bool]:
         standing = progress.items.get(item.key)
-        return (
-            standing.ended_at.timestamp() if standing is not None and standing.ended_at is not None else 0.0
-        )
+        if item.key in progress.landing or (standing is not None and standing.mark is not Mark.DONE):
+            return progress.at.timestamp(), False
+        at = standing.ended_at if standing is not None else None
+        return (0.0 if at is None else at.timestamp()), True
 
     return sorted(items, key=ended)
 
