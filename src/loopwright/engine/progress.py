@@ -176,6 +176,7 @@ def _evaluated(plan: Plan) -> EvaluatedPlan | None:
         found=frozenset(one["check"] for one in found),
         against=tuple(one["text"] for one in found if one["weight"] in OVERRIDABLE),
         despite=str(said.get("despite", "")),
+        by=str((said.get("evaluator") or {}).get("agent", "")),
     )
 
 

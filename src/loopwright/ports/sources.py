@@ -181,6 +181,8 @@ class EvaluatedPlan:
     """What speaks against running it."""
     despite: str = ""
     """Why a person had it run all the same."""
+    by: str = ""
+    """The agent that was asked for its judgement; nothing when only programs looked at the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

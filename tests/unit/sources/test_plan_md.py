@@ -528,12 +528,25 @@ def test_the_plans_own_evaluation_is_told_where_none_stands_and_is_no_reason_not
             "dependencies": True,
             "task_quality": False,
             "dag_validation": True,
+            "scope_alignment": "not evaluated",
+            "board_review": "not evaluated",
         },
         "failure_reasons": ["no criterion can fail"],
         "overridden_because": "it is a spike",
     }
     assert SOURCE.written(files, given) == {}
     assert SOURCE.parse(files, "plan.md").evaluated == ""
+    files["metadata.json"] = b'{"version": 3, "track_id": "t"}'
+    fine = EvaluatedPlan(passed=True, at=said.at, found=frozenset({"twins"}))
+    told = json.loads(SOURCE.written(files, replace(given, evaluated=fine))["metadata.json"])
+    step = told["loop_state"]["checkpoints"]["EVALUATE_PLAN"]
+    assert (step["status"], step["verdict"]) == ("NOT_STARTED", "not evaluated"), "only programs looked at it"
+    assert (step["checks"]["task_quality"], step["checks"]["overlap_detection"]) == ("not evaluated", False)
+    told = json.loads(
+        SOURCE.written(files, replace(given, evaluated=replace(fine, by="claude")))["metadata.json"]
+    )
+    step = told["loop_state"]["checkpoints"]["EVALUATE_PLAN"]
+    assert (step["verdict"], step["evaluator"], step["checks"]["task_quality"]) == ("PASS", "claude", True)
     theirs = {"EVALUATE_PLAN": {"status": "PASSED", "verdict": "PASS", "agent": "loop-plan-evaluator"}}
     state = {"version": 3, "loop_state": {"checkpoints": theirs}}
     files["metadata.json"] = json.dumps(state).encode()
