@@ -250,6 +250,7 @@ def test_what_is_appended_to_our_own_summary_is_a_task_and_stays_one(below: str)
         assert files["plan.md"].count(b"## Added tasks <!-- loopwright -->") == 1
         assert not SOURCE.written(files, told)
     assert b"2/2" in files["plan.md"]
+    assert b"**Ready for**: your review" in files["plan.md"]
 
 
 @pytest.mark.parametrize(

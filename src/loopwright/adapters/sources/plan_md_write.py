@@ -30,6 +30,7 @@ BOXES: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED:
 _ADVICE: Final = {"current": "Add to current track", "new": "Create new track"}
 _FINISHED: Final = "<!-- finished: "
 _READY: Final = "Step 4 (Evaluate Execution) → hand off to loop-execution-evaluator"
+_READY_PLAIN: Final = "your review"
 _UNREADY: Final = "a person: not everything is done"
 Rows = list[tuple[str, str | None]]
 """The lines of the new file with their endings; None is the file's usual one."""
@@ -383,19 +384,21 @@ def _fields(found: Outline, progress: Progress, track: str) -> list[str]:
     done = [item for item in found.tasks if item.mark is Mark.DONE]
     blocked = sum(item.mark is Mark.BLOCKED for item in found.tasks)
     commits = dict.fromkeys(commit for item in done if (commit := commit_of(item)))
+    ready = (_READY if track else _READY_PLAIN) if is_met(found.tasks, progress) else _UNREADY
     values = (
-        one_line(track or progress.plan_id),
+        one_line(track),
         f"{len(done)}/{len(found.tasks)}",
         str(blocked),
         ", ".join(commits) or "none",
         str(len(found.found)),
-        _READY if is_met(found.tasks, progress) else _UNREADY,
-        *_sync(progress),
+        ready,
+        *_sync(progress, track),
     )
-    return [f"{label} {value}" for label, value in zip(LABELS, values, strict=False)]
+    # A plan that is no track has no words of tracks in it.
+    return [f"{label} {value}" for label, value in zip(LABELS, values, strict=False) if value]
 
 
-def _sync(progress: Progress) -> tuple[str, ...]:
+def _sync(progress: Progress, track: str) -> tuple[str, ...]:
     if progress.sync is None:
-        return ("No",)
+        return ("No",) if track else ()
     return "Yes", one_line(progress.sync.reason) or "none given", one_line(", ".join(progress.sync.documents))
