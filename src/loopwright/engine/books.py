@@ -36,7 +36,9 @@ from loopwright.engine.world import World, no_source
 from loopwright.ports import (
     Candidate,
     Files,
+    Mark,
     PlannedTask,
+    PlannedWork,
     Progress,
     Repository,
     Source,
@@ -84,13 +86,18 @@ async def booked(
     alone = replace(progress, phases=False)
     top, files = await _told_on(world, repository, tracked, candidate.sha, alone, subject)
     source = world.source(loop.source_kind)
-    if not task.phase or not files or source is None:
-        return top
     # The files know of those that are about to land before this one, and so whether its phase has ended with it.
+    if source is None or not files or not _has_ended(source.parse(files, loop.source_path), task.phase):
+        return top
     ended = cast("WritingSource", source).written(files, progress)
     return await _with_files(
         repository, tracked, top, ended, f"chore(plan): {task.phase} is finished", progress.at
     )
+
+
+def _has_ended(work: PlannedWork, phase: str) -> bool:
+    marks = [one.mark for one in work.tasks if phase and one.phase == phase]
+    return bool(marks) and all(mark in (Mark.DONE, Mark.SKIPPED) for mark in marks)
 
 
 async def tell(world: World, plan_id: str) -> str:

@@ -71,7 +71,9 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     """
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     attempts = _attempts(tx, tasks)
-    told = _progress(tx, plan, [one for one in tasks if one.id != landing.id and _is_told(one, attempts)])
+    others = [one for one in tasks if one.id != landing.id]
+    told = _progress(tx, plan, [one for one in others if _is_told(one, attempts)])
+    waiting = [one for one in others if MARKS[one.status] is Mark.RUNNING and not _is_told(one, attempts)]
     # It is the last that was done, though its row does not say so before it has landed.
     facts = _Facts(_verdicts(tx, [attempt]), _words(tx, [attempt]))
     done = replace(_item(landing, attempt, Mark.DONE, commit, facts), ended_at=told.at)
@@ -80,6 +82,7 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
         plan_id=plan.id,
         at=told.at,
         items={**told.items, landing.key: done},
+        landing=frozenset(one.key for one in waiting),
         fixes=tuple(sorted(fixes, key=lambda one: one.key)),
         discovered=tuple(
             replace(one, mark=Mark.DONE) if one.task == landing.key else one for one in told.discovered
@@ -173,6 +176,7 @@ def _evaluated(plan: Plan) -> EvaluatedPlan | None:
         found=frozenset(one["check"] for one in found),
         against=tuple(one["text"] for one in found if one["weight"] in OVERRIDABLE),
         despite=str(said.get("despite", "")),
+        by=str((said.get("evaluator") or {}).get("agent", "")),
     )
 
 

@@ -183,6 +183,8 @@ class EvaluatedPlan:
     """What speaks against running it."""
     despite: str = ""
     """Why a person had it run all the same."""
+    by: str = ""
+    """The agent that was asked for its judgement; nothing when only programs looked at the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,6 +205,8 @@ class Progress:
     at: datetime
     items: Mapping[str, ItemProgress]
     """By the task's key; what is not named here is left as it is."""
+    landing: frozenset[str] = frozenset()
+    """What waits to land just now, by key: it is not named in `items`, but the files may have its mark already."""
     fixes: tuple[FixTask, ...] = ()
     discovered: tuple[Discovered, ...] = ()
     sync: SyncProgress | None = None

@@ -66,6 +66,15 @@ def test_tracks_and_phase_plans_are_among_several(tmp_path: Path) -> None:
     assert "conductor/tracks/t18 (plan_md), and 11 more" in str(several.value)
 
 
+@pytest.mark.parametrize("folder", ["conductor", "conductor/tracks"])
+def test_the_folders_around_a_track_mean_the_tracks_as_well(folder: str, tmp_path: Path) -> None:
+    track = (filled(tmp_path, TRACK) / TRACK).parent
+    assert meant(tmp_path / folder, registry.sources()) == track
+    filled(tmp_path, "conductor/tracks/other/plan.md")
+    with pytest.raises(UserError, match="several sources"):
+        meant(tmp_path / folder, registry.sources())
+
+
 def test_a_misspelt_path_gets_the_name_that_was_probably_meant(tmp_path: Path) -> None:
     filled(tmp_path, "plan.yaml", "README.md")
     with pytest.raises(BadPlan, match=r'there is no such file \(did you mean "plan.yaml"\?\)'):

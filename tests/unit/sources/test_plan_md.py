@@ -223,6 +223,34 @@ def test_what_was_found_on_the_way_and_reports_are_no_tasks() -> None:
     assert list(tasks(plan)) == ["a"]
     assert work(plan).sha256 == work("- [ ] a\n").sha256
     assert list(tasks(plan + "## Phase 2: Evaluation report page\n- [ ] d\n")) == ["a", "d"]
+    assert work(plan).notes == ('plan.md:11: the boxes under "More" are read as text, not as tasks',)
+
+
+@pytest.mark.parametrize(
+    "below", ["- [ ] Task 3.1: More", "Also:\n\n* [ ] Task 3.1: More", "### P\n- [ ] 3.1 More"]
+)
+def test_what_is_appended_to_our_own_summary_is_a_task_and_stays_one(below: str) -> None:
+    done = {"mark": "done", "commit": "a" * 40}
+    going, over = progress({"items": {"1.1": done}}), {"completed_at": "2026-11-16T12:00:00+00:00"}
+    ended = progress({"items": {"1.1": done}, **over})
+    plan = "## P1\n\n- [ ] Task 1.1: a\n\n## Discovered Work\n\n- [ ] b\n"
+    files = {"plan.md": SOURCE.written({"plan.md": plan.encode()}, ended)["plan.md"] + f"{below}\n".encode()}
+    before = SOURCE.parse(files, "plan.md")
+    assert [(one.key, one.depends_on, one.mark) for one in before.tasks] == [
+        ("1.1", (), Mark.DONE),
+        ("3.1", ("1.1",), Mark.OPEN),
+    ]
+    # While it is worked on the summary goes, and what stood below it does not become a part of what was above.
+    for told, summaries in ((going, 0), (progress({"items": {"1.1": done, "3.1": done}, **over}), 1)):
+        files |= SOURCE.written(files, told)
+        found = SOURCE.parse(files, "plan.md")
+        assert [(one.key, one.phase) for one in found.tasks] == [(one.key, one.phase) for one in before.tasks]
+        assert found.sha256 == before.sha256
+        assert files["plan.md"].count(b"## Execution Summary") == summaries
+        assert files["plan.md"].count(b"## Added tasks <!-- loopwright -->") == 1
+        assert not SOURCE.written(files, told)
+    assert b"2/2" in files["plan.md"]
+    assert b"**Ready for**: your review" in files["plan.md"]
 
 
 @pytest.mark.parametrize(
@@ -501,12 +529,25 @@ def test_the_plans_own_evaluation_is_told_where_none_stands_and_is_no_reason_not
             "dependencies": True,
             "task_quality": False,
             "dag_validation": True,
+            "scope_alignment": "not evaluated",
+            "board_review": "not evaluated",
         },
         "failure_reasons": ["no criterion can fail"],
         "overridden_because": "it is a spike",
     }
     assert SOURCE.written(files, given) == {}
     assert SOURCE.parse(files, "plan.md").evaluated == ""
+    files["metadata.json"] = b'{"version": 3, "track_id": "t"}'
+    fine = EvaluatedPlan(passed=True, at=said.at, found=frozenset({"twins"}))
+    told = json.loads(SOURCE.written(files, replace(given, evaluated=fine))["metadata.json"])
+    step = told["loop_state"]["checkpoints"]["EVALUATE_PLAN"]
+    assert (step["status"], step["verdict"]) == ("NOT_STARTED", "not evaluated"), "only programs looked at it"
+    assert (step["checks"]["task_quality"], step["checks"]["overlap_detection"]) == ("not evaluated", False)
+    told = json.loads(
+        SOURCE.written(files, replace(given, evaluated=replace(fine, by="claude")))["metadata.json"]
+    )
+    step = told["loop_state"]["checkpoints"]["EVALUATE_PLAN"]
+    assert (step["verdict"], step["evaluator"], step["checks"]["task_quality"]) == ("PASS", "claude", True)
     theirs = {"EVALUATE_PLAN": {"status": "PASSED", "verdict": "PASS", "agent": "loop-plan-evaluator"}}
     state = {"version": 3, "loop_state": {"checkpoints": theirs}}
     files["metadata.json"] = json.dumps(state).encode()

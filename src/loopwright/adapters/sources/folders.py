@@ -15,7 +15,7 @@ _USUAL: Final = frozenset(
     }
 )  # fmt: skip
 """What the sources are usually called that are not known by their folder alone."""
-_TRACKS: Final = "conductor/tracks"
+_TRACKS: Final = ("conductor", "tracks")
 """Where each folder is a source of its own."""
 _MOST: Final = 20
 """Of more than these only the first are named."""
@@ -47,12 +47,21 @@ def sources_in(folder: Path, sources: Sequence[Source]) -> list[tuple[str, Path]
 
 
 def _usual(folder: Path) -> list[Path]:
-    tracks = folder / _TRACKS
+    tracks = _tracks(folder)
     try:
         usual = sorted(one for one in folder.iterdir() if one.name.casefold() in _USUAL)
         return [*usual, *(sorted(one for one in tracks.iterdir() if one.is_dir()) if tracks.is_dir() else ())]
     except OSError:
         return []
+
+
+def _tracks(folder: Path) -> Path:
+    """Return the folder of the tracks, from the one that it is in, from the one around that, or from itself."""
+    outer, inner = _TRACKS
+    *_, above, name = ("", *folder.absolute().parts)
+    if (above, name) == _TRACKS:
+        return folder
+    return folder / inner if name == outer else folder / outer / inner
 
 
 def _kinds(path: Path, sources: Sequence[Source]) -> list[str]:

@@ -262,8 +262,10 @@ def _around(found: Outline, dag: Dag | None) -> tuple[str, str]:
             if at not in taken and OURS not in lines[at].text and lines[at].kind is not Kind.COMMENT
         ]
         words = "\n".join(inner).strip("\n")
-        if words.strip() and section is not title and section.start >= 0:
-            words = f"{lines[section.start].text.strip()}\n\n{words}"
+        heading = lines[section.start] if section.start >= 0 and section is not title else None
+        is_theirs = heading is not None and heading.kind is Kind.HEADING and OURS not in heading.text
+        if words.strip() and heading is not None and is_theirs:
+            words = f"{heading.text.strip()}\n\n{words}"
         kept.append(words if words.strip() else "")
     return title.title if title is not None else "", "\n\n".join(part for part in kept if part)
 

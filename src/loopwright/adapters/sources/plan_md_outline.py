@@ -5,7 +5,7 @@ Reading and writing both start from here, so that they cannot disagree about whi
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 from urllib.parse import quote, unquote
@@ -65,6 +65,22 @@ _REPORTS: Final = (
     "retrospective",
 )
 DISCOVERED: Final = "discovered work"
+SUMMARY: Final = f"## Execution Summary {OURS}"
+"""The heading of the summary that Loopwright writes at the end: what people append there is no part of it."""
+LABELS: Final = (
+    "**Track**:",
+    "**Tasks Completed**:",
+    "**Tasks Blocked**:",
+    "**Commits**:",
+    "**Discovered Work**:",
+    "**Ready for**:",
+    "**Business Doc Sync Required**:",
+    "**Reason**:",
+    "**Affected Docs**:",
+)
+"""How the lines of that summary begin."""
+ADDED: Final = "Added tasks"
+"""The phase of tasks that were appended to that summary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +91,8 @@ class Section:
     kind: SectionKind
     level: int
     start: int
-    """Index of its heading's line; -1 for what stands before any heading."""
+    """Index of its heading's line (of the line before its first one, for want of a heading); -1 for what stands
+    before any heading."""
     end: int
     """Index after its last line."""
 
@@ -132,7 +149,9 @@ def outline(markdown: Markdown, problems: Problems) -> Outline:
                 tasks.append(names.item(markdown.lines[at], section.title, number, at, end))
             elif section.kind is SectionKind.DISCOVERED and len(found) < MAX_TASKS:
                 found.append(_Names(problems).item(markdown.lines[at], "", number, at, end))
-            elif section.kind is SectionKind.ASIDE:
+            elif section.kind is SectionKind.ASIDE or (
+                section.kind is SectionKind.REPORT and markdown.lines[at].box == " "
+            ):
                 skipped.setdefault(section.start + 1, section.title)
     return Outline(
         markdown=markdown,
@@ -297,15 +316,28 @@ def _sections(lines: tuple[Line, ...]) -> Iterator[Section]:
     for at, line in enumerate(lines):
         if line.kind is not Kind.HEADING or (line.indent >= 2 and _in_item(lines, at)):
             continue
-        yield Section(title=title, kind=kind, level=level, start=start, end=at)
+        yield from _apart(lines, Section(title=title, kind=kind, level=level, start=start, end=at))
         title, level, start = without_comments(line.words)[0], line.level, at
         while around and around[-1][0] >= level:
             around.pop()
         kind = _section_kind(title)
         if kind is SectionKind.PHASE and around:
             kind = around[-1][1]
-        around.append((level, kind))
-    yield Section(title=title, kind=kind, level=level, start=start, end=len(lines))
+        around.append((level, SectionKind.PHASE if line.text.rstrip() == SUMMARY else kind))
+    yield from _apart(lines, Section(title=title, kind=kind, level=level, start=start, end=len(lines)))
+
+
+def _apart(lines: tuple[Line, ...], section: Section) -> Iterator[Section]:
+    """Yield a section; what people appended to our summary is a phase behind it, if there is a box in it."""
+    start, end = section.start + 1, section.end
+    is_summary = start > 0 and lines[section.start].text.rstrip() == SUMMARY
+    if not is_summary or next(_boxes(lines, start, end), None) is None:
+        yield section
+        return
+    while lines[start].kind is Kind.BLANK or lines[start].text.startswith(LABELS):
+        start += 1
+    yield replace(section, end=start)
+    yield replace(section, title=ADDED, kind=SectionKind.PHASE, start=start - 1)
 
 
 def _in_item(lines: tuple[Line, ...], at: int) -> bool:

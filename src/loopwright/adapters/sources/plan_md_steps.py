@@ -28,7 +28,10 @@ _CHECKS: Final = {
     "task_quality": {"base", "can_fail", "gates", "size"},
     "dag_validation": {"cycles"},
 }
-"""What these files call a check, and ours that belong to it; whether the plan fits a specification no program knows."""
+"""What these files call a check, and ours that belong to it."""
+_BY_PROGRAM: Final = ("dependencies", "dag_validation")
+"""What a program alone can find to be right; of the others it only sees what is wrong."""
+_NOT_EVALUATED: Final = "not evaluated"
 _SETTLED: Final = (Mark.DONE, Mark.SKIPPED)
 
 
@@ -74,20 +77,31 @@ def is_given_up(progress: Progress) -> bool:
 
 
 def planned_step(verdict: str, progress: Progress) -> dict[str, Any]:
-    """Return the checkpoint of the plan's own evaluation: what a report in it says, else what ours came to."""
+    """Return the checkpoint of the plan's own evaluation: what a report in it says, else what ours came to.
+
+    Where no agent was asked, only what programs looked at is told, and of the rest that nobody evaluated it.
+    """
     said = progress.evaluated
     if verdict:
         return {PLANNED: {"status": verdict.upper(), "verdict": verdict.upper()[:4]}}
     if said is None:
         return {}
+    checks: dict[str, Any] = {name: not ours & said.found for name, ours in _CHECKS.items()}
+    if not said.by:
+        unseen = (name for name, right in checks.items() if right and name not in _BY_PROGRAM)
+        checks |= dict.fromkeys(("scope_alignment", *unseen, "board_review"), _NOT_EVALUATED)
+    if said.passed and not said.by:
+        step = {"status": "NOT_STARTED", "verdict": _NOT_EVALUATED, "agent": AGENT, "checks": checks}
+        return {PLANNED: step}
     reasons = [one_line(one) for one in said.against]
     return {
         PLANNED: {
             "status": "PASSED" if said.passed else "FAILED",
             "verdict": "PASS" if said.passed else "FAIL",
             "agent": AGENT,
+            **({"evaluator": one_line(said.by)} if said.by else {}),
             "completed_at": time_text(said.at),
-            "checks": {name: not ours & said.found for name, ours in _CHECKS.items()},
+            "checks": checks,
             **({"failure_reasons": reasons} if reasons else {}),
             **({"overridden_because": one_line(said.despite)} if said.despite else {}),
         }

@@ -1,13 +1,17 @@
 """How a checkbox plan tells its progress: marks, commits, a few lines below a task, and sections at the end."""
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Final
 
 from loopwright.adapters.sources.markdown_lines import Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.plan_md_meaning import commit_of, is_sha
 from loopwright.adapters.sources.plan_md_outline import (
+    ADDED,
     DISCOVERED,
+    LABELS,
     OURS,
+    SUMMARY,
     Item,
     Outline,
     SectionKind,
@@ -21,23 +25,13 @@ from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress
 SHA_LENGTH: Final = 12
 _MAX_WORDS: Final = 500
 _SHOWN: Final = 5
+_LEVEL: Final = SUMMARY.index(" ")
 BOXES: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED: "!", Mark.SKIPPED: "-"}
 _ADVICE: Final = {"current": "Add to current track", "new": "Create new track"}
-_SUMMARY: Final = f"## Execution Summary {OURS}"
 _FINISHED: Final = "<!-- finished: "
 _READY: Final = "Step 4 (Evaluate Execution) → hand off to loop-execution-evaluator"
+_READY_PLAIN: Final = "your review"
 _UNREADY: Final = "a person: not everything is done"
-_LABELS: Final = (
-    "**Track**:",
-    "**Tasks Completed**:",
-    "**Tasks Blocked**:",
-    "**Commits**:",
-    "**Discovered Work**:",
-    "**Ready for**:",
-    "**Business Doc Sync Required**:",
-    "**Reason**:",
-    "**Affected Docs**:",
-)
 Rows = list[tuple[str, str | None]]
 """The lines of the new file with their endings; None is the file's usual one."""
 
@@ -45,7 +39,7 @@ Rows = list[tuple[str, str | None]]
 def told(content: bytes, progress: Progress, name: str, track: str) -> bytes:
     """Return the file as it tells the progress, or raise `BadPlan`."""
     found = _outline(content, name)
-    for change in (_fixes, _items, _discovered, _phases):
+    for change in (_added, _fixes, _items, _discovered, _phases):
         changed = change(found, progress)
         if changed != content:
             content, found = changed, _outline(changed, name)
@@ -68,6 +62,19 @@ def one_line(words: str, limit: int = _MAX_WORDS) -> str:
 
 def _rows(markdown: Markdown) -> Rows:
     return [(line.text, ending) for line, ending in zip(markdown.lines, markdown.endings, strict=True)]
+
+
+def _added(found: Outline, _: Progress) -> bytes:
+    """Return the file with a heading of their own, in place of our summary, over tasks that were appended to that."""
+    rows = _rows(found.markdown)
+    start = _summary_at(found)
+    with_tasks = {item.section for item in found.tasks}
+    number = next((n for n, one in enumerate(found.sections) if one.start == start >= 0), len(found.sections))
+    below = enumerate(found.sections[number + 1 :], start=number + 1)
+    inside = takewhile(lambda one: one[1].title == ADDED or one[1].level > _LEVEL, below)
+    if any(n in with_tasks for n, _ in inside):
+        rows[start : _summary_end(rows, start)] = [(f"## {ADDED} {OURS}", rows[start][1]), ("", None)]
+    return found.markdown.joined(rows)
 
 
 def _items(found: Outline, progress: Progress) -> bytes:
@@ -235,13 +242,17 @@ def _tells_end(line: Line) -> bool:
 
 
 def in_time(items: Iterable[Item], progress: Progress) -> list[Item]:
-    """Return tasks in the order in which they were done; those that were done before come first."""
+    """Return tasks in the order in which they were done.
 
-    def ended(item: Item) -> float:
+    Those that were done before the plan come first; those that are about to land, behind those that have.
+    """
+
+    def ended(item: Item) -> tuple[float, bool]:
         standing = progress.items.get(item.key)
-        return (
-            standing.ended_at.timestamp() if standing is not None and standing.ended_at is not None else 0.0
-        )
+        if item.key in progress.landing or (standing is not None and standing.mark is not Mark.DONE):
+            return progress.at.timestamp(), False
+        at = standing.ended_at if standing is not None else None
+        return (0.0 if at is None else at.timestamp()), True
 
     return sorted(items, key=ended)
 
@@ -327,26 +338,37 @@ def _last(rows: Rows, start: int, end: int) -> int:
 def _summary(found: Outline, progress: Progress, track: str) -> bytes:
     """Return the file with the summary of the whole, or without it as long as work goes on."""
     rows = _rows(found.markdown)
-    headings = (one.start for one in found.sections if one.start >= 0)
-    start = next((at for at in headings if rows[at][0].rstrip() == _SUMMARY), -1)
+    start = _summary_at(found)
     is_over = progress.completed_at is not None or progress.rests
     wanted = _fields(found, progress, track) if is_over else []
     if start < 0:
         if wanted:
             end = _last(rows, 0, len(rows))
-            rows[end:end] = [*([("", None)] if end else []), (_SUMMARY, None), ("", None), *_new(wanted)]
+            rows[end:end] = [*([("", None)] if end else []), (SUMMARY, None), ("", None), *_new(wanted)]
         return found.markdown.joined(rows)
-    end = start + 1
-    while end < len(rows) and not rows[end][0].strip():
-        end += 1
-    while end < len(rows) and rows[end][0].startswith(_LABELS):
-        end += 1
-    end = _last(rows, start + 1, end)
+    end = _summary_end(rows, start)
     if wanted:
-        rows[start:end] = [(_SUMMARY, rows[start][1]), ("", None), *_new(wanted)]
+        rows[start:end] = [(SUMMARY, rows[start][1]), ("", None), *_new(wanted)]
     else:
         del rows[start - 1 if start and not rows[start - 1][0].strip() else start : end]
     return found.markdown.joined(rows)
+
+
+def _summary_at(found: Outline) -> int:
+    """Return the line of our summary's heading, -1 where there is none."""
+    lines = found.markdown.lines
+    headings = (one.start for one in found.sections if one.start >= 0)
+    return next((at for at in headings if lines[at].text.rstrip() == SUMMARY), -1)
+
+
+def _summary_end(rows: Rows, start: int) -> int:
+    """Return the place after the last line of our summary that we wrote."""
+    end = start + 1
+    while end < len(rows) and not rows[end][0].strip():
+        end += 1
+    while end < len(rows) and rows[end][0].startswith(LABELS):
+        end += 1
+    return _last(rows, start + 1, end)
 
 
 def _new(lines: list[str]) -> Rows:
@@ -362,19 +384,21 @@ def _fields(found: Outline, progress: Progress, track: str) -> list[str]:
     done = [item for item in found.tasks if item.mark is Mark.DONE]
     blocked = sum(item.mark is Mark.BLOCKED for item in found.tasks)
     commits = dict.fromkeys(commit for item in done if (commit := commit_of(item)))
+    ready = (_READY if track else _READY_PLAIN) if is_met(found.tasks, progress) else _UNREADY
     values = (
-        one_line(track or progress.plan_id),
+        one_line(track),
         f"{len(done)}/{len(found.tasks)}",
         str(blocked),
         ", ".join(commits) or "none",
         str(len(found.found)),
-        _READY if is_met(found.tasks, progress) else _UNREADY,
-        *_sync(progress),
+        ready,
+        *_sync(progress, track),
     )
-    return [f"{label} {value}" for label, value in zip(_LABELS, values, strict=False)]
+    # A plan that is no track has no words of tracks in it.
+    return [f"{label} {value}" for label, value in zip(LABELS, values, strict=False) if value]
 
 
-def _sync(progress: Progress) -> tuple[str, ...]:
+def _sync(progress: Progress, track: str) -> tuple[str, ...]:
     if progress.sync is None:
-        return ("No",)
+        return ("No",) if track else ()
     return "Yes", one_line(progress.sync.reason) or "none given", one_line(", ".join(progress.sync.documents))
