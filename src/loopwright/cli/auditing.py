@@ -65,8 +65,8 @@ def audit(path: Path, /, *, source: str | None = None, no_run: bool = False, jso
 
 async def _audit(path: Path, kind: str | None, *, run: bool) -> tuple[list[Audited], str | None]:
     """Return what there is to each finished item, and the branch that has a newer status."""
-    place = needed_place()
     _, work = read_plan(path, kind)
+    place = needed_place(path)
     done = [task for task in work.tasks if task.mark is Mark.DONE]
     with glance_at(place.root) as repository:
         base = await repository.base()

@@ -246,7 +246,7 @@ def check(file: Path, /, *, source: str | None = None, no_run: bool = False, jso
 def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> _Report:
     _, work = read_plan(path, kind)
     evaluate(work, str(path), despite="it is only looked at")
-    place = here()
+    place = here(path)
     text, notes = asyncio.run(_project_text(place, path)) if place else (None, _outside())
     loop = os.path.relpath(path.resolve(), place.root) if place else ""
     settings = settings_for(plan=work, plan_name=path.name, loop=loop, project_text=text)

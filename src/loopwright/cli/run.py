@@ -268,7 +268,7 @@ async def _prepare(
     source, work = read_plan(path, kind)
     check_rounds(flags, work, source.kind)
     judged = evaluate(work, str(path), despite=despite)
-    place = needed_place()
+    place = needed_place(path)
     with glance_at(place.root) as repository:
         start = await repository.base(base)
         await check_folder(repository, start, place)

@@ -61,18 +61,16 @@ class ProjectSettings:
 
 async def project_settings(repository: GitRepository, sha: str, place: Place) -> ProjectSettings:
     """Return the project's settings: those of the commit that a plan starts from, else of the checkout."""
-    for folder in dict.fromkeys((place.subfolder, "")):
-        file = (Path(folder) / PROJECT_FILE).as_posix()
-        text = await repository.file_at(sha, file)
-        if text is not None:
-            return ProjectSettings(text=text, file=file, committed=True)
+    file = (Path(place.subfolder) / PROJECT_FILE).as_posix()
+    text = await repository.file_at(sha, file)
+    if text is not None:
+        return ProjectSettings(text=text, file=file, committed=True)
     return settings_in_checkout(place)
 
 
 def settings_in_checkout(place: Place) -> ProjectSettings:
     """Return the loopwright.toml that lies in the checkout, if there is one."""
-    for folder in dict.fromkeys((place.subfolder, "")):
-        text = project_text(place.root / folder)
-        if text is not None:
-            return ProjectSettings(text=text, file=(Path(folder) / PROJECT_FILE).as_posix())
-    return ProjectSettings()
+    text = project_text(place.root / place.subfolder)
+    if text is None:
+        return ProjectSettings()
+    return ProjectSettings(text=text, file=(Path(place.subfolder) / PROJECT_FILE).as_posix())
