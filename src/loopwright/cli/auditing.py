@@ -17,7 +17,7 @@ from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.lines import columns, counted, one_line
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
-from loopwright.cli.starting import meant_path, project_settings, read_plan
+from loopwright.cli.starting import PlanPath, meant_path, project_settings, read_plan
 from loopwright.cli.trial import ran_in
 from loopwright.cli.unmerged import unmerged
 from loopwright.config.resolve import Settings
@@ -35,7 +35,7 @@ _STYLES: Final = {
 }
 
 
-def audit(path: Path, /, *, source: str | None = None, no_run: bool = False, json: bool = False) -> int:
+def audit(path: PlanPath, /, *, source: str | None = None, no_run: bool = False, json: bool = False) -> int:
     """Say of every finished item of a source whether its commit is there and its checks pass now.
 
     Parameters

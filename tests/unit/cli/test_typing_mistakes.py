@@ -14,6 +14,8 @@ from loopwright.cli.main import call
         (["reject", "t", "--at", "x"], ["`loopwright reject --at` needs a FILE:LINE and a text"]),
         (["show", "a", "b"], ["`loopwright show` has no use for 'b'"]),
         (["run", "p", "--parallel", "x"], ["--parallel needs a whole number, not 'x'"]),
+        *((["run", ""], ["the name of the plan is empty"]), (["plan", "check", " "], ["is empty"])),
+        *((["audit", ""], ["is empty"]), (["plan", "coverage", ""], ["is empty", "such as plan.yaml"])),
         (["receipt", "replay"], ["`loopwright receipt replay` needs a RECEIPT"]),
         (
             ["sattus"],
