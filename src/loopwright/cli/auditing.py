@@ -17,7 +17,7 @@ from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.lines import columns, counted, one_line
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
-from loopwright.cli.starting import meant_path, project_settings, read_plan
+from loopwright.cli.starting import PlanPath, meant_path, project_settings, read_plan
 from loopwright.cli.trial import ran_in
 from loopwright.cli.unmerged import unmerged
 from loopwright.config.resolve import Settings
@@ -35,7 +35,7 @@ _STYLES: Final = {
 }
 
 
-def audit(path: Path, /, *, source: str | None = None, no_run: bool = False, json: bool = False) -> int:
+def audit(path: PlanPath, /, *, source: str | None = None, no_run: bool = False, json: bool = False) -> int:
     """Say of every finished item of a source whether its commit is there and its checks pass now.
 
     Parameters
@@ -65,8 +65,8 @@ def audit(path: Path, /, *, source: str | None = None, no_run: bool = False, jso
 
 async def _audit(path: Path, kind: str | None, *, run: bool) -> tuple[list[Audited], str | None]:
     """Return what there is to each finished item, and the branch that has a newer status."""
-    place = needed_place()
     _, work = read_plan(path, kind)
+    place = needed_place(path)
     done = [task for task in work.tasks if task.mark is Mark.DONE]
     with glance_at(place.root) as repository:
         base = await repository.base()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loopwright.cli.surroundings import repository_around
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.resolve import Settings, load
-from loopwright.core.errors import NotFound
+from loopwright.core.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from loopwright.app import Home
@@ -22,7 +22,7 @@ OURS = frozenset({"LOOPWRIGHT_FAILPOINT", "LOOPWRIGHT_FAILPOINT_TRACE"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the user stands: a repository and a folder in it."""
+    """A project: a repository, or a folder in it that has a loopwright.toml of its own."""
 
     root: Path
     subfolder: str
@@ -64,11 +64,43 @@ def project_text(folder: Path) -> str | None:
     return path.read_text(encoding="utf-8") if path.is_file() else None
 
 
-def here() -> Place | None:
-    """Return the repository around the current folder, without asking git: for commands that only look."""
+def standing() -> Place | None:
+    """Return the repository around the current folder and that folder in it, whether it is a project or not."""
     folder = Path.cwd()
     root = repository_around(folder)
     return Place(root=root, subfolder=_relative(folder, root)) if root else None
+
+
+def here(plan: Path | None = None) -> Place | None:
+    """Return the project around the current folder, without asking git, or the one that a plan lies in.
+
+    A plan is of one project, wherever it is called from; one that lies in no folder of this repository is of the
+    project that the user stands in.
+    """
+    folder = Path.cwd()
+    root = repository_around(folder)
+    if root is None:
+        return None
+    mine = _project(folder, root)
+    if plan is None:
+        return mine
+    file = plan.resolve()
+    around = file if file.is_dir() else file.parent
+    if repository_around(around) != root:
+        return mine
+    if mine.subfolder and not file.is_relative_to(root / mine.subfolder):
+        raise Refused(
+            f"{file.relative_to(root)} is not in {mine.subfolder}, which is a project of its own",
+            hint=f"run it from the top of the repository, or put it into {mine.subfolder} if it is for that",
+        )
+    return _project(around, root)
+
+
+def _project(folder: Path, root: Path) -> Place:
+    """Return the nearest folder with a loopwright.toml, from a folder up to the top, which needs none."""
+    while folder != root and not (folder / PROJECT_FILE).is_file():
+        folder = folder.parent
+    return Place(root=root, subfolder=_relative(folder, root))
 
 
 def _relative(folder: Path, root: Path) -> str:
@@ -79,10 +111,7 @@ def _relative(folder: Path, root: Path) -> str:
 def look_settings() -> Settings:
     """Return the settings for a command that only looks at a home."""
     place = here()
-    text = project_text(place.root / place.subfolder) if place else None
-    if text is None and place is not None and place.subfolder:
-        text = project_text(place.root)
-    return settings_for(project_text=text)
+    return settings_for(project_text=project_text(place.root / place.subfolder) if place else None)
 
 
 def open_existing(settings: Settings) -> "Home":

@@ -19,7 +19,7 @@ from loopwright.cli.looking import find_plan, glancing
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
 from loopwright.cli.source_plans import is_home, plans_of
-from loopwright.cli.starting import meant_path, read_plan
+from loopwright.cli.starting import meant_path, named, read_plan
 from loopwright.core.coverage import BARE, Covered, Evidence, Facts, Kind, Standing, Wanted, covered
 from loopwright.core.ids import short_id
 from loopwright.core.model import Task
@@ -53,7 +53,7 @@ def coverage(target: str, /, *, source: str | None = None, json: bool = False) -
     json
         Print one JSON document.
     """
-    path = Path(target)
+    path = named(target)
     found = _of_source(path, source) if source or path.exists() else _of_plan(target)
     every = [one for task in found for one in task.criteria]
     bare = any(one.standing in BARE for one in every) or any(not task.criteria for task in found)

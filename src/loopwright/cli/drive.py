@@ -16,10 +16,12 @@ from loopwright.app import Home, make_worker, make_world
 from loopwright.cli.context import called_as
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
+from loopwright.cli.lines import listed
 from loopwright.cli.table import exit_code
 from loopwright.config.resolve import Settings
 from loopwright.core.flakes import FOLDERS
-from loopwright.core.model import Attempt, Loop, Plan, Run
+from loopwright.core.ids import short_id
+from loopwright.core.model import Attempt, Loop, Plan, Project, Run
 from loopwright.core.states import LoopState, RunState
 from loopwright.engine import commands
 from loopwright.engine.finishes import is_open
@@ -84,6 +86,8 @@ class Foreground:
         return exit_code(view)
 
     async def _work(self) -> None:
+        if others := await self._home.store.read(lambda tx: also_going_on(tx, self._plan_id)):
+            self._display.say(f"[yellow]note[/]: {escape(others)}")
         slots = self._settings.values.parallel
         world = make_world(self._home, self._settings, os.environ, slots=slots)
         worker = asyncio.create_task(make_worker(world).run(lambda: self._finished(world)))
@@ -183,6 +187,15 @@ class Foreground:
 
     def _note(self) -> Mapping[str, Any]:
         return {"pid": os.getpid(), "plan": self._plan_id, "command": called_as()}
+
+
+def also_going_on(tx: Tx, plan_id: str) -> str:
+    """Say what else goes on in the home, for who works there works on all of it; empty where that is nothing."""
+    going = {loop.plan_id for loop in tx.find(Loop, state=LoopState.RUNNING)} - {plan_id}
+    plans = tx.find(Plan, id=[one for one in going if one], order_by=("created_at",))
+    paths = {one.id: one.path for one in tx.find(Project, id={plan.project_id for plan in plans})}
+    names = [f"{plan.title} ({short_id(plan.id)}) in {paths[plan.project_id]}" for plan in plans]
+    return f"also going on here: {listed(names)}; `loopwright pause PLAN` pauses one" if names else ""
 
 
 def _ids(kind: str) -> str:

@@ -6,13 +6,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from loopwright.adapters.git import GitRepository
-from loopwright.cli.context import Place, here
+from loopwright.cli.context import Place, here, standing
 from loopwright.core.errors import NotARepository
 
 
-def needed_place() -> Place:
-    """Return the repository around the current folder, or raise with what to do."""
-    place = here()
+def needed_place(plan: Path | None = None) -> Place:
+    """Return the project around the current folder, or of a plan, or raise with what to do."""
+    return _needed(here(plan))
+
+
+def needed_folder() -> Place:
+    """Return the current folder in its repository, or raise with what to do."""
+    return _needed(standing())
+
+
+def _needed(place: Place | None) -> Place:
     if place is None:
         raise NotARepository(
             f"{Path.cwd()} is not in a git repository",

@@ -19,7 +19,7 @@ from loopwright.adapters.git.environment import user_env
 from loopwright.adapters.sources.folders import sources_in
 from loopwright.adapters.sources.plan_md import PLAN
 from loopwright.cli.context import Place, settings_for
-from loopwright.cli.glance import glance_at, needed_place
+from loopwright.cli.glance import glance_at, needed_folder
 from loopwright.cli.lines import columns, listed, one_line
 from loopwright.cli.output import console, duration, print_json
 from loopwright.cli.probes import FoundAgent, find_agent
@@ -100,7 +100,7 @@ def init(
 
 
 async def _look(agent: str | None, *, run: bool, may_exist: bool, quiet: bool) -> _Report:
-    stands = needed_place()
+    stands = needed_folder()
     # The file that is there is not read: with --force it may be the broken one that is to be replaced.
     settings = settings_for(flags={"agent": agent})
     name = settings.values.agent

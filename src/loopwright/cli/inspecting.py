@@ -15,9 +15,9 @@ from loopwright.adapters.inspection import look_at
 from loopwright.adapters.keeping_files import OutputReader
 from loopwright.adapters.redaction import redacted
 from loopwright.adapters.statefiles import ProjectStateFiles
-from loopwright.cli.context import actor, settings_for
+from loopwright.cli.context import Place, actor, settings_for
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.glance import glance_at, needed_place
+from loopwright.cli.glance import glance_at, needed_folder, needed_place
 from loopwright.cli.looking import find_target, glancing
 from loopwright.cli.output import console, print_json
 from loopwright.cli.starting import project_settings
@@ -150,19 +150,20 @@ def _clean(packet: Packet, handed_over: Sequence[str]) -> Packet:
 
 
 async def _of_project(goal: str) -> tuple[Path, Packet]:
-    return needed_place().root, await project_packet(goal)
+    folder = needed_folder()
+    return folder.root, await project_packet(goal, folder)
 
 
-async def project_packet(goal: str) -> Packet:
-    """Return what can be seen of the project around here without running anything."""
+async def project_packet(goal: str, folder: Place) -> Packet:
+    """Return what can be seen of a folder of the project around here without running anything."""
     place = needed_place()
     with glance_at(place.root) as repository:
         found = await project_settings(repository, (await repository.base()).sha, place)
         settings = settings_for(project_text=found.text)
         project, asks, cut = await look_at(
             repository,
-            place.root,
-            place.subfolder,
+            folder.root,
+            folder.subfolder,
             setup=settings.values.setup or "",
             gates=settings.gates,
         )

@@ -108,14 +108,14 @@ async def _plan(
     secrets = secret_values(os.environ, settings.values.environment)
     # It becomes a title, a prompt and the name of a file.
     goal = redacted(goal, secrets)
-    target = out or place.root / FOLDER / f"{name_of(goal)}.yaml"
+    target = out or place.root / place.subfolder / FOLDER / f"{name_of(goal)}.yaml"
     if target.exists() and not force:
         before = None if own else await _planned_before(settings, place, goal)
         if before is not None:
             return Planned(plan_id=before.id, packet_id="", path=target, code=int(ExitCode.VERIFIED))
         raise Refused(f"{os.path.relpath(target)} exists already", hint=_for_existing(goal, target, own=own))
     more = _given(place, given) if given else ""
-    packet = await project_packet(goal)
+    packet = await project_packet(goal, place)
     text = in_markdown(packet)
     files = ProjectStateFiles()
     files.put(place.root, "packets", packet.packet_id, document(packet))

@@ -39,7 +39,7 @@ from loopwright.cli.preflight import (
 )
 from loopwright.cli.probes import FoundAgent
 from loopwright.cli.rows import Wrapped
-from loopwright.cli.starting import meant_path, project_settings, read_plan, settings_in_checkout
+from loopwright.cli.starting import PlanPath, meant_path, project_settings, read_plan, settings_in_checkout
 from loopwright.cli.unusable import print_wrong
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
@@ -209,7 +209,7 @@ def _estimate(report: _Report) -> str:
 
 
 @app.command
-def check(file: Path, /, *, source: str | None = None, no_run: bool = False, json: bool = False) -> int:
+def check(file: PlanPath, /, *, source: str | None = None, no_run: bool = False, json: bool = False) -> int:
     """Read a plan, name every problem with its place, run its checks on the base, and say what running it would mean.
 
     Parameters
@@ -246,7 +246,7 @@ def check(file: Path, /, *, source: str | None = None, no_run: bool = False, jso
 def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> _Report:
     _, work = read_plan(path, kind)
     evaluate(work, str(path), despite="it is only looked at")
-    place = here()
+    place = here(path)
     text, notes = asyncio.run(_project_text(place, path)) if place else (None, _outside())
     loop = os.path.relpath(path.resolve(), place.root) if place else ""
     settings = settings_for(plan=work, plan_name=path.name, loop=loop, project_text=text)

@@ -52,7 +52,7 @@ from loopwright.cli.preflight import (
     who_works,
 )
 from loopwright.cli.round_flags import NO_ROUND_FLAGS, RoundFlags, check_rounds
-from loopwright.cli.starting import meant_path, project_settings, read_plan, tracked_files
+from loopwright.cli.starting import PlanPath, meant_path, project_settings, read_plan, tracked_files
 from loopwright.cli.steps import print_steps, written_by
 from loopwright.cli.table import exit_code, screen
 from loopwright.config.resolve import Settings
@@ -87,7 +87,7 @@ class _Asked:
 
 
 def run(
-    plan: Path,
+    plan: PlanPath,
     /,
     *,
     agent: str | None = None,
@@ -268,7 +268,7 @@ async def _prepare(
     source, work = read_plan(path, kind)
     check_rounds(flags, work, source.kind)
     judged = evaluate(work, str(path), despite=despite)
-    place = needed_place()
+    place = needed_place(path)
     with glance_at(place.root) as repository:
         start = await repository.base(base)
         await check_folder(repository, start, place)

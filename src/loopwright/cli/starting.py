@@ -1,8 +1,12 @@
 """What `run` and `plan check` look at in the same way: the plan file, and the project's settings at its base."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, Token
 
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
@@ -10,9 +14,24 @@ from loopwright.adapters.sources.folders import meant
 from loopwright.adapters.sources.reading import check_there, folder_of, read, recognise
 from loopwright.cli.context import Place, project_text
 from loopwright.config.layers import PROJECT_FILE
-from loopwright.core.errors import BadPlan
+from loopwright.core.errors import BadPlan, UserError
 from loopwright.engine.books import writes
 from loopwright.ports import PartlyToldSource, PlannedWork, Source, TellingSource
+
+
+def _named(_: type, tokens: Sequence[Token]) -> Path:
+    return named(tokens[0].value)
+
+
+def named(text: str) -> Path:
+    """Return the path that somebody typed; an empty one, such as of a variable that is not set, means nothing."""
+    if not text.strip():
+        raise UserError("the name of the plan is empty", hint="name a file with tasks, such as plan.yaml")
+    return Path(text)
+
+
+PlanPath = Annotated[Path, Parameter(converter=_named)]
+"""Where work is, as it is typed: empty is not the current folder."""
 
 
 def meant_path(path: Path, kind: str | None = None) -> Path:
@@ -61,18 +80,16 @@ class ProjectSettings:
 
 async def project_settings(repository: GitRepository, sha: str, place: Place) -> ProjectSettings:
     """Return the project's settings: those of the commit that a plan starts from, else of the checkout."""
-    for folder in dict.fromkeys((place.subfolder, "")):
-        file = (Path(folder) / PROJECT_FILE).as_posix()
-        text = await repository.file_at(sha, file)
-        if text is not None:
-            return ProjectSettings(text=text, file=file, committed=True)
+    file = (Path(place.subfolder) / PROJECT_FILE).as_posix()
+    text = await repository.file_at(sha, file)
+    if text is not None:
+        return ProjectSettings(text=text, file=file, committed=True)
     return settings_in_checkout(place)
 
 
 def settings_in_checkout(place: Place) -> ProjectSettings:
     """Return the loopwright.toml that lies in the checkout, if there is one."""
-    for folder in dict.fromkeys((place.subfolder, "")):
-        text = project_text(place.root / folder)
-        if text is not None:
-            return ProjectSettings(text=text, file=(Path(folder) / PROJECT_FILE).as_posix())
-    return ProjectSettings()
+    text = project_text(place.root / place.subfolder)
+    if text is None:
+        return ProjectSettings()
+    return ProjectSettings(text=text, file=(Path(place.subfolder) / PROJECT_FILE).as_posix())

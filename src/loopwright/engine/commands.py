@@ -103,6 +103,9 @@ def _answer(tx: Tx, command: Command, state: CommandState, result: str, event: s
     expect = {"state": CommandState.PENDING}
     done = tx.update(Command, command.id, expect=expect, state=state, result=result, applied_at=tx.now())
     plan = _plan_of(tx, command.target)
+    if state is CommandState.REFUSED and plan is not None and plan.status in ENDED_PLAN:
+        # It changed nothing: the record of a plan that is over stays the one that its receipt has.
+        plan = None
     tx.append(happened(event, command.actor, plan=plan, command=command.id, verb=command.verb, result=result))
     return done
 
@@ -128,9 +131,20 @@ def _current(tx: Tx, command: Command) -> tuple[Plan, Loop]:
     return plan, loop
 
 
+def _refuse_over(plan: Plan) -> None:
+    if plan.status in ENDED_PLAN:
+        hints = {
+            PlanState.VERIFIED: "there is nothing left to do",
+            PlanState.CANCELLED: "`loopwright run --new` starts the plan over",
+        }
+        hint = hints.get(plan.status, "`retry` a failed task, or `reverify` the plan")
+        raise Refused(f"the plan is {plan.status.value}", hint=hint)
+
+
 def _refuse_at_rest(plan: Plan, loop: Loop) -> None:
+    _refuse_over(plan)
     if loop.state not in (LoopState.RUNNING, LoopState.PAUSED):
-        words = "needs you" if loop.state is LoopState.FAILED else f"is {plan.status.value}"
+        words = "needs you" if loop.state is LoopState.FAILED else f"is {loop.state.value}"
         raise Refused(f"nothing is running in this plan: it {words}", hint="`loopwright status` shows more")
 
 
@@ -179,13 +193,7 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
     plan, loop = _current(tx, command)
     if finishes.is_open(tx, plan.id):
         return "its end is carried on"
-    if plan.status in ENDED_PLAN:
-        hints = {
-            PlanState.VERIFIED: "there is nothing left to do",
-            PlanState.CANCELLED: "`loopwright run --new` starts the plan over",
-        }
-        hint = hints.get(plan.status, "`retry` a failed task, or `reverify` the plan")
-        raise Refused(f"the plan is {plan.status.value}", hint=hint)
+    _refuse_over(plan)
     limits = {name: command.arguments[name] for name in CAPS.values() if name in command.arguments}
     if limits:
         pauses.set_limits(tx, plan, limits, command.actor)
@@ -215,7 +223,7 @@ def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
     plan, loop = _current(tx, command)
     if called_off := finishes.call_off(tx, plan, command.actor):
         return called_off
-    if loop.state is LoopState.STOPPED:
+    if loop.state is LoopState.STOPPED and plan.status not in ENDED_PLAN:
         return "already stopped"
     _refuse_at_rest(plan, loop)
     move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", command.actor, "stopped by a person")

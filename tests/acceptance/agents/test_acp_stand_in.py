@@ -18,7 +18,9 @@ STAND_IN = Path(stand_ins.__file__).parent / "acp.py"
 
 @pytest.mark.capability("C025")
 def test_a_program_given_by_its_command_does_a_plan_where_the_project_is(shop: Workshop) -> None:
-    shop.repository = repository(shop.place / "many", {"top.txt": "top\n", "services/api/api.txt": "api\n"})
+    shop.repository = repository(
+        shop.place / "many", {"top.txt": "top\n", "services/api/loopwright.toml": ""}
+    )
     folder = shop.repository / "services" / "api"
     (folder / "plan.yaml").write_text(
         "title: inside\ntasks:\n  - {id: one, title: One, acceptance: ['grep -q made made.txt']}\n"

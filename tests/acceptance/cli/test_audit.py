@@ -78,14 +78,14 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
     assert found == {"#4": claimed}
     assert not sandbox.home.exists() or not list(sandbox.home.glob("trials/*")), "nothing is left behind"
 
-    # Where somebody stands is where the checks run, as in `run`.
+    # Where the source's project is, is where the checks run, as in `run`: a folder alone makes none.
     below = sandbox.repository / "below"
     below.mkdir()
     (below / "made-f2").write_text("x\n")
     sandbox.git("add", "below")
     sandbox.git("commit", "-qm", "below")
     found = audited(sandbox, "../feature_list.json", cwd=below)
-    assert (found["f1"], found["f2"]) == (fails("f1"), passes)
+    assert (found["f1"], found["f2"]) == (passes, fails("f2"))
 
     # Looking alone runs nothing.
     (sandbox.repository / "loopwright.toml").write_text('setup = "touch never"\n')

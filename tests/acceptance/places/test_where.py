@@ -113,6 +113,24 @@ def test_in_a_sub_folder_agent_setup_and_gates_run_there(shop: Workshop) -> None
     assert shop.git("status", "--porcelain").split() == ["??", "services/api/plan.yaml"]
     assert "receipt: ../../.loopwright/receipts/" in said.out
     _merge(said, folder)
+    # The plan is the same one from anywhere, and one that lies elsewhere is not for this folder.
+    again = shop("run", "api/plan.yaml", cwd=folder.parent)
+    assert (again.code, len(shop.rows(Plan))) == (0, 1), again.out + again.err
+    (shop.repository / "plan.yaml").write_text((folder / "plan.yaml").read_text())
+    refused(shop("run", "../../plan.yaml", cwd=folder), 2, "plan.yaml is not in services/api", "from the top")
+
+
+def test_a_folder_without_settings_of_its_own_is_no_project(shop: Workshop) -> None:
+    (shop.repository / "src").mkdir()
+    (shop.repository / "src" / "start").write_text("x\n")
+    (shop.repository / "plan.yaml").write_text(shop.chain("one").read_text())
+    shop.git("add", "-A")
+    shop.git("commit", "-q", "-m", "a plan")
+    said = shop("run", "../plan.yaml", cwd=shop.repository / "src", timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert shop.row(Project).subfolder == ""
+    again = shop("run", "plan.yaml", cwd=shop.repository)
+    assert (again.code, len(shop.rows(Plan))) == (0, 1), again.out + again.err
 
 
 def test_a_linked_worktree_is_a_place_like_any_other(shop: Workshop) -> None:
@@ -141,6 +159,7 @@ def test_a_folder_that_is_no_repository_says_what_to_do(shop: Workshop) -> None:
 def test_a_sub_folder_that_is_not_committed_says_what_to_do(shop: Workshop) -> None:
     folder = shop.repository / "fresh"
     folder.mkdir()
+    (folder / "loopwright.toml").touch()
     said = shop("run", str(shop.chain("one")), cwd=folder, timeout=90)
     refused(said, 2, "fresh", "commit")
     assert shop.rows(Attempt) == []

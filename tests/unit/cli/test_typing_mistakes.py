@@ -16,6 +16,8 @@ from loopwright.cli.main import call
         (["run", "p", "--parallel", "x"], ["--parallel needs a whole number, not 'x'"]),
         (["plan", "chekc", "plan.md"], ["has no use for 'plan.md': did you mean `loopwright plan check`?"]),
         (["run", "hello"], ["there is no such file; if it is a goal, `loopwright plan hello`"]),
+        *((["run", ""], ["the name of the plan is empty"]), (["plan", "check", " "], ["is empty"])),
+        *((["audit", ""], ["is empty"]), (["plan", "coverage", ""], ["is empty", "such as plan.yaml"])),
         (
             ["sattus"],
             [

@@ -280,9 +280,24 @@ async def test_a_stop_ends_a_verification_without_a_verdict_and_resume_runs_it_a
 async def test_a_loop_that_has_ended_cannot_be_paused() -> None:
     home, verify = await at_verify()
     await home.verify(verify)
-    refused = await home.command("pause", home.plan().id)
-    assert refused.state is CommandState.REFUSED
+    known = [event.n for event in home.events() if event.plan]
+    for verb, more in (("pause", {}), ("pause", {"now": True}), ("stop", {}), ("resume", {})):
+        refused = await home.command(verb, home.plan().id, **more)
+        assert (refused.state, refused.result) == (
+            CommandState.REFUSED,
+            "the plan is VERIFIED\nthere is nothing left to do",
+        )
     assert home.loop().state is LoopState.COMPLETED
+    assert [event.n for event in home.events() if event.plan] == known, "its receipt is still the whole story"
+
+
+async def test_what_ended_while_it_was_paused_cannot_be_paused_or_stopped_again() -> None:
+    home, verify = await at_verify()
+    await home.command("pause", home.plan().id)
+    await home.verify(verify)
+    assert home.plan().status is PlanState.VERIFIED
+    for verb in ("pause", "stop"):
+        assert (await home.command(verb, home.plan().id)).result.startswith("the plan is VERIFIED")
 
 
 # --- cancel ------------------------------------------------------------------------------------------
