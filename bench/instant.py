@@ -130,7 +130,7 @@ class InstantRepository:
     async def remove_workspace(self, _path: Path) -> None:
         """Remove nothing."""
 
-    async def tripwire(self, _plan_id: str = "") -> Tripwire:
+    async def tripwire(self, *_plan_ids: str) -> Tripwire:
         """See nothing."""
         return NOTHING
 

@@ -1,7 +1,7 @@
 """Git as the engine sees it: commits, refs and workspaces, without a disk."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -329,14 +329,16 @@ class SimRepository:
         await self._do("patch")
         return patch_between(self._target.files(old), self._target.files(new))
 
-    async def tripwire(self, plan_id: str = "") -> Tripwire:
+    async def tripwire(self, *plan_ids: str) -> Tripwire:
         await self._do("tripwire")
         return Tripwire(head="main", refs={}, status={}, config={})
 
     async def is_pinned(self, ref: str) -> bool:
         return ref in self._target.refs
 
-    async def repin(self, plan_id: str, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
+    async def repin(
+        self, plan_ids: Collection[str], before: Tripwire, after: Tripwire, *, near: str
+    ) -> Mapping[str, str]:
         return {}  # no simulated agent reaches for a ref
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from loopwright.core.events import happened
 from loopwright.core.happenings import RecordedEvent
 from loopwright.core.model import Attempt, Plan, Project, Run
 from loopwright.core.receipt_checkout import WHOSE
+from loopwright.core.states import ENDED_PLAN, PlanState
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.branch import hold, look, take_back
 from loopwright.engine.moves import MACHINE, need
@@ -31,6 +32,9 @@ from loopwright.ports import FINGERPRINT, Repository, RunSpec, Tripwire, Tx
 log = logging.getLogger(__name__)
 
 _SHOWN: Final = 5
+_PLANS: Final = 20
+"""So many other plans are watched over: each costs a look at its pins, twice for every run."""
+_GOING_ON: Final = tuple(one for one in PlanState if one not in ENDED_PLAN)
 _MOST: Final = 50
 
 
@@ -42,7 +46,8 @@ async def watch(world: World, repository: Repository, run: Run, spec: RunSpec) -
     kept = world.paths.run(run.id) / FINGERPRINT
     if kept.is_file():
         return Tripwire(**json.loads(kept.read_text(encoding="utf-8"))), spec
-    taken = await repository.tripwire(run.plan_id)
+    plans = await world.store.read(lambda tx: [run.plan_id, *_others(tx, run.plan_id)])
+    taken = await repository.tripwire(*plans)
     return taken, replace(spec, files={**spec.files, FINGERPRINT: json.dumps(asdict(taken))})
 
 
@@ -74,12 +79,13 @@ def _earlier(tx: Tx, attempt: Attempt) -> str:
 async def _compare(world: World, repository: Repository, before: Tripwire, rows: Rows, run: Run) -> str:
     project, plan = rows.project, rows.plan
     try:
-        after = await repository.tripwire(plan.id)
+        # One that another version took does not say whose pins it has.
+        after = await repository.tripwire(*(before.plans or (plan.id,)))
     except RepositoryGone as gone:
         await _tell(world, rows, run, await _whose(world, project, run), (str(gone),))
         raise
     before, after = world.own_writes.spare(Path(project.path), before, after)
-    strays = (*repository.stray(before, after), *await _unpinned(repository, plan, before, after))
+    strays = (*repository.stray(before, after), *await _unpinned(world, repository, plan, before, after))
     moves = await _moved(world, repository, plan, run)
     if not strays and not moves:
         return ""
@@ -142,10 +148,28 @@ def _told(changes: Sequence[str], undo: Sequence[str]) -> str:
     return "\n".join((f"It changed your checkout: {named}", *steps))
 
 
-async def _unpinned(repository: Repository, plan: Plan, before: Tripwire, after: Tripwire) -> list[str]:
-    """Put back what kept the plan's work and was taken away; that is ours, so nobody has to be asked."""
+def _others(tx: Tx, plan_id: str) -> list[str]:
+    """Return the other plans of the same project that are not over, the newest of them.
+
+    What keeps the work of one that is over may be let go of by a person (`clean`) at any time.
+    """
+    mine = need(tx.get(Plan, plan_id), "the plan")
+    found = tx.find(
+        Plan, project_id=mine.project_id, status=_GOING_ON, order_by=("-created_at",), limit=_PLANS + 1
+    )
+    return [one.id for one in found if one.id != plan_id][:_PLANS]
+
+
+async def _unpinned(
+    world: World, repository: Repository, plan: Plan, before: Tripwire, after: Tripwire
+) -> list[str]:
+    """Put back what kept the work of plans and was taken away; that is ours, so nobody has to be asked."""
+    plans = [plan.id]
+    if any(after.pins.get(name) != sha for name, sha in before.pins.items()):
+        still = await world.store.read(lambda tx: _others(tx, plan.id))
+        plans += [one for one in before.plans if one in still]
     try:
-        lost = await repository.repin(plan.id, before, after, near=plan.base_sha)
+        lost = await repository.repin(plans, before, after, near=plan.base_sha)
     except GitFailed as trouble:
         return [f"what kept the work of attempts was taken away, and cannot be put back: {trouble}"]
     return [

@@ -132,7 +132,9 @@ class Tripwire:
     config: Mapping[str, str]
     """Configuration files and hooks of the repository with a hash of their content."""
     pins: Mapping[str, str] = field(default_factory=dict)
-    """The refs of ours that keep a plan's work: those of its attempts."""
+    """The refs of ours that keep the work of plans: those of their attempts."""
+    plans: tuple[str, ...] = ()
+    """Whose those are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,8 +294,8 @@ class Repository(Protocol):
     async def tree_of(self, sha: str) -> str:
         """Return the tree id of a commit."""
 
-    async def tripwire(self, plan_id: str = "") -> Tripwire:
-        """Take a fingerprint of the user's checkout, and of what keeps the work of a plan there.
+    async def tripwire(self, *plan_ids: str) -> Tripwire:
+        """Take a fingerprint of the user's checkout, and of what keeps the work of these plans there.
 
         Raise `RepositoryGone` when there is no repository any more.
         """
@@ -301,8 +303,10 @@ class Repository(Protocol):
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
         """Say in plain words what differs between two fingerprints."""
 
-    async def repin(self, plan_id: str, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
-        """Put back the pins of a plan that somebody deleted or moved between two fingerprints.
+    async def repin(
+        self, plan_ids: Collection[str], before: Tripwire, after: Tripwire, *, near: str
+    ) -> Mapping[str, str]:
+        """Put back the pins of these plans that somebody deleted or moved between two fingerprints.
 
         Return each with the commit that it is at again; `near` is a commit that all of them may build on.
         """

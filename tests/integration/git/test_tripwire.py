@@ -128,7 +128,7 @@ async def test_pins_that_somebody_took_away_or_moved_are_put_back(world: World, 
     pin = world.sh("git", "for-each-ref", "--format=%(refname)", "refs/loopwright/attempts")
     other = f"{pin}-agent"
     world.sh("git", "update-ref", other, world.base_sha)
-    before = await world.repository.tripwire(PLAN)
+    before = await world.repository.tripwire("plan_other", PLAN)
     assert before.pins == {pin: made.sha, other: world.base_sha}
     world.sh("git", "update-ref", "-d", pin)
     world.sh("git", "update-ref", other, made.sha)
@@ -139,9 +139,10 @@ async def test_pins_that_somebody_took_away_or_moved_are_put_back(world: World, 
         gone = world.sh("git", "cat-file", "--batch-check", stdin=made.sha)
         assert gone.endswith("missing"), "what nothing names any more is brought back from our own git dir"
     after = await world.repository.tripwire(PLAN)
-    assert await world.repository.repin(PLAN, before, after, near=world.base_sha) == before.pins
+    assert await world.repository.repin(["plan_other"], before, after, near=world.base_sha) == {}
+    assert await world.repository.repin([PLAN], before, after, near=world.base_sha) == before.pins
     assert world.sh("git", "rev-parse", pin, other).split() == [made.sha, world.base_sha]
-    assert await world.repository.repin(PLAN, before, before, near=world.base_sha) == {}
+    assert await world.repository.repin([PLAN], before, before, near=world.base_sha) == {}
 
 
 async def test_a_pin_that_we_moved_ourselves_is_no_loss(world: World) -> None:
@@ -153,7 +154,7 @@ async def test_a_pin_that_we_moved_ourselves_is_no_loss(world: World) -> None:
     made = await world.snapshot()
     after = await world.repository.tripwire(PLAN)
     assert before.pins != after.pins
-    assert await world.repository.repin(PLAN, before, after, near=world.base_sha) == {}
+    assert await world.repository.repin([PLAN], before, after, near=world.base_sha) == {}
     assert made.sha in after.pins.values()
 
 
@@ -164,9 +165,9 @@ async def test_a_pin_that_was_made_meanwhile_is_put_back_too(world: World) -> No
     made = await world.snapshot()
     world.sh("git", "update-ref", "-d", f"refs/loopwright/attempts/{PLAN}/{TASK}/1")
     after = await world.repository.tripwire(PLAN)
-    lost = await world.repository.repin(PLAN, before, after, near=world.base_sha)
+    lost = await world.repository.repin([PLAN], before, after, near=world.base_sha)
     assert list(lost.values()) == [made.sha]
-    assert await world.repository.repin("plan_other", before, after, near=world.base_sha) == {}
+    assert await world.repository.repin(["plan_other"], before, after, near=world.base_sha) == {}
 
 
 async def test_a_repository_that_is_gone_is_said_so_even_inside_of_another_one(world: World) -> None:

@@ -438,15 +438,19 @@ class GitRepository:
 
     # --- the user's checkout -----------------------------------------------------------------------
 
-    async def tripwire(self, plan_id: str = "") -> Tripwire:
-        """Take a fingerprint of the user's checkout, and of the pins of a plan."""
-        return await tripwires.take(self.git, (await self._ready()).place, self._home, plan_id)
+    async def tripwire(self, *plan_ids: str) -> Tripwire:
+        """Take a fingerprint of the user's checkout, and of the pins of these plans."""
+        return await tripwires.take(self.git, (await self._ready()).place, self._home, plan_ids)
 
-    async def repin(self, plan_id: str, before: Tripwire, after: Tripwire, *, near: str) -> Mapping[str, str]:
-        """Put back the pins of a plan that somebody deleted or moved between two fingerprints."""
+    async def repin(
+        self, plan_ids: Collection[str], before: Tripwire, after: Tripwire, *, near: str
+    ) -> Mapping[str, str]:
+        """Put back the pins of these plans that somebody deleted or moved between two fingerprints."""
         parts = await self._ready()
+        folders = tuple(f"{tripwires.pins_of(one)}/" for one in plan_ids)
         # Those that were made in between are known as well: others end their attempts meanwhile.
-        expected = {**before.pins, **parts.refs.made(tripwires.pins_of(plan_id))}
+        made = {name: sha for folder in folders for name, sha in parts.refs.made(folder).items()}
+        expected = {name: sha for name, sha in before.pins.items() if name.startswith(folders)} | made
         suspected = tripwires.unpinned(expected, after.pins)
         if not suspected:
             return {}

@@ -66,25 +66,25 @@ def _is_ours(place: Place, home: Path, path: bytes) -> bool:
     return STATE_FOLDER in PurePosixPath(name).parts or (place.toplevel / name).is_relative_to(home)
 
 
-async def take(git: Git, place: Place, home: Path, plan_id: str = "") -> Tripwire:
-    """Take a fingerprint of the user's checkout and repository, and of the pins of a plan; raise if all is gone."""
+async def take(git: Git, place: Place, home: Path, plan_ids: Sequence[str] = ()) -> Tripwire:
+    """Take a fingerprint of the user's checkout and repository, and of the pins of plans; raise if all is gone."""
     if not (place.source.common_dir / "HEAD").is_file():
         # Asked by itself, because git would look for another repository further up.
         raise RepositoryGone(
             f"the git repository of your project is gone: {place.source.common_dir}. What landed was in there. Put it "
             "back from a copy that has its branches and refs, then `loopwright resume`."
         )
-    wanted = (*_THEIRS, *((pins_of(plan_id),) if plan_id else ()))
+    wanted = (*_THEIRS, *map(pins_of, plan_ids))
     if place.toplevel is None:
         refs, config = await asyncio.gather(_refs(git, place, wanted), asyncio.to_thread(_config, place))
         head = (place.source.git_dir / "HEAD").read_text(encoding="utf-8").strip()
-        return _tripwire(head=head, refs=refs, status={}, config=config)
+        return _tripwire(plan_ids, head=head, refs=refs, status={}, config=config)
     # Side by side: it is taken twice per attempt, while a slot waits for it.
     refs, (branch, sha, marks), config = await asyncio.gather(
         _refs(git, place, wanted), status(git, place, home), asyncio.to_thread(_config, place)
     )
     changed = await asyncio.to_thread(_hashed, place.toplevel, marks) if marks else {}
-    return _tripwire(head=f"{branch} {sha}", refs=refs, status=changed, config=config)
+    return _tripwire(plan_ids, head=f"{branch} {sha}", refs=refs, status=changed, config=config)
 
 
 def pins_of(plan_id: str) -> str:
@@ -93,15 +93,20 @@ def pins_of(plan_id: str) -> str:
 
 
 def _tripwire(
-    *, head: str, refs: Mapping[str, str], status: Mapping[str, str], config: Mapping[str, str]
+    plans: Sequence[str],
+    *,
+    head: str,
+    refs: Mapping[str, str],
+    status: Mapping[str, str],
+    config: Mapping[str, str],
 ) -> Tripwire:
     pins = {name: sha for name, sha in refs.items() if name.startswith(_PINS)}
     theirs = {name: sha for name, sha in refs.items() if name not in pins}
-    return Tripwire(head=head, refs=theirs, status=status, config=config, pins=pins)
+    return Tripwire(head=head, refs=theirs, status=status, config=config, pins=pins, plans=tuple(plans))
 
 
 async def _refs(git: Git, place: Place, wanted: Sequence[str]) -> Mapping[str, str]:
-    """Return the user's refs and the pins of a plan, in one look."""
+    """Return the user's refs and the pins of plans, in one look."""
     files = RefFiles(place.source.common_dir)
     if files.usable:
         return await asyncio.to_thread(files.listing, wanted, without=_OURS)
