@@ -459,4 +459,9 @@ def _gaps(
         gaps.append(
             f"{open_} of {len(begun)} runs had no sandbox around them: they could act on the whole machine"
         )
+        # In the words of docs/safety.md, which says why.
+        gaps.append(
+            "files that git ignores, the branches of other plans, and all outside of the repository were not watched "
+            "while they ran"
+        )
     return gaps + checkout_gaps(body) + _finish_gaps(body) + _review_gaps(body)

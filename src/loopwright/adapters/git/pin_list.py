@@ -28,10 +28,10 @@ class PinList:
         """Take pins off the list that are to go."""
         self._write({name: _GONE for name in names if name.startswith(FOLDER)})
 
-    def of(self, plan_id: str) -> dict[str, str]:
-        """Return the pins of a plan, each with the commit that it has to be at."""
+    def below(self, folder: str) -> dict[str, str]:
+        """Return the pins in a folder, each with the commit that it has to be at."""
         self._catch_up()
-        return {name: sha for name, sha in self._known.items() if name.startswith(f"{FOLDER}{plan_id}/")}
+        return {name: sha for name, sha in self._known.items() if name.startswith(folder)}
 
     def _write(self, changes: Mapping[str, str]) -> None:
         if changes:

@@ -13,7 +13,7 @@ from loopwright.adapters.git.runner import Git
 
 _LONG_S: Final = 0.1
 _REST: Final = 50
-"""A look at the pins of a plan that takes longer than a moment is made so seldom that it takes a fiftieth of the time:
+"""A look at pins that takes longer than a moment is made so seldom that it takes a fiftieth of the time:
 each attempt has one, and a look is asked for after each run."""
 
 
@@ -29,21 +29,31 @@ class Pins:
         self._next_look: dict[str, float] = {}
 
     async def put_back(self, plan_id: str, *, near: str) -> tuple[str, ...]:
-        """Put back the pins of a plan that others deleted or moved; return each of them in plain words."""
-        began = monotonic()
-        if began < self._next_look.get(plan_id, began):
-            return ()
-        here = await self._here(plan_id)
-        expected = self._made.of(plan_id)
-        # A kill came between the pin and the note.
-        self._made.note({name: sha for name, sha in here.items() if name not in expected})
+        """Put back the pins that others deleted or moved; return each of them in plain words.
+
+        Those of all plans of the repository, where a look at so many is not too soon; else those of one.
+        """
+        for folder in (FOLDER, f"{FOLDER}{plan_id}/"):
+            began = monotonic()
+            if began >= self._next_look.get(folder, began):
+                return await self._put_back(folder, plan_id, near, began)
+        return ()
+
+    async def _put_back(self, folder: str, plan_id: str, near: str, began: float) -> tuple[str, ...]:
+        here = await self._here(folder)
+        expected = self._made.below(folder)
+        # A kill came between the pin and the note. Those of other plans may be another home's, to let go of at will.
+        own = f"{FOLDER}{plan_id}/"
+        self._made.note({n: sha for n, sha in here.items() if n.startswith(own) and n not in expected})
         took = monotonic() - began
-        self._next_look[plan_id] = began + took * (1 + _REST if took > _LONG_S else 1)
+        self._next_look[folder] = began + took * (1 + _REST if took > _LONG_S else 1)
         suspected = _lost(expected, here)
         if not suspected:
             return ()
         # Once more: one that we move ourselves is for a moment without the pin that keeps what it was at.
         known = await self._refs.read(*(name for pin in suspected for name in (pin, f"{pin}-was-*")))
+        still = self._made.below(folder)
+        suspected = {name: sha for name, sha in suspected.items() if still.get(name) == sha}
         lost = _lost(suspected, {name: ref.sha for name, ref in known.items()})
         await self._refs.pin(lost, origin=self._depot.path, near=near, known=known)
         return tuple(
@@ -51,10 +61,9 @@ class Pins:
             for name, sha in sorted(lost.items())
         )
 
-    async def _here(self, plan_id: str) -> Mapping[str, str]:
-        folder = f"{FOLDER}{plan_id}"
+    async def _here(self, folder: str) -> Mapping[str, str]:
         if self._files.usable:
-            return await asyncio.to_thread(self._files.listing, [f"{folder}/"], without="refs/heads/")
+            return await asyncio.to_thread(self._files.listing, [folder], without="refs/heads/")
         form = "--format=%(refname) %(objectname)"
         listed = await self._git.run("for-each-ref", form, folder, env=self._depot.source.env())
         lines = (line.rpartition(" ") for line in listed.text.splitlines())
