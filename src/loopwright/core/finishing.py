@@ -17,6 +17,8 @@ WAYS: Final = (LEAVE, FAST_FORWARD, SQUASH, PULL_REQUEST)
 FINISH_TRAILER: Final = "Loopwright-Finish"
 RECEIPT_TRAILER: Final = "Loopwright-Receipt"
 BOOKS_TRAILER: Final = "Loopwright-Books"
+COPY_TRAILER: Final = "Loopwright-Copy"
+"""Names a file of a person's own copy whose changes the commit has taken in: the id of its content, and its path."""
 _SHOWN: Final = 200
 
 

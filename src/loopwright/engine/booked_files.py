@@ -43,6 +43,10 @@ class Found:
     """Changes of theirs that cannot be had beside those of the branch: the files as they would be with theirs alone."""
     places: Mapping[str, int]
     """The line of each of those at which the two meet, as their copy numbers it."""
+    seen: Files
+    """Their own copy, as far as `current` has what they changed in it."""
+    copies: Files
+    """Their own copy of those in `theirs`."""
 
 
 async def files_on(
@@ -53,13 +57,18 @@ async def files_on(
     committed = inside(await repository.files_at(sha, tracked.plan.books), folder)
     beside = untracked(tracked.plan, folder, theirs)
     found = {**beside, **committed}
-    start = inside(await repository.files_at(tracked.plan.base_sha, tracked.plan.books), folder)
-    edited = [
+    base_sha = tracked.plan.base_sha
+    start = inside(await repository.files_at(base_sha, tracked.plan.books), folder)
+    differing = [
         name
         for name, content in theirs.items()
-        if name in start and name in committed and content not in (start[name], committed[name])
+        if name in start and name in committed and content != committed[name]
     ]
-    as_it_is = Found(committed, found, {}, {})
+    # What they take back they have changed since their copy was last seen, not since the plan began.
+    last = inside(await repository.copies(sha, since=base_sha), folder) if differing else {}
+    start = {**start, **{name: content for name, content in last.items() if name in start}}
+    edited = [name for name in differing if theirs[name] != start[name]]
+    as_it_is = Found(committed, found, {}, {}, last, {})
     if not edited:
         return as_it_is
     try:
@@ -77,7 +86,9 @@ async def files_on(
     if not is_readable(source, current):
         return as_it_is
     places = {name: _line_in(theirs[name], told[name], line) for name, line in left.items()}
-    return Found(committed, current, {name: told[name] for name in left}, places)
+    seen = {**last, **{name: theirs[name] for name in merged}}
+    beyond = {name: told[name] for name in left}
+    return Found(committed, current, beyond, places, seen, {name: theirs[name] for name in left})
 
 
 def _line_in(theirs: bytes, told: bytes, line: int) -> int:
@@ -112,15 +123,18 @@ def path_of(folder: str, name: str) -> str:
 
 async def settled(
     world: World, repository: Repository, source: Source, tracked: Tracked, tip: str, found: Found
-) -> Files:
+) -> tuple[Files, Files]:
     """Return the files with changes of people's that collide on the branch: their last word counts there.
+
+    Beside them what is then seen of their own copy.
+
 
     Only the harness writes these files on the branch, so what collides is an earlier change of theirs, unless somebody
     committed another there. Between these two a person has to decide.
     """
     plan = tracked.plan
     if not found.theirs:
-        return found.current
+        return found.current, found.seen
     steps = await repository.steps(tip, since=plan.base_sha)
     own = await world.store.read(lambda tx: own_commits(tx, plan))
     others = [one.sha for one in await foreign(repository, plan, steps, own)]
@@ -134,7 +148,12 @@ async def settled(
     held = {name for name in found.theirs if path_of(folder, name) in changed}
     await _tell_conflicts(world, tracked, {name: found.places[name] for name in held})
     current = {**found.current, **{name: one for name, one in found.theirs.items() if name not in held}}
-    return current if is_readable(source, current) else found.current
+    if not is_readable(source, current):
+        return found.current, found.seen
+    return current, {
+        **found.seen,
+        **{name: one for name, one in found.copies.items() if name not in held},
+    }
 
 
 async def _tell_conflicts(world: World, tracked: Tracked, conflicts: Mapping[str, int]) -> None:

@@ -91,7 +91,7 @@ async def booked(
         return top
     ended = cast("WritingSource", source).written(files, progress)
     return await _with_files(
-        repository, tracked, top, ended, f"chore(plan): {task.phase} is finished", progress.at
+        repository, tracked, top, ended, f"chore(plan): {task.phase} is finished", progress.at, {}
     )
 
 
@@ -264,18 +264,26 @@ async def _told_on(
         return sha, {}
     found = await files_on(repository, source, tracked, sha, in_checkout(source, tracked), progress)
     # What lands together is marked commit by commit: while that goes on, what collides with a mark waits.
-    current = await settled(world, repository, source, tracked, sha, found) if rests else found.current
+    current, seen = found.current, found.seen
+    if rests:
+        current, seen = await settled(world, repository, source, tracked, sha, found)
     try:
         told = {**current, **cast("WritingSource", source).written(current, progress)}
     except BadPlan as broken:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
         return sha, {}
     changed = {name: content for name, content in told.items() if found.committed.get(name) != content}
-    return await _with_files(repository, tracked, sha, changed, subject, progress.at), told
+    return await _with_files(repository, tracked, sha, changed, subject, progress.at, seen), told
 
 
 async def _with_files(
-    repository: Repository, tracked: Tracked, sha: str, changed: Files, subject: str, at: datetime
+    repository: Repository,
+    tracked: Tracked,
+    sha: str,
+    changed: Files,
+    subject: str,
+    at: datetime,
+    seen: Files,
 ) -> str:
     """Return a commit with these files of the source on top of another: the other itself if none is tracked."""
     plan, folder = tracked.plan, folder_of(tracked.plan, tracked.loop)
@@ -283,4 +291,5 @@ async def _with_files(
     files = {path: content for path, content in files.items() if path in plan.books}
     if not files:
         return sha
-    return await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=at)
+    copies = {path_of(folder, name): content for name, content in seen.items()}
+    return await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=at, copies=copies)

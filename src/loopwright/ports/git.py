@@ -210,9 +210,22 @@ class Repository(Protocol):
         """Return what stands at these paths of a commit; what is no file there is left out."""
 
     async def booked(
-        self, parent: str, files: Mapping[str, bytes], *, subject: str, plan_id: str, at: datetime
+        self,
+        parent: str,
+        files: Mapping[str, bytes],
+        *,
+        subject: str,
+        plan_id: str,
+        at: datetime,
+        copies: Mapping[str, bytes],
     ) -> str:
-        """Build a commit of the harness's own on top of another: the source's files, and what it is about."""
+        """Build a commit of the harness's own on top of another: the source's files, and what it is about.
+
+        `copies` are the files of a person's own copy whose changes are taken in there, noted for `copies`.
+        """
+
+    async def copies(self, sha: str, *, since: str) -> Mapping[str, bytes]:
+        """Return the files of a person's own copy as they were when a commit's line last took something in of them."""
 
     async def merged_file(self, base: bytes, ours: bytes, theirs: bytes) -> MergedFile:
         """Return a file with what two sides did to it, or where that cannot be had."""

@@ -59,18 +59,21 @@ def on_branch(shop: Workshop) -> str:
 @pytest.mark.trap("lost edit")
 @pytest.mark.timeout(300)
 def test_what_a_person_adds_near_and_far_stands_on_the_branch_with_its_mark(shop: Workshop) -> None:
-    """Also what they reword later, in lines that the branch has had from them before."""
+    """Also what they reword later, in lines that the branch has had from them before, and what they take back."""
     begun(shop, "1", "2")
     run = shop.start("run", "plan.md")
     shop.gate("1").until_reached()
     edit(shop, "Nothing yet.", "Much later: tea.")
+    edit(shop, "Say it all.", "Say it all.\n\nA passing thought.")
     edit(shop, "made-1`\n", f"made-1`\n{NEW.format(3)}")
     eventually(lambda: "3" in {task.key for task in shop.rows(Task)})
     shop.gate("1").let_go()
     shop.gate("2").until_reached()
     eventually(lambda: "- [x] Task 3: Say 3 <!--" in on_branch(shop), timeout=60)
     assert "Much later: tea." in on_branch(shop)
+    assert "A passing thought." in on_branch(shop)
     edit(shop, "Much later: tea.", "Much later: coffee.")
+    edit(shop, "Say it all.\n\nA passing thought.", "Say it all.")
     edit(shop, "made-2`\n", f"made-2`\n{NEW.format(4)}")
     eventually(lambda: "4" in {task.key for task in shop.rows(Task)})
     shop.gate("2").let_go()
@@ -80,6 +83,7 @@ def test_what_a_person_adds_near_and_far_stands_on_the_branch_with_its_mark(shop
         f"- [x] Task {key}" for key in "1324"
     ]
     assert "\nMuch later: coffee.\n" in told
+    assert "A passing thought." not in told, "what they took back is gone"
     assert told.count("**Tasks Completed**: 4/4") == 1
     assert not shop.events("source_not_merged", "source_not_told")
     assert "- [ ] Task 3" in (shop.repository / "plan.md").read_text(), "their own copy is theirs"

@@ -350,8 +350,10 @@ def test_what_was_not_checked_is_said_in_plain_words():
         "task 't2' has 1 criteria in words: only commands were run",
         "2 agent runs had the permission mode 'edit': what else they did is not known",
         "3 of 3 runs had no sandbox around them: they could act on the whole machine",
-        "files that git ignores, the branches of other plans, and all outside of the repository were not watched "
-        "while they ran",
+        (
+            "files that git ignores, the branches of other plans, and all outside of the repository were not watched "
+            "while they ran"
+        ),
         "no independent reviewer looked at the work",
     ]
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.unit.sources import laws
 from tests.unit.sources.golden import DATA, files_in, progress
 
 from loopwright.adapters import registry
@@ -615,3 +616,15 @@ def test_the_sample_of_the_documentation_is_a_plan() -> None:
     part = text[text.index("<!-- plan_md: begin -->") : text.index("<!-- plan_md: end -->")]
     sample = part.split("````markdown\n")[1].split("````")[0]
     assert waits(sample) == {"1.1": (), "1.2": (), "2.1": ("1.1",), "write-it-down": ("1.1", "1.2")}
+
+
+def test_a_specification_that_is_too_long_is_named_at_the_line_where_it_gets_too_long() -> None:
+    long = b"x" * 99 + b"\n"
+    files = {"plan.md": b"- [ ] a\n", "spec.md": long * 2100}
+    assert laws.refused(SOURCE, files, "conductor/tracks/t") == (
+        "conductor/tracks/t/spec.md:2001: it has more than 200000 characters",
+    )
+    both = {"plan.md": long * 1100 + b"\n- [ ] a\n", "spec.md": long * 1100}
+    assert laws.refused(SOURCE, both, "plan.md") == (
+        "plan.md:1: the text around the tasks, with what lies beside the plan, has more than 200000 characters",
+    )

@@ -1,20 +1,23 @@
 """Commits of the harness's own on a plan branch: the source's files tell there how the plan stands."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
+from urllib.parse import quote, unquote
 
 from loopwright.adapters.git.commits import message_of, write_blob, write_commit
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.files import delete
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.runner import Git
-from loopwright.core.finishing import BOOKS_TRAILER
+from loopwright.core.finishing import BOOKS_TRAILER, COPY_TRAILER
 from loopwright.ports import MergedFile
 
 _FILE: Final = "100644"
 _NOTHING: Final = "0"
+_OBJECT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MARKER: Final = 61
 """So long that no line of a file is taken for the mark of a conflict."""
 
@@ -47,18 +50,44 @@ class Bookkeeping:
         return found
 
     async def commit(
-        self, parent: str, files: Mapping[str, bytes], *, subject: str, plan_id: str, at: datetime
+        self,
+        parent: str,
+        files: Mapping[str, bytes],
+        *,
+        subject: str,
+        plan_id: str,
+        at: datetime,
+        copies: Mapping[str, bytes],
     ) -> str:
         """Write a commit with some files replaced; none at all makes one that only says something."""
         tree = await self._merging.tree_of(parent)
         if files:
             tree = await self._with(parent, dict.fromkeys(files, _FILE), files)
         message = f"{message_of(subject, None)}\n\nLoopwright-Plan: {plan_id}\n{BOOKS_TRAILER}: {plan_id}"
+        for path, content in copies.items():
+            # Nothing but this line holds it: when git has thrown it away, nothing worse happens than without it.
+            name = write_blob(self._depot, content, into=self._depot.source.objects)
+            message += f"\n{COPY_TRAILER}: {name} {quote(path)}"
         sha = write_commit(
             self._depot, tree, parents=(parent,), message=message, at=at, into=self._depot.source.objects
         )
         self._judged[sha] = await self.judged(parent)
         return sha
+
+    async def copies(self, sha: str, since: str) -> dict[str, bytes]:
+        """Return the files of a person's own copy, as they were when a commit's line last took something in of them."""
+        form = f"--format=%(trailers:key={COPY_TRAILER},valueonly)"
+        grep = f"--grep=^{COPY_TRAILER}: "
+        words = ("log", "-1", "--first-parent", grep, form, f"{since}..{sha}")
+        done = await self._git.run(*words, env=self._depot.env())
+        found = {}
+        for line in done.text.splitlines():
+            name, _, path = line.strip().partition(" ")
+            if _OBJECT.fullmatch(name) and path:
+                kept = await self._git.run("cat-file", "blob", name, env=self._depot.env(), ok=(0, 128))
+                if kept.code == 0:
+                    found[unquote(path)] = kept.out
+        return found
 
     async def judged(self, sha: str) -> str:
         """Return the commit below those of the bookkeeping: the one whose tree a gate has seen."""

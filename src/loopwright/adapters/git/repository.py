@@ -277,11 +277,24 @@ class GitRepository:
         return await (await self._ready()).bookkeeping.files(names.sha(sha), paths)
 
     async def booked(
-        self, parent: str, files: Mapping[str, bytes], *, subject: str, plan_id: str, at: datetime
+        self,
+        parent: str,
+        files: Mapping[str, bytes],
+        *,
+        subject: str,
+        plan_id: str,
+        at: datetime,
+        copies: Mapping[str, bytes],
     ) -> str:
         """Build a commit of the harness's own on top of another."""
         books = (await self._ready()).bookkeeping
-        return await books.commit(names.sha(parent), files, subject=subject, plan_id=plan_id, at=at)
+        return await books.commit(
+            names.sha(parent), files, subject=subject, plan_id=plan_id, at=at, copies=copies
+        )
+
+    async def copies(self, sha: str, *, since: str) -> dict[str, bytes]:
+        """Return the files of a person's own copy as they were when they were last taken in."""
+        return await (await self._ready()).bookkeeping.copies(names.sha(sha), names.sha(since))
 
     async def merged_file(self, base: bytes, ours: bytes, theirs: bytes) -> MergedFile:
         """Return a file with what two sides did to it, or where that cannot be had."""

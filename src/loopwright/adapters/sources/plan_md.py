@@ -9,6 +9,7 @@ from typing import Final
 from loopwright.adapters.sources.located import Unreadable, check_text
 from loopwright.adapters.sources.markdown_lines import read_markdown
 from loopwright.adapters.sources.plan_file import decoded
+from loopwright.adapters.sources.plan_format import MAX_DESCRIPTION
 from loopwright.adapters.sources.plan_md_meaning import meaning
 from loopwright.adapters.sources.plan_md_metadata import Metadata, checkpointed, read_metadata, verdict_in
 from loopwright.adapters.sources.plan_md_outline import Outline, Section, SectionKind, outline
@@ -126,7 +127,11 @@ def _spec(files: Files, name: str, plan: str) -> str:
     if SPEC not in files or plan == SPEC:
         return ""
     try:
-        return check_text(decoded(files[SPEC]).replace("\r\n", "\n").strip(), 1)
+        text = check_text(decoded(files[SPEC]).replace("\r\n", "\n").strip(), 1)
+        if len(text) > MAX_DESCRIPTION:
+            line = text.count("\n", 0, MAX_DESCRIPTION) + 1
+            raise Unreadable(line, f"it has more than {MAX_DESCRIPTION} characters")
+        return text
     except Unreadable as broken:
         raise located_at(_called(name, SPEC), broken) from broken
 

@@ -42,9 +42,10 @@ def meaning(found: Outline, name: str, problems: Problems, context: str) -> Plan
     if not tasks and not problems.count:
         problems.note(1, "", "there is no task here: write each as a line such as `- [ ] Add the login form`")
     title, prose = _around(found, dag)
+    beside = ", with what lies beside the plan," if context and len(prose) <= MAX_DESCRIPTION else ""
     context = "\n\n".join(part for part in (prose, context) if part)
     if len(context) > MAX_DESCRIPTION:
-        problems.note(1, "", f"the text around the tasks has more than {MAX_DESCRIPTION} characters")
+        problems.note(1, "", f"the text around the tasks{beside} has more than {MAX_DESCRIPTION} characters")
     return PlannedWork(
         title=title[:MAX_TITLE] or name,
         tasks=tasks,
