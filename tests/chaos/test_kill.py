@@ -40,14 +40,14 @@ def test_killing_the_orchestrator_at_random_moments_loses_and_doubles_nothing(
 @pytest.mark.trap("crash at a write")
 @pytest.mark.timeout(300)
 def test_killing_the_orchestrator_at_every_named_moment_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    reference = Arena.make(tmp_path / "reference")
+    reference = Arena.make(tmp_path / "reference", tasks=4)
     trace = tmp_path / "trace"
     said = reference.carry_on(LOOPWRIGHT_FAILPOINT_TRACE=str(trace))
     assert said.code == 0, said.out + said.err
     names = set(trace.read_text().split())
     for needed in ("store.submit", "git.ref", "keeper.start", "store.attempt.landed", "store.verify.over"):
         assert {f"{needed}.before", f"{needed}.after"} <= names
-    arena = Arena.make(tmp_path / "arena")
+    arena = Arena.make(tmp_path / "arena", tasks=5)
     left, killed = set(names), []
     while left:
         seen = tmp_path / f"seen-{len(killed)}"

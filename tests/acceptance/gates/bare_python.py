@@ -1,10 +1,10 @@
-"""A Python that has pytest and nothing else of this environment: there is less to look through when it starts."""
+"""A Python that has pytest, ruff and nothing else of this environment: there is less to look through when it starts."""
 
 import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
-_NEEDED = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
+_NEEDED = ("pytest", "pluggy", "iniconfig", "packaging", "pygments", "ruff")
 
 
 def bare_python(place: Path) -> Path:
@@ -15,6 +15,7 @@ def bare_python(place: Path) -> Path:
     (place / "pyvenv.cfg").write_text((Path(sys.prefix) / "pyvenv.cfg").read_text())
     for name in ("python", "python3"):
         (programs / name).symlink_to(sys.executable)
+    (programs / "ruff").symlink_to(Path(sys.executable).with_name("ruff"))
     for name in _NEEDED:
         for part in {Path(file).parts[0] for file in distribution(name).files or ()} - {"..", "__pycache__"}:
             (packages / part).symlink_to(_packages() / part)
