@@ -34,9 +34,14 @@ def plan_events(tx: Tx, plan_id: str) -> EventFacts | None:
         stored += page
     if not stored:
         return None
+    cleaned = [event for event in stored if event.type == "plan_cleaned"]
+    # Letting go of refs changes no row.
+    last = next((at for at, event in reversed([*enumerate(stored)]) if event not in cleaned), 0)
     return EventFacts(
         hashes=frozenset(event.hash for event in stored),
         head=stored[-1].hash,
+        current=frozenset(event.hash for event in stored[last:]),
+        cleaned=frozenset(sha for event in cleaned for sha in event.payload.get("commits", ())),
         broken_at=verify_chain(stored),
     )
 

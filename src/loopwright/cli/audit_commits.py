@@ -9,7 +9,7 @@ from loopwright.adapters.git.environment import user_env
 from loopwright.cli.looking import glancing
 from loopwright.cli.source_plans import is_home, plans_of
 from loopwright.core.auditing import COMMIT, Named
-from loopwright.core.finishing import PULL_REQUEST
+from loopwright.core.finishing import PICKED_TRAILER, PULL_REQUEST
 from loopwright.core.model import Finish, Task
 from loopwright.core.states import FinishState, TaskState
 from loopwright.ports import PlannedTask, Tx
@@ -67,6 +67,7 @@ class _Search:
         self._base = base
         self._root = root
         self._arrived: dict[str, bool] = {}
+        self._stand_ins: dict[str, str] | None = None
 
     async def named(self, text: str, record: Recorded | None, *, recorded: bool) -> Named:
         """Return what became of a commit; `record` is what the home knows of this very one."""
@@ -76,10 +77,12 @@ class _Search:
             there = await self._repository.known_commit(end)
             if there is not None and await self._repository.is_ancestor(there, self._base):
                 return Named(text=text, sha=sha or there, contained=True, recorded=recorded)
+        if sha is not None and await self._repository.is_ancestor(sha, self._base):
+            return Named(text=text, sha=sha, contained=True, recorded=recorded)
+        if (made := await self._stand_in(text)) is not None:
+            return Named(text=text, sha=sha or made, contained=True, recorded=recorded)
         if sha is None:
             return Named(text=text, recorded=recorded)
-        if await self._repository.is_ancestor(sha, self._base):
-            return Named(text=text, sha=sha, contained=True, recorded=recorded)
         branches = await self._branches(sha)
         tips = [tip for _, tip in branches]
         if record is not None and record.result is not None:
@@ -88,6 +91,24 @@ class _Search:
             if await self._has_arrived(tip):
                 return Named(text=text, sha=sha, contained=True, recorded=recorded)
         return Named(text=text, sha=sha, branch=branches[0][0] if branches else "", recorded=recorded)
+
+    async def _stand_in(self, text: str) -> str | None:
+        """Return the commit in what is checked out that says that it stands for this one; in a clone, no home does."""
+        if not COMMIT.fullmatch(text):
+            return None
+        if self._stand_ins is None:
+            done = await self._repository.git.run(
+                "log",
+                f"--grep=^{PICKED_TRAILER}: ",
+                f"--format=%H %(trailers:key={PICKED_TRAILER},valueonly,separator=%x20)",
+                self._base,
+                env=user_env(),
+                cwd=self._root,
+            )
+            lines = [line.split() for line in done.text.splitlines()]
+            self._stand_ins = {one: made for made, *picked in lines for one in picked}
+        found = {made for one, made in self._stand_ins.items() if one.startswith(text)}
+        return found.pop() if len(found) == 1 else None
 
     async def _branches(self, sha: str) -> list[tuple[str, str]]:
         """Return the branches that have a commit, each with its tip."""

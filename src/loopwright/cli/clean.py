@@ -204,8 +204,10 @@ async def _let_go(home: Home, one: _Found) -> int:
     # Written down first: a kill in between leaves a record of what may be gone, never the other way round.
     names = [left.ref.name for left in one.go]
     lost = [f"{left.ref.name} {left.ref.sha}" for left in one.go if left.branch is None]
+    commits = await one.repository.on_branch(one.plan.branch, [left.ref for left in one.go])
     await home.store.transact(
-        "plan.cleaned", lambda tx: record_cleaned(tx, one.plan, actor(), deleted=names, unproven=lost)
+        "plan.cleaned",
+        lambda tx: record_cleaned(tx, one.plan, actor(), deleted=names, unproven=lost, commits=commits),
     )
     await one.repository.let_go([left.ref for left in one.go])
     return len(one.go)

@@ -53,6 +53,7 @@ def answer(
     /,
     *,
     hold: Annotated[Literal["run", "loop", "project"], Parameter(name="--for", show_default=True)] = "run",
+    other: bool = False,
     json: bool = False,
 ) -> int:
     """Answer a question: everyone who waits for it goes on.
@@ -66,12 +67,16 @@ def answer(
     hold
         How far the answer to a permission goes: only the attempts that asked, every run of this plan file (the
         loop), or every run in this repository.
+    other
+        Take the answer as it is, though it is none of the options.
     json
         Print the result as JSON.
     """
     from loopwright.cli.control import control_question
 
-    return asyncio.run(control_question(question, {"answer": text, "for": hold}, as_json=json))
+    return asyncio.run(
+        control_question(question, {"answer": text, "for": hold, "other": other}, as_json=json)
+    )
 
 
 def picture(view: QuestionView) -> Group:

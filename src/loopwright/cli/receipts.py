@@ -218,7 +218,7 @@ def verify(receipt: str | None = None, /, *, repository: Path | None = None, jso
 
     Needs no home and no database; where the home in which the plan ran is at hand, the recorded outputs and the
     chain of events are looked at too. The exit code is 0 when everything that could be checked agrees, and 1 on
-    any difference.
+    any difference, or when `clean` let go of commits that git has deleted since.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def verify(receipt: str | None = None, /, *, repository: Path | None = None, jso
     where = (repository or project or Path.cwd()).absolute()
     facts = asyncio.run(look_again(found, where, file))
     differences = verify_receipt(found, facts)
-    code = ExitCode.NOT_VERIFIED if differences else ExitCode.VERIFIED
+    code = ExitCode.NOT_VERIFIED if differences or facts.cleaned else ExitCode.VERIFIED
     if json:
         print_json(
             {
@@ -243,8 +243,9 @@ def verify(receipt: str | None = None, /, *, repository: Path | None = None, jso
                 "file": str(file),
                 "repository": str(where),
                 "outcome": found["outcome"],
-                "agrees": not differences,
+                "agrees": not differences and not facts.cleaned,
                 "differences": differences,
+                "cleaned": sorted(facts.cleaned),
                 "checked": _checked(facts),
                 "unchecked": facts.unchecked,
                 "not_checked": found["not_checked"],
@@ -280,7 +281,8 @@ def _plan_and_project(tx: Tx, text: str | None) -> tuple[Plan, Project]:
 
 def _checked(facts: Facts) -> list[str]:
     """Say in plain words what was looked at here."""
-    done = ["every commit, tree and diff that it names, in git"]
+    still = " and is still there" if facts.cleaned else ""
+    done = [f"every commit, tree and diff that it names{still}, in git"]
     if facts.outputs:
         done.append(f"{counted(len(facts.outputs), 'recording')} of what gates and agents said")
     if facts.events is not None:
@@ -305,6 +307,13 @@ def _print_findings(receipt: Mapping[str, Any], facts: Facts, differences: list[
         out.print(f"[bold red]DIFFERS[/]  {len(differences)} of its statements do not hold")
         if any(difference.endswith("does not exist") for difference in differences):
             out.print(f"is this the right repository? `git fetch` brings the branch {escape(plan['branch'])}")
+        return
+    if facts.cleaned:
+        gone = f"{counted(len(facts.cleaned), 'commit')} that it names"
+        out.print(
+            f"[bold yellow]CANNOT BE VERIFIED ANY MORE[/]  {gone}: let go of by `loopwright clean`, which this home's "
+            "record says, and deleted by git since; nothing else differs"
+        )
         return
     style = _STYLES.get(receipt["outcome"], "yellow")
     out.print(f"[bold green]AGREES[/]  it says: [{style}]{_words(receipt['outcome'])}[/]")

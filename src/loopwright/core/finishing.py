@@ -16,6 +16,8 @@ WAYS: Final = (LEAVE, FAST_FORWARD, SQUASH, PULL_REQUEST)
 
 FINISH_TRAILER: Final = "Loopwright-Finish"
 RECEIPT_TRAILER: Final = "Loopwright-Receipt"
+PICKED_TRAILER: Final = "Loopwright-Picked"
+"""Names a commit that its own stands for: only that one goes with the branch into a clone."""
 BOOKS_TRAILER: Final = "Loopwright-Books"
 COPY_TRAILER: Final = "Loopwright-Copy"
 """Names a file of a person's own copy whose changes the commit has taken in: the id of its content, and its path."""
@@ -69,6 +71,7 @@ def _line(text: str) -> str:
 
 def message(plan: Plan, tasks: Sequence[Task], finish: Finish) -> str:
     """Return the message of the commit that brings a plan's work into the base."""
+    picked = [task.landed_sha for task in tasks if task.landed_sha] if finish.how == SQUASH else []
     return "\n".join(
         [
             subject(plan),
@@ -76,6 +79,7 @@ def message(plan: Plan, tasks: Sequence[Task], finish: Finish) -> str:
             *(f"- {task_line(task)}" for task in tasks),
             "",
             f"Loopwright-Plan: {plan.id}",
+            *(f"{PICKED_TRAILER}: {sha}" for sha in picked),
             f"{FINISH_TRAILER}: {finish.id}",
             f"{RECEIPT_TRAILER}: sha256:{finish.receipt_sha256}",
         ]
@@ -90,7 +94,7 @@ def picked_message(plan: Plan, task: Task, finish: Finish) -> str:
             "",
             f"Loopwright-Plan: {plan.id}",
             f"Loopwright-Task: {task.id}",
-            f"Loopwright-Picked: {task.landed_sha}",
+            f"{PICKED_TRAILER}: {task.landed_sha}",
             f"{FINISH_TRAILER}: {finish.id}",
             f"{RECEIPT_TRAILER}: sha256:{finish.receipt_sha256}",
         ]

@@ -119,4 +119,10 @@ def _clean(value: object) -> str:
 
 def _parsed(block: str) -> Asking | None:
     value = _object(block)
-    return asking_of({"question": block} if value is None else value)
+    if value is not None:
+        return asking_of(value)
+    # Whoever began an object meant one: half of it is no question that a person could answer.
+    unreadable = "It asks something that cannot be read, since it is no valid JSON. It wrote: "
+    return asking_of(
+        {"question": f"{unreadable}{block.strip()}" if block.lstrip().startswith("{") else block}
+    )

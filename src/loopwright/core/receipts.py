@@ -67,6 +67,10 @@ class EventFacts:
     hashes: frozenset[str]
     head: str
     """The hash of the last one."""
+    current: frozenset[str] = frozenset()
+    """The hash of the last one after which the plan's rows may be different, and of all after it."""
+    cleaned: frozenset[str] = frozenset()
+    """Commits of the plan's branch of which a person let go with `clean`."""
     broken_at: int | None = None
     """The number of the first event that was changed, moved or torn out; None when the chain is whole."""
 
@@ -110,6 +114,16 @@ class Facts:
     """None when the home in which the plan ran is not at hand."""
     unchecked: Sequence[str] = ()
     """What could not be looked at here, in plain words."""
+
+    @property
+    def cleaned(self) -> frozenset[str]:
+        """The commits that are gone because `clean` let go of them.
+
+        Nobody but the home can say so: its chain of events must be whole, and its rows must be at hand.
+        """
+        if self.events is None or self.events.broken_at is not None or self.rows is None:
+            return frozenset()
+        return frozenset(sha for sha in self.events.cleaned if sha in self.trees and self.trees[sha] is None)
 
 
 def build_receipt(
@@ -200,7 +214,9 @@ def verify_receipt(receipt: Any, facts: Facts) -> list[str]:
     found += _derived_differences(receipt)
     found += _git_differences(receipt, facts)
     for task in receipt["tasks"]:
-        found += _landing_differences(task, facts, has_result=receipt["plan"]["result_sha"] is not None)
+        found += _landing_differences(
+            task, facts, has_result=receipt["plan"]["result_sha"] not in (None, *facts.cleaned)
+        )
     found += _review_differences(receipt, facts)
     found += look_differences(receipt)
     found += red_differences(receipt)
@@ -542,9 +558,13 @@ def _git_differences(receipt: Mapping[str, Any], facts: Facts) -> list[str]:
     plan = receipt["plan"]
     named = [plan["base_sha"], plan["result_sha"], *(task["landed_sha"] for task in receipt["tasks"])]
     commits = [sha for sha in dict.fromkeys(named) if sha is not None]
-    found = [f"commit {sha} does not exist" for sha in commits if facts.trees.get(sha) is None]
+    found = [
+        f"commit {sha} does not exist"
+        for sha in commits
+        if facts.trees.get(sha) is None and sha not in facts.cleaned
+    ]
     result = plan["result_sha"]
-    if result is None:
+    if result is None or result in facts.cleaned:
         return found
     if facts.trees.get(result) not in (None, plan["result_tree"]):
         found.append(f"the result's tree is {facts.trees[result]}, not {plan['result_tree']}")
@@ -562,6 +582,8 @@ def _landing_differences(task: Mapping[str, Any], facts: Facts, *, has_result: b
     landings = list(facts.landings.get(task["id"], ()))
     if landed is None:
         return [f"task {name} did not land, but {sha} carries its trailer" for sha in landings]
+    if landed in facts.cleaned:
+        return []
     found = []
     # Without a result there is no line yet on which to look for the landing.
     if has_result and landings != [landed]:

@@ -1,11 +1,11 @@
 """Letting go of what an ended plan has in the user's repository: only what a person asked for, and on the record."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from loopwright.core.errors import Refused
 from loopwright.core.events import happened
 from loopwright.core.ids import short_id
-from loopwright.core.model import Attempt, Loop, Plan
+from loopwright.core.model import Attempt, Loop, Plan, Task
 from loopwright.core.states import PlanState
 from loopwright.engine.finishes import is_open
 from loopwright.engine.views import recent_plans
@@ -44,9 +44,27 @@ def why_not(tx: Tx, plan: Plan) -> str:
 
 
 def record_cleaned(
-    tx: Tx, plan: Plan, actor: str, *, deleted: Sequence[str], unproven: Sequence[str]
+    tx: Tx,
+    plan: Plan,
+    actor: str,
+    *,
+    deleted: Sequence[str],
+    unproven: Sequence[str],
+    commits: Collection[str],
 ) -> None:
-    """Write down which refs a person let go of, and which of them were nowhere else."""
+    """Write down which refs a person let go of, which of them were nowhere else, and what the plan's branch had.
+
+    Of `commits` only the result and those with which tasks landed are kept: a receipt names these.
+    """
+    landed = [task.landed_sha for task in tx.find(Task, plan_id=plan.id, order_by=("position",))]
+    named = [sha for sha in dict.fromkeys((plan.result_sha, *landed)) if sha in commits]
     tx.append(
-        happened("plan_cleaned", actor, plan=plan, deleted=list(deleted)[:500], unproven=list(unproven)[:500])
+        happened(
+            "plan_cleaned",
+            actor,
+            plan=plan,
+            deleted=list(deleted)[:500],
+            unproven=list(unproven)[:500],
+            commits=named,
+        )
     )

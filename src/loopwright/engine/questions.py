@@ -141,9 +141,10 @@ def answer(tx: Tx, _ids: Ids, command: Command) -> str:
     if question is None:
         raise NotFound(f"there is no question {command.target}", hint="`loopwright questions` lists them")
     if question.state is not QuestionState.OPEN:
-        said = f": {question.answer}" if question.answer else ""
-        raise Refused(f"the question is {question.state.value.lower()} already{said}")
-    text = _checked(question, str(command.arguments.get("answer") or "").strip())
+        known = f": {question.answer}" if question.answer else ""
+        raise Refused(f"the question is {question.state.value.lower()} already{known}")
+    said = str(command.arguments.get("answer") or "").strip()
+    text = _checked(question, said, other=bool(command.arguments.get("other")))
     scope = refuse_scope(question, command)
     move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text, holds_for=scope)
     waiting = _wake(tx, question)
@@ -160,7 +161,7 @@ def refuse_scope(question: Question, command: Command) -> str:
     return scope
 
 
-def _checked(question: Question, text: str) -> str:
+def _checked(question: Question, text: str, *, other: bool = False) -> str:
     if not text:
         raise Refused(
             "the answer is empty", hint=f"one of {', '.join(question.options)}" if question.options else ""
@@ -170,17 +171,19 @@ def _checked(question: Question, text: str) -> str:
         if short not in (YES, NO):
             raise Refused(f"{text!r} is no answer to this question", hint="answer yes or no")
         return short
-    if not question.options or not text.isdecimal() or len(text) > _DIGITS:
+    if not question.options or other:
         return text
     # The number of an option stands for it.
-    if 1 <= int(text) <= len(question.options):
+    if text.isdecimal() and len(text) <= _DIGITS and 1 <= int(text) <= len(question.options):
         return question.options[int(text) - 1]
-    # Where a number is what is asked for, any may be the answer; elsewhere it is a slip.
-    if any(option.isdecimal() for option in question.options):
-        return text
+    for option in question.options:
+        if option.casefold() == text.casefold():
+            return option
+    # An answer cannot be taken back: what nobody offered is a slip, unless it is said that it is none.
     raise Refused(
         f"there is no option {text}",
-        hint=f"1 to {len(question.options)}, one of {', '.join(question.options)}, or other words of yours",
+        hint=f"1 to {len(question.options)}, or one of {', '.join(question.options)}; "
+        "--other gives an answer that is none of them",
     )
 
 

@@ -93,6 +93,11 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
     assert [proof for proof, _ in found.values()] == ["lost", "unknown", "lost"]
     said = sandbox("audit", "work.yaml", "--no-run")
     assert "3 finished items: 2 lost, 1 unknown" in said.out
+    # After a squash a clone has none of the plan's commits, but the one that stands for them.
+    stands_for = [f"Loopwright-Picked: {sha.ljust(40, '7')}" for sha in ("3f1c9a2", GONE)]
+    sandbox.git("commit", "--allow-empty", "-qm", "\n".join(["all of it", "", *stands_for]))
+    found = audited(sandbox, "work.yaml", "--no-run")
+    assert [proof for proof, _ in found.values()] == ["claimed", "unknown", "unknown"]
     (sandbox.repository / "loopwright.toml").write_text('setup = "echo no disk; exit 3"\n')
     found = audited(sandbox, "coding-loops/path")
     assert [proof for proof, _ in found.values()] == ["claimed", "claimed", "unknown"]

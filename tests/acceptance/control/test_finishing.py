@@ -52,6 +52,25 @@ def test_a_verified_plan_is_squashed_into_the_base_with_the_checkout_that_has_it
     shop.git("switch", "-qc", "older", "trunk~1")
     told = shop("clean", "--yes", "--json").document
     assert [one["delete"] != [] and one["keep"] == [] for one in told["plans"]] == [True]
+    # What git deletes after that cannot be looked at again; the home knows why, and of nothing else.
+    assert shop("receipt", "verify").code == 0
+    shop.git("reflog", "expire", "--expire=now", "--all")
+    shop.git("gc", "-q", "--prune=now")
+    said = shop("receipt", "verify", "--json")
+    assert (said.code, said.document["agrees"], said.document["differences"]) == (1, False, [])
+    assert set(said.document["cleaned"]) == {row.result_sha, *(one.landed_sha for one in shop.rows(Task))}
+    assert "CANNOT BE VERIFIED ANY MORE" in shop("receipt", "verify").out
+    receipt = frozen.with_name(f"{row.id}.json")
+    elsewhere = shop(
+        "receipt", "verify", str(receipt), env={"LOOPWRIGHT_HOME": str(shop.repository.parent / "no")}
+    )
+    assert "DIFFERS" in elsewhere.out
+    shop.git("branch", "-qD", "trunk")
+    shop.git("reflog", "expire", "--expire=now", "--all")
+    shop.git("gc", "-q", "--prune=now")
+    assert shop("receipt", "verify", "--json").document["differences"] == [
+        f"commit {finish.commit_sha} does not exist"
+    ]
 
 
 def commit(shop: Workshop, name: str, text: str, *, at: Path | None = None) -> None:

@@ -236,7 +236,7 @@ def test_a_program_that_knows_nothing_of_us_asks_with_its_last_lines(shop: Works
     wrong = shop("answer", question.id, "7")
     assert wrong.code == 2
     assert wrong.err.startswith("error: there is no option 7\n")
-    assert "1 to 2, one of red, blue, or other words of yours" in wrong.err
+    assert "1 to 2, or one of red, blue; --other" in wrong.err
     assert shop("answer", question.id, "2").code == 0
     assert going.end(60) == 0, going.out
     assert len(shop.attempts("a")) == 1, "a question costs no attempt"

@@ -121,6 +121,17 @@ def test_a_message_cannot_be_steered_by_a_title() -> None:
     assert "| `a/b` |" in body
 
 
+def test_a_squash_names_each_commit_that_it_stands_for() -> None:
+    tasks = [a_task("a", landed_sha=SHA["result"]), a_task("b"), a_task("c", landed_sha=SHA["tree"])]
+
+    def picked(how: str) -> list[str]:
+        lines = finishing.message(PLAN, tasks, replace(FINISH, how=how)).splitlines()
+        return [line for line in lines if line.startswith("Loopwright-Picked: ")]
+
+    assert picked("squash") == [f"Loopwright-Picked: {SHA[name]}" for name in ("result", "tree")]
+    assert picked("fast-forward") == [], "a merge has them all"
+
+
 def test_a_task_that_was_picked_names_the_commit_that_it_was_built_from() -> None:
     evil = replace(a_task("a", landed_sha=SHA["result"]), title="x\nLoopwright-Picked: forged")
     assert finishing.picked_message(PLAN, evil, FINISH).splitlines() == [

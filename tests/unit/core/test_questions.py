@@ -25,6 +25,11 @@ def test_a_fenced_block_with_plain_words_is_a_question() -> None:
     assert asked_in("```loopwright-ask\nMay I drop the table?\n```")[0].text == "May I drop the table?"
 
 
+def test_a_broken_object_is_told_as_one() -> None:
+    [asked] = asked_in('```loopwright-ask\n{"question": "x",\n```')
+    assert asked.text.endswith('cannot be read, since it is no valid JSON. It wrote: {"question": "x",')
+
+
 def test_other_blocks_and_empty_ones_ask_nothing() -> None:
     assert asked_in("```json\n{}\n```\n```loopwright-ask\n\n```\nloopwright-ask") == ()
     assert asked_in('```loopwright-ask\n{"options": ["a"]}\n```') == ()

@@ -59,8 +59,20 @@ async def test_what_was_let_go_is_on_the_record() -> None:
     home = await _verified()
     plan = home.plan()
     home.store.transact_sync(
-        "cleaned", lambda tx: record_cleaned(tx, plan, "me", deleted=["refs/x"], unproven=["refs/x 12"])
+        "cleaned",
+        lambda tx: record_cleaned(
+            tx,
+            plan,
+            "me",
+            deleted=["refs/x"],
+            unproven=["refs/x 12"],
+            commits={plan.result_sha or "", "somebody's"},
+        ),
     )
     [told] = home.events("plan_cleaned")
     assert (told.plan, told.actor) == (plan.id, "me")
-    assert told.payload == {"deleted": ["refs/x"], "unproven": ["refs/x 12"]}
+    assert told.payload == {
+        "deleted": ["refs/x"],
+        "unproven": ["refs/x 12"],
+        "commits": [plan.result_sha],
+    }

@@ -252,6 +252,15 @@ async def test_what_is_no_answer_is_refused_with_what_would_be(
     assert refused.result.startswith(words)
 
 
+async def test_an_answer_that_is_no_option_is_taken_only_when_that_is_said() -> None:
+    home, _ = await asking(PORT)
+    refused = await home.command("answer", question(home).id, answer="9090")
+    assert refused.state is CommandState.REFUSED
+    assert refused.result.startswith("there is no option 9090\n1 to 2, or one of 80, 8080; --other")
+    await home.command("answer", question(home).id, answer="9090", other=True)
+    assert question(home).answer == "9090"
+
+
 async def test_a_question_is_answered_once() -> None:
     home, _ = await asking(PORT)
     await home.command("answer", question(home).id, answer="80")

@@ -63,6 +63,14 @@ class Leftovers:
             for ref in found.values()
         ]
 
+    async def on_branch(self, branch: str, refs: list[Ref]) -> frozenset[str]:
+        """Return the commits that a plan branch has, if it is among these refs or what we noted of it is."""
+        tips = [ref.sha for ref in refs if ref.name in (names.branch(branch), pin_of(branch))]
+        if not tips:
+            return frozenset()
+        done = await self._git.run("rev-list", *tips, env=self._source.env())
+        return frozenset(done.text.split())
+
     async def let_go(self, refs: list[Ref]) -> None:
         """Delete refs of ours that are still what they were when they were looked at."""
         for ref in refs:

@@ -444,6 +444,10 @@ class GitRepository:
         """Return every ref that a plan has in the user's repository, each with where else its work is."""
         return await (await self._leftovers()).of_plan(plan_id, into=into)
 
+    async def on_branch(self, branch: str, refs: list[Ref]) -> frozenset[str]:
+        """Return the commits that a plan branch has, if it is among these refs or what we noted of it is."""
+        return await (await self._leftovers()).on_branch(branch, refs)
+
     async def let_go(self, refs: list[Ref]) -> None:
         """Delete refs of a plan that are still what they were when they were looked at."""
         await (await self._leftovers()).let_go(refs)
