@@ -158,6 +158,10 @@ class InstantRepository:
         """Miss nothing."""
         return ()
 
+    async def copies(self, sha: str, *, since: str) -> dict[str, bytes]:  # noqa: ARG002 - the port's shape
+        """Know of no copy."""
+        return {}
+
     async def is_pinned(self, ref: str) -> bool:  # noqa: ARG002 - the port's shape
         """Have taken nothing off the branch."""
         return False
