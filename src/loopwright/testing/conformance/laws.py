@@ -59,7 +59,9 @@ def _of_folding_again(agent: Agent, run: Played) -> Iterator[str]:
         yield f"folding again tells {len(events)} events, and there were {len(run.events)}, or others"
     if (result := agent.result(state, run.ended.exit)) != run.ended.result:
         yield f"folding again comes to another result: {_difference(result, run.ended.result)}"
-    if {one.name for one in result.windows} != {one.name for one in told}:
+    # What refused may be in the words of its end alone: then nothing was to be told before.
+    heard, known = {one.name for one in told}, {one.name: one for one in result.windows}
+    if heard - known.keys() or any(not one.rejected for name, one in known.items() if name not in heard):
         yield f"of its quota it tells {told} while it runs, and {result.windows} at the end"
     yield from _of_writes(run, writes)
 
