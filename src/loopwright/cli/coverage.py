@@ -11,7 +11,6 @@ from typing import Final
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.adapters.sources.criteria import commands_in, labelled
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.glance import needed_place
 from loopwright.cli.lines import counted, one_line
@@ -21,6 +20,7 @@ from loopwright.cli.rows import Wrapped
 from loopwright.cli.source_plans import is_home, plans_of
 from loopwright.cli.starting import meant_path, named, read_plan
 from loopwright.core.coverage import BARE, Covered, Evidence, Facts, Kind, Standing, Wanted, covered
+from loopwright.core.criteria import commands_in, labelled
 from loopwright.core.ids import short_id
 from loopwright.core.model import Task
 from loopwright.engine.coverage import landed_facts

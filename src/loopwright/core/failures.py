@@ -77,11 +77,14 @@ class Rule:
     again, else for good."""
 
 
+POINTERS: Final = ("; read its last lines", "; read its findings")
+"""Advice that only helps where these are shown as well."""
+
 RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
     {
         Failure.NO_CHANGE: Rule(Level.ATTEMPT, "The agent changed nothing, or nothing of what was rejected."),
-        Failure.GATE: Rule(Level.ATTEMPT, "A check failed on the result; read its last lines."),
-        Failure.REVIEW: Rule(Level.ATTEMPT, "A reviewer found what must not land; read its findings."),
+        Failure.GATE: Rule(Level.ATTEMPT, f"A check failed on the result{POINTERS[0]}."),
+        Failure.REVIEW: Rule(Level.ATTEMPT, f"A reviewer found what must not land{POINTERS[1]}."),
         Failure.LOOK: Rule(Level.ATTEMPT, "A look at the whole was not reported in the form asked for."),
         Failure.ISSUES: Rule(Level.NONE, "A look at the whole found what has to be mended first."),
         Failure.CONFLICT: Rule(Level.RACE, "The work changes the same places as what landed meanwhile."),

@@ -424,10 +424,9 @@ def _gaps(
             gaps.append(f"task {task['key']!r} changed files outside of its scope: {_listed(outside)}")
         gaps += _landing_gaps(body, task)
         gaps += _unseen_gaps(body, task)
-        if task["criteria"]:
-            gaps.append(
-                f"task {task['key']!r} has {task['criteria']} criteria in words: only commands were run"
-            )
+        if count := task["criteria"]:
+            what = "criterion" if count == 1 else "criteria"
+            gaps.append(f"task {task['key']!r} has {count} {what} in words: only commands were run")
     said: dict[tuple[str, str], set[str]] = {}
     for verdict in speaking(body):
         said.setdefault((verdict["tree"], verdict["gate_key"]), set()).add(verdict["status"])

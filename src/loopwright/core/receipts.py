@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from loopwright.core.criteria import in_words
 from loopwright.core.documents import plain, readable
 from loopwright.core.failures import Failure
 from loopwright.core.findings import CheckStatus, CommandResult
@@ -338,7 +339,7 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
         "reason": task.reason,
         "depends_on": list(task.depends_on),
         "described_sha256": _hash_of([task.description, *task.criteria]),
-        "criteria": len(task.criteria),
+        "criteria": len(in_words(task.criteria, [one.command for one in task.acceptance])),
         "scope": list(task.scope),
         "approved": list(task.approved),
         "acceptance": [_command(one) for one in task.acceptance],

@@ -15,7 +15,7 @@ from loopwright.core.states import AttemptState, DiscoveryState, PlanState, Task
 from loopwright.core.tdd import FIX_ORIGIN
 from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.doc_sync import sync_progress
-from loopwright.engine.held import source_reason
+from loopwright.engine.held import portable, source_reason
 from loopwright.engine.naming import commit_subject
 from loopwright.ports import (
     Discovered,
@@ -185,7 +185,7 @@ def _judged(plan: Plan) -> Judged | None:
         return None
     bad = [one.name for one in plan.verdict.checks if one.status in (CheckStatus.FAILED, CheckStatus.ERROR)]
     passed = plan.status is PlanState.VERIFIED
-    reasons = tuple(bad) or (plan.reason or "the complete gate failed",)
+    reasons = tuple(bad) or (portable(plan.reason) or "the complete gate failed",)
     return Judged(passed=passed, at=plan.verified_at, failed=() if passed else reasons)
 
 
@@ -229,7 +229,7 @@ def _fixes(tx: Tx, tasks: Iterable[Task]) -> tuple[FixTask, ...]:
             FixTask(
                 key=one.key,
                 title=one.title,
-                issue=one.description,
+                issue=portable(one.description),
                 added_at=one.created_at,
                 found_by=look,
                 severity=severity,
@@ -248,7 +248,7 @@ def _item(task: Task, attempt: Attempt | None, mark: Mark, commit: str | None, f
         mark=mark,
         commit=commit if done else None,
         subject=commit_subject(task) if done and commit else "",
-        summary=(words or task.title if commit else task.reason or task.title) if done else "",
+        summary=portable(words or task.title if commit else task.reason or task.title) if done else "",
         changed=attempt.touched if done and commit and attempt is not None else (),
         checks=tuple(f"{check.name}: {check.status}" for check in checks),
         tdd=_tdd(attempt) if done and attempt is not None else "",

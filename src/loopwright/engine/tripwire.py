@@ -23,6 +23,7 @@ from loopwright.core.model import Attempt, Plan, Project, Run
 from loopwright.core.receipt_checkout import WHOSE
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.branch import hold, look, take_back
+from loopwright.engine.held import UNDO
 from loopwright.engine.moves import MACHINE, need
 from loopwright.engine.naming import taken_ref
 from loopwright.engine.world import World
@@ -138,8 +139,8 @@ async def _tell(
 
 def _told(changes: Sequence[str], undo: Sequence[str]) -> str:
     named = "; ".join(changes[:_SHOWN]) + (" …" if len(changes) > _SHOWN else "")
-    steps = ("To undo it, once you have looked at it:", *undo[:_MOST]) if undo else ()
-    return "\n".join((f"It changed your checkout: {named}", *steps))
+    steps = (UNDO, *undo[:_MOST]) if undo else ()
+    return "\n".join((f"It changed your checkout: {named}.", *steps))
 
 
 async def _unpinned(repository: Repository, plan: Plan) -> tuple[str, ...]:

@@ -163,7 +163,7 @@ def rows(**changes):
         "project": Project(id=uid("proj", 1), name="demo", path="/home/someone/demo", created_at=NOW),
         "plan": PLAN,
         "tasks": [
-            task(1, landed_sha=LAND1, acceptance=OWN),
+            task(1, landed_sha=LAND1, acceptance=OWN, criteria=(f"`{OWN[0].command}` passes",)),
             task(2, landed_sha=RESULT, criteria=("fast",)),
         ],
         "attempts": [
@@ -347,7 +347,7 @@ def test_what_was_not_checked_is_said_in_plain_words():
         "the gates ran on one machine: what depends on it, on its network or on the day is not excluded",
         "the acceptance of task 't1' was not run before its work: whether it can fail is not known",
         "task 't2' has no acceptance command of its own: gate:all alone checked it",
-        "task 't2' has 1 criteria in words: only commands were run",
+        "task 't2' has 1 criterion in words: only commands were run",
         "2 agent runs had the permission mode 'edit': what else they did is not known",
         "3 of 3 runs had no sandbox around them: they could act on the whole machine",
         (

@@ -34,7 +34,14 @@ class Commits:
         return dict.fromkeys(paths, self.files.get(sha, list(self.files.values())[-1]))
 
     async def booked(
-        self, sha: str, files: Mapping[str, bytes], *, subject: str, plan_id: str, at: datetime
+        self,
+        sha: str,
+        files: Mapping[str, bytes],
+        *,
+        subject: str,
+        plan_id: str,
+        at: datetime,
+        copies: Mapping[str, bytes],
     ) -> str:
         """Make a commit on top of another."""
         self.files[f"{len(self.subjects)}"] = files["plan.md"]

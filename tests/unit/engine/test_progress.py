@@ -6,6 +6,7 @@ from tests.doubles import Home, planned
 from loopwright.core.failures import Failure
 from loopwright.core.model import Outcome, Run
 from loopwright.core.states import TaskState
+from loopwright.engine.held import source_reason
 from loopwright.engine.moves import complete_task
 from loopwright.engine.progress import first_line, progress_of
 from loopwright.ports import Mark, Progress, Setback, Tx
@@ -103,3 +104,25 @@ async def test_what_its_source_says_was_tried_often_enough_is_tried_once_more_wh
     assert (home.task("a").attempts, home.task("a").max_attempts) == (3, 4)
     [leg] = await home.turn()
     assert home.hand.fail(leg, Failure.GATE).status is TaskState.ERROR
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (
+            "A check failed on the result; read its last lines. 3 of 3 attempts failed. check failed",
+            "A check failed on the result. 3 of 3 attempts failed. check failed",
+        ),
+        (
+            "It changed your checkout: src/a.py.\nTo undo it, once you have looked at it:\ngit -C /tmp/x apply /tmp/y",
+            "It changed your checkout: src/a.py.",
+        ),
+        (
+            "no file '/home/ada/shop/data/a.txt' (see /var/log/), GET /api/users and https://x.org/tmp/a: 404",
+            "no file '…/a.txt' (see …), GET /api/users and https://x.org/tmp/a: 404",
+        ),
+        ("it is marked as blocked: mount /mnt/disk/a first", "mount /mnt/disk/a first"),
+    ],
+)
+def test_a_source_is_told_a_reason_that_makes_sense_on_another_machine(reason: str, said: str) -> None:
+    assert source_reason(reason) == said

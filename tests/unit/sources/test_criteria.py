@@ -2,7 +2,8 @@
 
 import pytest
 
-from loopwright.adapters.sources.criteria import acceptance, commands_in, lines_of
+from loopwright.adapters.sources.criteria import acceptance, lines_of
+from loopwright.core.criteria import commands_in, in_words
 
 
 @pytest.mark.parametrize(
@@ -33,3 +34,8 @@ def test_a_command_is_run_once() -> None:
 
 def test_bullets_numbers_and_boxes_are_not_part_of_a_criterion() -> None:
     assert lines_of("- a\n* [ ] b\n 3. c\n\n[x] d\ne - f") == ("a", "b", "c", "d", "e - f")
+
+
+def test_a_criterion_that_is_nothing_but_commands_that_are_run_is_not_one_in_words() -> None:
+    entries = ("`make test` passes", "It is fast", "`make lint` passes", "All pass: `make test`")
+    assert in_words(entries, ["make test"]) == ("It is fast", "`make lint` passes")

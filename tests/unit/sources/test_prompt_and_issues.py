@@ -101,6 +101,7 @@ def test_what_is_wrong_in_the_front_matter_of_a_prompt_is_said_with_its_line() -
         ("---\na: [\n---\nDo it.\n", r"PROMPT\.md:\d: this is not YAML"),
         ("---\njust words\n---\nDo it.\n", r"PROMPT\.md:2: between the lines"),
         ("---\nrounds: {max: 3}\n---\n\n", r"PROMPT\.md:1: the prompt is empty"),
+        ("---\nacceptanc: x\n---\n", r"PROMPT\.md:1: the prompt is empty.*PROMPT\.md:2: acceptanc: unknown"),
     ):
         with pytest.raises(BadPlan) as caught:
             prompt(content)

@@ -55,15 +55,14 @@ class FeatureListSource:
         document = opened(name, content).document
         problems = Problems(name)
         check_schema(document, FEATURE_LIST, problems)
-        refuse(name, problems)
         features = tables(inner(document, "features"))
         if len(features) > MAX_FEATURES:
+            refuse(name, problems)
             line = features[MAX_FEATURES].line
             raise BadPlan(name, (f"{name}:{line}: a list has at most {MAX_FEATURES} features",))
         # What agents came upon is nobody's task before a person says so.
         features = [one for one in features if not is_found(one)]
         edges, places = _graph(features, problems)
-        refuse(name, problems)
         check_graph(problems, edges, places, "feature")
         refuse(name, problems)
         waits = waiting_for_all(features, edges, problems)
@@ -98,26 +97,28 @@ def _title(document: Located) -> str:
 def _graph(
     features: list[Located], problems: Problems
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[int, str]]]:
+    """Return who waits for whom, as far as the file has the right shape: what has not is noted already."""
     edges: dict[str, tuple[str, ...]] = {}
     places: dict[str, tuple[int, str]] = {}
     lines: dict[str, int] = {}
     for index, feature in enumerate(features):
         key, title = words(feature, "id"), words(feature, "name")
         line, place = line_of(feature, "id"), f"features[{index}]"
-        if not key:
-            problems.note(line, f"{place}.id", "empty")
-        if not title:
-            problems.note(line_of(feature, "name"), f"{place}.name", "empty")
-        elif "\n" in title:
+        for name in ("id", "name"):
+            if (held := str(plain(feature, name, ""))) and not held.strip():
+                problems.note(line_of(feature, name), f"{place}.{name}", "empty")
+        if "\n" in title:
             problems.note(
                 line_of(feature, "name"), f"{place}.name", "must be one line; use description for more"
             )
-        if key in lines:
+        if key and key in lines:
             problems.note(line, f"{place}.id", f"{quoted(key)} is already on line {lines[key]}")
+        if not key or key in lines:
             continue
         lines[key] = line
         needs = plain(feature, "dependencies", [])
-        edges[key] = tuple(dict.fromkeys(str(each).strip() for each in needs))
+        named = [each for each in needs if isinstance(each, str | int)] if isinstance(needs, list) else []
+        edges[key] = tuple(dict.fromkeys(str(each).strip() for each in named))
         places[key] = (line_of(feature, "dependencies"), f"{place}.dependencies")
     return edges, places
 

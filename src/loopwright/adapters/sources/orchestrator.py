@@ -4,7 +4,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from loopwright.adapters.sources.criteria import acceptance, checks_in, lines_of, runnable
+from loopwright.adapters.sources.criteria import acceptance, lines_of, runnable
 from loopwright.adapters.sources.json_edits import JsonEdits, storable
 from loopwright.adapters.sources.located import Located, Unreadable, inner, line_of, plain, tables, words
 from loopwright.adapters.sources.meaning import fingerprint
@@ -13,6 +13,7 @@ from loopwright.adapters.sources.reading import folder_of, located_at, read_file
 from loopwright.adapters.sources.roadmap_bundle import CHECKS, STATE_FILE, Bundle, bundle_folder, read_bundle
 from loopwright.adapters.sources.roadmap_closeout import Pointer, StatusChange, close_out
 from loopwright.adapters.sources.roadmap_text import SECTIONS
+from loopwright.core.criteria import checks_in
 from loopwright.core.errors import BadPlan
 from loopwright.core.policy import GateCommand
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress

@@ -37,12 +37,12 @@ class PromptSource:
         try:
             front, text = _parted(check_text(decoded(content), 1).replace("\r\n", "\n"))
             table = _table(front)
-            if not text:
-                raise Unreadable(1, "the prompt is empty: say what is to be done")
             if len(text) > MAX_DESCRIPTION:
                 raise Unreadable(1, f"a prompt has at most {MAX_DESCRIPTION} characters")
         except Unreadable as broken:
             raise located_at(name, broken) from broken
+        if not text:
+            problems.note(1, "", "the prompt is empty: say what is to be done")
         title = text.partition("\n")[0].lstrip("# \t").strip()[:MAX_TITLE] or name
         reader = PlanReader(problems, files)
         reader.known(table, _KEYS, "")

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from loopwright.adapters.sources.criteria import MAX_ENTRY, checks_in, runnable
+from loopwright.adapters.sources.criteria import runnable
 from loopwright.adapters.sources.markdown_lines import Kind, Line
 from loopwright.adapters.sources.plan_md_outline import without_comments
+from loopwright.core.criteria import MAX_ENTRY, checks_in
 from loopwright.core.policy import GateCommand
 
 _SECTION: Final = "success criteria"

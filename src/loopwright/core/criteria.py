@@ -1,0 +1,46 @@
+"""Which criteria are commands: what people write in a list of criteria, and what of it can be run."""
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Final
+
+# What people write around a command that must pass. Any other word, and the backticks hold a name, not a command:
+# "`Limiter` is safe with threads" must never be run.
+_AROUND: Final = frozenset(
+    {
+        "0", "all", "and", "clean", "cleanly", "code", "command", "commands", "errors", "execute", "exit", "exits",
+        "green", "is", "must", "pass", "passed", "passes", "passing", "return", "returns", "run", "running", "runs",
+        "should", "succeed", "succeeds", "successful", "successfully", "test", "tests", "the", "verify", "with",
+        "without", "zero",
+    }
+)  # fmt: skip
+_WORD: Final = re.compile(r"[\w']+")
+_LABELLED: Final = re.compile(r"[^`]*:[*_]*\s+`([^`]+)`[\s.]*")
+MAX_ENTRY: Final = 5_000
+
+
+def commands_in(entry: str) -> tuple[str, ...]:
+    """Return the commands of a criterion that says nothing but that they pass, such as "`make test` passes"."""
+    parts = entry.split("`")
+    if len(parts) < 3 or len(parts) % 2 == 0 or len(entry) > MAX_ENTRY:
+        return ()
+    around = {word.lower() for part in parts[::2] for word in _WORD.findall(part)}
+    commands = tuple(part.strip() for part in parts[1::2])
+    return commands if around <= _AROUND and all(commands) else ()
+
+
+def labelled(entry: str) -> str:
+    """Return the command at the end of "what it shows: `command`"; where that is meant, it is to be run."""
+    found = _LABELLED.fullmatch(entry) if len(entry) <= MAX_ENTRY else None
+    return found[1].strip() if found is not None else ""
+
+
+def checks_in(entry: str) -> tuple[str, ...]:
+    """Return the commands of an entry in a list of checks: the one behind its label, or those that it is made of."""
+    command = labelled(entry)
+    return (command,) if command else commands_in(entry)
+
+
+def in_words(entries: Iterable[str], commands: Collection[str]) -> tuple[str, ...]:
+    """Return the criteria that say more than that some of these commands pass, which are run."""
+    return tuple(one for one in entries if not (found := checks_in(one)) or not set(found) <= set(commands))
