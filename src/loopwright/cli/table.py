@@ -186,6 +186,11 @@ def standing(view: PlanView | PlanSummary | PlanFigures) -> tuple[str, str]:
     return view.status, "cyan"
 
 
+def has_gaps(view: PlanView | TaskView) -> bool:
+    """Say whether a plan or a task is done, but not proven as a whole."""
+    return view.status in ("VERIFIED", "COMPLETE") and view.outcome in ("verified_with_gaps", "unverified")
+
+
 def exit_code(view: PlanView) -> ExitCode:
     """Return what a plan's state means for the exit code: 0 only when everything was verified."""
     if not _has_ended(view):
