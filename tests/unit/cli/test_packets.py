@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from loopwright.cli.glance import needed_place
 from loopwright.cli.inspecting import project_packet
 from loopwright.core.packets import in_markdown
 from loopwright.testing.sample import make_sample_repository
@@ -17,6 +18,6 @@ async def test_what_is_handed_to_agents_is_a_secret_in_a_packet_too(
     monkeypatch.chdir(tmp_path / "shop")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("LICENCE", "0123-4567-89ab")
-    packet = await project_packet("Use the licence 0123-4567-89ab")
+    packet = await project_packet("Use the licence 0123-4567-89ab", needed_place())
     assert packet.goal == "Use the licence [redacted]"
     assert "0123-4567-89ab" not in in_markdown(packet)
