@@ -231,7 +231,13 @@ def exits_page() -> str:
     lines = [MADE.format(source="src/loopwright/cli/exits.py"), "", "# Exit codes", ""]
     lines += ["The exit code tells a script what it needs to know, so that it need not read the output.", ""]
     lines += [exit_table(), ""]
-    lines += ["Only 0 means that the work is done and proven. `loopwright status --json` gives the details."]
+    lines += [
+        "Only 0 means that the work is done and proven. `loopwright status --json` gives the details: `state` is how",
+        "a plan stands, in the word that people are shown (`RUNNING`, `PAUSED`, `STOPPED`, `NEEDS_YOU`, `VERIFIED`,",
+        "`VERIFIED_WITH_GAPS`, `UNVERIFIED`, `FAILED`, `CANCELLED`, and the steps before it runs); it is made of the",
+        "plan's own `status`, its `outcome` and the `loop_state` of the loop that drives it. A task that is `blocked`",
+        "failed at nothing: it waits for a person.",
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -23,7 +23,7 @@ class ExitCode(IntEnum):
     )
     UNFINISHED = (
         3,
-        "Unfinished: paused, stopped, cancelled as a whole, waiting for something, or not taken over as you asked.",
+        "Unfinished: paused, stopped, cancelled as a whole, waiting for something or for you, or not taken over.",
     )
     UNVERIFIED = (
         4,

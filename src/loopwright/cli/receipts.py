@@ -18,7 +18,7 @@ from loopwright.adapters.receipts import check_shape
 from loopwright.cli.context import look_settings
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import counted
-from loopwright.cli.looking import find_plan, looking, whereabouts
+from loopwright.cli.looking import find_plan, glancing, looking, whereabouts
 from loopwright.cli.output import console, money, print_json
 from loopwright.cli.receipt_check import look_again, present_receipt
 from loopwright.cli.receipt_files import export, read_receipt
@@ -27,12 +27,13 @@ from loopwright.cli.writing import write_whole
 from loopwright.core.accounts import called
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.ids import short_id
-from loopwright.core.model import Finish, Plan, Project
+from loopwright.core.model import Finish, Loop, Plan, Project
 from loopwright.core.receipt_facts import unseen_asked, verdict_on
 from loopwright.core.receipt_overrides import decided
 from loopwright.core.receipt_sandboxes import sandboxes
 from loopwright.core.receipts import Facts, render, verify_receipt
-from loopwright.core.states import FinishState
+from loopwright.core.states import ENDED_PLAN, FinishState, PlanState
+from loopwright.engine.standing import word_of
 from loopwright.ports import Tx
 
 app = App(
@@ -66,11 +67,20 @@ def show(plan: str | None = None, /, *, output: Path | None = None, json: bool =
     elif json:
         sys.stdout.write(render(receipt))
     else:
-        _print_receipt(receipt)
+        _print_receipt(receipt, _state(receipt["plan"]))
     return ExitCode.VERIFIED
 
 
-def _print_receipt(receipt: Mapping[str, Any]) -> None:
+def _state(plan: Mapping[str, Any]) -> str:
+    """Return how a plan stands, in the word that every other command has for it."""
+    if PlanState(plan["status"]) in ENDED_PLAN:
+        return str(plan["status"])  # what it ended as is its outcome
+    with glancing() as look:
+        found = look.store.read_sync(lambda tx: tx.find(Loop, plan_id=plan["id"], limit=1))
+    return word_of(plan["status"], None, found[0].state.value if found else "").replace("_", " ")
+
+
+def _print_receipt(receipt: Mapping[str, Any], state: str) -> None:
     plan, out = receipt["plan"], console()
     out.print(f"[bold]{escape(plan['title'])}[/]  {plan['id']}")
     narrow = out.is_terminal and out.width < _NARROW
@@ -79,7 +89,7 @@ def _print_receipt(receipt: Mapping[str, Any]) -> None:
     table.add_column(overflow="fold")
     cost = receipt["cost"]
     for name, value in (
-        ("outcome", f"{_words(receipt['outcome'])} ({plan['status']})"),
+        ("outcome", f"{_words(receipt['outcome'])} ({state})"),
         ("base", f"{plan['base_sha']} ({plan['base_ref']})"),
         ("result", plan["result_sha"] or "none yet"),
         ("diff", f"sha256 {plan['diff_sha256']}" if plan["diff_sha256"] else "none yet"),

@@ -54,7 +54,7 @@ from loopwright.cli.preflight import (
 from loopwright.cli.round_flags import NO_ROUND_FLAGS, RoundFlags, check_rounds
 from loopwright.cli.starting import PlanPath, meant_path, project_settings, read_plan, tracked_files
 from loopwright.cli.steps import print_steps, written_by
-from loopwright.cli.table import exit_code, screen
+from loopwright.cli.table import exit_code, has_gaps, screen
 from loopwright.config.resolve import Settings
 from loopwright.config.settings import settings
 from loopwright.core import overspent
@@ -402,6 +402,10 @@ def closing(view: PlanView, *, as_json: bool, merged: bool = False) -> None:
     # Of a plan that goes on there is none: what lies there is an older one, or not ours.
     if view.status in ENDED_PLAN and receipt.exists():
         out.print(f"receipt: {escape(os.path.relpath(receipt))}")
+        if has_gaps(view):
+            from loopwright.cli.gaps import print_gaps
+
+            print_gaps(out, view.path, view.id)
     for end in view.finishes:
         print_finish(end)
     # What a person asked for and was refused leaves the result where it was.

@@ -15,7 +15,7 @@ from loopwright.cli.looking import Look, glancing, project_here, wanted
 from loopwright.cli.output import console, duration, money, print_json
 from loopwright.cli.rows import Roomy, one_line
 from loopwright.cli.steps import Step, plan_steps, print_steps
-from loopwright.cli.table import screen
+from loopwright.cli.table import has_gaps, screen
 from loopwright.cli.task_screen import Names, print_lines, task_screen
 from loopwright.core.accounts import ACCOUNT
 from loopwright.core.errors import NotFound, UserError
@@ -96,6 +96,10 @@ class _Tasks:
         lines, steps = task_screen(detail, changes, names=self._names, height=height)
         print_lines(out, lines)
         out.print()
+        if has_gaps(detail.task):
+            from loopwright.cli.gaps import print_gaps
+
+            print_gaps(out, detail.path, detail.plan_id, detail.task.key)
         out.print("[bold]to do[/]" if detail.task.status != "COMPLETE" else "[bold]see also[/]")
         print_steps(out, steps)
         return ExitCode.VERIFIED

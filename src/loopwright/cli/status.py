@@ -17,7 +17,7 @@ from loopwright.cli.output import console, duration, money, print_json
 from loopwright.cli.rows import Rows
 from loopwright.cli.steps import plan_steps, print_steps
 from loopwright.cli.table import exit_code as code_of
-from loopwright.cli.table import screen, standing
+from loopwright.cli.table import has_gaps, screen, standing
 from loopwright.core.awaited import Envelope
 from loopwright.core.documents import document, plain
 from loopwright.core.envelopes import label
@@ -176,6 +176,10 @@ def _print_plan(out: Console, seen: _Seen) -> None:
         out.print(f"why: {escape(view.reason)}")
     if view.stopped:
         out.print(f"stopped: {escape(view.stopped)}")
+    if has_gaps(view):
+        from loopwright.cli.gaps import print_gaps
+
+        print_gaps(out, view.path, view.id)
     if seen.alive and not seen.workers:
         out.print(
             f"[yellow]note[/]: {counted(seen.alive, 'run')} still going "

@@ -15,6 +15,7 @@ from loopwright.core.states import OPEN_FINISH, FinishState
 from loopwright.engine.metrics import PlanFigures
 from loopwright.engine.moves import MACHINE
 from loopwright.engine.overview import PlanSummary
+from loopwright.engine.standing import word_of
 from loopwright.engine.views import ANSWERED, PlanView, TaskView
 
 _MARKS = {
@@ -34,13 +35,20 @@ _LIMITED = {
     "max_cost_per_project": "for the project",
     "max_cost_per_day": "for today (UTC)",
 }
+_STANDINGS = {
+    "VERIFIED": "green",
+    "VERIFIED_WITH_GAPS": "yellow",
+    "PAUSED": "yellow",
+    "STOPPED": "yellow",
+    **dict.fromkeys(("FAILED", "CANCELLED", "UNVERIFIED", "NEEDS_YOU"), "red"),
+}
 _REVIEWED = {"CLEAR": "reviewed", "INCONCLUSIVE": "review without result"}
 _ASKED = 5
 
 
 def mark(task: TaskView) -> Text:
     """Return the sign in front of a task."""
-    sign, style = _MARKS.get(task.status, ("·", ""))
+    sign, style = ("⊘", "yellow") if task.blocked else _MARKS.get(task.status, ("·", ""))
     if task.stage == "WAITING" and task.status != "AWAITING_RESPONSE":
         sign, style = "⏸", "yellow"
     return Text(sign, style=style)
@@ -51,7 +59,7 @@ def word(task: TaskView) -> str:
     if task.status == "COMPLETE":
         return (task.outcome or "").replace("_", " ")
     if task.status == "ERROR":
-        return "failed"
+        return "blocked" if task.blocked else "failed"
     if task.status == "AWAITING_RESPONSE":
         return "answered" if task.doing == ANSWERED else "asks you"
     if task.status == "RUNNING":
@@ -175,15 +183,13 @@ def limits(view: PlanView) -> str:
 
 def standing(view: PlanView | PlanSummary | PlanFigures) -> tuple[str, str]:
     """Return the word for a plan's state, with its colour."""
-    if view.status == "VERIFIED":
-        return ("VERIFIED", "green") if view.outcome == "verified" else ("VERIFIED WITH GAPS", "yellow")
-    if view.status in ("FAILED", "CANCELLED"):
-        return view.status if view.outcome != "unverified" else "UNVERIFIED", "red"
-    if view.loop_state == "FAILED":
-        return "NEEDS YOU", "red"
-    if view.loop_state in ("PAUSED", "STOPPED"):
-        return view.loop_state, "yellow"
-    return view.status, "cyan"
+    word = word_of(view.status, view.outcome, view.loop_state)
+    return word.replace("_", " "), _STANDINGS.get(word, "cyan")
+
+
+def has_gaps(view: PlanView | TaskView) -> bool:
+    """Say whether a plan or a task is done, but not proven as a whole."""
+    return view.status in ("VERIFIED", "COMPLETE") and view.outcome in ("verified_with_gaps", "unverified")
 
 
 def exit_code(view: PlanView) -> ExitCode:
@@ -196,9 +202,17 @@ def exit_code(view: PlanView) -> ExitCode:
         return ExitCode.UNFINISHED  # as a whole, whatever had failed before
     if view.outcome == "unverified":
         return ExitCode.UNVERIFIED if view.done == view.total else ExitCode.NOT_VERIFIED
+    if view.loop_state == "FAILED" and view.status != "FAILED" and _is_only_blocked(view):
+        return ExitCode.UNFINISHED
     if view.status == "FAILED" or view.loop_state == "FAILED":
         return ExitCode.NOT_VERIFIED
     return ExitCode.UNFINISHED
+
+
+def _is_only_blocked(view: PlanView) -> bool:
+    """Say whether nothing failed or was given up: what is left waits for a person, or for what does."""
+    stuck = [task for task in view.tasks if task.status in ("ERROR", "CANCELLED")]
+    return bool(stuck) and all(task.blocked for task in stuck)
 
 
 def _has_ended(view: PlanView) -> bool:

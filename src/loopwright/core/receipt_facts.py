@@ -10,7 +10,7 @@ from loopwright.core.findings import VerdictStatus
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import Commands, after_setup, each_once
 from loopwright.core.limits import limits_of
-from loopwright.core.model import AUTHORS, Usage
+from loopwright.core.model import AUTHORS, Outcome, Usage
 from loopwright.core.policy import GateCommand
 from loopwright.core.qa import TYPE
 from loopwright.core.receipt_checkout import checkout_gaps
@@ -249,8 +249,48 @@ def _sum(values: Sequence[int | None]) -> Json:
     return {"total": total, "complete": len(known) == len(values), "unknown_runs": len(values) - len(known)}
 
 
-def _runner_gaps(commands: Sequence[Mapping[str, Any]], *, held_out: bool) -> list[str]:
-    """Name what the checks of the final tree cannot show."""
+def open_points(receipt: Mapping[str, Any], task: str | None = None) -> list[str]:
+    """Name what keeps a receipt, or one of its tasks by its key, from saying more than verified with gaps."""
+    final = verdicts_of(receipt).get((receipt["plan"]["result_tree"], gate_key(plan_asked(receipt))))
+    points = []
+    if task is None:
+        points += _excused_gaps(final["commands"] if final else ()) + _result_gaps(receipt["plan"], final)
+    whole = (Outcome.VERIFIED.value, Outcome.NO_CHANGE_PROVEN.value)
+    for one in receipt["tasks"]:
+        if task in (None, one["key"]) and one["outcome"] not in whole:
+            points += _task_gaps(receipt, one) or [
+                f"task {one['key']!r} is {one['outcome'].replace('_', ' ')}"
+            ]
+    return points
+
+
+def _task_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
+    """Name what speaks against a task, beside what holds for every one of its kind."""
+    if task["status"] == TaskState.CANCELLED.value:
+        return [f"task {task['key']!r} was cancelled by a person: nothing asks for it"]
+    review = review_of(body, task)
+    looked = review is not None and review["state"] == ReviewState.CLEAR.value
+    reviewed = looked and review is not None and review["shown_whole"]
+    seen = _gate_gaps(task, reviewed=reviewed) + _seen_gaps(body["plan"], task, reviewed=reviewed)
+    return [*look_gaps(body, task), *seen, *_landing_gaps(body, task), *_unseen_gaps(body, task)]
+
+
+def _result_gaps(plan: Mapping[str, Any], final: Mapping[str, Any] | None) -> list[str]:
+    """Name what of the result no task answers for, and what it was not compared with."""
+    gaps = []
+    if foreign := [f"{one['sha'][:10]} {one['subject']}" for one in plan["not_ours"]]:
+        gaps.append(f"commits on the branch that no task made, seen by gate:all alone: {_listed(foreign)}")
+    if steered := sorted({path for one in plan["not_ours"] for path in one["gate_files"]}):
+        gaps.append(
+            f"those commits changed files of the gate, which judged all that came after: {_listed(steered)}"
+        )
+    if final and final["unknown_before"]:
+        gaps.append(f"the result was not held against how its tests were before: {final['unknown_before']}")
+    return gaps
+
+
+def _excused_gaps(commands: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Name what failed on the final tree and was not held against it."""
     gaps = []
     failing = sum(command["known_failures"] for command in commands)
     if failing:
@@ -260,7 +300,7 @@ def _runner_gaps(commands: Sequence[Mapping[str, Any]], *, held_out: bool) -> li
         gaps.append(
             f"these failed on the result and passed when they were run again, so they are flaky: {_listed(flaky)}"
         )
-    return gaps + limits_of(commands, held_out=held_out)
+    return gaps
 
 
 def _all_held_out(tasks: Sequence[Mapping[str, Any]]) -> bool:
@@ -399,15 +439,9 @@ def _gaps(
         gaps.append("gate:all has not passed on exactly the tree of the result")
     elif final and final["checks"]["skipped"]:
         gaps.append(f"{final['checks']['skipped']} checks of gate:all were skipped on the result")
-    gaps += _runner_gaps(final["commands"] if final else (), held_out=_all_held_out(body["tasks"]))
-    if foreign := [f"{one['sha'][:10]} {one['subject']}" for one in plan["not_ours"]]:
-        gaps.append(f"commits on the branch that no task made, seen by gate:all alone: {_listed(foreign)}")
-    if steered := sorted({path for one in plan["not_ours"] for path in one["gate_files"]}):
-        gaps.append(
-            f"those commits changed files of the gate, which judged all that came after: {_listed(steered)}"
-        )
-    if final and final["unknown_before"]:
-        gaps.append(f"the result was not held against how its tests were before: {final['unknown_before']}")
+    ran = final["commands"] if final else ()
+    gaps += _excused_gaps(ran) + limits_of(ran, held_out=_all_held_out(body["tasks"]))
+    gaps += _result_gaps(plan, final)
     for task in body["tasks"]:
         if task["status"] == TaskState.CANCELLED.value:
             gaps.append(f"task {task['key']!r} was cancelled by a person: nothing asks for it")

@@ -21,6 +21,11 @@ def held_because(reason: str) -> str:
     return f"{_BEFORE}{reason or _UNSAID}"
 
 
+def is_held(words: str) -> bool:
+    """Say whether these are our words for a task that its source calls blocked."""
+    return words.startswith(_BEFORE)
+
+
 def source_reason(words: str) -> str:
     """Return why a task waits, as its source is told: its own words come back to it as they were."""
     if words.startswith(_BEFORE):

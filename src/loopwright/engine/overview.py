@@ -8,6 +8,7 @@ from typing import Any
 from loopwright.core.findings import Verdict
 from loopwright.core.model import AGENT_ROLES, Attempt, Loop, Plan, Project, Run, Task, Usage
 from loopwright.core.states import ENDED_PLAN, ENDED_RUN, RunState, TaskState
+from loopwright.engine.standing import word_of
 from loopwright.engine.views import lasted_s, recent_plans
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
@@ -20,6 +21,8 @@ class PlanSummary:
     id: str
     title: str
     status: str
+    state: str
+    """How it stands, in one word: see `engine.standing`."""
     loop_state: str
     outcome: str | None
     reason: str
@@ -84,12 +87,15 @@ def plan_summaries(tx: Tx, *, project_path: str | None = None, limit: int = 20) 
 def _summary(tx: Tx, plan: Plan, now: datetime) -> PlanSummary:
     loop, project = tx.get(Loop, plan.loop_id), tx.get(Project, plan.project_id)
     total = tx.count(Task, plan_id=plan.id)
+    driven = loop.state.value if loop and loop.plan_id == plan.id else ""
+    outcome = plan.outcome.value if plan.outcome else None
     return PlanSummary(
         id=plan.id,
         title=plan.title,
         status=plan.status.value,
-        loop_state=loop.state.value if loop and loop.plan_id == plan.id else "",
-        outcome=plan.outcome.value if plan.outcome else None,
+        state=word_of(plan.status.value, outcome, driven),
+        loop_state=driven,
+        outcome=outcome,
         reason=plan.reason,
         project=project.name if project else "",
         path=project.path if project else "",

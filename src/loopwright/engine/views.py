@@ -51,6 +51,7 @@ from loopwright.engine.naming import attempt_ref
 from loopwright.engine.question_views import QuestionView, asked_in_plan
 from loopwright.engine.review_views import ReviewView, newest_reviews, reviewer_at_work, reviews_of
 from loopwright.engine.round_views import how_it_stopped, sleeps_until, which_round
+from loopwright.engine.standing import is_blocked, word_of
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
 
@@ -99,6 +100,8 @@ class TaskView:
     """Which round of its loop it is in, or landed in; 0 where it is no round of a loop over a prompt."""
     rounds: int = 0
     """How many there may be."""
+    blocked: bool = False
+    """It failed at nothing: its source calls it blocked, another has it, or nobody answered its question in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +111,8 @@ class PlanView:
     id: str
     title: str
     status: str
+    state: str
+    """How it stands, in one word: see `engine.standing`."""
     loop_id: str
     loop_name: str
     loop_state: str
@@ -264,6 +269,11 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         id=plan.id,
         title=plan.title,
         status=plan.status.value,
+        state=word_of(
+            plan.status.value,
+            plan.outcome.value if plan.outcome else None,
+            loop.state.value if loop and loop.plan_id == plan.id else "",
+        ),
         loop_id=plan.loop_id,
         loop_name=loop.name if loop else "",
         loop_state=loop.state.value if loop else "",
@@ -376,6 +386,7 @@ def _task_view(
         failure=task.failure.value if task.failure else None,
         taken_by=task.taken_by,
         reviewed_by=task.reviewed_by,
+        blocked=is_blocked(task),
     )
 
 

@@ -40,6 +40,9 @@ def test_what_people_do_to_the_plan_branch_is_noticed_and_reconciled(shop: Works
     said = shop("resume", timeout=90)
     assert said.code == 4, said.out + said.err
     assert shop.row(Plan).outcome == "verified_with_gaps", "nobody judged a commit that no task made"
+    for told in (said.out, shop("status").out):
+        assert "gap: commits on the branch that no task made" in told
+        assert f"loopwright receipt show {plan.id[:13]}" in told
     assert shop.landed() == ["a", "b", "c", "d"]
     assert shop.started() == [(key, 1) for key in "abcd"]
     shown = shop("receipt", "show", "--json").document

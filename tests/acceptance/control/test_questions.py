@@ -196,8 +196,9 @@ def test_a_question_that_nobody_answers_blocks_its_task_and_says_which(shop: Wor
     shop.play({"a": [asks({"question": "Who decides?"}, "a")]})
     shop.program.env["LOOPWRIGHT_ANSWER_WITHIN"] = "1s"
     said = shop.run(shop.plan("who", [task("a", "test -s a")]))
-    assert said.code == 1
+    assert said.code == 3
     assert "Who decides?" in said.out
+    assert "blocked" in said.out
     assert shop.row(Question).state is QuestionState.EXPIRED
     refused = shop("answer", shop.row(Question).id, "Ada")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "error: the question is expired already")

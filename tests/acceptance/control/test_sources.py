@@ -148,8 +148,13 @@ def test_what_its_source_calls_blocked_waits_for_a_person_and_the_rest_goes_on(s
     gate.until_reached()
     eventually(lambda: passes(path.read_text())["free"], timeout=30)
     gate.let_go()
-    assert run.end() == 1, run.out
+    assert run.end() == 3, "what is left waits for a person, and nothing failed"
     assert "no key" in run.out
+    (said,) = [line for line in run.out.splitlines() if line.startswith("⊘  stuck")]
+    assert said.split()[2] == "blocked"
+    told = shop("status", "--json").document
+    assert (told["plan"]["state"], told["plans"][0]["state"]) == ("NEEDS_YOU", "NEEDS_YOU")
+    assert "NEEDS YOU" in shop("receipt", "show").out
     assert {task.key: task.status.value for task in shop.rows(Task)} == {
         "stuck": "ERROR",
         "held": "ERROR",

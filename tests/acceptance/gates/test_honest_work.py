@@ -85,7 +85,10 @@ def test_a_changed_test_in_another_language_caps_the_outcome_and_is_named(calcul
     assert calculator.gate_files()["uncompared"] == ("tests/calc.test.js",)
     assert calculator.task("mul").outcome == "verified_with_gaps"
     words = "changed files of the gate, and whether they ask for less now was not compared"
-    assert f"task 'mul' {words}: tests/calc.test.js" in calculator.receipt()["not_checked"]
+    gap = f"task 'mul' {words}: tests/calc.test.js"
+    assert gap in calculator.receipt()["not_checked"]
+    assert f"gap: {gap}" in " ".join(said.out.split())
+    assert f"gap: {gap}" in " ".join(calculator("show", "mul").out.split())
 
 
 def test_more_asserts_in_an_existing_test_land_after_both_runs(calculator: Calculator) -> None:
