@@ -420,6 +420,10 @@ def closing(view: PlanView, *, as_json: bool, merged: bool = False) -> None:
         return
     if view.status == "CANCELLED":
         return
+    if view.status == "FAILED" and exit_code(view) is ExitCode.UNVERIFIED and not merged:
+        out.print("all of it landed, and nothing has checked it: look at it before you take it over")
+        out.print(f"merge it:  git merge --ff-only {view.branch}")
+        return
     for task in view.tasks:
         if task.status in ("ERROR", "CANCELLED"):
             out.print(f"look at it:  loopwright show {escape(shlex.quote(view.prefix + task.key))}")
