@@ -24,6 +24,7 @@ from loopwright.cli.finishing import check_finish
 from loopwright.cli.glance import glance_at
 from loopwright.cli.goals import check_goal, is_goal
 from loopwright.cli.lines import columns, counted, listed, one_line
+from loopwright.cli.loop_sources import unused_loops
 from loopwright.cli.output import console, print_json
 from loopwright.cli.plan_surroundings import seen_around, with_base
 from loopwright.cli.preflight import (
@@ -289,7 +290,8 @@ async def _project_text(place: Place, plan: Path) -> tuple[str | None, tuple[str
             return settings_in_checkout(place).text, (f"it cannot be run here yet: {not_yet}",)
         found = await project_settings(repository, start.sha, place)
     plan_name = relative(plan, place.root)
-    return found.text, uncommitted(start, found.file, committed=found.committed, plan=plan_name)
+    notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
+    return found.text, (*notes, *unused_loops(found, place.root))
 
 
 async def _around(

@@ -33,6 +33,7 @@ from loopwright.cli.goals import is_goal
 from loopwright.cli.kept_bases import Bases
 from loopwright.cli.last_plan import is_ahead, opened_again, refuse_left_behind
 from loopwright.cli.lines import counted
+from loopwright.cli.loop_sources import unused_loops
 from loopwright.cli.output import console, print_json
 from loopwright.cli.plan_surroundings import seen_around, with_base
 from loopwright.cli.preflight import (
@@ -291,7 +292,10 @@ async def _prepare(
     check_sandbox(settings)
     unkept = check_keeping(settings, work)
     plan_name = relative(path, place.root)
-    notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
+    notes = (
+        *uncommitted(start, found.file, committed=found.committed, plan=plan_name),
+        *unused_loops(found, place.root),
+    )
     if not quiet:
         _note(
             *(*missing, *warnings(settings), *unkept, *notes, *work.notes),
