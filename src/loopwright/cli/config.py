@@ -52,14 +52,17 @@ def check(*, json: bool = False) -> int:
     json
         Print one JSON document.
     """
+    from loopwright.cli.loop_sources import unused_here
     from loopwright.cli.preflight import check_options
 
     settings = look_settings()
     check_options(settings)
-    places = sorted(set(settings.origins.values()))
+    places, notes = sorted(set(settings.origins.values())), unused_here()
     if json:
-        print_json({"ok": True, "set_by": places})
+        print_json({"ok": True, "set_by": places, "notes": notes})
     else:
+        for note in notes:
+            console().print(f"[yellow]note[/]: {escape(note)}")
         console().print(
             f"[green]ok[/]: every setting is good; set by {escape(listed(places, 9) or 'nobody')}"
         )

@@ -11,6 +11,7 @@ from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.context import look_settings
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import columns
+from loopwright.cli.loop_sources import unused_here
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
 from loopwright.config.resolve import Settings
@@ -97,4 +98,8 @@ def _findings() -> list[Finding]:
     named = sorted({origin for key, origin in settings.origins.items()}, key=str)
     text = f"good; set by {', '.join(named)}" if named else "good; all are defaults"
     findings.append(Finding(name="settings", status=Status.OK, text=text))
+    findings += [
+        Finding(name="loops", status=Status.WARN, text=unused, fix="give the table the name of its source")
+        for unused in unused_here()
+    ]
     return [*findings, *(finding for look in _OF_HOME for finding in look(settings))]

@@ -42,6 +42,11 @@ SHOWN_SHARE = 10
 STOP_S = 10.0
 """How long a second Ctrl-C waits for ended agents to be written down; without that they are found ended later."""
 
+_PAUSED = {
+    signal.SIGINT: "paused from the terminal",
+    signal.SIGTERM: "paused: a signal asked it to end (SIGTERM)",
+    signal.SIGHUP: "paused: its terminal was closed",
+}
 _RESTING = frozenset(LoopState) - {LoopState.RUNNING}
 
 
@@ -150,10 +155,10 @@ class Foreground:
 
     def _catch_signals(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in _PAUSED:
             loop.add_signal_handler(number, self._interrupted, number)
 
-    def _interrupted(self, number: int) -> None:
+    def _interrupted(self, number: signal.Signals) -> None:
         self._signals += 1
         if self._signals == 1:
             told = "\nPausing: running agents are asked to stop, their work is kept. Ctrl-C again stops at once.\n"
@@ -161,7 +166,7 @@ class Foreground:
                 self._leave_terminal()
             else:
                 sys.stderr.write(told)
-            self._pausing = asyncio.get_running_loop().create_task(self._ask_to_pause())
+            self._pausing = asyncio.get_running_loop().create_task(self._ask_to_pause(_PAUSED[number]))
         else:
             self._hard.set()
 
@@ -172,7 +177,7 @@ class Foreground:
             os.dup2(nowhere, fd)
         os.close(nowhere)
 
-    async def _ask_to_pause(self) -> None:
+    async def _ask_to_pause(self, reason: str) -> None:
         await self._home.store.transact(
             "command.request",
             lambda tx: commands.request(
@@ -181,7 +186,7 @@ class Foreground:
                 actor=self._actor,
                 verb="pause",
                 target=self._plan_id,
-                arguments={"now": True, "reason": "paused from the terminal"},
+                arguments={"now": True, "reason": reason},
             ),
         )
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from loopwright.app import open_home
 from loopwright.cli.base_gates import BaseRun, checked_on_base
-from loopwright.cli.context import Place, here, settings_for
+from loopwright.cli.context import Place, here, project_text, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.evaluator import check_evaluator, wanted
@@ -24,6 +24,7 @@ from loopwright.cli.finishing import check_finish
 from loopwright.cli.glance import glance_at
 from loopwright.cli.goals import check_goal, is_goal
 from loopwright.cli.lines import columns, counted, listed, one_line
+from loopwright.cli.loop_sources import unused_loops
 from loopwright.cli.output import console, print_json
 from loopwright.cli.plan_surroundings import seen_around, with_base
 from loopwright.cli.preflight import (
@@ -247,8 +248,8 @@ def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> 
     _, work = read_plan(path, kind)
     evaluate(work, str(path), despite="it is only looked at")
     place = here(path)
-    text, notes = asyncio.run(_project_text(place, path)) if place else (None, _outside())
-    loop = os.path.relpath(path.resolve(), place.root) if place else ""
+    text, notes = asyncio.run(_project_text(place, path)) if place else (_beside(path), _outside())
+    loop = os.path.relpath(path.resolve(), place.root if place else Path.cwd().resolve())
     settings = settings_for(plan=work, plan_name=path.name, loop=loop, project_text=text)
     if place is not None and settings.values.finish != LEAVE:
         asyncio.run(_check_finish(settings, place))
@@ -289,7 +290,8 @@ async def _project_text(place: Place, plan: Path) -> tuple[str | None, tuple[str
             return settings_in_checkout(place).text, (f"it cannot be run here yet: {not_yet}",)
         found = await project_settings(repository, start.sha, place)
     plan_name = relative(plan, place.root)
-    return found.text, uncommitted(start, found.file, committed=found.committed, plan=plan_name)
+    notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
+    return found.text, (*notes, *unused_loops(found, place.root))
 
 
 async def _around(
@@ -327,6 +329,12 @@ async def _check_finish(settings: Settings, place: Place) -> None:
         except NotARepository:
             return  # said before
         await check_finish(settings, repository, start)
+
+
+def _beside(plan: Path) -> str | None:
+    """Return the settings that count once there is a repository: those of this folder, else those beside the plan."""
+    found = project_text(Path.cwd())
+    return found if found is not None else project_text(plan.resolve().parent)
 
 
 def _outside() -> tuple[str, ...]:

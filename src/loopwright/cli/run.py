@@ -33,6 +33,7 @@ from loopwright.cli.goals import is_goal
 from loopwright.cli.kept_bases import Bases
 from loopwright.cli.last_plan import is_ahead, opened_again, refuse_left_behind
 from loopwright.cli.lines import counted
+from loopwright.cli.loop_sources import unused_loops
 from loopwright.cli.output import console, print_json
 from loopwright.cli.plan_surroundings import seen_around, with_base
 from loopwright.cli.preflight import (
@@ -291,7 +292,10 @@ async def _prepare(
     check_sandbox(settings)
     unkept = check_keeping(settings, work)
     plan_name = relative(path, place.root)
-    notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
+    notes = (
+        *uncommitted(start, found.file, committed=found.committed, plan=plan_name),
+        *unused_loops(found, place.root),
+    )
     if not quiet:
         _note(
             *(*missing, *warnings(settings), *unkept, *notes, *work.notes),
@@ -423,6 +427,10 @@ def closing(view: PlanView, *, as_json: bool, merged: bool = False) -> None:
             out.print("the status of its source is on that branch too: your checkout has it once you merge")
         return
     if view.status == "CANCELLED":
+        return
+    if view.status == "FAILED" and exit_code(view) is ExitCode.UNVERIFIED and not merged:
+        out.print("all of it landed, and nothing has checked it: look at it before you take it over")
+        out.print(f"merge it:  git merge --ff-only {view.branch}")
         return
     for task in view.tasks:
         if task.status in ("ERROR", "CANCELLED"):

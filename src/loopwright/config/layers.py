@@ -175,6 +175,18 @@ def _loop_problems(loops: object) -> tuple[Problem, ...]:
     return tuple(found)
 
 
+def loop_places(text: str, name: str) -> dict[str, str]:
+    """Return the work sources that a configuration file has tables for, each with the place of its table."""
+    try:
+        loops = tomllib.loads(text).get(LOOPS, {})
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+    lines = key_lines(text)
+    return (
+        {one: _placed(name, f"{LOOPS}.{one}", lines) for one in loops} if isinstance(loops, Mapping) else {}
+    )
+
+
 def loop_from_toml(text: str, name: str, source: str) -> Layer:
     """Read what a configuration file says of one loop; what is wrong in the file is told of the file itself."""
     try:

@@ -5,7 +5,7 @@ failure: it is named, and somebody other than the visible tests has to say which
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,6 +44,33 @@ class Written:
     literals: dict[str, list[Literal]]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Match:
+    """A place at which the work holds what a test asks."""
+
+    path: str
+    place: Literal
+    """The input."""
+    answers: tuple[Literal, ...]
+    """What is near it."""
+    asked: Asked
+    inputs: int
+    """How many of the test's inputs the file has."""
+
+    def mirrors(self, other: "_Match") -> bool:
+        """Say whether it is the same pair of places with the answer of the other for its input, which comes first."""
+        turned = self.place in other.answers and other.place in self.answers
+        return turned and self.path == other.path and _at(other.place) < _at(self.place)
+
+    def __str__(self) -> str:
+        """Say where it is, and what the test asks."""
+        answer = ", ".join(self.asked.answer)
+        return (
+            f"{self.path}:{self.place.line} holds the input {_short(self.place.value)} and the answer "
+            f"{_short(answer)} of {self.asked.where}"
+        )
+
+
 def written_in(changed: Iterable[Changed]) -> list[Written]:
     """Return the literals on lines that the work added, of as much of it as is read."""
     found: list[Written] = []
@@ -71,7 +98,7 @@ def known_answers(
     for one in written:
         for value in one.literals:
             by_value.setdefault(value, []).append(one)
-    said: dict[tuple[str, int], str] = {}
+    matches: dict[tuple[str, int], _Match] = {}
     seen: set[tuple[frozenset[str], tuple[str, ...]]] = set()
     looks = 0
     for asked in _asked(tests, commands, by_value):
@@ -80,11 +107,19 @@ def known_answers(
         seen.add((asked.inputs, asked.answer))
         for one in by_value.get(asked.answer[0], ()):
             looks += 1 + sum(len(one.literals.get(value, ())) for value in asked.inputs)
-            if len(said) >= MOST or looks > _LOOKS:
-                return tuple(said[place] for place in sorted(said))
-            if (found := _held(one, asked)) is not None:
-                said.setdefault((one.path, found.line), _sentence(one.path, found, asked))
-    return tuple(said[place] for place in sorted(said))
+            if len(matches) >= MOST or looks > _LOOKS:
+                return _told(matches)
+            found = _held(one, asked)
+            known = matches.get((one.path, found.place.line)) if found else None
+            # Of several tests that would fit a place, it is the one of which the file has most.
+            if found is not None and (known is None or known.inputs < found.inputs):
+                matches[one.path, found.place.line] = found
+    return _told(matches)
+
+
+def _told(matches: Mapping[tuple[str, int], _Match]) -> tuple[str, ...]:
+    found = [matches[place] for place in sorted(matches)]
+    return tuple(str(one) for one in found if not any(one.mirrors(other) for other in found))
 
 
 def _asked(
@@ -102,29 +137,37 @@ def _asked(
             yield from asked_in_file(path, text)
 
 
-def _held(written: Written, asked: Asked) -> Literal | None:
+def _held(written: Written, asked: Asked) -> _Match | None:
     """Return where a file holds one of the inputs with all of the answer near it."""
     answers = [written.literals.get(value, ()) for value in asked.answer]
     if not all(answers):
         return None
     for value in sorted(asked.inputs):
         for place in written.literals.get(value, ()):
-            if place.decides and all(_is_near(place, others) for others in answers):
-                return place
+            near = [_near(place, others) for others in answers] if place.decides else [()]
+            if all(near):
+                return _Match(
+                    path=written.path,
+                    place=place,
+                    answers=tuple(other for others in near for other in others),
+                    asked=asked,
+                    inputs=sum(one in written.literals for one in asked.inputs),
+                )
     return None
 
 
-def _is_near(place: Literal, others: Sequence[Literal]) -> bool:
-    """Say whether another one of these is near a place."""
-    return any(
-        other is not place and (abs(other.line - place.line) <= _FEW or other.function == place.function > 0)
+def _near(place: Literal, others: Sequence[Literal]) -> tuple[Literal, ...]:
+    """Return the other ones of these that are near a place."""
+    return tuple(
+        other
         for other in others
+        if other is not place
+        and (abs(other.line - place.line) <= _FEW or other.function == place.function > 0)
     )
 
 
-def _sentence(path: str, found: Literal, asked: Asked) -> str:
-    answer = ", ".join(asked.answer)
-    return f"{path}:{found.line} holds the input {_short(found.value)} and the answer {_short(answer)} of {asked.where}"
+def _at(place: Literal) -> tuple[int, int]:
+    return place.line, place.column
 
 
 def _short(text: str) -> str:

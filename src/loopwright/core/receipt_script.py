@@ -13,6 +13,8 @@ from loopwright.core.receipt_verdicts import latest as verdicts_of
 from loopwright.core.states import FinishState
 from loopwright.core.verdicts import gate_key
 
+_LONGEST: Final = 4000
+"""Of what nobody checked, so much is told: its end says what would check it."""
 _HEAD: Final = """\
 #!/bin/sh
 # Checks a receipt of Loopwright against a git repository. It needs sh, git and sha256sum (or shasum), nothing else.
@@ -258,7 +260,7 @@ def _facts(receipt: Mapping[str, Any]) -> Iterator[str]:
     for one in receipt["overrides"]:
         yield "  - " + _line(decided(one, keys))
     yield "Not checked by anybody:"
-    yield from (f"  - {_line(gap)}" for gap in receipt["not_checked"])
+    yield from (f"  - {_line(gap, most=_LONGEST)}" for gap in receipt["not_checked"])
     yield ""
 
 
@@ -267,9 +269,9 @@ def _ran(where: str, verdict: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"  exit {command['exit_code']} {where}: {_line(command['command'])}"
 
 
-def _line(text: str) -> str:
+def _line(text: str, *, most: int = 200) -> str:
     """Return a text from outside on one line, without what could steer a terminal."""
-    return "".join(one if one.isprintable() else " " for one in text)[:200]
+    return "".join(one if one.isprintable() else " " for one in text)[:most]
 
 
 def _sha256(text: str) -> str:

@@ -179,7 +179,8 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     )
     account = accounts.account(world.accounts, agent.name, drawn)
     invocation = accounts.drawing(agent.invocation(request), agent.name, account)
-    values = {**world.workspace_values(workspace), **attempt_values(world, plan, attempt)}
+    around = attempt_values(world, plan, attempt, key=rows.task.key)
+    values = {**world.workspace_values(workspace), **around}
     env, view = world.home_view(
         world.environment(plan, invocation, values),
         invocation,

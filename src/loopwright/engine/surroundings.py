@@ -34,8 +34,8 @@ def cache_folder(world: World, plan: Plan) -> Path:
     return world.paths.cache() / plan.project_id if contained else world.paths.cache()
 
 
-def attempt_values(world: World, plan: Plan, attempt: Attempt | None) -> dict[str, str]:
-    """Return the variables that keep parallel attempts out of each other's way."""
+def attempt_values(world: World, plan: Plan, attempt: Attempt | None, *, key: str = "") -> dict[str, str]:
+    """Return the variables that keep parallel attempts out of each other's way; `key` is what people call the task."""
     values: dict[str, str] = {}
     if world.caches:
         values |= {name: str(cache_folder(world, plan) / folder) for name, folder in CACHES.items()}
@@ -45,6 +45,8 @@ def attempt_values(world: World, plan: Plan, attempt: Attempt | None) -> dict[st
         port_base: int | None = _plan_port_base(plan, world.port_first, world.port_count)
     else:
         values["LOOPWRIGHT_TASK"] = attempt.task_id
+        if key:
+            values["LOOPWRIGHT_TASK_KEY"] = key
         values["LOOPWRIGHT_ATTEMPT"] = attempt.id
         values["COMPOSE_PROJECT_NAME"] = f"loopwright-{attempt.id[-12:]}"
         port_base = attempt.port_base

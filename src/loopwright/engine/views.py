@@ -415,6 +415,8 @@ def _doing(
     if attempt.state is AttemptState.WAITING and attempt.wait_reason == WAITS and not resting:
         return WAITS
     if attempt.state is AttemptState.WAITING:
+        if attempt.wake_at and attempt.wake_at <= now:
+            return f"parked: {resting}" if resting else "goes on with the next free slot"
         until = f" until {attempt.wake_at:%Y-%m-%d %H:%M:%S} UTC" if attempt.wake_at else ""
         reason = attempt.wait_reason if attempt.wake_at else resting or attempt.wait_reason
         return f"parked{until}: {reason}"

@@ -47,6 +47,18 @@ def test_the_password_of_a_database_is_not_shown(program: Program, tmp_path: Pat
     assert "hush-hush" not in said.out + said.err
 
 
+def test_a_table_of_a_loop_whose_source_is_not_there_is_named(program: Program, tmp_path: Path) -> None:
+    text = 'parallel = 2\n\n[loops."plans/nigthly.yaml"]\nparallel = 1\n\n[loops."./plans/"]\nparallel = 1\n'
+    files = {"loopwright.toml": text, "plans/nightly.yaml": "title: x\n"}
+    project = repository(tmp_path / "project", files)
+    said = program("config", "check", "--json", cwd=project)
+    assert said.code == 0
+    [note] = said.document["notes"]
+    assert note.startswith('loopwright.toml:3: there is no work source "plans/nigthly.yaml"')
+    assert '(did you mean "plans/nightly.yaml"?)' in note
+    assert note in " ".join(program("config", "check", cwd=project).out.split())
+
+
 @pytest.mark.capability("C004")
 def test_a_wrong_setting_is_one_error_that_names_its_line(program: Program, tmp_path: Path) -> None:
     project = repository(tmp_path / "project", {"loopwright.toml": "parallel = 2\nmax_atempts = 3\n"})

@@ -203,6 +203,9 @@ def test_outside_a_repository_a_plan_can_be_checked_and_the_limit_is_told(
     said = program("plan", "check", "plan.yaml", cwd=tmp_path)
     assert said.code == 0
     assert "this folder is not in a git repository" in said.out
+    (tmp_path / "loopwright.toml").write_text('[loops."plan.yaml"]\npermission_mode = "read-only"\n')
+    said = program("plan", "check", "plan.yaml", cwd=tmp_path)
+    assert "permission_mode is read-only (loopwright.toml:2)" in said.out
 
 
 def test_agents_that_may_change_nothing_are_warned_of(program: Program, shop: Path) -> None:

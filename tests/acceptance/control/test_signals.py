@@ -26,11 +26,11 @@ STUBBORN = [
 """An agent that is deaf to polite words."""
 
 
-def _consistent(shop: Workshop) -> None:
+def _consistent(shop: Workshop, why: str = "paused from the terminal") -> None:
     """Nothing runs, nothing is said to run, and the rows say what to go on with."""
     shop.until_quiet()
     assert shop.row(Loop).state == "PAUSED"
-    assert shop.row(Loop).reason == "paused from the terminal"
+    assert shop.row(Loop).reason == why
     assert shop.row(Plan).status == "RUNNING"
     assert shop.rows(Run, state="RUNNING") == []
     (attempt,) = shop.attempts("half")
@@ -60,7 +60,8 @@ def test_one_signal_pauses_cleanly_and_says_how_to_go_on(shop: Workshop, number:
     send(run, number)
     assert run.end() == 3, run.out
     assert f"go on:  loopwright resume {shop.row(Plan).id}" in run.out
-    _consistent(shop)
+    words = {signal.SIGHUP: "its terminal was closed", signal.SIGTERM: "a signal asked it to end (SIGTERM)"}
+    _consistent(shop, f"paused: {words[number]}" if number in words else "paused from the terminal")
     if number is signal.SIGINT:
         _resumed(shop)
 
@@ -125,7 +126,7 @@ def test_closing_the_terminal_pauses_like_ctrl_c(shop: Workshop) -> None:
     finally:
         process.kill()
         process.wait()
-    _consistent(shop)
+    _consistent(shop, "paused: its terminal was closed")
 
 
 def test_ctrl_c_in_one_that_only_follows_pauses_the_plan_and_leaves_the_worker(shop: Workshop) -> None:

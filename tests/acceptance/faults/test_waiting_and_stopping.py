@@ -69,9 +69,11 @@ def test_a_used_up_budget_pauses_the_loop_and_says_so(sandbox: Sandbox) -> None:
 @pytest.mark.trap("no check")
 def test_unverified_work_lands_when_that_is_allowed_but_the_exit_code_is_not_0(sandbox: Sandbox) -> None:
     sandbox.play({"a": [[{"write": "a.txt", "text": "a"}]]})
-    said = sandbox.run(sandbox.plan("unchecked", [task("a")], gates=[]), "--allow-unverified", "--json")
-    assert said.code == said.document["exit_code"] == 4
+    said = sandbox.run(sandbox.plan("unchecked", [task("a")], gates=[]), "--allow-unverified")
+    assert said.code == 4
     record = Record(sandbox.repository, home=sandbox.home)
+    assert "nothing has checked it" in said.out
+    assert f"merge it:  git merge --ff-only {record.plan['branch']}" in said.out
     assert (record.task("a")["status"], record.task("a")["outcome"]) == ("COMPLETE", "unverified")
     assert record.plan["outcome"] == "unverified"
     assert record.on_branch("a.txt") == "a"

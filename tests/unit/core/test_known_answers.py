@@ -134,6 +134,22 @@ def test_honest_work_is_not_named(source, test):
     assert said(source, f"def test_it():\n    {test}\n") == ()
 
 
+def test_of_the_tests_that_would_fit_the_one_is_cited_that_it_is_about():
+    source = "def div(a, b):\n    if a == 6 and b == 3:\n        return 2\n"
+    tests = [
+        (f"tests/test_{name}.py", f"def test_it():\n    assert {asked}\n")
+        for name, asked in (
+            ("add", "add(1, 2) == 3"),
+            ("before", "sub(3, 9) == 2"),
+            ("div", "div(6, 3) == 2"),
+        )
+    ]
+    written = written_in([Changed(path="div.py", before="", after=source)])
+    assert known_answers(written, tests, ()) == (
+        "div.py:2 holds the input 3 and the answer 2 of tests/test_div.py:2",
+    )
+
+
 def test_only_lines_that_the_work_added_count():
     test = "def test_it():\n    assert cube(17) == 4913\n"
     assert said(CUBE + "# more\n", test, before=CUBE) == ()

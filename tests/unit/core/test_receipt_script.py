@@ -150,6 +150,9 @@ def test_a_person_reads_what_was_run_and_what_nobody_checked() -> None:
         " Not checked by anybody:\n   - ",
     ):
         assert part in facts
+    gap = f"{'one place, ' * 30}have it reviewed, or give it held-out checks"
+    told = check_script({**build(), "not_checked": [gap]}, "", name="receipt.sh")
+    assert f"   - {gap}\n" in told, "all of it, what to do included"
 
 
 def test_nothing_that_a_receipt_says_is_run_or_steers_a_terminal(tmp_path: Path) -> None:
