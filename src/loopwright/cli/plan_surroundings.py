@@ -14,6 +14,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Plan, Project, Task, VerdictRecord
 from loopwright.core.plan_surroundings import FAILED_BEFORE, MAKEFILES, Surroundings, likeness, look_around
 from loopwright.core.states import TaskState
+from loopwright.engine.submit import SETTLED
 from loopwright.ports import PlannedWork, Store, Tx
 
 
@@ -45,7 +46,8 @@ async def seen_around(
         failed_before=failed,
         done=done,
     )
-    return tuple(look_around(work.tasks, gates, around))
+    settled = {task.key for task in work.tasks if task.mark in SETTLED}
+    return tuple(look_around(work.tasks, gates, around, settled=settled))
 
 
 def with_base(seen: Sequence[Finding], on_base: Sequence[Finding] | None) -> tuple[Finding, ...]:

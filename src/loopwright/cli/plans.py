@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -50,7 +50,7 @@ from loopwright.core.finishing import LEAVE
 from loopwright.core.ids import short_id
 from loopwright.core.plan_evaluators import Judgement, in_words
 from loopwright.core.planning import KEY
-from loopwright.engine.submit import edges_of, evaluate, to_do
+from loopwright.engine.submit import SETTLED, edges_of, evaluate, to_do
 from loopwright.ports import PlannedTask, PlannedWork
 
 if TYPE_CHECKING:
@@ -409,7 +409,8 @@ def _print(path: Path, report: _Report, out: Console) -> None:
         f"up to {report.width} side by side, {at_once} with the setting parallel"
     )
     out.print(Wrapped(Text(told)))
-    for line in columns([_row(task) for task in work.tasks]):
+    to_come = {task.key for task in to_do(work)}
+    for line in columns([_row(task, to_come) for task in work.tasks]):
         out.print(Wrapped(Text(line), indent="      "))
     _print_checks(report, out)
     for agent in report.agents:
@@ -426,8 +427,11 @@ def _print(path: Path, report: _Report, out: Console) -> None:
         out.print('[bold]to do[/]: mend the plan, or say why it is to run all the same: --despite "..."')
 
 
-def _row(task: PlannedTask) -> tuple[str, ...]:
-    waits = f"after {listed(task.depends_on)}" if task.depends_on else "at once"
+def _row(task: PlannedTask, to_come: Collection[str]) -> tuple[str, ...]:
+    if task.mark in SETTLED:
+        return task.key, one_line(task.title, 50), task.mark.value, ""
+    needs = [key for key in task.depends_on if key in to_come]
+    waits = f"after {listed(needs)}" if needs else "at once"
     checked = counted(len(task.acceptance), "acceptance command") if task.acceptance else "by the gates only"
     if task.held_out:
         checked += f", {len(task.held_out)} held out"

@@ -119,14 +119,21 @@ def likeness(task: Work) -> tuple[str, ...]:
     return (title, *(checks or (" ".join(task.description.split()),)))
 
 
-def look_around(tasks: Sequence[Work], gates: Sequence[GateCommand], around: Surroundings) -> list[Finding]:
-    """Return what is found about a plan in its surroundings."""
+def look_around(
+    tasks: Sequence[Work],
+    gates: Sequence[GateCommand],
+    around: Surroundings,
+    *,
+    settled: Collection[str] = (),
+) -> list[Finding]:
+    """Return what is found about a plan in its surroundings; `settled` are the keys of what nobody has to do."""
+    to_do = [task for task in tasks if task.key not in settled]
     return [
         *_gates(tasks, gates, around),
         *_acceptance(tasks, around),
         *_failed_before(gates, around),
-        *_there_already(tasks, around),
-        *_done_before(tasks, around),
+        *_there_already(to_do, around),
+        *_done_before(to_do, around),
     ]
 
 

@@ -199,12 +199,15 @@ def test_a_file_that_is_no_plan_is_a_plain_error(program: Program, shop: Path, n
 def test_outside_a_repository_a_plan_can_be_checked_and_the_limit_is_told(
     program: Program, tmp_path: Path
 ) -> None:
-    (tmp_path / "plan.yaml").write_text(demo_plan())
-    said = program("plan", "check", "plan.yaml", cwd=tmp_path)
-    assert said.code == 0
+    boxes = "- [x] one\n- [-] two\n- [ ] three <!-- deps: one -->\n- [ ] four <!-- deps: three -->\n"
+    (tmp_path / "plan.md").write_text(boxes)
+    said = program("plan", "check", "plan.md", cwd=tmp_path, env={"LOOPWRIGHT_ALLOW_UNVERIFIED": "true"})
+    assert said.code == 0, said.out + said.err
     assert "this folder is not in a git repository" in said.out
-    (tmp_path / "loopwright.toml").write_text('[loops."plan.yaml"]\npermission_mode = "read-only"\n')
-    said = program("plan", "check", "plan.yaml", cwd=tmp_path)
+    rows = [line.split() for line in said.out.splitlines() if line.startswith("  ")][:4]
+    assert [row[2:4] for row in rows] == [["done"], ["skipped"], ["at", "once"], ["after", "three"]]
+    (tmp_path / "loopwright.toml").write_text('[loops."plan.md"]\npermission_mode = "read-only"\n')
+    said = program("plan", "check", "plan.md", cwd=tmp_path)
     assert "permission_mode is read-only (loopwright.toml:2)" in said.out
 
 

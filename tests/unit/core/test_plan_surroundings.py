@@ -124,3 +124,4 @@ def test_what_was_done_before_and_what_failed_before_is_told() -> None:
     ]
     assert "pytest (yesterday)" in told[0].text
     assert told[1].text.endswith(": a (plan p1, abc)")
+    assert look_around([old], (), where, settled={"z"}) == [], "it is ticked, and nobody does it again"

@@ -224,7 +224,11 @@ def test_what_was_found_on_the_way_and_reports_are_no_tasks() -> None:
     assert list(tasks(plan)) == ["a"]
     assert work(plan).sha256 == work("- [ ] a\n").sha256
     assert list(tasks(plan + "## Phase 2: Evaluation report page\n- [ ] d\n")) == ["a", "d"]
-    assert work(plan).notes == ('plan.md:11: the boxes under "More" are read as text, not as tasks',)
+    assert work(plan).notes == (
+        'plan.md:3: the boxes under "Discovered Work" are read as text, not as tasks',
+        'plan.md:11: the boxes under "More" are read as text, not as tasks',
+    )
+    assert work("- [ ] a\n\n## Discovered Work\n\n- [ ] b <!-- loopwright -->\n").notes == ()
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_a_test_is_read_with_everything_in_it() -> None:
     assert work.tasks == (
         PlannedTask(
             key="CP-UFS-001",
-            title="`npm test` passes",
+            title="the gap is minded",
             description="mind the gap",
             criteria=("`npm test` passes", "the gap is minded"),
             acceptance=(GateCommand(name="npm test", command="npm test"),),
@@ -139,6 +139,8 @@ def test_notes_say_what_a_test_is_where_nothing_else_does() -> None:
     work = SOURCE.parse(files(test("A-B-1", **said), test("A-B-2", status="blocked", **said)), "x")
     assert [task.title for task in work.tasks] == ["Create the prompt", "Create the prompt"]
     assert work.tasks[1].reason == "blocked in the file, without a reason"
+    (bare,) = SOURCE.parse(files(test("A-B-1", passCriteria=["`grep -q 429 a.txt` passes"])), "x").tasks
+    assert bare.title == "Make `grep -q 429 a.txt` pass"
 
 
 @pytest.mark.capability("C003")

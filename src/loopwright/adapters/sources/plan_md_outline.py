@@ -149,6 +149,8 @@ def outline(markdown: Markdown, problems: Problems) -> Outline:
                 tasks.append(names.item(markdown.lines[at], section.title, number, at, end))
             elif section.kind is SectionKind.DISCOVERED and len(found) < MAX_TASKS:
                 found.append(_Names(problems).item(markdown.lines[at], "", number, at, end))
+                if found[-1].mark is Mark.OPEN and not found[-1].ours:
+                    skipped.setdefault(section.start + 1, section.title)
             elif section.kind is SectionKind.ASIDE or (
                 section.kind is SectionKind.REPORT and markdown.lines[at].box == " "
             ):

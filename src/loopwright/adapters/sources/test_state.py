@@ -33,6 +33,7 @@ from loopwright.adapters.sources.test_state_schema import (
 from loopwright.adapters.sources.test_state_writing import health, next_health, tell_tests
 from loopwright.config.kinds import is_inside
 from loopwright.config.nearest import quoted
+from loopwright.core.criteria import in_words
 from loopwright.core.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress
 
@@ -317,14 +318,18 @@ def _task(test: Located, depends_on: tuple[str, ...]) -> PlannedTask:
     criteria = tuple(entry.strip() for entry in plain(test, "passCriteria", []) if entry.strip())
     mark, reason = _standing(test, notes)
     description = theirs(notes).strip()
-    # Without criteria the notes are all that says what the test is.
-    title = next((line for line in (*criteria[:1], *description.splitlines()[:1], category) if line), key)
+    gates = acceptance(criteria)
+    said = in_words(criteria, [one.command for one in gates])
+    made = [f"Make `{one.command}` pass" for one in gates[:1]]
+    # Without criteria the notes are all that says what the test is; else they may say why it is blocked.
+    notes_say = () if criteria else description.splitlines()[:1]
+    title = next(line for line in (*said[:1], *made, *notes_say, category, key) if line)
     return PlannedTask(
         key=key,
         title=" ".join(title.split())[:200],
         description=description,
         criteria=criteria,
-        acceptance=acceptance(criteria),
+        acceptance=gates,
         depends_on=depends_on,
         type=category,
         mark=mark,
