@@ -48,6 +48,21 @@ def _task_commands(home: Home, names: Names) -> tuple[str, list[str]]:
     return text, [step.command for step in task_steps(detail, names)]
 
 
+async def test_every_cancelled_task_is_offered_and_left_out_together() -> None:
+    home = await _one_cancelled(planned("c", "b"))
+    await home.command("cancel", home.task("c").id)
+    await home.turn()
+    view = home.store.read_sync(lambda tx: plan_view(tx, home.plan().id, home.world.paths))
+    steps = [(step.command.split()[1], step.why) for step in plan_steps(view, worked=False)]
+    assert steps[:3] == [
+        ("retry", "try b again after all"),
+        ("retry", "try c again after all"),
+        ("reverify", "or verify what landed, without the 2 that were cancelled"),
+    ]
+    late = replace(view.tasks[0], attempt=2, attempts_used=1, max_attempts=1)
+    assert tries(late) == "attempt 2, 1 of 1 failed"
+
+
 async def test_a_plan_that_waits_for_a_cancelled_task_names_the_ways_on() -> None:
     home = await _one_cancelled()
     plan = short_id(home.plan().id)
