@@ -101,6 +101,8 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
     path = _found(program, in_shell=name == "command" and isinstance(options.get("command"), str))
     if path is None:
         hint = _install(name) or f"install {program}"
+        if name in _BY_COMMAND:  # which is set: else there were no program to look for
+            hint = f"install {program}, put it on PATH, or correct the path in agents.{name}.command"
         place = settings.origins.get(f"agents.{name}.{'command' if name in _BY_COMMAND else 'binary'}")
         problem = f"the program {program!r} was not found" + (f" (from {place})" if place else "")
         return FoundAgent(name=name, program=program, path=None, problem=problem, hint=hint)

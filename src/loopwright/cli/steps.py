@@ -72,10 +72,18 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
     given_up = [task for task in view.tasks if task.status == "CANCELLED"]
     if given_up and view.loop_state == "FAILED" and view.status == "RUNNING" and not steps:
         # The two ways on: nobody but a person decides which.
-        name = shlex.quote(view.prefix + given_up[0].key)
-        steps.append(Step(command=f"loopwright retry {name}", why=f"try {given_up[0].key} again after all"))
+        steps += [
+            Step(
+                command=f"loopwright retry {shlex.quote(view.prefix + task.key)}",
+                why=f"try {task.key} again after all",
+            )
+            for task in given_up[:3]
+        ]
         if view.done and view.done + len(given_up) == view.total:
-            steps.append(Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it"))
+            without = "it" if len(given_up) == 1 else f"the {len(given_up)} that were cancelled"
+            steps.append(
+                Step(command=f"loopwright reverify {plan}", why=f"or verify what landed, without {without}")
+            )
         elif view.done:
             # The loop has failed, so whatever is queued waits for what was given up.
             stuck = [task.key for task in view.tasks if task.status == "QUEUED"][:2]

@@ -73,7 +73,7 @@ def tries(task: TaskView) -> str:
     """Say which attempt it is, and how many may fail: those that a machine or a person ended are numbered too."""
     if task.rounds:
         return f"round {task.round} of {task.rounds}"
-    if task.attempt == task.attempts_used + 1:
+    if task.attempt == task.attempts_used + 1 <= task.max_attempts:
         return f"attempt {task.attempt} of {task.max_attempts}"
     failed = f", {task.attempts_used} of {task.max_attempts} failed" if task.attempts_used else ""
     return f"attempt {task.attempt}{failed}"

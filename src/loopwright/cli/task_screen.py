@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from types import MappingProxyType
 from typing import Final
 
@@ -17,9 +18,10 @@ from loopwright.cli.rows import Wrapped
 from loopwright.cli.steps import Step
 from loopwright.cli.table import mark, tries, word
 from loopwright.core.failures import RULES, Failure
-from loopwright.core.findings import Check, CommandResult
+from loopwright.core.findings import Check, CommandResult, is_sentence
 from loopwright.core.ids import short_id
 from loopwright.core.reviews import Finding, Severity, place
+from loopwright.core.verdicts import command_id, is_of
 from loopwright.engine.views import AttemptView, TaskDetail
 
 _LEAST: Final = 3
@@ -174,9 +176,12 @@ def _advice(detail: TaskDetail) -> str:
 def _expected(detail: TaskDetail, level: _Level) -> Lines:
     judged = _judged(detail)
     results = {one.command: one for one in judged.commands} if judged else {}
+    against = _against(judged) if judged else set()
     lines = [_title("expected")]
     for command in detail.commands[: level.commands]:
         sign, style = _signed(results.get(command.command))
+        if command.command in against:
+            sign, style = "✘", "red"
         # A gate without a name of its own is called by its command.
         named = "" if command.name == command.command else f"{command.name}: "
         lines.append(
@@ -198,6 +203,15 @@ def _expected(detail: TaskDetail, level: _Level) -> Lines:
 def _is_own(command: str) -> bool:
     """Say whether it is a check of the harness: its name tells more than how it is started."""
     return re.search(r" -m loopwright\.cli\.\w+_check\b", command) is not None
+
+
+def _against(judged: AttemptView) -> set[str]:
+    """Return the commands that speak against the work by one of their checks, whatever their exit code says."""
+    return {
+        one.command
+        for n, one in enumerate(judged.commands, 1)
+        if any(is_of(check, command_id(n, one.name)) for check in judged.failing_checks)
+    }
 
 
 def _signed(result: CommandResult | None) -> tuple[str, str]:
@@ -226,7 +240,8 @@ def _failing(detail: TaskDetail, room: int) -> Lines:
             how = "ran out of time" if bad.timed_out else f"exit code {bad.exit_code}"
             told = _tail(bad.tail, room) or [Text("  (it printed nothing)", style="dim")]
             lines = [Text(), _title(f"failed: {bad.name} ({how}), last lines"), *told]
-            return [*lines, *_without_leave(latest, ran=True)]
+            seen = [one for one in judged.failing_checks if is_sentence(one)]
+            return [*lines, *_checks(seen, _LEAST + 1), *_without_leave(latest, ran=True)]
         if judged.failing_checks:
             lines = [Text(), _title("failed checks"), *_checks(judged.failing_checks, room)]
             return [*lines, *_without_leave(latest, ran=True)]
@@ -260,10 +275,21 @@ def _tail(text: str, room: int) -> Lines:
 
 
 def _checks(checks: Sequence[Check], room: int) -> Lines:
-    lines = [Text(f"  ✘ {one.name}: {_flat(one.message)}".rstrip(": ")) for one in checks[: room - 1]]
-    if len(checks) > len(lines):
-        lines.append(Text(f"  and {len(checks) - len(lines)} more", style="dim"))
+    shown = checks[: room - 1]
+    lines = [line for one in shown for line in _check(one)]
+    if len(checks) > len(shown):
+        lines.append(Text(f"  and {len(checks) - len(shown)} more", style="dim"))
     return lines
+
+
+def _check(check: Check) -> Lines:
+    """Say what is wrong once; a sentence of ours is told to its end, however narrow the terminal is."""
+    if not is_sentence(check):
+        return [Text(f"  ✘ {check.name}: {_flat(check.message)}".rstrip(": "))]
+    return [
+        Text(line)
+        for line in wrap(f"✘ {_flat(check.name)}", 78, initial_indent="  ", subsequent_indent="    ")
+    ]
 
 
 def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: int) -> Lines:

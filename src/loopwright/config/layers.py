@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Any, Final
 
 from loopwright.config.accounts import ACCOUNT_SETTINGS
-from loopwright.config.gates import WrongGates, gate_table
+from loopwright.config.gates import GateProblem, WrongGates, gate_table
 from loopwright.config.nearest import did_you_mean, nearest, quoted
 from loopwright.config.settings import GROUPS, setting_of, settings
 from loopwright.config.toml_lines import key_lines
@@ -21,6 +21,7 @@ PROJECT_FILE: Final = "loopwright.toml"
 LOOPS: Final = "loops"
 """The table of a configuration file that has a table of settings for each loop, by the name of its work source."""
 _TOML_PLACE: Final = re.compile(r"(.*) \(at line (\d+), column \d+\)", re.DOTALL)
+_APART: Final = "is a setting of its own: put it above the first [table]"
 _NO_LOOP: Final = (
     'expected a table for each work source, such as [loops."plans/nightly.yaml"] with agent = "…"'
 )
@@ -114,10 +115,16 @@ def _problems(key: str, value: object, level: Level) -> list[Problem]:
     try:
         setting.kind.read(value)
     except WrongGates as wrong:
-        return [Problem(key=key + each.place, message=each.message) for each in wrong.problems]
+        return [Problem(key=key + each.place, message=_of_gate(each)) for each in wrong.problems]
     except ValueError as wrong:
         return [Problem(key=key, message=str(wrong))]
     return []
+
+
+def _of_gate(problem: GateProblem) -> str:
+    """Say what is wrong with a gate; TOML takes what is written below a table for a part of it."""
+    top = problem.key in settings() and problem.message.startswith("unknown key")
+    return f"unknown key: {problem.key} {_APART}" if top else problem.message
 
 
 def _unknown(key: str, value: object) -> str:
@@ -131,6 +138,9 @@ def _unknown(key: str, value: object) -> str:
         )
     if key == "agents" or key.startswith("agents."):
         return 'expected a table for each agent, such as [agents.claude] with binary = "…"'
+    group, _, last = key.partition(".")
+    if group in GROUPS and last in settings():
+        return f"unknown setting: {last} {_APART}"
     # Someone who writes `hard` means `limits.hard`.
     whole = next((each for each in settings() if each.endswith(f".{key}")), key)
     return f"unknown setting{did_you_mean(whole, (*settings(), 'agents'))}"

@@ -71,6 +71,11 @@ class CommandResult:
         return self.timed_out or (self.exit_code != 0 and not self.is_excused)
 
 
+def is_sentence(check: Check) -> bool:
+    """Say whether a check's name says all that there is to say: what is wrong, and not only where."""
+    return bool(check.message) and check.name.endswith(check.message)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerun:
     """Commands that were run once more on the same tree within one gate run, because they may have failed by chance."""

@@ -1,6 +1,6 @@
 """What a person may ask of a loop, a plan or a task. Each command is a row, applied once, acknowledged by an event."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -153,7 +153,12 @@ def _interrupt(tx: Tx, plan: Plan, how: str) -> int:
     live = pauses.live(tx, plan)
     for attempt in live:
         tx.update(Attempt, attempt.id, interrupt=how)
-    return len(live)
+    return _begun(live)
+
+
+def _begun(live: Sequence[Attempt]) -> int:
+    """Count the attempts in which something runs: of the others only the workspace is made ready."""
+    return sum(attempt.state is not AttemptState.PREPARING for attempt in live)
 
 
 def _pause(tx: Tx, _ids: Ids, command: Command) -> str:
@@ -170,7 +175,7 @@ def _pause(tx: Tx, _ids: Ids, command: Command) -> str:
         move_loop(tx, loop, LoopState.PAUSED, "loop_paused", command.actor, reason)
     if command.arguments.get("now"):
         return f"paused; {_asked_to_stop(_interrupt(tx, plan, 'pause'))}"
-    match len(pauses.live(tx, plan)):
+    match _begun(pauses.live(tx, plan)):
         case 0:
             return "paused; nothing was running"
         case 1:

@@ -8,7 +8,7 @@ from typing import Any
 
 from loopwright.core.errors import CannotRun, FenceLost, LeaseLost, MergeConflict
 from loopwright.core.failures import Failure
-from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.findings import Verdict, VerdictStatus, is_sentence
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import task_commands
 from loopwright.core.held_out import held_commands, held_files, not_passed
@@ -187,7 +187,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         record_id, verdict = await _judged(landing, pinning.pinned, interrupt, facts)
         judged["gate_files"] = facts = replace(facts, pinned_tree=pinning.pinned.tree)
         if verdict.status is VerdictStatus.FAILED:
-            told = f"With the gate's files as they were before: {_first_line(verdict)}"
+            told = f"With the gate's files as they were before: {first_line(verdict)}"
             more = _tampering("The gate was run with these files as they were before", facts.pinned)
             judged["verdict_id"] = record_id
             await reject(landing, Failure.GATE, told, evidence=f"{more}\n\n{evidence(verdict)}", **judged)
@@ -212,7 +212,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             await reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}", **judged)
         # Nobody lands beside the rounds of a loop, and each begins with what the one before left.
         case VerdictStatus.FAILED if pinning.pinned is not None or loops(landing.plan, landing.task):
-            await reject(landing, Failure.GATE, _first_line(verdict), evidence=evidence(verdict), **judged)
+            await reject(landing, Failure.GATE, first_line(verdict), evidence=evidence(verdict), **judged)
         case VerdictStatus.FAILED:
             await landing.place.first(lands=False)
             # Whether it would pass alone concerns nobody behind it.
@@ -220,7 +220,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             ask = _asked(landing, candidate, facts)
             alone, seen = await told_of_red(landing.world, landing.repository, ask, verdict, interrupt)
             failure = Failure.TOGETHER if alone else Failure.GATE
-            await reject(landing, failure, _first_line(verdict), evidence=seen, **judged)
+            await reject(landing, failure, first_line(verdict), evidence=seen, **judged)
         case VerdictStatus.UNVERIFIED if not landing.plan.policy.allow_unverified:
             told = "nothing is configured to check it; its work is kept but does not land"
             await reject(landing, Failure.UNVERIFIED, told)
@@ -460,10 +460,12 @@ def _tampering(told: str, names: Sequence[str]) -> str:
     )
 
 
-def _first_line(verdict: Verdict) -> str:
+def first_line(verdict: Verdict) -> str:
+    """Say in one line what failed: names of checks, and what is wrong where that is known in words."""
     failing = [check for check in verdict.checks if check.status in ("failed", "error")]
     if not failing:
         return verdict.reason or "the gate failed"
-    names = ", ".join(check.name for check in failing[:5])
-    more = f" and {len(failing) - 5} more" if len(failing) > 5 else ""
-    return f"{names}{more} failed"
+    names = [check.name for check in failing if not is_sentence(check)]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    failed = [f"{', '.join(names[:5])}{more} failed"] if names else []
+    return "; ".join([*failed, *(check.name for check in failing if is_sentence(check))][:5])

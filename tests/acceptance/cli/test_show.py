@@ -94,7 +94,7 @@ def test_an_id_that_could_be_many_is_refused_with_their_names(finished: Sandbox)
     assert said.code == 2
     assert "could be any of 2" in said.err
     assert re.search(
-        r"\n  plan_\w{8}  running   .* ago  bad\n  plan_\w{8}  verified  .* ago  good\n", said.err
+        r"\n  plan_\w{8}  running   .* ago +bad\n  plan_\w{8}  verified  .* ago +good\n", said.err
     )
     assert re.search(r"for example: loopwright show plan_\w{8}\n", said.err)
 

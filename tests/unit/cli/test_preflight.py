@@ -138,6 +138,7 @@ def test_a_command_whose_program_is_missing_is_found_before_it_runs(command: str
     assert found.usable is usable, found
     if not usable:
         assert "was not found (from loopwright.toml:3)" in found.problem
+        assert found.hint.startswith(f"install {found.program}, put it on PATH, or correct the path in")
 
 
 @pytest.mark.parametrize(
@@ -158,6 +159,7 @@ def test_a_program_of_the_agent_client_protocol_is_looked_for_too(command: str, 
     assert found.usable is usable, found
     if not usable:
         assert "was not found (from loopwright.toml:3)" in found.problem
+        assert found.hint.startswith(f"install {found.program}, put it on PATH, or correct the path in")
 
 
 def test_how_to_get_a_missing_agent_is_said() -> None:

@@ -12,13 +12,15 @@ from loopwright.cli.steps import plan_steps
 from loopwright.cli.table import exit_code, tries
 from loopwright.cli.task_screen import Names, task_screen, task_steps
 from loopwright.core.failures import Failure
+from loopwright.core.findings import Check, CheckStatus, CommandResult
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.ids import Kind, short_id
 from loopwright.core.model import Attempt, Role, Run, VerdictRecord
-from loopwright.core.policy import Policy
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import AttemptState
 from loopwright.engine.commands import held_up
 from loopwright.engine.finishes import FinishView
+from loopwright.engine.land import first_line
 from loopwright.engine.moves import MACHINE, change_attempt
 from loopwright.engine.views import plan_view, task_detail
 from loopwright.ports import PlannedTask, Tx
@@ -46,6 +48,21 @@ def _task_commands(home: Home, names: Names) -> tuple[str, list[str]]:
     lines, _ = task_screen(detail, {}, names=names, height=40)
     text = "\n".join(line.plain for line in lines)
     return text, [step.command for step in task_steps(detail, names)]
+
+
+async def test_every_cancelled_task_is_offered_and_left_out_together() -> None:
+    home = await _one_cancelled(planned("c", "b"))
+    await home.command("cancel", home.task("c").id)
+    await home.turn()
+    view = home.store.read_sync(lambda tx: plan_view(tx, home.plan().id, home.world.paths))
+    steps = [(step.command.split()[1], step.why) for step in plan_steps(view, worked=False)]
+    assert steps[:3] == [
+        ("retry", "try b again after all"),
+        ("retry", "try c again after all"),
+        ("reverify", "or verify what landed, without the 2 that were cancelled"),
+    ]
+    late = replace(view.tasks[0], attempt=2, attempts_used=1, max_attempts=1)
+    assert tries(late) == "attempt 2, 1 of 1 failed"
 
 
 async def test_a_plan_that_waits_for_a_cancelled_task_names_the_ways_on() -> None:
@@ -175,6 +192,27 @@ async def test_what_a_person_asked_for_in_vain_does_not_make_a_plan_unfinished()
     assert exit_code(replace(done, finishes=(end, replace(end, state="CHECKING")))) is ExitCode.UNFINISHED
     finished = replace(end, state="FINISHED")
     assert exit_code(replace(done, finishes=(replace(end, actor=MACHINE), finished))) is ExitCode.VERIFIED
+
+
+async def test_what_was_seen_inside_a_runner_is_said_once_to_its_end_and_marks_its_command() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"), gates=(GateCommand(name="tests", command="make test"),))
+    [leg] = await home.turn()
+    home.hand.fail(leg, Failure.GATE)
+    detail = home.store.read_sync(lambda tx: task_detail(tx, home.task("a").id, home.world.paths))
+    words = f"1 test that passed before is missing: {'very/' * 20}test_div"
+    seen = Check(id="1:tests/witness 1", name=f"tests: {words}", status=CheckStatus.FAILED, message=words)
+    ran = CommandResult(
+        name="tests", command="make test", exit_code=0, duration_s=1, output_sha256="", output_bytes=0
+    )
+    judged = replace(detail.attempts[-1], failure="gate", commands=(ran,), failing_checks=(seen,))
+    lines, _ = task_screen(replace(detail, attempts=(judged,)), {}, names=Names(handle="a"), height=40)
+    text = "\n".join(line.plain for line in lines)
+    assert "  ✘ tests: make test" in text, "its exit code was 0, and it speaks against the work"
+    assert text.count("that passed before is missing") == 1
+    assert "".join(words.split()) in "".join(text.split())
+    plain = Check(id="2", name="lint", status=CheckStatus.FAILED, message="exit code 1")
+    assert first_line(replace(FAILED, checks=(seen, plain))) == f"lint failed; tests: {words}"
 
 
 async def test_the_log_of_a_role_is_that_of_the_newest_attempt_that_had_one() -> None:

@@ -127,7 +127,8 @@ async def test_a_refusal_carries_its_hint_and_changes_nothing_else() -> None:
 
 
 async def test_a_pause_lets_what_runs_finish_and_starts_nothing_more() -> None:
-    home, [leg] = await running()
+    home, [leg, _ahead] = await running(planned("a"), planned("b"), planned("c", "a"), slots=1)
+    home.hand.until(leg, AttemptState.WORKING)
     done = await home.command("pause", home.plan().id, reason="lunch")
     assert done.result == "paused; 1 running attempt may finish"
     assert (home.loop().state, home.loop().reason) == (LoopState.PAUSED, "lunch")

@@ -11,7 +11,10 @@ _HEADER: Final = """\
 # Loopwright's settings for this project. Every line that is commented out shows a default.
 # Inside a plan this file is read from the commit that the plan started from.
 """
-_GATES: Final = "# Gates: the project's own checks, run in order on every result. All of them must pass."
+_GATES: Final = """\
+# Gates: the project's own checks, run in order on every result. All of them must pass.
+# Every other setting goes above this line: what stands below a [table] is a part of it.
+"""
 _PUT_IN: Final = "Until the # in front of these lines is taken away, it checks nothing:"
 _MAX_REASON: Final = 300
 
