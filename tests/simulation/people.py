@@ -170,7 +170,8 @@ class Person:
         scope = chance.choice(("run", "run", "loop", "project", "ever"))
         if question.kind != "permission":
             scope = chance.choice(("run", "run", "run", scope))
-        await self._ask("answer", question.id, **{"answer": answer, "for": scope})
+        told = {"answer": answer, "for": scope, "other": answer == "perhaps"}
+        await self._ask("answer", question.id, **told)
 
     async def answer_all(self) -> None:
         """Answer what is open, but for some that this person never cares about."""

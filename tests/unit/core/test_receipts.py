@@ -920,6 +920,34 @@ def test_the_chain_of_events_is_compared_where_it_is_at_hand():
     assert verify_receipt(build(event_head=None), replace(FACTS, events=whole)) == []
 
 
+def test_only_the_home_s_own_record_makes_a_commit_one_that_was_cleaned_away():
+    receipt = build()
+    told = EventFacts(hashes=frozenset({"e" * 64}), head="e" * 64, cleaned=frozenset({LAND1, RESULT}))
+    gone = Facts(
+        trees={BASE: sha("b"), LAND1: None, RESULT: None},
+        contains_base=False,
+        parents={},
+        landings={},
+        diffs={},
+        events=told,
+        rows=receipt,
+    )
+    assert verify_receipt(receipt, gone) == []
+    assert gone.cleaned == {LAND1, RESULT}, "so it does not agree either"
+    for other in (
+        replace(gone, events=None),
+        replace(gone, events=replace(told, broken_at=1)),
+        replace(gone, events=replace(told, cleaned=frozenset())),
+        replace(gone, rows=None),
+    ):
+        assert not other.cleaned
+        assert f"commit {RESULT} does not exist" in verify_receipt(receipt, other)
+    part = replace(gone, events=replace(told, cleaned=frozenset({RESULT})))
+    assert f"commit {LAND1} does not exist" in verify_receipt(receipt, part)
+    more = replace(gone, trees={**gone.trees, BASE: None})
+    assert verify_receipt(receipt, more) == [f"commit {BASE} does not exist"]
+
+
 def test_a_result_without_a_cancelled_task_is_verified_with_gaps_by_what_was_asked_of_the_rest():
     other = GateCommand(name="other", command="test other")
     given_up = task(3, status=TaskState.CANCELLED, attempt_id=None, acceptance=(other,))
