@@ -14,7 +14,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Plan, Project, Task, VerdictRecord
 from loopwright.core.plan_surroundings import FAILED_BEFORE, MAKEFILES, Surroundings, likeness, look_around
 from loopwright.core.states import TaskState
-from loopwright.engine.submit import SETTLED
+from loopwright.engine.marks import SETTLED
 from loopwright.ports import PlannedWork, Store, Tx
 
 

@@ -50,7 +50,8 @@ from loopwright.core.finishing import LEAVE
 from loopwright.core.ids import short_id
 from loopwright.core.plan_evaluators import Judgement, in_words
 from loopwright.core.planning import KEY
-from loopwright.engine.submit import SETTLED, edges_of, evaluate, to_do
+from loopwright.engine.marks import SETTLED
+from loopwright.engine.submit import edges_of, evaluate, to_do
 from loopwright.ports import PlannedTask, PlannedWork
 
 if TYPE_CHECKING:
