@@ -9,6 +9,8 @@ from tests.simulation.invariants import Problems, Watch, at_end, moves, on_commi
 from tests.simulation.rows import Change
 from tests.simulation.trouble import Trouble
 
+from loopwright.core.awaited import Question
+from loopwright.core.escalations import RETRY
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.model import Attempt, Command, Plan, Task
 from loopwright.core.policy import RoundsPolicy
@@ -43,12 +45,16 @@ def as_prompt(trouble: Trouble, asked: Submission) -> Submission:
     )
 
 
+_ON_AND_ON: Final = ("retry", "reject", "rollback", "hand_back", "take_over", "reverify")
+
+
 def _by_a_person(watch: Watch, plan: Plan) -> bool:
-    """Say whether a person asked for anything that lets a loop go on after its end."""
+    """Say whether a person asked for anything that lets a loop go on after its end, or answered so."""
     tasks = {one.id for one in watch.all(Task).values() if one.plan_id == plan.id}
+    questions = {one.id for one in watch.all(Question).values() if one.plan_id == plan.id}
     return any(
-        one.target in {plan.id, *tasks}
-        and one.verb in ("retry", "reject", "rollback", "hand_back", "take_over", "reverify")
+        (one.target in {plan.id, *tasks} and one.verb in _ON_AND_ON)
+        or (one.target in questions and str(one.arguments.get("answer", "")).startswith(RETRY))
         for one in watch.all(Command).values()
     )
 

@@ -46,7 +46,7 @@ def attempt_values(world: World, plan: Plan, attempt: Attempt | None, *, key: st
     else:
         values["LOOPWRIGHT_TASK"] = attempt.task_id
         if key:
-            values["LOOPWRIGHT_TASK_KEY"] = key
+            values["LOOPWRIGHT_TASK_NAME"] = key
         values["LOOPWRIGHT_ATTEMPT"] = attempt.id
         values["COMPOSE_PROJECT_NAME"] = f"loopwright-{attempt.id[-12:]}"
         port_base = attempt.port_base

@@ -12,7 +12,7 @@ from loopwright.core.states import RunState
 
 PROGRAM = """
 case "$(cat)" in
-*"Task: right"*) echo right > "$LOOPWRIGHT_TASK_KEY"; echo "done, with a complaint"; exit 3 ;;
+*"Task: right"*) echo right > "$LOOPWRIGHT_TASK_NAME"; echo "done, with a complaint"; exit 3 ;;
 *"Task: wrong"*) echo wrong > wrong; exit 3 ;;
 *"Task: idle"*) echo "no idea"; exit 3 ;;
 *"Task: killed"*) echo right > killed; kill -9 $$ ;;

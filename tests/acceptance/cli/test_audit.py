@@ -1,7 +1,6 @@
 """`audit`: marked complete, but was it ever done? In work of every form, as somebody may have written it by hand."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -41,9 +40,17 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
     sandbox.git("add", "-A")
     sandbox.git("commit", "-qm", "work")
     good = {"COMMIT_0": sandbox.git("rev-parse", "HEAD").strip(), "COMMIT_1": GONE}
-    for kind in ("feature_list", "plan_md", "test_state", "orchestrator", "thoughts", "beads", "spec"):
+    for kind in (
+        "feature_list",
+        "plan_md",
+        "test_state",
+        "orchestrator",
+        "thoughts",
+        "beads",
+        "spec",
+        "issues_json",
+    ):
         lay(sandbox, kind, **good)
-    shutil.copy(SAMPLES / "issues_json" / "told" / "export.json", sandbox.repository)
     failing = ("failing", "test -s made-{}: exit code 1")
     passes = ("passes", "its commit is not known")
     claimed = ("claimed", "it has no check of its own")
@@ -75,7 +82,12 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
         "two": fails("two"),
     }
     found = audited(sandbox, "export.json")
-    assert found == {"#4": claimed}
+    there = f"{claimed[1]}; its commit {good['COMMIT_0'][:12]} is there"
+    assert found == {
+        "#4": claimed,
+        "#9": (claimed[0], there),
+        "#12": ("lost", f"there is no commit {GONE}"),
+    }
     assert not sandbox.home.exists() or not list(sandbox.home.glob("trials/*")), "nothing is left behind"
 
     # Where the source's project is, is where the checks run, as in `run`: a folder alone makes none.

@@ -61,7 +61,8 @@ def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_v
     for one in listed[:3]:
         assert shop("answer", one["id"], "2").out == "answered; 1 task goes on\n"
     short = listed[3]["id"][:12]
-    assert shop("answer", short, "443").code == 0
+    assert shop("answer", short, "443").code == 2, "it is none of the options"
+    assert shop("answer", short, "443", "--other").code == 0
     assert going.end(60) == 0, going.out
     assert watching.end(60) == 0, "who watches sees it go on and end"
     plan = shop.row(Plan)

@@ -234,7 +234,7 @@ async def test_attempts_that_run_side_by_side_have_ports_and_names_of_their_own(
     assert len({one["LOOPWRIGHT_ATTEMPT"] for one in values}) == 3
     assert {one["LOOPWRIGHT_TASK"] for one in values} == {task.id for task in home.all(Task)}
     named = attempt_values(home.world, plan, home.get(Attempt, legs[0].subject), key="a")
-    assert named == {**values[0], "LOOPWRIGHT_TASK_KEY": "a"}
+    assert named == {**values[0], "LOOPWRIGHT_TASK_NAME": "a"}
 
 
 async def test_ports_are_free_again_when_their_attempt_has_ended_and_are_counted_per_host() -> None:

@@ -143,6 +143,13 @@ def _blocked_because(table: dict[str, Any]) -> str | None:
     return str(ours.get("reason") or "blocked in the file, without a reason")
 
 
+def _commit(table: dict[str, Any]) -> str | None:
+    """Return the commit that we told of an issue which is closed by it."""
+    ours = table.get(OURS)
+    told = ours.get("commit") if isinstance(ours, dict) and _is_closed(table) else None
+    return told if isinstance(told, str) and told else None
+
+
 class _Reader:
     """Turns the export into tasks, and gathers everything that is wrong with it."""
 
@@ -210,6 +217,7 @@ class _Reader:
             complexity=next((_COMPLEXITIES[label] for label in labels if label in _COMPLEXITIES), None),
             mark=self._mark(table, entry, key),
             reason=_blocked_because(table) or "",
+            commit=_commit(table),
             line=entry.line,
         )
 
