@@ -4,7 +4,7 @@ import gc
 import signal
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = [
     "tests.capabilities_plugin",
@@ -18,7 +18,8 @@ pytest_plugins = [
 ]
 
 # Half of the usual: every run draws others.
-settings.register_profile("suite", max_examples=50)
+# How fast examples come says how busy the machine is, and nothing of the product.
+settings.register_profile("suite", max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
 
