@@ -211,6 +211,10 @@ class SimRepository:
         await self._done("snapshot")
         return Snapshot(sha=commit.sha, tree=tree, changed=tuple(changed))
 
+    async def try_keeping(self, *, near: str) -> None:
+        # Only asked where git has failed three times in a row, so that it often goes on failing.
+        await self._do("try_keeping", times=30.0)
+
     async def candidate(
         self,
         *,

@@ -90,6 +90,8 @@ class AttemptLeg:
         """Whether it came to an end that leaves nothing for another leg to go on with."""
         self._reviews = False
         """Whether the agent that works now only looks at work that is done."""
+        self._worked = False
+        """Whether its agent has ended, so that there may be finished work."""
 
     async def run(self) -> None:
         """Carry on from whatever stage the rows tell."""
@@ -177,7 +179,8 @@ class AttemptLeg:
         except (CannotRun, GitFailed, OSError) as trouble:
             if await self._may_repeat(trouble):
                 return True
-            if attempt.state in (AttemptState.CHECKING, AttemptState.LANDING) or self._reviews:
+            judged = attempt.state in (AttemptState.CHECKING, AttemptState.LANDING)
+            if judged or self._reviews or await self._nothing_can_be_kept(rows):
                 await self._hold(rows, str(trouble))
                 return False
             await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)))
@@ -199,6 +202,22 @@ class AttemptLeg:
                 move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
 
         await self._world.store.transact("attempt.held", hold)
+
+    async def _nothing_can_be_kept(self, rows: Rows) -> bool:
+        """Say whether finished work waits to be saved and the machine would save nobody's.
+
+        Where it saves other things, the workspace is at fault, and who wrecks his own holds up nobody else.
+        """
+        if not self._worked:
+            return False
+        if self._world.room.lacking():
+            return True
+        try:
+            await self._repository(rows).try_keeping(near=need(rows.attempt.base_sha, "a base"))
+        except (CannotRun, GitFailed, OSError) as trouble:
+            log.warning("nothing can be saved", extra={"leg": self._leg.id, "why": str(trouble)})
+            return True
+        return False
 
     async def _may_repeat(self, trouble: Exception) -> bool:
         """Say whether to do the stage once more after a moment: the work so far is not at fault.
@@ -302,6 +321,7 @@ class AttemptLeg:
         if run.state in ENDED_RUN:
             run = await self._next_run(rows)
         self._run_id = run.id
+        self._worked = False
         self._reviews = run.role is Role.REVIEWER
         if run.state is RunState.QUEUED and self._slot is None:
             await until_room(world, rows.plan, interrupt)
@@ -335,6 +355,7 @@ class AttemptLeg:
                 quota=QuotaWatch(world, run),
                 excess=RoomWatch(world, *workspace, spec.directory),
             )
+            self._worked = True
             ended = await with_denial(world, started.walls, concealed(ended, clean))
             await self._close_account(rows, run, ended)
             self._release_slot()

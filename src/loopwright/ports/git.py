@@ -194,6 +194,9 @@ class Repository(Protocol):
     ) -> Snapshot:
         """Commit whatever the workspace holds with a git dir and index of our own, and pin it at `ref`."""
 
+    async def try_keeping(self, *, near: str) -> None:
+        """Keep a commit of our own for a moment, as work is kept: raise what would hinder that for any work."""
+
     async def candidate(
         self,
         *,

@@ -167,6 +167,52 @@ def test_a_repository_that_cannot_be_written_is_refused_before_anything_is_made(
     assert not (sandbox.home / "loopwright.db").exists()
 
 
+def test_finished_work_that_nothing_can_save_waits_for_the_machine_and_is_not_done_again(
+    sandbox: Sandbox,
+) -> None:
+    plan, go, inside = _plan(sandbox), sandbox.place / "go", sandbox.repository / ".git"
+    sandbox.play(
+        {
+            "a": [[{"write": "a.txt", "text": "right\n"}, {"wait_for": str(go)}]],
+            "b": [[{"write": "b.txt", "text": "right\n"}]],
+        }
+    )
+    worker = sandbox.start("run", str(plan))
+    try:
+        worker.until("a  scripted")
+        with mounted(inside, "--bind", str(inside)):
+            subprocess.run(["mount", "-o", "remount,bind,ro", str(inside)], check=True)
+            go.touch()
+            assert worker.end() == 3, worker.out
+    finally:
+        worker.kill()
+    assert "a is done but cannot be checked or landed" in worker.out
+    assert "Read-only file system" in worker.out
+
+    said = sandbox("resume")
+    assert said.code == 0, said.out
+    record = Record(sandbox.repository, home=sandbox.home)
+    assert record.landings() == {"a": 1, "b": 1}
+    assert record.failures("a") == [None]
+    assert len(record.runs("a", "implementer")) == 1, "its agent was paid once"
+    assert not record.git("for-each-ref", "refs/loopwright/probes")
+
+
+def test_a_workspace_that_its_agent_wrecked_holds_up_nobody_else(sandbox: Sandbox) -> None:
+    plan = _plan(sandbox)
+    sandbox.play(
+        {
+            "a": [[{"run": 'rm -rf "$PWD"'}], [{"write": "a.txt", "text": "right\n"}]],
+            "b": [[{"write": "b.txt", "text": "right\n"}]],
+        }
+    )
+    said = sandbox.run(plan)
+    assert said.code == 0, said.out
+    record = Record(sandbox.repository, home=sandbox.home)
+    assert record.failures("a") == ["environment", None]
+    assert "loop_paused" not in [event["type"] for event in record.events()]
+
+
 def test_state_files_that_could_not_be_written_are_written_later(sandbox: Sandbox) -> None:
     plan = _plan(sandbox)
     in_the_way = sandbox.repository / ".loopwright"

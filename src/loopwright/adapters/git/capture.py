@@ -1,10 +1,12 @@
 """Recording what a workspace holds: its tree, its submodules, and the commits that the agent made itself."""
 
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from loopwright.adapters.git import modules, snapshots
 from loopwright.adapters.git.agent_commits import adopt
@@ -16,6 +18,8 @@ from loopwright.adapters.git.refs import Ref, Refs
 from loopwright.adapters.git.runner import Git
 from loopwright.core.errors import GitFailed
 from loopwright.ports import Failpoint, Snapshot, Trailers
+
+_PROBES: Final = "refs/loopwright/probes/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +93,15 @@ class Capture:
             deletions=tree.difference.deletions,
             agent_sha=agent_sha,
         )
+
+    async def try_keeping(self, tree: str, *, near: str, at: datetime) -> None:
+        """Keep a new commit of a tree on top of `near` for a moment, the way that work is kept."""
+        token = secrets.token_hex(8)
+        self._depot.ensure()
+        sha = write_commit(self._depot, tree, parents=(near,), message=f"Probe {token}", at=at)
+        name = f"{_PROBES}{token}"
+        await self._refs.pin({name: sha}, origin=self._depot.path, near=near, known={})
+        await self._refs.delete(tuple((await self._refs.read(name)).values()))
 
     async def _pointers(
         self, path: Path, record: Record, label: Label

@@ -220,6 +220,11 @@ class GitRepository:
         label = Label(ref=names.pin(ref), subject=subject, at=at, trailers=trailers)
         return await parts.capture.snapshot(path, base_sha=names.sha(base_sha), label=label)
 
+    async def try_keeping(self, *, near: str) -> None:
+        """Keep a commit of our own for a moment, as work is kept: raise what would hinder that for any work."""
+        parts, near = await self._ready(), names.sha(near)
+        await parts.capture.try_keeping(await parts.merging.tree_of(near), near=near, at=datetime.now(UTC))
+
     # --- landing -----------------------------------------------------------------------------------
 
     async def candidate(
