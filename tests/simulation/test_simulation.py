@@ -44,6 +44,7 @@ BROKE_ONCE = (
     910139,
     314555974,
     505486845,
+    828142092,
 )
 """Seeds that found a real defect which no test of a single part shows: a leg that runs twice, one that is late, a
 person's work that a reviewer sends back, a leg that is stopped after another one has taken over, an agent that goes on
