@@ -64,8 +64,11 @@ class Wish:
 
     @property
     def key(self) -> str:
-        """What makes two wishes the same, whoever has them: paths in a workspace are told from its top."""
-        return f"{self.kind}:{' '.join(self.what.split())}"
+        """What makes two wishes the same, whoever has them: paths in a workspace are told from its top.
+
+        Nothing is made alike: to a shell a line break is no blank, and in quotes even two blanks are not one.
+        """
+        return f"{self.kind}:{self.what}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

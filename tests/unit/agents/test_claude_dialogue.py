@@ -206,7 +206,7 @@ def test_who_was_stopped_for_something_else_did_not_ask() -> None:
 def test_a_granted_wish_is_allowed() -> None:
     granted = Permissions(granted=("command:make dist",))
     (answer,) = Talk(
-        OPENED, INIT, asks("Bash", input={"command": "make  dist"}), permissions=granted
+        OPENED, INIT, asks("Bash", input={"command": "make dist"}), permissions=granted
     ).answers()
     assert answer["response"] == {"behavior": "allow"}
 

@@ -90,7 +90,7 @@ class TestCommands:
 
     def test_the_same_wish_is_one_question_however_often_it_is_made(self) -> None:
         step = ask(COMMAND, **command("make dist"))
-        again = AGENT.fold(step.state, message(COMMAND, 8, **command("make  dist")))
+        again = AGENT.fold(step.state, message(COMMAND, 8, **command("make dist")))
         assert json.loads(again.writes[0])["result"] == {"decision": "cancel"}
         other = AGENT.fold(again.state, message(COMMAND, 9, **command("make test")))
         assert keys(other) == ["command:make dist", "command:make test"]

@@ -34,7 +34,7 @@ READ = Permissions(access=Access.READ_ONLY, commands=("pytest *",))
         (READ, Wish(kind="command", what="pytest -q"), Settled.DENY),
         *((READ, Wish(kind="tool", what=tool), Settled.ALLOW) for tool in OWN_TOOLS),
         (Permissions(access=Access.SANDBOXED_ALL), Wish(kind="command", what="rm -rf /"), Settled.ALLOW),
-        (Permissions(granted=("command:make dist",)), Wish(kind="command", what="make  dist"), Settled.ALLOW),
+        (Permissions(granted=("command:make dist",)), Wish(kind="command", what="make dist"), Settled.ALLOW),
         (Permissions(refused=("command:make dist",)), Wish(kind="command", what="make dist"), Settled.DENY),
     ],
 )
@@ -42,6 +42,24 @@ def test_a_wish_is_settled_by_what_was_recorded(
     permissions: Permissions, wish: Wish, expected: Settled
 ) -> None:
     assert settle(permissions, wish) is expected
+
+
+@pytest.mark.parametrize(
+    ("granted", "line"),
+    [
+        ("python3 -c 1 # touch planted", "python3 -c 1 #\ntouch planted"),
+        ("echo a rm b", "echo a\nrm b"),
+        ("echo a rm b", "echo a\rrm b"),
+        ("sh -c 'rm a b'", "sh -c 'rm a  b'"),
+        ("rm a\tb", "rm a b"),
+        ("rm a\\ ", "rm a\\"),
+    ],
+)
+def test_a_yes_to_one_line_is_none_to_another_that_differs_in_its_blanks(granted: str, line: str) -> None:
+    allowed = Wish(kind="command", what=granted)
+    assert settle(Permissions(granted=(allowed.key,)), allowed) is Settled.ALLOW
+    assert settle(Permissions(granted=(allowed.key,)), Wish(kind="command", what=line)) is Settled.ASK
+    assert settle(Permissions(refused=(allowed.key,)), Wish(kind="command", what=line)) is Settled.ASK
 
 
 @pytest.mark.parametrize(
