@@ -116,11 +116,21 @@ def settle(permissions: Permissions, wish: Wish) -> Settled:
         case "edit" | "command" | "tool" if permissions.access is Access.READ_ONLY:
             return Settled.DENY
         case "edit":
-            return Settled.ALLOW if wish.inside else Settled.ASK
+            return Settled.ALLOW if wish.inside and not steers_git(wish.what) else Settled.ASK
         case "command":
             return Settled.ALLOW if may_run(wish.what, permissions.commands) else Settled.ASK
         case _:
             return Settled.ASK
+
+
+def steers_git(path: str) -> bool:
+    """Say whether a file may make git run a command for whoever only looks, by `core.fsmonitor` for example.
+
+    Those are the files of a repository, under whatever name; and `HEAD`, without which no folder is taken for one.
+    """
+    # Some file systems take letters of either case for the same, and pass over those that are not shown.
+    named = ["".join(filter(str.isprintable, part)).casefold() for part in path.split("/")]
+    return any(part.endswith(".git") for part in named) or named[-1] == "head"
 
 
 def may_run(line: str, patterns: Sequence[str]) -> bool:

@@ -44,6 +44,25 @@ def test_a_wish_is_settled_by_what_was_recorded(
     assert settle(permissions, wish) is expected
 
 
+GITS_OWN = (
+    ".git/config", ".git", "sub/.git/config", ".git/hooks/pre-commit", ".GIT/config", ".gi\u200ct/config",
+    "bare.git/config", "bare/HEAD", "bare/head",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", GITS_OWN)
+def test_a_file_that_steers_git_is_not_changed_without_leave(path: str) -> None:
+    wish = Wish(kind="edit", what=path)
+    assert settle(EDIT, wish) is Settled.ASK
+    assert settle(READ, wish) is Settled.DENY
+    assert settle(Permissions(granted=(wish.key,)), wish) is Settled.ALLOW
+
+
+@pytest.mark.parametrize("path", [".gitignore", ".gitattributes", ".github/x.yml", "a.git.py", "head.py"])
+def test_a_file_that_is_only_called_like_one_of_git_is_a_file(path: str) -> None:
+    assert settle(EDIT, Wish(kind="edit", what=path)) is Settled.ALLOW
+
+
 @pytest.mark.parametrize(
     ("granted", "line"),
     [
