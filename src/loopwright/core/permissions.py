@@ -5,7 +5,7 @@ same answer, and the same request of twenty runs is one question.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -102,6 +102,14 @@ _TOKEN: Final = re.compile(
 """What a command line may be made of. Other marks let a shell do more than the words say."""
 
 
+_TEST_RUNNER: Final = re.compile(
+    r"(?:(?:uv|poetry|pdm|rye|hatch|pipenv) run |bundle exec |npx )?(?:\S*/)?"
+    r"(?:py\.?test|python[\d.]*(?: -[A-Za-z])* -m (?:pytest|unittest)|jest|vitest(?: run)?|node --test|rspec|phpunit"
+    r"|go test|cargo test)(?: .*)?"
+)
+"""A call after which further words only say which tests are run, and how. They run what the agent wrote in any case."""
+
+
 def settle(permissions: Permissions, wish: Wish) -> Settled:
     """Answer a wish from what is known, or say that a person must."""
     if permissions.access is Access.SANDBOXED_ALL or wish.what in OWN_TOOLS:
@@ -138,10 +146,27 @@ def may_run(line: str, patterns: Sequence[str]) -> bool:
 
     A line that was allowed word for word may hold anything.
     """
-    if line.strip() in patterns:
+    if line.strip() in patterns or _literal(line.strip()) in patterns:
         return True
     told = parts(line)
     return bool(told) and all(any(_fits(part, pattern) for pattern in patterns) for part in told)
+
+
+def to_run_checks(checks: Iterable[str]) -> Iterator[str]:
+    """Yield the patterns that let an agent run these commands, and nothing that only begins like one of them.
+
+    A test runner may be told more: which tests. To `make` or `npm install` a further word is something else to do.
+    """
+    for check in checks:
+        yield _literal(check)
+        told = parts(check)
+        if len(told) == 1 and _TEST_RUNNER.fullmatch(" ".join(told[0])):
+            yield f"{_literal(check)} *"
+
+
+def _literal(line: str) -> str:
+    """Return the pattern that a line alone fits: in a check `*` is for the shell, and stands for files."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", line)
 
 
 def parts(line: str) -> list[list[str]]:

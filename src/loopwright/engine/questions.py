@@ -10,7 +10,7 @@ from loopwright.core.events import happened
 from loopwright.core.gates import task_commands, with_setup
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Command, Plan, Run, Task
-from loopwright.core.permissions import Permissions, access_of
+from loopwright.core.permissions import Permissions, access_of, to_run_checks
 from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, QuestionState, TaskState
 from loopwright.engine.moves import MACHINE, move_attempt, move_question, move_task, need
@@ -234,7 +234,7 @@ def permissions(tx: Tx, plan: Plan, task: Task, attempt: Attempt, *, contained: 
 def _commands(plan: Plan, task: Task) -> tuple[str, ...]:
     """Return what may be run: the list of the policy, and the checks, which are run on the agent's work anyway."""
     checks = [gate.command for gate in with_setup(plan, task_commands(plan, task))]
-    return tuple(dict.fromkeys((*plan.policy.allowed_commands, *checks, *(f"{one} *" for one in checks))))
+    return tuple(dict.fromkeys((*plan.policy.allowed_commands, *to_run_checks(checks))))
 
 
 def _holds(question: Question, plan: Plan, attempt: Attempt) -> bool:

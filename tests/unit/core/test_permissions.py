@@ -13,6 +13,7 @@ from loopwright.core.permissions import (
     mode_in_words,
     parts,
     settle,
+    to_run_checks,
 )
 
 EDIT = Permissions(commands=("pytest *", "npm test", "git diff *"))
@@ -125,6 +126,42 @@ def test_a_line_is_allowed_when_each_of_its_parts_is(line: str) -> None:
 )
 def test_what_the_words_do_not_tell_is_left_to_a_person(line: str) -> None:
     assert not may_run(line, EDIT.commands)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "pytest", "python -m pytest -q", ".venv/bin/python3.12 -B -m unittest", "uv run pytest -q", "npx jest",
+        "npx vitest run", "node --test", "go test ./...", "cargo test", "bundle exec rspec",
+    ],
+)  # fmt: skip
+def test_a_test_runner_that_checks_the_work_may_be_told_which_tests(check: str) -> None:
+    patterns = tuple(to_run_checks((check,)))
+    assert may_run(f"{check} 2>&1 | {check}", patterns)
+    assert may_run(f"{check} tests/a -k 'one or two'", patterns)
+    assert not may_run(f"{check} tests/a && make deploy", patterns)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "make", "make pytest", "npm test", "npm install", "npm run jest", "yarn", "just", "cargo", "go",
+        "docker compose run tests", "sh -c pytest", "test -s a", "ruff check .", "pytest-watch", "tox -e pytest",
+    ],
+)  # fmt: skip
+def test_a_check_that_further_words_make_another_command_is_run_as_it_is(check: str) -> None:
+    patterns = tuple(to_run_checks((check,)))
+    assert may_run(check, patterns)
+    assert may_run(f"{check} && {check}", patterns)
+    assert not may_run(f"{check} deploy", patterns)
+
+
+def test_a_sign_for_files_in_a_check_stands_for_no_other_words() -> None:
+    patterns = tuple(to_run_checks(("prettier --check *", "cat [ab].txt | diff - c?")))
+    assert may_run("prettier --check *", patterns)
+    assert may_run("cat [ab].txt | diff - c?", patterns)
+    assert not may_run("prettier --check --write src", patterns)
+    assert not may_run("cat a.txt | diff - cx", patterns)
 
 
 def test_a_line_that_was_allowed_word_for_word_may_hold_anything() -> None:
