@@ -84,9 +84,10 @@ def picture(view: QuestionView) -> Group:
     head = Text("? ", style="yellow").append(short_id(view.id), style="bold").append(f"  {_asker(view)}")
     parts = [Wrapped(head, indent="  "), Wrapped(Text(f"  {view.text}"), indent="  ")]
     for n, option in enumerate(view.options, 1):
-        default = "  (taken when nobody answers)" if option == view.default else ""
-        parts.append(Wrapped(Text(f"    {n}  {option}{default}"), indent="       "))
+        parts.append(Wrapped(Text(f"    {n}  {option}"), indent="       "))
     if view.state == "OPEN":
+        if view.default is not None:
+            parts.append(Wrapped(Text(f"  {_by_default(view)}"), indent="  "))
         parts.append(Wrapped(Text(f"  {command(view)}", style="bold"), indent="    "))
         if view.kind == "permission":
             parts.append(Wrapped(Text(f"  {_WIDER}", style="dim"), indent="  "))
@@ -96,6 +97,14 @@ def picture(view: QuestionView) -> Group:
         said = f": {view.answer}" if view.answer else ""
         parts.append(Wrapped(Text(f"  {view.state.lower()}{said}", style="dim"), indent="    "))
     return Group(*parts)
+
+
+def _by_default(view: QuestionView) -> str:
+    """Say what becomes of a question by itself: whoever does not answer agrees to that."""
+    other = "" if not view.options or view.default in view.options else " (none of the options)"
+    if view.deadline is None and not is_given_up(view.kind, view.key):
+        return f"the agent would take: {view.default}{other}; it waits for your answer"
+    return f"taken when nobody answers: {view.default}{other}"
 
 
 def command(view: QuestionView) -> str:

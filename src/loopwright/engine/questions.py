@@ -117,7 +117,8 @@ def _new(tx: Tx, ids: Ids, plan: Plan, run: Run, asking: Asking) -> Question:
         key=asking.wish.key if asking.wish else "",
         text=asking.text,
         options=asking.options,
-        default=asking.default,
+        # Nothing is ever taken for a yes, whatever an adapter hands on.
+        default=None if asking.kind == _PERMISSION else asking.default,
         deadline=None if within is None else now + timedelta(seconds=within),
         created_at=now,
     )

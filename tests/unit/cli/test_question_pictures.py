@@ -1,6 +1,8 @@
 """How a question is shown: what is suggested grants no more than what was asked for."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -11,7 +13,7 @@ from loopwright.engine.question_views import QuestionView
 ASKED_AT = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 
-def _lines(kind: str, *, columns: int, state: str = "OPEN") -> list[str]:
+def _lines(kind: str, *, columns: int = 80, state: str = "OPEN", **changes: Any) -> list[str]:
     view = QuestionView(
         id="ask_4f0c1a2b-0000-4000-8000-000000000000",
         kind=kind,
@@ -28,6 +30,7 @@ def _lines(kind: str, *, columns: int, state: str = "OPEN") -> list[str]:
         asked_at=ASKED_AT,
         deadline=None,
     )
+    view = replace(view, **changes)
     out = Console(width=columns, force_terminal=True, color_system=None, highlight=False)
     with out.capture() as told:
         out.print(picture(view))
@@ -48,3 +51,23 @@ def test_the_suggested_answer_holds_for_those_who_asked_and_wider_ones_are_named
 @pytest.mark.parametrize(("kind", "state"), [("question", "OPEN"), ("permission", "ANSWERED")])
 def test_what_cannot_be_answered_for_longer_does_not_offer_it(kind: str, state: str) -> None:
     assert "--for" not in "\n".join(_lines(kind, columns=80, state=state))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"options": ("80", "8080"), "default": "80"}, "taken when nobody answers: 80"),
+        ({"options": (), "default": "delete all"}, "taken when nobody answers: delete all"),
+        ({"default": "delete all"}, "taken when nobody answers: delete all (none of the options)"),
+        (
+            {"default": "80", "options": (), "deadline": None},
+            "the agent would take: 80; it waits for your answer",
+        ),
+    ],
+)
+def test_what_is_taken_when_nobody_answers_is_always_told(changes: dict[str, Any], said: str) -> None:
+    lines = _lines("question", **{"deadline": ASKED_AT, **changes})
+    assert f"  {said}" in lines
+    settled = _lines("question", state="ANSWERED", **{"deadline": ASKED_AT, **changes})
+    assert said not in "\n".join(settled), "afterwards the answer is told"
+    assert "taken" not in "\n".join(_lines("question", deadline=ASKED_AT)), "without one nothing is"

@@ -178,7 +178,7 @@ async def test_a_deadline_takes_the_default() -> None:
     assert (question(home).state, question(home).answer) == (QuestionState.EXPIRED, "80")
 
 
-@pytest.mark.parametrize("asked", [WHO, DIST])
+@pytest.mark.parametrize("asked", [WHO, DIST, replace(DIST, default="yes")])
 async def test_a_deadline_without_a_default_blocks_the_task_and_says_why(asked: Asking) -> None:
     home, _ = await asking(asked, answer_within_s=60.0)
     home.clock.advance(60)
