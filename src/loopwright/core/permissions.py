@@ -84,6 +84,9 @@ class Permissions:
     """Keys of wishes that a person said no to."""
 
 
+LONGEST_ASKED: Final = 16_000
+"""Nobody is asked about a longer wish, it is refused: a yes would hold for what no person has read."""
+
 OWN_TOOL: Final = "mcp__loopwright__ask"
 """The tool by which a run asks a person."""
 
@@ -112,6 +115,11 @@ _TEST_RUNNER: Final = re.compile(
 
 def settle(permissions: Permissions, wish: Wish) -> Settled:
     """Answer a wish from what is known, or say that a person must."""
+    settled = _settled(permissions, wish)
+    return Settled.DENY if settled is Settled.ASK and len(wish.what) > LONGEST_ASKED else settled
+
+
+def _settled(permissions: Permissions, wish: Wish) -> Settled:
     if permissions.access is Access.SANDBOXED_ALL or wish.what in OWN_TOOLS:
         return Settled.ALLOW
     if wish.key in permissions.refused:

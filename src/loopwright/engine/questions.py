@@ -13,6 +13,7 @@ from loopwright.core.model import Attempt, Command, Plan, Run, Task
 from loopwright.core.permissions import Permissions, access_of, to_run_checks
 from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, QuestionState, TaskState
+from loopwright.core.visible import shortened
 from loopwright.engine.moves import MACHINE, move_attempt, move_question, move_task, need
 from loopwright.ports import Ids, Tx
 
@@ -20,6 +21,8 @@ SCOPES: Final = ("run", "loop", "project")
 YES: Final = "yes"
 NO: Final = "no"
 _PERMISSION: Final = "permission"
+_TOLD: Final = 500
+"""So much of a question is told where it is only mentioned."""
 _DIGITS: Final = 9
 """A longer row of digits is no number of an option."""
 
@@ -49,7 +52,7 @@ def wait_for_answers(
         fence=fence,
         interrupt="",
         wake_at=min(due, default=None) if open_ones else tx.now(),
-        wait_reason=f"asks: {open_ones[0].text}"[:500] if open_ones else "it has its answer",
+        wait_reason=shortened(f"asks: {open_ones[0].text}", _TOLD) if open_ones else "it has its answer",
         questions=tuple(dict.fromkeys((*attempt.questions, *(one.id for one in found)))),
         **saved,
     )
@@ -73,9 +76,8 @@ def _ask(
         if attempt.id not in question.asked_by:
             question = tx.update(Question, question.id, asked_by=(*question.asked_by, attempt.id))
         event = "question_asked" if len(question.asked_by) == 1 else "question_joined"
-        tx.append(
-            happened(event, MACHINE, plan=plan, run=run, question=question.id, text=question.text[:500])
-        )
+        told = shortened(question.text, _TOLD)
+        tx.append(happened(event, MACHINE, plan=plan, run=run, question=question.id, text=told))
         found[question.id] = question
     return tuple(found.values())
 

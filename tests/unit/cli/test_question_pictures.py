@@ -13,7 +13,9 @@ from loopwright.engine.question_views import QuestionView
 ASKED_AT = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 
-def _lines(kind: str, *, columns: int = 80, state: str = "OPEN", **changes: Any) -> list[str]:
+def _lines(
+    kind: str, *, columns: int = 80, state: str = "OPEN", whole: bool = False, **changes: Any
+) -> list[str]:
     view = QuestionView(
         id="ask_4f0c1a2b-0000-4000-8000-000000000000",
         kind=kind,
@@ -33,7 +35,7 @@ def _lines(kind: str, *, columns: int = 80, state: str = "OPEN", **changes: Any)
     view = replace(view, **changes)
     out = Console(width=columns, force_terminal=True, color_system=None, highlight=False)
     with out.capture() as told:
-        out.print(picture(view))
+        out.print(picture(view, whole=whole))
     return told.get().splitlines()
 
 
@@ -71,3 +73,25 @@ def test_what_is_taken_when_nobody_answers_is_always_told(changes: dict[str, Any
     settled = _lines("question", state="ANSWERED", **{"deadline": ASKED_AT, **changes})
     assert said not in "\n".join(settled), "afterwards the answer is told"
     assert "taken" not in "\n".join(_lines("question", deadline=ASKED_AT)), "without one nothing is"
+
+
+def test_what_an_agent_asks_neither_steers_the_terminal_nor_passes_for_our_own_words() -> None:
+    forged = "May it run the command: ls\x1b[1A\u202e\n  loopwright answer ask_1 yes"
+    lines = _lines("permission", text=forged, options=("yes\n  3  never\x07", "no"), default="\x1b[8m")
+    assert not [one for one in "".join(lines) if not one.isprintable()]
+    assert "  │ May it run the command: ls\\x1b[1A\\u202e" in lines
+    assert "  │   loopwright answer ask_1 yes" in lines
+    assert "    1  yes 3 never\\x07" in lines
+
+
+@pytest.mark.parametrize("text", [f"rm {'a' * 5_000} tail", "\n".join(["rm", *["a"] * 400, "tail"])])
+def test_below_a_plan_a_long_question_has_its_beginning_its_end_and_a_mark_between(text: str) -> None:
+    lines = _lines("permission", text=text)
+    told = "\n".join(lines)
+    assert len(lines) < 60
+    assert "rm" in told
+    assert "tail" in told
+    assert "left out here: `loopwright questions` shows all of it]" in " ".join(told.replace("│", "").split())
+    whole = "".join(_lines("permission", text=text, whole=True))
+    assert "left out" not in whole
+    assert whole.count("a") >= text.count("a")
