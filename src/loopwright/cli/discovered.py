@@ -21,6 +21,7 @@ from loopwright.core.errors import Held, UserError
 from loopwright.core.ids import short_id
 from loopwright.core.planning import FOLDER
 from loopwright.core.states import DiscoveryState
+from loopwright.core.visible import on_one_line
 from loopwright.engine.discoveries import (
     NEW,
     DiscoveryView,
@@ -240,10 +241,10 @@ def picture(view: DiscoveryView) -> Group:
     """Return it as lines: what it is, who found it, why, and what to type."""
     name = short_id(view.id)
     where = f"{listed([one or 'a task' for one in view.tasks])} of {short_id(view.plan_id)}"
-    head = Text("+ ", style="cyan").append(name, style="bold").append(f"  {view.title}")
+    head = Text("+ ", style="cyan").append(name, style="bold").append(f"  {on_one_line(view.title)}")
     parts = [Wrapped(head, indent="  "), Wrapped(Text(f"  found in {where}", style="dim"), indent="  ")]
     if view.reason:
-        parts.append(Wrapped(Text(f"  {' '.join(view.reason.split())}"), indent="  "))
+        parts.append(Wrapped(Text(f"  {on_one_line(view.reason)}"), indent="  "))
     if view.state != DiscoveryState.OPEN:
         became = f": {view.became}" if view.became else ""
         said = f"  {view.state.lower()} by {view.decided_by}{became}"

@@ -16,9 +16,13 @@ from loopwright.cli.rows import Wrapped
 from loopwright.core import overspent
 from loopwright.core.escalations import is_given_up
 from loopwright.core.ids import short_id
+from loopwright.core.visible import on_one_line, visible
 from loopwright.engine.question_views import QuestionView, list_questions
 
 _NAMED = 3
+_SHOWN = 2_000
+_SHOWN_LINES = 30
+"""Of a question that is longer, in letters or in lines, only a part stands below its plan."""
 _HINTED = "with a hint for its agent: 'retry: mind the cache'; nothing waits for your answer"
 _WIDER = "for this once; later runs too: --for loop (this plan file) or --for project"
 
@@ -43,7 +47,7 @@ def questions(*, all: bool = False, json: bool = False) -> int:
     if not found:
         out.print("nothing waits for an answer")
     for one in found:
-        out.print(picture(one))
+        out.print(picture(one, whole=True))
     return ExitCode.VERIFIED
 
 
@@ -79,29 +83,55 @@ def answer(
     )
 
 
-def picture(view: QuestionView) -> Group:
-    """Return a question as lines: what is asked, by whom, until when, and what to type."""
+def picture(view: QuestionView, *, whole: bool = False) -> Group:
+    """Return a question as lines: what is asked, by whom, until when, and what to type.
+
+    Of a long one the beginning and the end are shown, unless the whole of it is wanted.
+    """
     head = Text("? ", style="yellow").append(short_id(view.id), style="bold").append(f"  {_asker(view)}")
-    parts = [Wrapped(head, indent="  "), Wrapped(Text(f"  {view.text}"), indent="  ")]
+    parts = [Wrapped(head, indent="  "), *_asked(visible(view.text), whole=whole)]
     for n, option in enumerate(view.options, 1):
-        default = "  (taken when nobody answers)" if option == view.default else ""
-        parts.append(Wrapped(Text(f"    {n}  {option}{default}"), indent="       "))
+        parts.append(Wrapped(Text(f"    {n}  {on_one_line(option)}"), indent="       "))
     if view.state == "OPEN":
+        if view.default is not None:
+            parts.append(Wrapped(Text(f"  {_by_default(view)}"), indent="  "))
         parts.append(Wrapped(Text(f"  {command(view)}", style="bold"), indent="    "))
         if view.kind == "permission":
             parts.append(Wrapped(Text(f"  {_WIDER}", style="dim"), indent="  "))
         if is_given_up(view.kind, view.key):
             parts.append(Wrapped(Text(f"  {_HINTED}", style="dim"), indent="  "))
     else:
-        said = f": {view.answer}" if view.answer else ""
+        said = f": {on_one_line(view.answer)}" if view.answer else ""
         parts.append(Wrapped(Text(f"  {view.state.lower()}{said}", style="dim"), indent="    "))
     return Group(*parts)
+
+
+def _asked(text: str, *, whole: bool) -> list[Wrapped]:
+    """Return what is asked. Several lines have a bar in front, so that none is taken for one of ours."""
+    lines = text.split("\n")
+    if not whole and (len(text) > _SHOWN or len(lines) > _SHOWN_LINES):
+        head = "\n".join(lines[: _SHOWN_LINES // 2])[: _SHOWN // 2]
+        tail = "\n".join(lines[-_SHOWN_LINES // 2 :])[-_SHOWN // 2 :]
+        left_out = counted(len(text) - len(head) - len(tail), "letter")
+        cut = f"[{left_out} left out here: `loopwright questions` shows all of it]"
+        lines = [*head.split("\n"), cut, *tail.split("\n")]
+    front = "  " if len(lines) == 1 else "  │ "
+    return [Wrapped(Text(f"{front}{line}"), indent=front) for line in lines]
+
+
+def _by_default(view: QuestionView) -> str:
+    """Say what becomes of a question by itself: whoever does not answer agrees to that."""
+    default = on_one_line(view.default or "")
+    other = "" if not view.options or view.default in view.options else " (none of the options)"
+    if view.deadline is None and not is_given_up(view.kind, view.key):
+        return f"the agent would take: {default}{other}; it waits for your answer"
+    return f"taken when nobody answers: {default}{other}"
 
 
 def command(view: QuestionView) -> str:
     """Return what to type to answer."""
     said = view.options[0] if view.options else "..."
-    return f"loopwright answer {short_id(view.id)} {shlex.quote(said)}"
+    return f"loopwright answer {short_id(view.id)} {shlex.quote(on_one_line(said))}"
 
 
 def _asker(view: QuestionView) -> str:

@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from loopwright.core.visible import on_one_line, shortened
+
 KIND: Final = "escalation"
 GIVEN_UP: Final = "given_up"
 """The key of the machine's own escalations; those of agents have none."""
@@ -22,7 +24,7 @@ def is_given_up(kind: str, key: str) -> bool:
 
 def words(key: str, reason: str) -> str:
     """Return what is asked about a task that is not tried again."""
-    return f"{key} failed and is not tried again: {' '.join(reason.split())}"[:_LONGEST]
+    return shortened(f"{key} failed and is not tried again: {on_one_line(reason)}", _LONGEST)
 
 
 def meaning(answer: str) -> tuple[str, str] | None:

@@ -5,7 +5,7 @@ same answer, and the same request of twenty runs is one question.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -64,8 +64,11 @@ class Wish:
 
     @property
     def key(self) -> str:
-        """What makes two wishes the same, whoever has them: paths in a workspace are told from its top."""
-        return f"{self.kind}:{' '.join(self.what.split())}"
+        """What makes two wishes the same, whoever has them: paths in a workspace are told from its top.
+
+        Nothing is made alike: to a shell a line break is no blank, and in quotes even two blanks are not one.
+        """
+        return f"{self.kind}:{self.what}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +83,9 @@ class Permissions:
     refused: tuple[str, ...] = ()
     """Keys of wishes that a person said no to."""
 
+
+LONGEST_ASKED: Final = 16_000
+"""Nobody is asked about a longer wish, it is refused: a yes would hold for what no person has read."""
 
 OWN_TOOL: Final = "mcp__loopwright__ask"
 """The tool by which a run asks a person."""
@@ -99,8 +105,21 @@ _TOKEN: Final = re.compile(
 """What a command line may be made of. Other marks let a shell do more than the words say."""
 
 
+_TEST_RUNNER: Final = re.compile(
+    r"(?:(?:uv|poetry|pdm|rye|hatch|pipenv) run |bundle exec |npx )?(?:\S*/)?"
+    r"(?:py\.?test|python[\d.]*(?: -[A-Za-z])* -m (?:pytest|unittest)|jest|vitest(?: run)?|node --test|rspec|phpunit"
+    r"|go test|cargo test)(?: .*)?"
+)
+"""A call after which further words only say which tests are run, and how. They run what the agent wrote in any case."""
+
+
 def settle(permissions: Permissions, wish: Wish) -> Settled:
     """Answer a wish from what is known, or say that a person must."""
+    settled = _settled(permissions, wish)
+    return Settled.DENY if settled is Settled.ASK and len(wish.what) > LONGEST_ASKED else settled
+
+
+def _settled(permissions: Permissions, wish: Wish) -> Settled:
     if permissions.access is Access.SANDBOXED_ALL or wish.what in OWN_TOOLS:
         return Settled.ALLOW
     if wish.key in permissions.refused:
@@ -113,11 +132,21 @@ def settle(permissions: Permissions, wish: Wish) -> Settled:
         case "edit" | "command" | "tool" if permissions.access is Access.READ_ONLY:
             return Settled.DENY
         case "edit":
-            return Settled.ALLOW if wish.inside else Settled.ASK
+            return Settled.ALLOW if wish.inside and not steers_git(wish.what) else Settled.ASK
         case "command":
             return Settled.ALLOW if may_run(wish.what, permissions.commands) else Settled.ASK
         case _:
             return Settled.ASK
+
+
+def steers_git(path: str) -> bool:
+    """Say whether a file may make git run a command for whoever only looks, by `core.fsmonitor` for example.
+
+    Those are the files of a repository, under whatever name; and `HEAD`, without which no folder is taken for one.
+    """
+    # Some file systems take letters of either case for the same, and pass over those that are not shown.
+    named = ["".join(filter(str.isprintable, part)).casefold() for part in path.split("/")]
+    return any(part.endswith(".git") for part in named) or named[-1] == "head"
 
 
 def may_run(line: str, patterns: Sequence[str]) -> bool:
@@ -125,10 +154,27 @@ def may_run(line: str, patterns: Sequence[str]) -> bool:
 
     A line that was allowed word for word may hold anything.
     """
-    if line.strip() in patterns:
+    if line.strip() in patterns or _literal(line.strip()) in patterns:
         return True
     told = parts(line)
     return bool(told) and all(any(_fits(part, pattern) for pattern in patterns) for part in told)
+
+
+def to_run_checks(checks: Iterable[str]) -> Iterator[str]:
+    """Yield the patterns that let an agent run these commands, and nothing that only begins like one of them.
+
+    A test runner may be told more: which tests. To `make` or `npm install` a further word is something else to do.
+    """
+    for check in checks:
+        yield _literal(check)
+        told = parts(check)
+        if len(told) == 1 and _TEST_RUNNER.fullmatch(" ".join(told[0])):
+            yield f"{_literal(check)} *"
+
+
+def _literal(line: str) -> str:
+    """Return the pattern that a line alone fits: in a check `*` is for the shell, and stands for files."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", line)
 
 
 def parts(line: str) -> list[list[str]]:

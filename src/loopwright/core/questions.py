@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from loopwright.core.permissions import Wish, WishKind
+from loopwright.core.visible import on_one_line, shortened, visible
 
 QuestionKind = Literal["permission", "question", "escalation"]
 
@@ -45,10 +46,13 @@ class Asking:
 
 
 def asking_leave(wish: Wish) -> Asking:
-    """Return the question whether a wish is granted, in the same words whichever agent has it."""
+    """Return the question whether a wish is granted, in the same words whichever agent has it.
+
+    All of it is told: a yes holds for all of it.
+    """
     where = "" if wish.inside else " (outside of its workspace)"
-    text = f"{_LEAVE[wish.kind]}{where}: {wish.what}"
-    return Asking(kind="permission", text=text[:_LONGEST], options=("yes", "no"), wish=wish)
+    text = f"{_LEAVE[wish.kind]}{where}: {visible(wish.what)}"
+    return Asking(kind="permission", text=text, options=("yes", "no"), wish=wish)
 
 
 def asked_in(text: str) -> tuple[Asking, ...]:
@@ -87,12 +91,12 @@ def asking_of(value: Mapping[str, Any]) -> Asking | None:
     if not text:
         return None
     given = value.get("options")
-    options = [_clean(one) for one in given] if isinstance(given, list) else []
+    options = [on_one_line(_clean(one)) for one in given] if isinstance(given, list) else []
     return Asking(
         kind="escalation" if value.get("kind") == "escalation" else "question",
         text=text,
         options=tuple(one for one in options if one)[:_MOST_OPTIONS],
-        default=_clean(value.get("default")) or None,
+        default=on_one_line(_clean(value.get("default"))) or None,
     )
 
 
@@ -111,10 +115,12 @@ def _object(line: str) -> dict[str, Any] | None:
 
 
 def _clean(value: object) -> str:
-    """Return a text that can be stored everywhere; empty when it is none."""
+    """Return a text that can be stored and shown everywhere; empty when it is none."""
     if not isinstance(value, str):
         return ""
-    return value.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()[:_LONGEST]
+    return shortened(
+        visible(value.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()), _LONGEST
+    )
 
 
 def _parsed(block: str) -> Asking | None:

@@ -10,9 +10,10 @@ from loopwright.core.events import happened
 from loopwright.core.gates import task_commands, with_setup
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Command, Plan, Run, Task
-from loopwright.core.permissions import Permissions, access_of
+from loopwright.core.permissions import Permissions, access_of, to_run_checks
 from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, QuestionState, TaskState
+from loopwright.core.visible import shortened
 from loopwright.engine.moves import MACHINE, move_attempt, move_question, move_task, need
 from loopwright.ports import Ids, Tx
 
@@ -20,6 +21,8 @@ SCOPES: Final = ("run", "loop", "project")
 YES: Final = "yes"
 NO: Final = "no"
 _PERMISSION: Final = "permission"
+_TOLD: Final = 500
+"""So much of a question is told where it is only mentioned."""
 _DIGITS: Final = 9
 """A longer row of digits is no number of an option."""
 
@@ -49,7 +52,7 @@ def wait_for_answers(
         fence=fence,
         interrupt="",
         wake_at=min(due, default=None) if open_ones else tx.now(),
-        wait_reason=f"asks: {open_ones[0].text}"[:500] if open_ones else "it has its answer",
+        wait_reason=shortened(f"asks: {open_ones[0].text}", _TOLD) if open_ones else "it has its answer",
         questions=tuple(dict.fromkeys((*attempt.questions, *(one.id for one in found)))),
         **saved,
     )
@@ -73,9 +76,8 @@ def _ask(
         if attempt.id not in question.asked_by:
             question = tx.update(Question, question.id, asked_by=(*question.asked_by, attempt.id))
         event = "question_asked" if len(question.asked_by) == 1 else "question_joined"
-        tx.append(
-            happened(event, MACHINE, plan=plan, run=run, question=question.id, text=question.text[:500])
-        )
+        told = shortened(question.text, _TOLD)
+        tx.append(happened(event, MACHINE, plan=plan, run=run, question=question.id, text=told))
         found[question.id] = question
     return tuple(found.values())
 
@@ -117,7 +119,8 @@ def _new(tx: Tx, ids: Ids, plan: Plan, run: Run, asking: Asking) -> Question:
         key=asking.wish.key if asking.wish else "",
         text=asking.text,
         options=asking.options,
-        default=asking.default,
+        # Nothing is ever taken for a yes, whatever an adapter hands on.
+        default=None if asking.kind == _PERMISSION else asking.default,
         deadline=None if within is None else now + timedelta(seconds=within),
         created_at=now,
     )
@@ -234,7 +237,7 @@ def permissions(tx: Tx, plan: Plan, task: Task, attempt: Attempt, *, contained: 
 def _commands(plan: Plan, task: Task) -> tuple[str, ...]:
     """Return what may be run: the list of the policy, and the checks, which are run on the agent's work anyway."""
     checks = [gate.command for gate in with_setup(plan, task_commands(plan, task))]
-    return tuple(dict.fromkeys((*plan.policy.allowed_commands, *checks, *(f"{one} *" for one in checks))))
+    return tuple(dict.fromkeys((*plan.policy.allowed_commands, *to_run_checks(checks))))
 
 
 def _holds(question: Question, plan: Plan, attempt: Attempt) -> bool:

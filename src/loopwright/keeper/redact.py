@@ -1,7 +1,7 @@
 """Takes secrets out of complete lines before anything is stored.
 
-Speed matters, since all output passes here: exact values are replaced without any expression, and the
-expressions are made so that text without a secret costs next to nothing.
+Speed matters, since all output passes here: exact values are replaced without any expression, and an expression is
+tried only on text that has a needle of its own in it.
 """
 
 from __future__ import annotations
@@ -15,22 +15,40 @@ SHORTEST_SECRET = 4
 
 _TOKEN = rb"[A-Za-z0-9._~+/=-]"
 
-# Each begins with letters as they are: those the expression finds at the speed of memory.
-SHAPES: tuple[re.Pattern[bytes], ...] = (
-    # Not in the middle of a word, as in "task-": looked back for only after the letters were found. In a line of JSON
-    # the letter in front may be the end of an escaped line break.
-    re.compile(
-        rb"sk-(?:(?<![A-Za-z0-9]sk-)|(?<=\\[nrt]sk-))(?:(?:ant|proj|svcacct|admin|or|live|test)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{20,})"
+# Not in the middle of a word, as in "task-". In a line of JSON the letter in front may be the end of an escaped break.
+_ALONE = rb"%b(?:(?<![A-Za-z0-9]%b)|(?<=\\[nrt]%b))"
+
+SHAPES: tuple[tuple[bytes, bytes], ...] = (
+    (
+        b"sk-",
+        _ALONE % (b"sk-", b"sk-", b"sk-")
+        + rb"(?:(?:ant|proj|svcacct|admin|or|live|test)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{20,})",
     ),
-    re.compile(rb"sk_live_[A-Za-z0-9]{16,}"),
-    re.compile(rb"gh[pousr]_[A-Za-z0-9]{20,}"),
-    re.compile(rb"github_pat_[A-Za-z0-9_]{20,}"),
-    re.compile(rb"glpat-[A-Za-z0-9_-]{16,}"),
-    re.compile(rb"A(?:KI|SI)A[A-Z0-9]{16}(?![A-Z0-9])"),
-    re.compile(rb"AIza[A-Za-z0-9_-]{35}"),
-    re.compile(rb"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    re.compile(rb"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
+    (b"k_live_", rb"[rs]k_live_[A-Za-z0-9]{16,}"),
+    (b"k_test_", rb"[rs]k_test_[A-Za-z0-9]{16,}"),
+    (b"gh", rb"gh[pousr]_[A-Za-z0-9]{20,}"),
+    (b"github_pat_", rb"github_pat_[A-Za-z0-9_]{20,}"),
+    (b"glpat-", rb"glpat-[A-Za-z0-9_-]{16,}"),
+    (b"IA", rb"A(?:KI|SI)A[A-Z0-9]{16}(?![A-Z0-9])"),
+    (b"AIza", rb"AIza[A-Za-z0-9_-]{35}"),
+    (b"ya29.", rb"ya29\.[A-Za-z0-9_-]{20,}"),
+    (b"xox", rb"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    (b"npm_", rb"npm_[A-Za-z0-9]{36}"),
+    (b"pypi-AgE", rb"pypi-AgE[A-Za-z0-9_-]{40,}"),
+    (b"hf_", _ALONE % (b"hf_", b"hf_", b"hf_") + rb"[A-Za-z0-9]{30,}"),
+    (b"gsk_", rb"gsk_[A-Za-z0-9]{40,}"),
+    (b"xai-", rb"xai-[A-Za-z0-9]{40,}"),
+    (b"SG.", rb"SG\.[A-Za-z0-9_-]{20,24}\.[A-Za-z0-9_-]{40,}"),
+    (b"_v1_", rb"do[opr]_v1_[a-f0-9]{64}"),
+    (b"shp", rb"shp(?:at|ca|pa|ss)_[A-Fa-f0-9]{32}"),
+    (b"eyJ", rb"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"),
 )
+"""Each with a needle, which is looked for at the speed of memory: only where it is found the expression is tried, and
+compiled. The lengths are those of real secrets, so that no name in a program is taken for one."""
+
+_NEEDLES = re.compile(b"|".join(re.escape(needle) for needle, _ in SHAPES))
+_LINE = 1000
+"""Up to so many bytes a text is taken for a line or two."""
 
 # Where the case is not certain, a needle in the lowered text says whether the expression is worth its time.
 # The group `keep` stays in front of the mask.
@@ -61,13 +79,14 @@ NAMED: tuple[tuple[bytes, re.Pattern[bytes]], ...] = (
     ),
 )
 
-_KEY_NEEDLE = b"PRIVATE KEY-----"
-_KEY_WHOLE = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----")
-_KEY_BEGIN = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----")
-_KEY_END = re.compile(rb"-----END [A-Z ]*PRIVATE KEY-----")
+_KEY_NEEDLE = b"PRIVATE KEY"
+_KEY_EDGE = rb" [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
+_KEY_WHOLE = re.compile(rb"-----BEGIN" + _KEY_EDGE + rb".*?-----END" + _KEY_EDGE)
+_KEY_BEGIN = re.compile(rb"-----BEGIN" + _KEY_EDGE)
+_KEY_END = re.compile(rb"-----END" + _KEY_EDGE)
 _KEY_MATERIAL = re.compile(rb"[A-Za-z0-9+/=]{16,}")
-_KEY_LINES = 120
-"""A block without an end stops being one after so many lines; the longest real keys have about 100."""
+_KEY_LINES = 300
+"""A block without an end stops being one after so many lines; keys of PGP with several below them have about 200."""
 
 
 def forms_of(secrets: list[str]) -> list[bytes]:
@@ -95,12 +114,15 @@ class Redactor:
             text = text.replace(form, MASK)
         if self._key_lines_left or _KEY_NEEDLE in text:
             text = b"\n".join(self._without_keys(line) for line in text.split(b"\n"))
-        for shape in SHAPES:
-            text = shape.sub(MASK, text)
+        # In a line one look for all needles is the quickest, in a long text one for each.
+        if len(text) > _LINE or _NEEDLES.search(text):
+            for needle, shape in SHAPES:
+                if needle in text:
+                    text = re.sub(shape, MASK, text)
         lowered = text.lower()
-        for needle, shape in NAMED:
+        for needle, named in NAMED:
             if needle in lowered:
-                text = shape.sub(rb"\g<keep>" + MASK, text)
+                text = named.sub(rb"\g<keep>" + MASK, text)
         return text
 
     def _without_keys(self, line: bytes) -> bytes:

@@ -110,7 +110,11 @@ def test_following_a_plan_waits_for_its_verification(live: Live) -> None:
 
 def test_what_an_agent_prints_cannot_steer_the_terminal(sandbox: Sandbox) -> None:
     sandbox.play(
-        {"odd": [[{"print": "\x1b[2Jplain\x07 text"}, {"say": "\x1b]0;title\x07said"}, {"garbage": 20}]]}
+        {
+            "odd": [
+                [{"print": "\x1b[2Jpl\u202eain\x07 text"}, {"say": "\x1b]0;title\x07said"}, {"garbage": 20}]
+            ]
+        }
     )
     sandbox.run(sandbox.plan("odd", [task("odd", "test -d .")]), "--max-attempts", "1")
     out = sandbox.on_terminal("logs", "odd", "--role", "agent", color=True)
@@ -119,6 +123,7 @@ def test_what_an_agent_prints_cannot_steer_the_terminal(sandbox: Sandbox) -> Non
     assert "\x1b[2J" not in out
     assert "\x07" not in out
     assert "\x1b]0" not in out
+    assert "\u202e" not in out
 
 
 def test_a_large_log_is_printed_in_little_memory(sandbox: Sandbox) -> None:

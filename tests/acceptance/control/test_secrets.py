@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.waiting import eventually
 from loopwright import asking
 from loopwright.core.awaited import Question
 from loopwright.core.model import Plan, Review, Role, Run
+from loopwright.keeper import redact
 
 OF_THE_ENVIRONMENT = "correct horse battery staple 77"
 SHAPES = {
@@ -24,9 +26,28 @@ SHAPES = {
     "aws": "AKIAABCDEFGHIJKLMNOP",
     "google": "AIzaSyA0123456789abcdefghijklmnopqrstuv",
     "slack": "xoxb-123456789012-abcdefghijkl",
+    "openai": "sk-proj-Zx81kQpLr0aV7tYw2mNb",
+    "an older openai": "sk-Zx81kQpLr0aV7tYw2mNbZx81",
+    "github, fine-grained": "github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz",
+    "gitlab": "glpat-0123456789abcdefABCD",
+    "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4",
+    "google, for an hour": "ya29.a0AbCdEfGhIjKlMnOpQrStUvWxYz0123456789",
+    "stripe": "sk_live_0123456789abcdefABCDEF01",
+    "stripe, for tests": "sk_test_0123456789abcdefABCDEF01",
+    "stripe, restricted": "rk_live_0123456789abcdefABCDEF01",
+    "npm": "npm_0123456789abcdefghijklmnopqrstuvwxyz",
+    "pypi": "pypi-AgEIcHlwaS5vcmcCJDAxMjM0NTY3ODlhYmNkZWZnaGlqa2xtbm9wcXJz",
+    "hugging face": "hf_0123456789abcdefghijklmnopqrstuvwx",
+    "groq": "gsk_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP",
+    "xai": "xai-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOP",
+    "sendgrid": "SG.0123456789abcdefghijkl.0123456789abcdefghijklmnopqrstuvwxyzABCDEFG",
+    "digitalocean": f"dop_v1_{'0123456789abcdef' * 4}",
+    "shopify": f"shpat_{'0123456789abcdef' * 2}",
 }
 KEY_LINE = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
 PRIVATE_KEY = f"-----BEGIN PRIVATE KEY-----\n{KEY_LINE}\n-----END PRIVATE KEY-----"
+PGP_LINE = "lQOYBGNkZWYBCADKzq7nq0hV3mJ8xYp1sW2bQ5rT9uZ4cL6dN8eF0gH1iJ2kM3oP"
+PGP_KEY = f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{PGP_LINE}\n=aB3d\n-----END PGP PRIVATE KEY BLOCK-----"
 PASSWORD = "hunter2-and-a-half"
 HANDED_OVER = {
     "DEPLOY_TOKEN": OF_THE_ENVIRONMENT,
@@ -36,12 +57,16 @@ HANDED_OVER = {
 """Only one of them has the name of a secret."""
 OF_THE_USER = "not for agents 1234567"
 """In the environment of the user alone: an agent may come upon it all the same."""
-ALL = (*HANDED_OVER.values(), PASSWORD, OF_THE_USER, *SHAPES.values(), KEY_LINE)
+ALL = (*HANDED_OVER.values(), PASSWORD, OF_THE_USER, *SHAPES.values(), KEY_LINE, PGP_LINE)
 
 
 EVERYTHING = "\n".join(
-    (*HANDED_OVER.values(), f"it is {PASSWORD}", OF_THE_USER, *SHAPES.values(), PRIVATE_KEY)
+    (*HANDED_OVER.values(), f"it is {PASSWORD}", OF_THE_USER, *SHAPES.values(), PRIVATE_KEY, PGP_KEY)
 )
+
+
+def test_one_of_every_shape_is_planted() -> None:
+    assert [shape for _, shape in redact.SHAPES if not re.search(shape, EVERYTHING.encode())] == []
 
 
 def kept(shop: Workshop) -> dict[Path, bytes]:

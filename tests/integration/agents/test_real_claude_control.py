@@ -1,6 +1,7 @@
 """The control protocol as the real Claude Code speaks it: leave, questions, interrupts, limits, schemas and tools."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,17 @@ async def test_a_command_that_changes_files_is_asked_for_like_any_other(
     ran, _ = await run_claude(scenarios.run_command(command))
     assert [one.wish.what for one in ran.result.asked] == [command]
     assert hello.read_text() == "hello world\n"
+
+
+async def test_what_would_make_git_run_a_command_is_asked_for(run_claude: Any, workspace: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(workspace)], check=True)
+    config = workspace / ".git" / "config"
+    before = config.read_text()
+    (workspace / "link").symlink_to(".git")
+    for path in (".git/config", "link/config"):
+        ran, _ = await run_claude(scenarios.write_file(str(workspace / path), text="[core]\nfsmonitor = x\n"))
+        assert [one.wish.key for one in ran.result.asked] == ["edit:.git/config"], path
+    assert config.read_text() == before
 
 
 @pytest.mark.agents

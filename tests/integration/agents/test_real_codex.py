@@ -205,6 +205,31 @@ async def test_a_file_outside_of_the_workspace_is_asked_for(codex: Codex) -> Non
     assert not (codex.place / "outside.txt").exists()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        pytest.param({"ask": "escalations"}, marks=pytest.mark.agents),
+        pytest.param({"protocol": "exec"}, marks=pytest.mark.agents),
+    ],
+    ids=str,
+)
+async def test_what_would_make_git_run_a_command_is_not_done_unasked(
+    codex: Codex, options: dict[str, str]
+) -> None:
+    subprocess.run(["git", "init", "-q", str(codex.workspace)], check=True)
+    config = codex.workspace / ".git" / "config"
+    before = config.read_text()
+    patch = "*** Begin Patch\n*** Update File: .git/config\n@@\n [core]\n+\tfsmonitor = x\n*** End Patch\n"
+    scenario = Scenario(
+        turns=(Reply(tools=(ToolCall(name="apply_patch", input=patch),)), Reply(text="Done."))
+    )
+    ran = await codex(scenario, options=options)
+    if "protocol" not in options:
+        assert [one.wish.key for one in ran.result.asked if one.wish] == ["edit:.git/config"]
+    assert config.read_text() == before
+
+
 @pytest.mark.agents
 async def test_with_escalations_commands_run_in_codexs_own_sandbox_unasked(codex: Codex) -> None:
     options = {"ask": "escalations"}

@@ -20,6 +20,7 @@ from loopwright.keeper.record import Record
 from loopwright.keeper.redact import Redactor, forms_of
 
 MIB = 1024 * 1024
+LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 KEY_BODY = "MIIEowIBAAKCAQEA75kVqC0aH5qXvDn3c0wJ1RBi8VqQbS7"
 
 
@@ -150,7 +151,31 @@ async def test_a_secret_written_in_pieces_is_redacted(keepers: ProcessKeepers, m
         ("sk-AbCdEfGhIjKlMnOpQrStUv12", "[redacted]"),
         ("ghp_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789", "[redacted]"),
         ("github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz", "[redacted]"),
+        ("glpat-0123456789abcdefABCD", "[redacted]"),
         ("id=AKIAIOSFODNN7EXAMPLE,", "id=[redacted],"),
+        (
+            f"sk_live_{LETTERS[:24]} sk_test_{LETTERS[:24]} rk_live_{LETTERS[:24]}",
+            "[redacted] [redacted] [redacted]",
+        ),
+        (f"rk_test_{LETTERS[:24]}", "[redacted]"),
+        (f"npm_{LETTERS[:36]}", "[redacted]"),
+        (
+            f"//registry.host.test/:_authToken=npm_{LETTERS[:36]}",
+            "//registry.host.test/:_authToken=[redacted]",
+        ),
+        (f"pypi-AgEIcHlwaS5vcmc{LETTERS}_-{LETTERS}", "[redacted]"),
+        (f"hf_{LETTERS[:34]}", "[redacted]"),
+        (f'"a\\nhf_{LETTERS[:34]}"', '"a\\n[redacted]"'),
+        (f"gsk_{LETTERS[:52]}", "[redacted]"),
+        (f"xai-{LETTERS}{LETTERS[:18]}", "[redacted]"),
+        (f"ya29.a0{LETTERS}_-{LETTERS}", "[redacted]"),
+        (f"SG.{LETTERS[:22]}.{LETTERS[:43]}", "[redacted]"),
+        (f"dop_v1_{'0123456789abcdef' * 4}", "[redacted]"),
+        (f"shpat_{'0123456789abcdef' * 2} shpss_{'0123456789ABCDEF' * 2}", "[redacted] [redacted]"),
+        (
+            f"-----BEGIN PGP PRIVATE KEY BLOCK-----\\n{KEY_BODY}\\n-----END PGP PRIVATE KEY BLOCK-----",
+            "[redacted]",
+        ),
         ("xoxb-123456789012-abcdefGHIJ", "[redacted]"),
         ("Authorization: Bearer abcdefghijkl", "Authorization: Bearer [redacted]"),
         ('{"authorization": "Basic dXNlcjpwYXNz"}', '{"authorization": "Basic [redacted]"}'),
@@ -173,6 +198,13 @@ async def test_a_secret_written_in_pieces_is_redacted(keepers: ProcessKeepers, m
         ("the bearer of extraordinarily-good-tidings", None),
         ("authorization is needed for the endpoint", None),
         ("AKIA is a prefix; eyJ too; ghp_ as well", None),
+        ("npm_config_registry npm_lifecycle_event npm_package_dependencies_react_dom_version", None),
+        ("pypi-publish and pypi-AgE; xai-style; MSG.payload.header; hf_transfer; gsk_scheduler", None),
+        (
+            f"shelf_{LETTERS[:34]} is a name; sk_test_mode rk_test_case dop_v1_migration shpat_token ya29.x",
+            None,
+        ),
+        ("a PRIVATE KEY BLOCK is a block of a PRIVATE KEY", None),
     ],
 )
 def test_known_shapes_of_secrets_are_redacted_and_prose_is_not(said: str, kept: str | None) -> None:
@@ -180,16 +212,24 @@ def test_known_shapes_of_secrets_are_redacted_and_prose_is_not(said: str, kept: 
     assert redacted.decode() == (said if kept is None else kept) + "\n"
 
 
+@pytest.mark.parametrize("size", [1, 100_000], ids=["a line", "a long text"])
+def test_every_shape_is_found_among_lines_and_in_a_long_text(size: int) -> None:
+    before = b"no secret\n" * size
+    text = before + f"dop_v1_{'0123456789abcdef' * 4}\n".encode()
+    assert Redactor([]).redact(text) == before + b"[redacted]\n"
+
+
 @pytest.mark.capability("C108")
+@pytest.mark.parametrize("kind", ["RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK"])
 @pytest.mark.parametrize("step", [1, 7, 1000])
-def test_a_private_key_over_many_lines_is_redacted_however_it_arrives(step: int) -> None:
+def test_a_private_key_over_many_lines_is_redacted_however_it_arrives(step: int, kind: str) -> None:
     text = "\n".join(
         [
             "before",
-            "-----BEGIN RSA PRIVATE KEY-----",
+            f"-----BEGIN {kind}-----",
             KEY_BODY,
             f"+ {KEY_BODY}",
-            "-----END RSA PRIVATE KEY-----",
+            f"-----END {kind}-----",
             "a long identifier that is_no_key_any_more_at_all",
             "",
         ]

@@ -177,6 +177,17 @@ def test_an_edit_in_the_workspace_is_allowed_as_it_is() -> None:
     assert "Ask" not in [event.kind for event in talk.events]
 
 
+@pytest.mark.parametrize(
+    "path", ["/w/.git/config", ".git/config", "/w/src/../.git/config", "/real/w/.Git/config"]
+)
+@pytest.mark.parametrize("tool", ["Edit", "MultiEdit", "Write"])
+def test_an_edit_of_gits_own_files_is_asked_about(tool: str, path: str) -> None:
+    talk = Talk(OPENED, INIT, asks(tool, input={"file_path": path}))
+    (answer,) = talk.answers()
+    assert answer["response"]["behavior"] == "deny"
+    assert [one.wish.kind for one in talk.state.asked if one.wish] == ["edit"]
+
+
 def test_what_a_person_has_to_say_stops_the_turn() -> None:
     talk = Talk(OPENED, INIT, asks("Bash", "7", input={"command": "make dist"}))
     (answer,) = talk.answers()
@@ -206,7 +217,7 @@ def test_who_was_stopped_for_something_else_did_not_ask() -> None:
 def test_a_granted_wish_is_allowed() -> None:
     granted = Permissions(granted=("command:make dist",))
     (answer,) = Talk(
-        OPENED, INIT, asks("Bash", input={"command": "make  dist"}), permissions=granted
+        OPENED, INIT, asks("Bash", input={"command": "make dist"}), permissions=granted
     ).answers()
     assert answer["response"] == {"behavior": "allow"}
 

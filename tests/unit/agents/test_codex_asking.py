@@ -90,7 +90,7 @@ class TestCommands:
 
     def test_the_same_wish_is_one_question_however_often_it_is_made(self) -> None:
         step = ask(COMMAND, **command("make dist"))
-        again = AGENT.fold(step.state, message(COMMAND, 8, **command("make  dist")))
+        again = AGENT.fold(step.state, message(COMMAND, 8, **command("make dist")))
         assert json.loads(again.writes[0])["result"] == {"decision": "cancel"}
         other = AGENT.fold(again.state, message(COMMAND, 9, **command("make test")))
         assert keys(other) == ["command:make dist", "command:make test"]
@@ -143,6 +143,27 @@ class TestCommands:
         assert result_of(listed) == {"decision": "approved"}
 
 
+class TestGitsOwnFiles:
+    @pytest.mark.parametrize(
+        "path",
+        [f"{WORKSPACE}/.git/config", ".git/config", f"{WORKSPACE}/src/../.git/config", "sub/.GIT/config"],
+    )
+    def test_a_change_of_them_is_asked_about(self, path: str) -> None:
+        step = ask(CHANGE, change(f"{WORKSPACE}/a.py", path), itemId="c1")
+        assert result_of(step) == {"decision": "cancel"}
+        assert len(keys(step)) == 1
+        assert keys(ask("applyPatchApproval", fileChanges={path: {}, "a.py": {}})) == keys(step)
+        assert keys(ask(ACCESS, permissions={"fileSystem": {"write": [path]}})) == keys(step)
+
+    def test_a_file_that_becomes_one_of_them_is_asked_about(self) -> None:
+        step = ask(CHANGE, change(f"{WORKSPACE}/a.py", moved=f"{WORKSPACE}/.git/config"), itemId="c1")
+        assert keys(step) == ["edit:.git/config"]
+
+    def test_a_change_of_more_files_than_are_known_could_be_of_any(self) -> None:
+        many = [f"{WORKSPACE}/{n}.py" for n in range(300)]
+        assert keys(ask(CHANGE, change(*many, f"{WORKSPACE}/.git/config"), itemId="c1")) == ["edit:/"]
+
+
 class TestReading:
     @pytest.mark.parametrize(
         "line",
@@ -188,6 +209,9 @@ class TestReading:
             "git diff --output=x",
             "git diff --ext-diff",
             "git grep -O./evil x",
+            "git grep -nO./evil x",
+            "git grep --op=./evil x",
+            "git diff --ext",
             "git commit -m x",
             "git checkout .",
             "FOO=1 cat x",

@@ -2,7 +2,7 @@
 
 import json
 
-from loopwright.core.permissions import Wish
+from loopwright.core.permissions import LONGEST_ASKED, Permissions, Settled, Wish, settle
 from loopwright.core.questions import (
     MOST_QUESTIONS,
     Asking,
@@ -59,7 +59,7 @@ def test_a_block_that_is_not_the_end_of_the_output_asks_nothing() -> None:
 
 def test_garbage_in_a_question_is_left_out() -> None:
     asking = asking_of({"question": "x" * 9000, "options": [1, "", "a"], "default": 3, "kind": "escalation"})
-    assert asking == Asking(kind="escalation", text="x" * 4000, options=("a",))
+    assert asking == Asking(kind="escalation", text="x" * 3999 + "…", options=("a",))
     assert asking_of({"question": 5}) is None
 
 
@@ -95,7 +95,27 @@ def test_a_wish_outside_of_the_workspace_is_told_as_such() -> None:
     assert text == "May it change (outside of its workspace): /etc/hosts"
 
 
-def test_a_long_wish_is_asked_for_in_short() -> None:
-    wish = Wish(kind="command", what="x" * 9000)
-    assert len(asking_leave(wish).text) == 4000
-    assert asking_leave(wish).wish == wish, "what is granted later is the whole of it"
+HIDING = "make dist\x1b[2K\r # \u202etxt.\u2066 \u200b\x9b\u2028 \n\tls"
+SEEN = "make dist\\x1b[2K\\r # \\u202etxt.\\u2066 \\u200b\\x9b\\u2028 \n\tls"
+
+
+def test_all_of_a_wish_is_told_and_nothing_in_it_is_hidden() -> None:
+    wish = Wish(kind="command", what=f"{HIDING}{'x' * (LONGEST_ASKED - len(HIDING))}")
+    assert settle(Permissions(), wish) is Settled.ASK
+    asking = asking_leave(wish)
+    assert asking.text == f"May it run the command: {SEEN}{'x' * (LONGEST_ASKED - len(HIDING))}"
+    assert asking.wish == wish, "what is granted is what the agent wrote"
+
+
+def test_nobody_is_asked_for_leave_that_could_not_be_shown_whole() -> None:
+    long = Wish(kind="command", what="x" * (LONGEST_ASKED + 1))
+    assert settle(Permissions(), long) is Settled.DENY
+    assert settle(Permissions(commands=("x*",)), long) is Settled.ALLOW
+
+
+def test_an_agents_question_hides_nothing() -> None:
+    asking = asking_of({"question": HIDING, "options": [f"a\n{HIDING}"], "default": HIDING})
+    assert asking is not None
+    assert asking.text == SEEN
+    assert asking.options == (f"a {' '.join(SEEN.split())}",)
+    assert asking.default == " ".join(SEEN.split())

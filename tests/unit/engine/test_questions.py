@@ -10,7 +10,7 @@ from tests.doubles import Home, planned
 from loopwright.core.awaited import Question
 from loopwright.core.failures import Failure
 from loopwright.core.model import CommandState, Leg, Outcome, Run
-from loopwright.core.permissions import Permissions, Wish
+from loopwright.core.permissions import Permissions, Wish, may_run
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.questions import Asking
 from loopwright.core.states import AttemptState, LoopState, QuestionState, RunState, TaskState
@@ -178,7 +178,7 @@ async def test_a_deadline_takes_the_default() -> None:
     assert (question(home).state, question(home).answer) == (QuestionState.EXPIRED, "80")
 
 
-@pytest.mark.parametrize("asked", [WHO, DIST])
+@pytest.mark.parametrize("asked", [WHO, DIST, replace(DIST, default="yes")])
 async def test_a_deadline_without_a_default_blocks_the_task_and_says_why(asked: Asking) -> None:
     home, _ = await asking(asked, answer_within_s=60.0)
     home.clock.advance(60)
@@ -270,11 +270,14 @@ async def test_a_question_is_answered_once() -> None:
 
 async def test_an_agent_may_run_the_checks_of_its_task_and_what_the_settings_list() -> None:
     home = await Home().launch()
-    check = GateCommand(name="own", command="test -s a")
-    home.submit(planned("a", acceptance=(check,)), policy=Policy(allowed_commands=("make lint",)))
+    check = GateCommand(name="own", command="python -m pytest -q")
+    policy = Policy(allowed_commands=("make lint",), setup="npm install")
+    home.submit(planned("a", acceptance=(check,)), policy=policy)
     await home.turn()
     task, attempt = home.task("a"), home.attempt("a")
     found = home.store.read_sync(
         lambda tx: questions.permissions(tx, home.plan(), task, attempt, contained=False)
     )
-    assert {"make lint", "test -s a", "test -s a *"} <= set(found.commands)
+    lines = ("make lint", "npm install", "python -m pytest -q", "python -m pytest -q tests/test_a.py")
+    assert all(may_run(line, found.commands) for line in lines)
+    assert not may_run("npm install left-pad", found.commands)

@@ -37,7 +37,8 @@ _READERS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
         "git": re.compile(
             r"(?:--no-pager\n)?"
             r"(?:status|diff|log|show|blame|grep|ls-files|ls-tree|rev-parse|rev-list|merge-base|describe|shortlog)"
-            r"(?:\n(?!--output|--ext-diff|--textconv|--open-files|-O)[^\n]*)*"
+            # Options may be shortened, and put together after one dash.
+            r"(?:\n(?!--ou|--op|--ext(?!ended)|--textc|-[^-\n]*O)[^\n]*)*"
         ),
     }
 )  # fmt: skip

@@ -11,8 +11,10 @@ from loopwright.core.verdicts import MAX_MESSAGE, command_id, keep_start
 MAX_NAME: Final = 300
 _CONTINUED_LINES: Final = 20
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-# Databases refuse NUL and lone surrogates; terminals obey the other control characters.
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+# Databases refuse NUL and lone surrogates; terminals obey the other control characters, and write backwards for some.
+_CONTROL: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 _BREAK: Final = re.compile(r"\r\n|\n|\r")
 _LINE: Final = re.compile(r"\s*\[(PASS|FAIL|SKIP|ERROR)\](?:\s+(.*))?$", re.DOTALL)
 _MESSAGE: Final = re.compile(r":\s+|\s+[-–—]\s+|\t+")

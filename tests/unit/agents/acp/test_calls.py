@@ -7,7 +7,7 @@ import pytest
 from tests.unit.agents.acp.talk import OPTIONS, begun, told, wants
 
 from loopwright.adapters.agents.acp.agent import AcpAgent
-from loopwright.adapters.agents.acp.profiles import ACP, COPILOT, GEMINI, GOOSE, OPENCODE, QWEN
+from loopwright.adapters.agents.acp.profiles import ACP, COPILOT, GEMINI, GOOSE, OPENCODE, QWEN, Profile
 from loopwright.adapters.agents.acp.state import AcpState
 from loopwright.core.permissions import OWN_TOOL, Access, Permissions
 from loopwright.ports import Folded, OutputLine, ToolServer
@@ -55,6 +55,30 @@ class TestFiles:
     )
     def test_files_of_the_workspace_may_be_changed(self, call: dict[str, Any]) -> None:
         assert answer(ask(call)) == YES
+
+    @pytest.mark.parametrize(
+        ("call", "key"),
+        [
+            ({"kind": "edit", "locations": [{"path": "/workspace/.git/config"}]}, "edit:.git/config"),
+            ({"kind": "edit", "rawInput": {"filePath": "../.git/config"}}, "edit:.git/config"),
+            (
+                {"kind": "edit", "rawInput": {"changes": {"a.py": {}, ".GIT/config": {}}}},
+                "edit:sub/.GIT/config",
+            ),
+            ({"kind": "delete", "rawInput": {"path": "/workspace/.git"}}, "edit:.git"),
+            (
+                {"kind": "move", "rawInput": {"source": "a", "destination": "/workspace/src/../.git/config"}},
+                "edit:.git/config",
+            ),
+        ],
+    )
+    @pytest.mark.parametrize(
+        "profile", [ACP, COPILOT, GEMINI, GOOSE, OPENCODE, QWEN], ids=lambda one: one.name
+    )
+    def test_gits_own_files_are_asked_about(self, profile: Profile, call: dict[str, Any], key: str) -> None:
+        step = ask(call, agent=AcpAgent(profile=profile))
+        assert answer(step) == STOP
+        assert keys(step) == [key]
 
     def test_who_may_only_read_changes_nothing_and_asks_nobody(self) -> None:
         step = ask({"kind": "edit", "locations": [{"path": "/workspace/a.py"}]}, may=READ_ONLY)

@@ -12,7 +12,8 @@ from loopwright.adapters.agents.codex.state import CodexState, Item
 from loopwright.adapters.agents.output import readable
 from loopwright.adapters.agents.reading import only_reads
 from loopwright.core.permissions import Permissions, Settled, Wish, settle
-from loopwright.core.questions import Asking, asking_leave
+from loopwright.core.questions import Asking, asking_leave, asking_of
+from loopwright.core.visible import on_one_line
 
 Answer = Mapping[str, Any]
 _Params = Mapping[str, Any]
@@ -69,7 +70,7 @@ def answer(state: CodexState, method: str, params: _Params) -> tuple[Answer | No
     if Settled.DENY in verdicts:
         return _ANSWERS[method][Settled.DENY], ()
     if Settled.ASK in verdicts:
-        reason = readable(params.get("reason"), 1_000)
+        reason = on_one_line(readable(params.get("reason"), 1_000))
         open_ones = [wish for wish, verdict in zip(wishes, verdicts, strict=True) if verdict is Settled.ASK]
         return _ANSWERS[method][Settled.ASK], tuple(_asking(wish, reason) for wish in open_ones)
     result = _ANSWERS[method][Settled.ALLOW]
@@ -173,8 +174,8 @@ def _questions(params: _Params) -> tuple[Answer, tuple[Asking, ...]]:
         options = facts.get("options")
         labels = [_object(one).get("label") for one in options] if isinstance(options, list) else []
         answers[readable(facts.get("id"), 200)] = {"answers": [WAIT]}
-        if text := readable(facts.get("question")):
-            asked.append(Asking(kind="question", text=text, options=tuple(_texts(labels))))
+        if found := asking_of({"question": facts.get("question"), "options": labels}):
+            asked.append(found)
     return {"answers": answers}, tuple(asked)
 
 

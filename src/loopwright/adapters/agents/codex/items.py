@@ -61,7 +61,8 @@ def remembered(item: Mapping[str, Any]) -> Item:
     return Item(
         id=readable(item.get("id"), 200),
         type=readable(item.get("type"), 100),
-        paths=tuple(path for path, _ in changed_paths(item)),
+        # Where not all of them are known, leave is asked as for any file.
+        paths=() if _has_more(item) else tuple(path for path, _ in changed_paths(item)),
         server=readable(item.get("server"), 200),
         tool=readable(item.get("tool"), 200),
         arguments=item.get("arguments"),
@@ -80,6 +81,11 @@ def changed_paths(item: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield path, _CHANGES.get(readable(facts.get("type"), 100), "changed")
         if moved := whole(facts.get("move_path")):
             yield moved, "created"
+
+
+def _has_more(item: Mapping[str, Any]) -> bool:
+    changes = item.get("changes")
+    return isinstance(changes, list) and len(changes) > _MOST_PATHS
 
 
 def is_of_agent(item: Mapping[str, Any]) -> bool:
