@@ -125,7 +125,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     resumes = same and "resume" in can
     goes_on = before.session_ref if before and resumes else None
     if review is not None:
-        prompt = await brief_reviewer(world, rows, review, run, agent, goes_on=goes_on is not None)
+        prompt = await brief_reviewer(world, rows, review, run, can, goes_on=goes_on is not None)
     elif rows.task.type == qa.TYPE:
         prompt = look_prompt(
             plan,

@@ -27,6 +27,7 @@ from loopwright.ports import (
     Keepers,
     RunSpec,
     Spent,
+    able,
 )
 
 Listener = Callable[[AgentEvent], None]
@@ -170,7 +171,7 @@ async def drive_agent(
 
     async def stop() -> None:
         """Ask it in its own words first, where it has some: then it tells what it did and what that cost."""
-        words = agent.interrupt(state)
+        words = agent.interrupt(state) if "interrupt" in able(agent, request.options) else ()
         # Its stdin may be closed by now, because it came to its end in this very moment.
         with suppress(CannotRun):
             for n, text in enumerate(words, INTERRUPT):

@@ -165,6 +165,18 @@ async def test_a_planted_defect_is_found(behaviour: str, wrong: Any, words: str,
     assert words in "; ".join(found)
 
 
+async def test_an_agent_that_cannot_be_interrupted_is_told_nothing_and_ended_by_signals(
+    tmp_path: Path,
+) -> None:
+    deaf = Wrong(
+        stopped=("please stop\n",),
+        invoked=lambda one: replace(one, stdin="pipe"),
+        capabilities=RIGHT.capabilities - {"interrupt"},
+    )
+    (run,) = await play(replace(GOOD, agent=deaf), "ignores_sigint", tmp_path / "place")  # type: ignore[arg-type]
+    assert (run.writes(), run.ended.interrupted) == ([], True)
+
+
 def with_result(run: Played, **more: Any) -> Played:
     assert run.ended.result is not None
     return replace(run, ended=replace(run.ended, result=replace(run.ended.result, **more)))
