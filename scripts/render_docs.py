@@ -186,6 +186,15 @@ def _follows(rule: Rule) -> str:
     elif rule.fallback:
         tried = "when it was retried in vain, " if rule.level is Level.CALL else ""
         said += [f"{tried}the next agent of `fallback` takes over for good"]
+    if rule.pauses:
+        said += ["at a limit of yours it is parked, the loop pauses, and you are asked"]
+        said += ["at a budget of the agent's own, the task fails"]
+    if rule.stopped:
+        said += [
+            "where you paused or stopped it, it is parked",
+            "where you cancelled it, it is over for good",
+        ]
+        said += ["where its agent was stopped by somebody else, the task fails"]
     return "; ".join(said) or {Level.NONE: "the task fails"}.get(rule.level, "the next attempt")
 
 

@@ -18,6 +18,7 @@ from tests.waiting import eventually
 
 from loopwright.adapters.sandbox.container import Container
 from loopwright.adapters.sandbox.container_proof import container_proof
+from loopwright.testing.claude_binary import bundled_claude
 
 IMAGE = f"localhost/loopwright-tests:{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]}"
 SIGN = "/etc/made-for-tests"
@@ -159,6 +160,9 @@ def _files() -> Iterator[Path]:
     for module in Path(sysconfig.get_path("stdlib")).glob("lib-dynload/*.so"):
         yield from _libraries(module)
     yield from _libraries(Path(sys.executable))
+    # Which is not in the image itself: it is seen where it is installed.
+    if (claude := bundled_claude()) is not None:
+        yield from _libraries(claude)
     yield Path("/usr/lib/git-core")
 
 

@@ -129,6 +129,13 @@ def tracked_texts() -> list[Path]:
 
 
 @pytest.mark.capability("C001")
+def test_who_decides_asks_what_an_agent_can_do_with_its_options() -> None:
+    """An agent's `capabilities` are all that it ever can: with its options it may be less, which `able` knows."""
+    deciding = [path for part in ("engine", "cli") for path in (PACKAGE / part).rglob("*.py")]
+    asking = [path.name for path in deciding if ".capabilities" in path.read_text(encoding="utf-8")]
+    assert asking == []
+
+
 def test_no_path_of_any_machine_is_written_in_the_project() -> None:
     found = []
     for path in tracked_texts():

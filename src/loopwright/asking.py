@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FILE = "questions.jsonl"
 DISCOVERED_FILE = "discovered.jsonl"
+FILES = (FILE, DISCOVERED_FILE)
+"""All that the tools write: whoever contains a run lets these in, and nothing else of its directory."""
 MOST_QUESTIONS = 20
 MOST_DISCOVERED = 20
 LONGEST_QUESTION = 4_000

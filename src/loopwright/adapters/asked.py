@@ -39,7 +39,7 @@ def discovered_by_tool(run_directory: Path, secrets: Sequence[str]) -> tuple[Not
 
 def forget_noted(run_directory: Path) -> None:
     """Remove what a run noted by its tools: nobody reads it any more, or takes secrets out of it."""
-    for name in (asking.FILE, asking.DISCOVERED_FILE):
+    for name in asking.FILES:
         (run_directory / name).unlink(missing_ok=True)
 
 

@@ -3,8 +3,9 @@
 import asyncio
 import os
 import sys
+from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 from rich.markup import escape
@@ -12,7 +13,7 @@ from rich.markup import escape
 from loopwright.adapters.host import host_id, new_id
 from loopwright.app import Home
 from loopwright.cli.context import actor, here, look_settings, open_existing, settings_for
-from loopwright.cli.cost_check import check_new_limits
+from loopwright.cli.cost_check import check_another_try, check_new_limits
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.drive import Foreground, log_to
 from loopwright.cli.exits import ExitCode
@@ -28,6 +29,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Command, CommandState, Loop, Plan, Run, Task
 from loopwright.core.states import LoopState
 from loopwright.engine import commands
+from loopwright.engine.moves import need
 from loopwright.engine.question_views import find_question
 from loopwright.engine.targets import resolve_target
 from loopwright.engine.views import live_workers, plan_view, recent_plans
@@ -35,6 +37,8 @@ from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
 
 _PATIENCE_S = 60.0
+_TRIES_AGAIN: Final = frozenset({"retry", "reject"})
+"""Commands after which a task that was settled has an agent again."""
 
 
 def pause(plan: str | None = None, /, *, now: bool = False, json: bool = False) -> int:
@@ -179,7 +183,7 @@ async def control_question(question: str, arguments: dict[str, Any], *, as_json:
     log_to(home.root)
     try:
         row = await home.store.read(lambda tx: find_question(tx, question))
-        await _refuse_older_checks(home, row, str(arguments.get("answer") or ""))
+        await _refuse_another_try(home, row, str(arguments.get("answer") or ""))
         answer = await ask(home, "answer", row.id, arguments)
         loop = await home.store.read(lambda tx: tx.get(Loop, row.loop_id))
         # What was left as it is, or cancelled, may have left nothing to go on with.
@@ -196,7 +200,7 @@ async def control_question(question: str, arguments: dict[str, Any], *, as_json:
         await home.store.close()
 
 
-async def _refuse_older_checks(home: Home, question: Question, answer: str) -> None:
+async def _refuse_another_try(home: Home, question: Question, answer: str) -> None:
     """Refuse to try a task again by an answer where `retry` would refuse it."""
     if not is_given_up(question.kind, question.key) or (meaning(answer) or ("", ""))[0] != RETRY:
         return
@@ -205,6 +209,20 @@ async def _refuse_older_checks(home: Home, question: Question, answer: str) -> N
     task = await home.store.read(lambda tx: tx.get(Task, question.task_id))
     if task is not None:
         await refuse_older_checks(home.store, task)
+        await _check_agent_of_try(home, look_settings(), task, {})
+
+
+async def _check_agent_of_try(
+    home: Home, settings: Settings, task: Task, arguments: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Refuse another try where `run` would refuse its agent; of a new one, say what nothing keeps it from."""
+    from loopwright.cli.preflight import keeping
+
+    plan = need(await home.store.read(lambda tx: tx.get(Plan, task.plan_id)), "the plan")
+    agent = arguments.get("agent") or task.agent
+    check_another_try(plan, agent, arguments.get("model") or task.model)
+    notes = keeping(settings, plan.policy, [agent or plan.policy.agent], place="as the plan began")
+    return notes if arguments.get("agent") else ()
 
 
 async def control(
@@ -220,6 +238,9 @@ async def control(
             from loopwright.cli.followed import refuse_older_checks
 
             await refuse_older_checks(home.store, row)
+        if verb in _TRIES_AGAIN and isinstance(row, Task):
+            for note in await _check_agent_of_try(home, settings, row, arguments):
+                console(stderr=as_json).print(f"[yellow]note[/]: {escape(note)}")
         limits = {name: arguments[name] for name in CAPS.values() if name in arguments}
         if limits and isinstance(row, Plan):
             plan = row

@@ -9,6 +9,7 @@ from loopwright.config.resolve import Settings
 from loopwright.core.budget import CAPS
 from loopwright.core.errors import Refused
 from loopwright.core.fallback import named
+from loopwright.core.ids import short_id
 from loopwright.core.model import Plan, Task
 from loopwright.core.policy import Policy
 from loopwright.core.prices import price_of
@@ -41,6 +42,18 @@ def check_new_limits(tx: Tx, plan: Plan, limits: Mapping[str, int | None]) -> No
     if unkept is not None:
         raise Refused(
             unkept.why, hint="go on without a limit: a plan keeps the agents, models and prices of its start"
+        )
+
+
+def check_another_try(plan: Plan, agent: str | None, model: str | None) -> None:
+    """Refuse to let an agent try a task of a plan whose limits nobody could keep with it."""
+    unkept = _unkept(plan.policy, [(agent, model)])
+    if unkept is not None:
+        flag = f"--{unkept.limit.replace('_', '-')} off"
+        raise Refused(
+            unkept.why,
+            hint=f"choose another agent or model, or let the plan go on without that limit first: "
+            f"`loopwright resume {short_id(plan.id)} {flag}`",
         )
 
 

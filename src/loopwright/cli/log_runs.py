@@ -6,7 +6,7 @@ from typing import Final, Literal
 from loopwright.cli.looking import find_target
 from loopwright.core.errors import NotFound
 from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task, VerdictRecord
-from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, SETTLED_TASK, LoopState
+from loopwright.core.states import LIVE_ATTEMPT, PROCESS_OVER, SETTLED_TASK, LoopState
 from loopwright.ports import Tx
 
 RoleName = Literal[
@@ -127,7 +127,7 @@ def _more(
     tx: Tx, row: Plan | Task | Run, plan_id: str, attempts: list[Attempt], runs: list[Run], wish: Wish
 ) -> bool:
     """Say whether output may come that is not there yet."""
-    if any(run.state not in ENDED_RUN and run.started_at is not None for run in runs):
+    if any(run.state not in PROCESS_OVER and run.started_at is not None for run in runs):
         return True
     if isinstance(row, Run):
         return False

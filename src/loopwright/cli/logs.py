@@ -17,7 +17,7 @@ from loopwright.cli.output import console, duration, money
 from loopwright.cli.transcript import Transcript, readable_lines
 from loopwright.core.ids import short_id
 from loopwright.core.model import Run
-from loopwright.core.states import ENDED_RUN
+from loopwright.core.states import PROCESS_OVER
 from loopwright.ports import OutputLine
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ async def _until_started(look: Look[Any], keepers: "ProcessKeepers", run: Run) -
     """A run's row is written before its process is there."""
     while keepers.look(look.paths.run(run.id)).state == "absent":
         row = await look.store.read(lambda tx: tx.get(Run, run.id))
-        if row is None or row.state in ENDED_RUN or run.host_id not in (None, host_id(look.root)):
+        if row is None or row.state in PROCESS_OVER or run.host_id not in (None, host_id(look.root)):
             return
         await look.store.changed(_LOOK_S)
 
@@ -111,7 +111,7 @@ async def _settled(look: Look[Any], run: Run) -> Run:
     row: Run | None = run
     for _ in range(3):
         row = await look.store.read(lambda tx: tx.get(Run, run.id))
-        if row is None or row.state in ENDED_RUN:
+        if row is None or row.state in PROCESS_OVER:
             break
         await look.store.changed(_LOOK_S)
     return row or run
@@ -173,13 +173,13 @@ class _Printer:
             return
         if since := forgotten_since(self._look.paths.run(run.id)):
             self._about(f"   its recording is no longer kept since {since} (disk.keep_recordings)")
-        if run.state not in ENDED_RUN:
+        if run.state not in PROCESS_OVER:
             hint = "" if self._following else "; --follow waits for the rest"
             self._about(f"── still running{hint}")
             return
         lasted = (run.ended_at - run.started_at).total_seconds() if run.ended_at and run.started_at else None
         parts = (
-            run.verdict.status.value if run.verdict else run.state.value.lower(),
+            run.verdict.status.value if run.verdict else run.state.value.lower().replace("_", " "),
             (run.failure.value.replace("_", " ") if run.failure else ""),
             f"exit code {run.exit_code}" if run.exit_code is not None else "",
             duration(lasted),

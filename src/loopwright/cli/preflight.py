@@ -1,7 +1,7 @@
 """What is looked at before any money is spent: the agents that a plan will really use, its folder and its checks."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from loopwright.core.containment import Containment
 from loopwright.core.errors import BadConfig, Refused, UserError
 from loopwright.core.fallback import named
 from loopwright.core.permissions import KEEPING, Access
+from loopwright.core.policy import Policy
 from loopwright.engine.marks import SETTLED
 from loopwright.ports import Base, PlannedWork, able
 
@@ -243,17 +244,21 @@ def warnings(settings: Settings) -> tuple[str, ...]:
 def check_keeping(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
     """Say of which agents nothing keeps the permission mode here; refuse that where they are to change nothing."""
     policy = settings.policy()
-    place = settings.origin("permission_mode")
+    names = (*_models(work, settings), *(named(entry)[0] for entry in policy.fallback))
+    return keeping(settings, policy, names, place=settings.origin("permission_mode"))
+
+
+def keeping(settings: Settings, policy: Policy, names: Iterable[str], *, place: str) -> tuple[str, ...]:
+    """Say of which of these agents nothing keeps the permission mode of a policy that was set in this place."""
     if policy.permission_mode == Access.SANDBOXED_ALL.value:
         if _is_contained(settings):
             return ()
         told = "but no sandbox contains agents here: they can do whatever you can"
         return (f"permission_mode is sandboxed-all ({place}), {told}",)
-    names = dict.fromkeys((*_models(work, settings), *(named(entry)[0] for entry in policy.fallback)))
     known = registry.known_agents()
     free = [
         name
-        for name in names
+        for name in dict.fromkeys(names)
         if name in known
         and KEEPING.isdisjoint(able(registry.agent(name), policy.agent_options.get(name, {})))
     ]

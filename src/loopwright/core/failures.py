@@ -75,6 +75,12 @@ class Rule:
     fallback: bool = False
     """The next agent of the list `fallback` takes over, if there is one: where an account is closed, until it is open
     again, else for good."""
+    pauses: bool = False
+    """At a limit of ours the attempt waits with its work kept, the loop pauses and a person is asked; at any other one
+    the attempt ends."""
+    stopped: bool = False
+    """Somebody's word ended it. Where that was given here, the attempt waits with its work kept, or is over for good if
+    it was cancelled; where nobody here gave it, the attempt ends."""
 
 
 POINTERS: Final = ("; read its last lines", "; read its findings")
@@ -152,7 +158,7 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
             person=True,
             fallback=True,
         ),
-        Failure.BUDGET: Rule(Level.NONE, "The budget is used up."),
+        Failure.BUDGET: Rule(Level.NONE, "The budget is used up.", pauses=True),
         Failure.MODEL: Rule(
             Level.NONE, "The service does not have that model; choose another.", fallback=True
         ),
@@ -161,6 +167,6 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.HOST_LOST: Rule(Level.CALL, "The machine that ran it went away."),
         Failure.CRASH: Rule(Level.CALL, "The run died without saying how.", hopeless=True),
         Failure.ENVIRONMENT: Rule(Level.CALL, "This machine got in the way (disk, permissions, sandbox)."),
-        Failure.CANCELLED: Rule(Level.NONE, "It was cancelled."),
+        Failure.CANCELLED: Rule(Level.NONE, "It was cancelled.", stopped=True),
     }
 )

@@ -285,6 +285,8 @@ SETTLED_TASK: Final = frozenset({_T.COMPLETE, _T.ERROR, _T.CANCELLED})
 ENDED_PLAN: Final = frozenset({_P.VERIFIED, _P.FAILED, _P.CANCELLED})
 OPEN_FINISH: Final = frozenset(state for state, targets in FINISH.items() if targets)
 ENDED_RUN: Final = frozenset(state for state, targets in RUN.items() if not targets)
+PROCESS_OVER: Final = ENDED_RUN | {_R.AWAITING_RESPONSE}
+"""States of a run that has had its process: one that waits for an answer has cost what it cost, and says no more."""
 
 
 def step(machine: str, table: Table[S], subject: str, source: S, target: S) -> S:

@@ -32,7 +32,7 @@ from loopwright.engine.qa import report_of
 from loopwright.engine.reviewing import take_in
 from loopwright.engine.runs import Ended
 from loopwright.engine.world import World
-from loopwright.ports import Tx
+from loopwright.ports import Tx, able
 
 FORGOTTEN = "its conversation is gone: it goes on in a new one"
 """Why an attempt talks to its agent anew, with nothing but its workspace and its prompt."""
@@ -65,7 +65,7 @@ class Afterwards:
         answered = await self._put_answer()
         if not reviews:
             self.saved.update(await self._save())
-        if is_over_budget(self.run, self.ended):
+        if is_over_budget(self.run, self.ended, self._can()):
             return await self._over_budget()
         if self.ended.excess:
             return await self._is_over(failure_of(result, self.ended), counts=False)
@@ -94,6 +94,10 @@ class Afterwards:
         if handed and not reviews:
             return await self._hand_on(failed)
         return await self._is_over(failed, counts=is_its_fault)
+
+    def _can(self) -> frozenset[str]:
+        agent = self.world.agent(self.run.agent or self.rows.attempt.agent)
+        return able(agent, self.rows.plan.policy.agent_options.get(agent.name, {}))
 
     def _speaks_for_itself(self) -> bool:
         """Say whether there is work that is judged although its agent does not claim it.

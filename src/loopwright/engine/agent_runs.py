@@ -13,7 +13,7 @@ from loopwright.core.budget import over_budget
 from loopwright.core.containment import Containment
 from loopwright.core.envelopes import limited_model
 from loopwright.core.errors import FenceLost
-from loopwright.core.failures import Failure
+from loopwright.core.failures import RULES, Failure
 from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, Loop, Plan, Project, Review, Role, Run, Task, Usage
 from loopwright.core.permissions import Permissions, mode_in_words
@@ -125,7 +125,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     resumes = same and "resume" in can
     goes_on = before.session_ref if before and resumes else None
     if review is not None:
-        prompt = await brief_reviewer(world, rows, review, run, agent, goes_on=goes_on is not None)
+        prompt = await brief_reviewer(world, rows, review, run, can, goes_on=goes_on is not None)
     elif rows.task.type == qa.TYPE:
         prompt = look_prompt(
             plan,
@@ -329,11 +329,12 @@ def end_run(
     spending.warn_when_charged(tx, moved)
 
 
-def is_over_budget(run: Run, ended: Ended) -> bool:
+def is_over_budget(run: Run, ended: Ended, can: frozenset[str]) -> bool:
     """Say whether a run was ended, by us or by itself, because it has cost as much as it may."""
-    by_itself = ended.result is not None and ended.result.failure is Failure.BUDGET
-    # A budget that we did not give it is its user's own affair.
-    return ended.over is not None or (by_itself and run.max_cost_micros is not None)
+    failure = ended.result.failure if ended.result else None
+    by_itself = failure is not None and RULES[failure].pauses
+    # A budget that we did not give it is its user's own affair, and one that cannot keep any was given none.
+    return ended.over is not None or (by_itself and run.max_cost_micros is not None and "budget" in can)
 
 
 def stop_over_budget(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from loopwright.asking import FILE as QUESTIONS
+from loopwright.asking import FILES as NOTED_BY_TOOLS
 from loopwright.core.containment import Containment
 from loopwright.core.errors import CannotRun
 from loopwright.core.failures import Failure
@@ -92,14 +92,19 @@ def contain_agent(
     """Return how an agent is to be kept inside a sandbox: it writes its workspace, unless it may only read."""
     only_reads = request.permissions.access is Access.READ_ONLY
     own = () if only_reads else (request.workspace,)
-    noted = (request.run_directory / QUESTIONS,) if request.tools else ()
+    noted = NOTED_BY_TOOLS if request.tools else ()
     given = tuple(request.run_directory / name for name in spec.files)
     reach = Reach(
         directory=spec.directory,
         cwd=spec.cwd,
         env=spec.env,
         argv=spec.argv,
-        writable=(*own, *shared.caches, *_kept(spec, invocation.home), *noted),
+        writable=(
+            *own,
+            *shared.caches,
+            *_kept(spec, invocation.home),
+            *(request.run_directory / name for name in noted),
+        ),
         readable=(request.workspace, *given, *shared.borrowed),
         home=spec.home,
         network=shared.network != "off",
@@ -108,8 +113,8 @@ def contain_agent(
     walls = Walls(sandbox=sandbox, reach=reach)
     if not prefix:
         return spec, walls
-    # What it asks by its tool is appended to a file that has to be there to be let in.
-    files = {**spec.files, **({QUESTIONS: ""} if noted else {})}
+    # What it says by its tools is appended to files that have to be there to be let in.
+    files = {**spec.files, **dict.fromkeys(noted, "")}
     return replace(spec, argv=(*prefix, *spec.argv), files=files, contained=True), walls
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from loopwright.core.awaited import Envelope
 from loopwright.core.envelopes import concerns
 from loopwright.core.model import AGENT_ROLES, Run, Task
-from loopwright.core.states import ENDED_RUN
+from loopwright.core.states import PROCESS_OVER
 from loopwright.ports import Tx
 
 LISTED: Final = 20
@@ -65,7 +65,7 @@ def drawn_from(tx: Tx, envelope: Envelope, *, most: int = LISTED) -> Drawn:
         envelope=envelope,
         cost_micros=_cost(found),
         cost_estimated=any(one.cost_estimated for one in found),
-        cost_complete=all(one.cost_micros is not None for one in found if one.state in ENDED_RUN),
+        cost_complete=all(one.cost_micros is not None for one in found if one.state in PROCESS_OVER),
         today_micros=_cost(today),
         runs=tuple(_drew(one, keys) for one in last),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from loopwright.core.findings import Verdict
 from loopwright.core.model import AGENT_ROLES, Attempt, Loop, Plan, Project, Run, Task, Usage
-from loopwright.core.states import ENDED_PLAN, ENDED_RUN, RunState, TaskState
+from loopwright.core.states import ENDED_PLAN, PROCESS_OVER, RunState, TaskState
 from loopwright.engine.standing import word_of
 from loopwright.engine.views import lasted_s, recent_plans
 from loopwright.engine.world import HomePaths
@@ -112,8 +112,8 @@ def _summary(tx: Tx, plan: Plan, now: datetime) -> PlanSummary:
 
 def _is_known(tx: Tx, plan: Plan) -> bool:
     """Say whether the cost of every run is known: asked of the runs, as a new limit begins the plan's count anew."""
-    ended = {"plan_id": plan.id, "role": AGENT_ROLES, "state": ENDED_RUN, "cost_micros": None}
-    return tx.count(Run, **ended) == tx.count(Run, **ended, started_at=None)
+    over = {"plan_id": plan.id, "role": AGENT_ROLES, "state": PROCESS_OVER, "cost_micros": None}
+    return tx.count(Run, **over) == tx.count(Run, **over, started_at=None)
 
 
 def _changed_at(tx: Tx, plan: Plan, loop: Loop | None) -> datetime:

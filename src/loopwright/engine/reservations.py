@@ -7,16 +7,12 @@ from typing import Any
 
 from loopwright.core.budget import WAITS, expected
 from loopwright.core.model import Attempt, Plan, Run
-from loopwright.core.states import ENDED_RUN, AttemptState, RunState
+from loopwright.core.states import PROCESS_OVER, AttemptState
 from loopwright.ports import Tx
 
 _RUNS = 20
 _PLANS = 20
 """What is older says little about what a run costs now, and looking at all of them would grow with the project."""
-
-
-_OVER = (*ENDED_RUN, RunState.AWAITING_RESPONSE)
-"""One that waits for an answer has cost what it cost: its process has ended."""
 
 
 class Reservations:
@@ -43,7 +39,7 @@ class Reservations:
             "plan_id": [one.id for one in plans],
             "agent": run.agent,
             "role": run.role,
-            "state": _OVER,
+            "state": PROCESS_OVER,
             "order_by": ("-ended_at",),
             "limit": _RUNS,
         }

@@ -13,7 +13,7 @@ from loopwright.core.states import ReviewState, RunState
 from loopwright.engine.concealing import without_secrets
 from loopwright.engine.moves import need
 from loopwright.engine.world import World
-from loopwright.ports import Agent, Tx
+from loopwright.ports import Tx
 
 if TYPE_CHECKING:
     from loopwright.engine.agent_runs import Rows
@@ -54,7 +54,7 @@ def mending(tx: Tx, attempt: Attempt, before: Run | None) -> Mending:
 
 
 async def brief_reviewer(
-    world: World, rows: "Rows", review: Review, run: Run, agent: Agent, *, goes_on: bool
+    world: World, rows: "Rows", review: Review, run: Run, can: frozenset[str], *, goes_on: bool
 ) -> str:
     """Return what a reviewer is told, and see to it that the tree is there before it starts."""
     repository = world.repository(rows.project)
@@ -68,7 +68,7 @@ async def brief_reviewer(
         review,
         patch,
         gates=task_commands(rows.plan, rows.task),
-        by_schema="schema" in agent.capabilities,
+        by_schema="schema" in can,
         goes_on=goes_on,
     )
     # What the author wrote into a file is in the change, and the prompt is kept.

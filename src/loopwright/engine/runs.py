@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from loopwright.core.discoveries import Noticed
 from loopwright.core.errors import CannotRun
-from loopwright.core.failures import Failure
+from loopwright.core.failures import RULES, Failure
 from loopwright.core.homes import HomeView
 from loopwright.core.overspent import Over
 from loopwright.core.policy import Limits
@@ -27,6 +27,7 @@ from loopwright.ports import (
     Keepers,
     RunSpec,
     Spent,
+    able,
 )
 
 Listener = Callable[[AgentEvent], None]
@@ -170,7 +171,7 @@ async def drive_agent(
 
     async def stop() -> None:
         """Ask it in its own words first, where it has some: then it tells what it did and what that cost."""
-        words = agent.interrupt(state)
+        words = agent.interrupt(state) if "interrupt" in able(agent, request.options) else ()
         # Its stdin may be closed by now, because it came to its end in this very moment.
         with suppress(CannotRun):
             for n, text in enumerate(words, INTERRUPT):
@@ -187,7 +188,7 @@ async def drive_agent(
     result = None if end.ended_by == "lost" else agent.result(state, end)
     if excess is not None and why == excess.until_over:
         return Ended(exit=end, interrupted=False, result=result, excess=excess.why)
-    cancelled = result is not None and result.failure is Failure.CANCELLED
+    cancelled = result is not None and result.failure is not None and RULES[result.failure].stopped
     if interrupted and end.ended_by != "asked":
         # What had ended by itself before it was asked to is finished work, however late we hear of it.
         interrupted = cancelled

@@ -34,9 +34,9 @@ from loopwright.core.qa import QaReport
 from loopwright.core.scopes import claims, strayed
 from loopwright.core.states import (
     ENDED_PLAN,
-    ENDED_RUN,
     LIVE_ATTEMPT,
     OPEN_FINISH,
+    PROCESS_OVER,
     AttemptState,
     LoopState,
     PlanState,
@@ -292,7 +292,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         gate_total=len(gate),
         cost_micros=_cost(costs),
         cost_estimated=_is_estimate(costs),
-        cost_complete=all(run.cost_micros is not None for run in costs if run.state in ENDED_RUN),
+        cost_complete=all(run.cost_micros is not None for run in costs if run.state in PROCESS_OVER),
         elapsed_s=_worked(runs, now) if plan.executed_at else None,
         created_at=plan.created_at,
         evaluation=dict(plan.evaluation),
@@ -450,7 +450,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def lasted_s(run: Run, now: datetime, paths: HomePaths) -> float | None:
     """Return how long a run took, or has taken so far: as its keeper measured it, wherever that can be known."""
-    if run.started_at is None or (run.ended_at is None and run.state in ENDED_RUN):
+    if run.started_at is None or (run.ended_at is None and run.state in PROCESS_OVER):
         return None
     if run.ended_at is None:
         measured = _read(paths.run(run.id) / "status.json").get("lasted_s")

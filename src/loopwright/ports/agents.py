@@ -162,6 +162,10 @@ CAPABILITIES: Final = frozenset(
 resume and fork a conversation; interrupt a turn in order; ask for permissions while it runs; confine itself to a
 permission mode without asking; take tools (MCP); fit a result to a schema; end at a number of turns or at a budget by
 itself; tell its cost, its tokens, and when a limit ends.
+
+Policy asks for all but three, by `able`. Nothing is decided by `fork`, `turns` and `reset_time`: no run begins with a
+copy, the number of turns is an option that only agents with `turns` know, and a time that was told is kept whoever told
+it. They say what the conformance suite tries with an adapter.
 """
 
 State = Any

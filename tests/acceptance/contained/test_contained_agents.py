@@ -1,48 +1,19 @@
 """The real Claude Code and Codex in a sandbox, against a model server on this machine."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.acceptance.contained.real_agents import CLAUDE, CODEX, discovering, model
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
 from loopwright.core.awaited import Question
+from loopwright.core.discoveries import Discovery
 from loopwright.core.model import Plan, Role, Run
 from loopwright.testing import scenarios
-from loopwright.testing.claude_binary import bundled_claude
-from loopwright.testing.codex_binary import bundled_codex
-from loopwright.testing.model_server import ModelServer, Reply, Scenario, ToolCall
-
-CLAUDE, CODEX = bundled_claude(), bundled_codex()
-KEY = "sk-no-real-key-0123456789"
-
-
-@contextmanager
-def model(shop: Workshop, agent: str, scenario: Scenario) -> Iterator[ModelServer]:
-    """Let an agent talk to a model that follows a script, and to nobody else."""
-    with ModelServer(scenario) as server:
-        provider = (
-            f'model_providers.local={{name="local",base_url="{server.url}/v1",env_key="OPENAI_API_KEY",'
-            'wire_api="responses",request_max_retries=0,stream_max_retries=0}'
-        )
-        shop.program.env |= {
-            "LOOPWRIGHT_AGENT": agent,
-            "LOOPWRIGHT_AGENTS__CLAUDE__BINARY": str(CLAUDE),
-            "LOOPWRIGHT_AGENTS__CLAUDE__MAX_RETRIES": "0",
-            "ANTHROPIC_BASE_URL": server.url,
-            "ANTHROPIC_API_KEY": KEY,
-            "LOOPWRIGHT_AGENTS__CODEX__BINARY": str(CODEX),
-            "LOOPWRIGHT_AGENTS__CODEX__CONFIG": json.dumps(["model_provider=local", provider]),
-            "OPENAI_API_KEY": KEY,
-            "NO_PROXY": "127.0.0.1",
-        }
-        if agent == "codex":
-            shop.program.env["LOOPWRIGHT_MODEL"] = "gpt-5.5"
-        yield server
+from loopwright.testing.model_server import Reply, Scenario, ToolCall
 
 
 @pytest.mark.skipif(CLAUDE is None, reason="the claude-agent-sdk wheel is not installed")
@@ -88,6 +59,16 @@ def test_a_contained_agent_asks_by_its_tool(shop: Workshop) -> None:
         going.end()
     (question,) = shop.rows(Question)
     assert question.text == "Which colour?"
+
+
+@pytest.mark.skipif(CLAUDE is None, reason="the claude-agent-sdk wheel is not installed")
+def test_what_a_contained_agent_notes_by_its_tool_is_kept(shop: Workshop) -> None:
+    with model(shop, "claude", discovering("Mend the clock", "It stands still.")):
+        said = shop.run(shop.plan("noting", [task("make", "grep -qx made made.txt")]))
+    assert said.code == 0, said.out + said.err
+    assert shop.row(Run, role=Role.IMPLEMENTER).sandbox == "bubblewrap"
+    found = shop.row(Discovery)
+    assert (found.title, found.reason) == ("Mend the clock", "It stands still.")
 
 
 @pytest.mark.parametrize(

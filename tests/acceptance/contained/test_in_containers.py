@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.contained.real_agents import CLAUDE, discovering, model
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.containers import IMAGE, SIGN
 
+from loopwright.core.discoveries import Discovery
 from loopwright.core.failures import Failure
 from loopwright.core.model import Loop, Plan, Role, Run
 from loopwright.core.states import AttemptState, LoopState
@@ -63,6 +65,16 @@ def test_a_plan_is_carried_out_in_containers_and_doctor_rows_and_receipt_say_so(
     left = subprocess.run(ours, capture_output=True, text=True, check=True).stdout
     assert [run.id for run in shop.rows(Run) if run.id in left] == []
     assert list((shop.home / "containers").iterdir()) == []
+
+
+@pytest.mark.skipif(CLAUDE is None, reason="the claude-agent-sdk wheel is not installed")
+def test_what_an_agent_in_a_container_notes_by_its_tool_is_kept(shop: Workshop) -> None:
+    with model(shop, "claude", discovering("Mend the clock", "It stands still.")):
+        said = shop.run(shop.plan("noting", [task("make", "grep -qx made made.txt")]))
+    assert said.code == 0, said.out + said.err
+    assert shop.row(Run, role=Role.IMPLEMENTER).sandbox == "container"
+    found = shop.row(Discovery)
+    assert (found.title, found.reason) == ("Mend the clock", "It stands still.")
 
 
 def test_a_refusal_is_of_the_environment_names_path_and_setting_and_burns_no_attempt(shop: Workshop) -> None:

@@ -244,6 +244,25 @@ def test_a_cost_that_the_agent_does_not_tell_is_estimated_from_its_tokens_and_ma
     assert shop("receipt", "verify", str(path)).code == 0
 
 
+def test_an_agent_that_keeps_its_budget_itself_pauses_the_loop_with_its_work_kept(shop: Workshop) -> None:
+    shop.play_claude("budget", "done")
+    said = shop.run(shop.plan("dear", [task("dear", "test -s made.txt")]), "--max-cost", "1", "--no-wait")
+    assert said.code == 3, said.out + said.err
+    assert (shop.row(Loop).state, shop.attempts("dear")[0].state) == ("PAUSED", "WAITING")
+    assert "a run has cost what one may" in said.out
+    assert shop("resume", "--max-cost", "2", timeout=90).code == 0
+
+
+def test_a_budget_of_the_agents_own_is_not_told_as_ours(shop: Workshop) -> None:
+    shop.play({"dear": [[spent(0.1), {"fail": "budget", "message": "my session has cost enough"}]]})
+    path = shop.plan("dear", [task("dear", "test -s whole")], settings={"max_cost": 5})
+    said = shop.run(path, "--no-wait")
+    assert said.code == 1, said.out + said.err
+    assert "dear failed and is not tried again: The budget is used up. my session has cost enough" in said.out
+    assert shop.row(Loop).state == "FAILED", "it is not paused, as a limit of ours would have it"
+    assert "may" not in said.out
+
+
 def test_tokens_stop_an_agent_that_tells_no_cost(shop: Workshop) -> None:
     used = {"usage": {"input_tokens": 0, "output_tokens": 120_000}}
     said = shop.run(dear(shop, used, max_cost=1, model="my-own", prices=["my-* 1 10"]))

@@ -79,6 +79,27 @@ def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_v
     assert shop("questions").out == "nothing waits for an answer\n"
 
 
+def test_what_nobody_knows_the_cost_of_is_not_shown_as_free_while_it_waits_for_an_answer(
+    shop: Workshop,
+) -> None:
+    shop.play({"paint": [asks({"question": "Which colour?"}, "paint")]})
+    going = shop.start("run", str(shop.plan("paint", [task("paint", "test -s paint")])))
+    (run,) = eventually(lambda: shop.rows(Run, state=RunState.AWAITING_RESPONSE), timeout=90)
+    seen = shop("status", "--json").document
+    known = [(one["cost_micros"], one["cost_complete"]) for one in (*seen["plans"], seen["plan"])]
+    assert known == [(None, False), (None, False)]
+    for shown in (
+        shop("status").out,
+        shop("show", seen["plan"]["id"]).out,
+        shop("quota", "show", "scripted").out,
+    ):
+        assert ("cost unknown" in shown, "$0.00" in shown) == (True, False), shown
+    logs = shop("logs", run.id, "--follow", timeout=60).out
+    assert "── awaiting response  exit code 0" in logs, "there is nothing more to follow"
+    going.interrupt()
+    going.end()
+
+
 def _asked_at(shop: Workshop) -> object:
     order = [shop.row(Task, id=one.task_id).key for one in shop.rows(Question)]
     return order.index

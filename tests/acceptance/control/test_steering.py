@@ -2,11 +2,12 @@
 
 import pytest
 from tests.acceptance.control.workshop import HALF_DONE, Workshop, kill, refused
-from tests.acceptance.sandbox import task
+from tests.acceptance.sandbox import COST, task
 
 from loopwright.core.awaited import Question
 from loopwright.core.ids import short_id
 from loopwright.core.model import Loop, Plan, Role, Run
+from loopwright.core.states import QuestionState
 
 
 def test_a_cancelled_task_keeps_its_work_and_its_dependents_wait(shop: Workshop) -> None:
@@ -141,6 +142,39 @@ def test_retry_lets_another_agent_try_if_there_is_such_a_one(shop: Workshop) -> 
     said = shop("retry", "job", "--agent", "command", timeout=90)
     assert said.code == 0, said.out + said.err
     assert [attempt.agent for attempt in shop.attempts("job")] == ["scripted", "command"]
+
+
+def test_another_try_gets_no_agent_that_run_would_have_refused(shop: Workshop) -> None:
+    shop.play({"job": [[{"write": "job", "text": "wrong\n"}, COST]]})
+    shop.program.env["LOOPWRIGHT_AGENTS__COMMAND__COMMAND"] = "echo false > job"
+    path = shop.plan("job", [task("job", "grep -q right job")])
+    assert shop.run(path, "--max-attempts", "1", "--max-cost", "1").code == 1
+    plan = short_id(shop.row(Plan).id)
+    why = "max_cost cannot be kept: the agent command tells neither what it costs nor its tokens"
+    refused(shop("retry", "job", "--agent", "command"), 2, why, f"resume {plan} --max-cost off")
+    assert len(shop.attempts("job")) == 1, "nothing was queued"
+    assert shop("resume", plan, "--max-cost", "off", timeout=90).code == 1
+    said = shop("retry", "job", "--agent", "command", timeout=90)
+    assert said.code == 1, said.out + said.err
+    assert "note: nothing keeps command to its workspace here" in said.out
+    # A limit that came after its last try: nobody goes around it by having it tried again.
+    assert shop("resume", plan, "--max-cost", "1", timeout=90).code == 1
+    (question,) = shop.rows(Question, state=QuestionState.OPEN)
+    for words in (("retry", "job"), ("answer", question.id, "retry: try harder")):
+        refused(shop(*words), 2, why)
+    assert len(shop.attempts("job")) == 2
+
+
+def test_an_agent_that_nothing_keeps_from_writing_gets_no_task_of_a_plan_that_only_reads(
+    shop: Workshop,
+) -> None:
+    shop.play({"job": [[{"claim": "nothing to do"}]]})
+    shop.program.env["LOOPWRIGHT_AGENTS__COMMAND__COMMAND"] = "echo right > job"
+    path = shop.plan("job", [task("job", "grep -q right job")])
+    assert shop.run(path, "--max-attempts", "1", "--permission-mode", "read-only").code == 1
+    why = "permission_mode is read-only (as the plan began), but nothing keeps command to that here"
+    refused(shop("retry", "job", "--agent", "command"), 2, why, "choose an agent that asks for leave")
+    assert len(shop.attempts("job")) == 1
 
 
 def test_a_landed_task_cannot_be_cancelled_and_a_name_means_the_task_that_can_be_retried(

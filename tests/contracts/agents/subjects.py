@@ -14,6 +14,8 @@ from loopwright.testing.stand_ins import acp, claude, codex, command, scripted
 
 STAND_INS = Path(stand_ins.__file__).parent
 
+TELL_OF_AN_OVERLOAD = ("gemini", "opencode", "copilot")
+
 SUBJECTS = (
     Subject(name="claude", agent=ClaudeAgent(), stand_in=STAND_INS / "claude.py", cannot=claude.CANNOT),
     Subject(name="codex", agent=CodexAgent(), stand_in=STAND_INS / "codex.py", cannot=codex.CANNOT),
@@ -29,7 +31,7 @@ SUBJECTS = (
             name=name,
             agent=AcpAgent(profile=profile),
             stand_in=STAND_INS / "acp.py",
-            cannot=acp.CANNOT,
+            cannot=acp.CANNOT if name in TELL_OF_AN_OVERLOAD else acp.CANNOT_TELL,
             options={"binary": PROGRAM} if profile.program else {"command": [PROGRAM]},
         )
         for name, profile in PROFILES.items()

@@ -97,9 +97,12 @@ def tells_nuls(state: Any, line: OutputLine) -> Folded:
     return replace(RIGHT.fold(state, line), events=(AgentEvent(kind="Text", text="a\0b"),))
 
 
-def forgets_the_unknown(state: Any, line: OutputLine) -> Folded:
+def keeps_only_its_own(state: Any, line: OutputLine) -> Folded:
+    # Like one that tells of its own affairs in raw events too, and throws away what it does not know.
     step = RIGHT.fold(state, line)
-    return replace(step, events=tuple(event for event in step.events if event.kind != "Raw"))
+    events = tuple(event for event in step.events if event.kind != "Raw")
+    own = (AgentEvent(kind="Raw", data={"type": "own"}),) if '"started"' in line.text else ()
+    return replace(step, events=(*own, *events))
 
 
 DEFECTS = [
@@ -134,12 +137,22 @@ DEFECTS = [
     ("interrupt", Wrong(folded=writes_chance, invoked=lambda one: replace(one, stdin="pipe")), "write 1 was"),
     ("done", Wrong(folded=trusts_types), "makes it raise KeyError"),
     ("done", Wrong(folded=tells_nuls), "has a NUL"),
-    ("unknown_events", Wrong(folded=forgets_the_unknown), "no event Raw was told"),
+    (
+        "unknown_events",
+        Wrong(folded=keeps_only_its_own),
+        "1 lines of the output have the word 'novelty', and 0",
+    ),
+    ("garbage", Wrong(folded=keeps_only_its_own), "2 lines of the output have the word 'gibberish', and 0"),
     ("done", Wrong(capabilities=RIGHT.capabilities | {"flight"}), "there is no capability flight"),
     (
         "interrupt",
         Wrong(stopped=("please stop\n",), invoked=lambda one: replace(one, stdin="pipe")),
         "it was told in its own words to stop, and had to be ended all the same",
+    ),
+    (
+        "stopped_after_done",
+        Wrong(stopped=("please stop\n",), invoked=lambda one: replace(one, stdin="pipe")),
+        "it was told to stop in words, which nobody listens to any more",
     ),
     ("done", Wrong(invoked=lambda one: replace(one, env={"X": uuid4().hex})), "another invocation"),
 ]
@@ -150,6 +163,18 @@ async def test_a_planted_defect_is_found(behaviour: str, wrong: Any, words: str,
     subject = replace(GOOD, agent=wrong)
     found = await check(subject, behaviour, tmp_path / "place")
     assert words in "; ".join(found)
+
+
+async def test_an_agent_that_cannot_be_interrupted_is_told_nothing_and_ended_by_signals(
+    tmp_path: Path,
+) -> None:
+    deaf = Wrong(
+        stopped=("please stop\n",),
+        invoked=lambda one: replace(one, stdin="pipe"),
+        capabilities=RIGHT.capabilities - {"interrupt"},
+    )
+    (run,) = await play(replace(GOOD, agent=deaf), "ignores_sigint", tmp_path / "place")  # type: ignore[arg-type]
+    assert (run.writes(), run.ended.interrupted) == ([], True)
 
 
 def with_result(run: Played, **more: Any) -> Played:
@@ -175,7 +200,17 @@ ENDED = [
     ("permission", lambda run: run, "a person is asked about [], not about command:make dist"),
     ("permission", lambda run: with_result(run, asked=(replace(ASKING, options=()),)), "with the options ()"),
     ("permission_granted", lambda run: run, "dist.txt was not made"),
-    ("permission_refused", lambda run: (run.spec.cwd / "dist.txt").touch() or run, "dist.txt was made"),
+    ("permission_refused", lambda run: replace(run, files=frozenset({"dist.txt"})), "dist.txt was made"),
+    ("resume", lambda run: replace(run, files=frozenset()), "made.txt was not made"),
+    ("unknown_events", lambda run: replace(run, lines=()), "no line of the output has the word 'novelty'"),
+    ("huge_output", lambda run: with_exit(run, output_bytes=9), "it printed 9 bytes, and to play this"),
+    (
+        "ignores_sigint",
+        lambda run: with_exit(run, code=-2),
+        "exited with -2, and to play this it has to exit",
+    ),
+    ("zero_on_sigterm", lambda run: with_exit(run, code=-15), "exited with -15, and to play this"),
+    ("error_result", lambda run: with_exit(run, code=1), "exited with 1, and to play this"),
     ("interrupt", lambda run: run, "it has to be heard working (Text or ToolStart), and told FileChange"),
 ]
 
@@ -186,8 +221,8 @@ async def test_a_wrong_outcome_is_told_in_words(
 ) -> None:
     """A good run, taken for one of another behaviour or bent in one place."""
     plays = behaviour if not GOOD.excuse(behaviour) and behaviour != "interrupt" else "done"
-    (run,) = await play(GOOD, plays, tmp_path / "place")
-    assert words in "; ".join(problems(GOOD, behaviour, (bent(run),)))
+    run, *more = await play(GOOD, plays, tmp_path / "place")
+    assert words in "; ".join(problems(GOOD, behaviour, (bent(run), *more)))
 
 
 def test_a_behaviour_that_does_not_exist_cannot_be_left_out() -> None:

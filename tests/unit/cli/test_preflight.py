@@ -13,7 +13,7 @@ from tests.doubles import Home, planned
 from loopwright.cli.agent_probe import probe
 from loopwright.cli.checkup_machine import Status
 from loopwright.cli.clean_tree import clean_tree
-from loopwright.cli.cost_check import check_costs, check_new_limits
+from loopwright.cli.cost_check import check_another_try, check_costs, check_new_limits
 from loopwright.cli.preflight import (
     agents_of,
     check_accounts,
@@ -321,6 +321,15 @@ def test_a_limit_that_could_not_be_kept_because_of_the_reviewer_is_refused() -> 
     )
     with pytest.raises(Refused, match="the agent command tells neither"):
         check_costs(_settings(project), _work(None))
+
+
+@pytest.mark.capability("C075")
+async def test_another_try_gets_no_model_whose_cost_nobody_could_know() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"), policy=Policy(agent="codex", model="gpt-5.5", max_cost_micros=1))
+    check_another_try(home.plan(), None, None)
+    with pytest.raises(Refused, match=r"nobody knows what those of the model new-model cost$"):
+        check_another_try(home.plan(), None, "new-model")
 
 
 @pytest.mark.capability("C075")

@@ -1,8 +1,10 @@
 """Failure classes and their rules."""
 
+from dataclasses import fields
+
 import pytest
 
-from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.failures import RULES, Failure, Level, Rule
 from loopwright.core.retry import LONGEST_S
 
 
@@ -51,6 +53,8 @@ KNOWN: dict[Failure, set[str]] = {
     Failure.BILLING: {"parks", "closes", "person", "fallback"},
     Failure.AGENT_ERROR: {"hopeless"},
     Failure.CRASH: {"hopeless"},
+    Failure.BUDGET: {"pauses"},
+    Failure.CANCELLED: {"stopped"},
 }
 """What is special about a failure. Everything else ends its attempt, and nothing more."""
 
@@ -58,7 +62,7 @@ KNOWN: dict[Failure, set[str]] = {
 @pytest.mark.parametrize("failure", Failure)
 def test_what_follows_from_each_failure_is_in_its_rule(failure: Failure) -> None:
     rule = RULES[failure]
-    names = ("parks", "honours", "closes", "person", "hopeless", "fallback")
+    names = [one.name for one in fields(Rule) if one.default is False]
     assert {name for name in names if getattr(rule, name)} == KNOWN.get(failure, set())
 
 

@@ -2,19 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from signal import SIGKILL
 from types import MappingProxyType
 from typing import Final, Literal
 
 from loopwright.core.failures import Failure
 from loopwright.core.permissions import Permissions
 from loopwright.core.policy import Limits
-from loopwright.ports import AgentEventKind
 
 HOUR: Final = (3400.0, 3700.0)
 """An hour from now, give or take what a test takes and what a protocol rounds."""
 
 MINUTE: Final = (20.0, 70.0)
 """A minute from now, less what a test takes on a busy machine."""
+
+GARBAGE: Final = "gibberish"
+NOVELTY: Final = "novelty"
+"""Words that are in what a stand-in prints for the behaviours `garbage` and `unknown_events`, and in nothing else."""
 
 ASKED_FOR: Final = "command:make dist"
 """The key of what the behaviour `permission` asks leave for."""
@@ -45,8 +49,14 @@ class Expected:
     makes: tuple[str, ...] = ()
     """Files of the workspace that must be there afterwards."""
     makes_not: tuple[str, ...] = ()
-    heard: tuple[AgentEventKind, ...] = ()
-    """Kinds of events that must have been told."""
+    keeps: str = ""
+    """A word: every line of the output that has it must be in an event `Raw`, and there must be such lines."""
+    code: int | None = None
+    """The exit code, or the negative signal, without which it has not done what the behaviour says."""
+    prints: int = 0
+    """So many bytes of output at least, for the same reason."""
+    wordless: bool = False
+    """Nothing was said to it to have it stop."""
     at_most_s: float = 60.0
     """Far above what it takes, so that a busy machine is no failure."""
 
@@ -72,8 +82,11 @@ class Behaviour:
     """Whoever drives it is gone after the first event, and another one takes over."""
 
 
-def _fails(failure: Failure, says: str, *, needs: str = "", stop: Stop = "never") -> Behaviour:
-    return Behaviour(says=says, expected=Expected(failures=(failure,)), needs=needs, stop=stop)
+def _fails(
+    failure: Failure, says: str, *, needs: str = "", stop: Stop = "never", code: int | None = None
+) -> Behaviour:
+    expected = Expected(failures=(failure,), code=code)
+    return Behaviour(says=says, expected=expected, needs=needs, stop=stop)
 
 
 _DONE: Final = Expected(claimed=True, makes=("made.txt",))
@@ -102,17 +115,17 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         ),
         "garbage": Behaviour(
             says="Garbage and half lines between its words are kept, and hide nothing.",
-            expected=Expected(claimed=True, makes=("made.txt",), heard=("Raw",)),
+            expected=replace(_DONE, keeps=GARBAGE),
         ),
         "unknown_events": Behaviour(
             says="Events that nobody knows yet are kept, and disturb nothing.",
-            expected=Expected(claimed=True, makes=("made.txt",), heard=("Raw",)),
+            expected=replace(_DONE, keeps=NOVELTY),
         ),
         "huge_output": Behaviour(
             says="Twenty megabytes of output do not bury the end.",
             # The one that takes seconds by itself, and many times that on a busy machine.
             limits=replace(LIMITS, hard_s=150.0),
-            expected=replace(_DONE, at_most_s=120.0),
+            expected=replace(_DONE, at_most_s=120.0, prints=20_000_000),
         ),
         "overload_then_done": Behaviour(
             says="An overload that it gets over by itself is no failure.", expected=_DONE
@@ -164,21 +177,24 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
             says="It does not listen when it is stopped: it is ended all the same.",
             stop="when working",
             limits=replace(LIMITS, term_grace_s=0.3),
-            expected=Expected(failures=(Failure.CANCELLED,), ended_by=("asked",)),
+            expected=Expected(failures=(Failure.CANCELLED,), ended_by=("asked",), code=-SIGKILL),
         ),
         "stopped_after_done": Behaviour(
             says="It is stopped when its turn is over already: no word is sent to one that no longer listens.",
             plays="done_then_hang",
             stop="when done",
             limits=replace(LIMITS, term_grace_s=0.3),
-            expected=Expected(claimed=None, failures=(Failure.CANCELLED,), ended_by=("asked",)),
+            expected=Expected(
+                claimed=None, failures=(Failure.CANCELLED,), ended_by=("asked",), wordless=True
+            ),
         ),
         "zero_on_sigterm": _fails(
             Failure.CRASH,
             "Somebody else ends it and it exits with 0: without a result that is no success.",
             stop="by a signal from elsewhere",
+            code=0,
         ),
-        "crash_mid_write": _fails(Failure.CRASH, "It dies in the middle of a line."),
+        "crash_mid_write": _fails(Failure.CRASH, "It dies in the middle of a line.", code=-SIGKILL),
         "hang": Behaviour(
             says="It shows no sign of life: it is ended.",
             limits=replace(LIMITS, idle_s=0.5, term_grace_s=0.3),
@@ -214,7 +230,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         "turns": _fails(Failure.TURNS, "It has used up its turns.", needs="turns"),
         "budget": _fails(Failure.BUDGET, "It has used up its budget.", needs="budget"),
         "error_result": _fails(
-            Failure.AGENT_ERROR, "It reports an error and exits with 0: that is no success."
+            Failure.AGENT_ERROR, "It reports an error and exits with 0: that is no success.", code=0
         ),
     }
 )

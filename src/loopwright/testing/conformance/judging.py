@@ -86,17 +86,35 @@ def _of_run(expected: Expected, run: Played) -> Iterator[str]:
     if how.ended_by not in expected.ended_by:
         yield f"the process was ended by {how.ended_by} ({how.code}), not by {' or '.join(expected.ended_by)}"
     for name in expected.makes:
-        if not (run.spec.cwd / name).exists():
+        if name not in run.files:
             yield f"{name} was not made"
     for name in expected.makes_not:
-        if (run.spec.cwd / name).exists():
+        if name in run.files:
             yield f"{name} was made"
-    kinds = {event.kind for event in run.events}
-    for kind in expected.heard:
-        if kind not in kinds:
-            yield f"no event {kind} was told; there were {', '.join(sorted(kinds))}"
+    yield from _of_stand_in(expected, run)
+    if expected.keeps:
+        yield from _of_keeping(expected.keeps, run)
     if run.seconds > expected.at_most_s:
         yield f"it took {run.seconds:.1f} s"
+
+
+def _of_stand_in(expected: Expected, run: Played) -> Iterator[str]:
+    """Say where the stand-in has not done what it was to play: then nothing is known of the adapter."""
+    how = run.ended.exit
+    if expected.code is not None and how.code != expected.code:
+        yield f"the process exited with {how.code}, and to play this it has to exit with {expected.code}"
+    if how.output_bytes + how.dropped_bytes < expected.prints:
+        yield f"it printed {how.output_bytes} bytes, and to play this it has to print {expected.prints}"
+
+
+def _of_keeping(word: str, run: Played) -> Iterator[str]:
+    """Compare lines with events: an adapter has raw events of its own, and one of those proves nothing."""
+    printed = sum(word in line.text for line in run.lines)
+    kept = sum(word in f"{event.text} {event.data}" for event in run.events if event.kind == "Raw")
+    if not printed:
+        yield f"no line of the output has the word {word!r}, by which this can be judged"
+    elif kept < printed:
+        yield f"{printed} lines of the output have the word {word!r}, and {kept} events Raw have it"
 
 
 def _of_stopping(behaviour: Behaviour, run: Played) -> Iterator[str]:
@@ -106,6 +124,8 @@ def _of_stopping(behaviour: Behaviour, run: Played) -> Iterator[str]:
     in_words = any(entry["n"] >= INTERRUPT for entry in run.writes())
     if behaviour.expected.orderly and in_words and run.ended.exit.ended_by != "itself":
         yield "it was told in its own words to stop, and had to be ended all the same"
+    if behaviour.expected.wordless and in_words:
+        yield "it was told to stop in words, which nobody listens to any more"
 
 
 def _of_conversation(subject: Subject, one: Played, other: Played) -> Iterator[str]:

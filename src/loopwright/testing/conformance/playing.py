@@ -40,6 +40,8 @@ class Played:
     ended: Ended
     events: tuple[AgentEvent, ...]
     lines: tuple[OutputLine, ...]
+    files: frozenset[str]
+    """What was in its workspace when it had ended."""
     seconds: float
 
     def writes(self) -> list[dict[str, Any]]:
@@ -87,6 +89,9 @@ async def _run(
         fork=fork,
         options=filled(subject.options, str(place / "agent")),
     )
+    for name in behaviour.expected.makes:
+        # What an earlier run has made would stand for what this one is to make.
+        (request.workspace / name).unlink(missing_ok=True)
     before = Spent()
     if result is not None:
         before = Spent(cost_micros=result.cost_micros or 0, usage=result.usage or Usage())
@@ -131,6 +136,7 @@ async def _run(
         ended=ended,
         events=tuple(events),
         lines=tuple([line async for line in keepers.follow(spec.directory)]),
+        files=frozenset(path.name for path in request.workspace.iterdir()),
         seconds=time.monotonic() - began,
     )
 

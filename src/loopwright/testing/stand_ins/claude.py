@@ -247,7 +247,9 @@ def permission(program: Program) -> None:
 def garbage(program: Program) -> None:
     """Print what nobody can read, then do the work."""
     sys.stdout.flush()
-    odd = b'\xff\xfe\x00 binary \x1b[31m\n{"type":"result","is_error":fal\n' + b"[" * 5000 + b"\nnull\n{}\n"
+    odd = (
+        b'\xff\xfe\x00 gibberish \x1b[31m\n{"type":"result","gibberish":fal\n' + b"[" * 5000 + b"\nnull\n{}\n"
+    )
     sys.stdout.buffer.write(odd + b'{"type":"assistant","message":7}\n{"type":"control_request"}\n')
     sys.stdout.buffer.flush()
     program.made()
@@ -256,8 +258,8 @@ def garbage(program: Program) -> None:
 def unknown_events(program: Program) -> None:
     """Say what nobody knows yet, and ask what nobody knows yet, then do the work."""
     program.say("novelty", subtype="shiny", payload=[1, {"a": None}])
-    program.say("system", subtype="never_heard_of")
-    program.say("control_request", request_id="new-1", request={"subtype": "telepathy"})
+    program.say("system", subtype="novelty_of_a_system")
+    program.say("control_request", request_id="new-1", request={"subtype": "novelty"})
     heard = program.hear()
     assert heard
     assert heard["response"]["subtype"] == "error", "who does not understand says so"

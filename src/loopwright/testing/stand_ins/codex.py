@@ -93,7 +93,7 @@ def garbage() -> None:
     """Print what nobody can read."""
     sys.stdout.flush()
     sys.stdout.buffer.write(
-        b'{"method":"turn/comp\n\xff\xfe\x00 binary \x1b[31m\n' + b"[" * 5000 + b"\n[1]\n7\n"
+        b'{"method":"gibberish/comp\n\xff\xfe\x00 gibberish \x1b[31m\n' + b"[" * 5000 + b"\n[1]\n7\n"
     )
     sys.stdout.flush()
 
@@ -227,8 +227,8 @@ class AppServer:
                 garbage()
             case "unknown_events":
                 self.tell("turn/novelty", news=[1])
-                self.item("completed", type="novelItem", id="novel")
-                say({"something": "else"})
+                self.item("completed", type="noveltyItem", id="novel")
+                say({"novelty": "else"})
             case "huge_output":
                 for _ in range(20 * 64):
                     self.tell("item/commandExecution/outputDelta", itemId="call", delta="x" * 16_000)

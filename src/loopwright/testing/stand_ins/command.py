@@ -25,7 +25,7 @@ def done() -> None:
 
 def garbage() -> None:
     """Print what nobody can read, then do the work."""
-    sys.stderr.buffer.write(b'{"half": \n\xff\xfe\x00 binary \x1b[31m\n' + b"[" * 5000 + b"\n")
+    sys.stderr.buffer.write(b'{"gibberish": \n\xff\xfe\x00 gibberish \x1b[31m\n' + b"[" * 5000 + b"\n")
     sys.stderr.flush()
     done()
 

@@ -18,7 +18,13 @@ LATE = "while :; do echo late >> late.txt; sleep 0.02; done"
 SCRIPTS: dict[str, list[dict[str, Any]]] = {
     "done": [SPENT, *WORK],
     "resume": [SPENT, *WORK],
-    "garbage": [{"garbage": 40}, SPENT, *WORK],
+    "garbage": [
+        {"garbage": 40},
+        {"print": "gibberish"},
+        {"print": '{"event":"gibberish","text":'},
+        SPENT,
+        *WORK,
+    ],
     "unknown_events": [{"print": '{"event":"novelty","text":[1]}'}, SPENT, *WORK],
     "huge_output": [SPENT, *WORK],
     "overload_then_done": [{"say": "overloaded, once more"}, SPENT, *WORK],
