@@ -237,7 +237,7 @@ def a_run_over_its_limit_pauses_the_loop(watch: Watch, name: str, changes: tuple
         loop = watch.all(Loop)[plan.loop_id]
         if attempt.state is AttemptState.WAITING and (attempt.tip_sha is None or not attempt.wait_reason):
             yield f"{name}: {attempt.id} is parked without its work or without a reason"
-        # Nobody has to decide about work that a person called off, or does by hand now: whoever starts next is asked anew.
+        # Nobody has to decide about work that a person called off, or does by hand: who starts next is asked anew.
         if loop.state is LoopState.RUNNING and attempt.state is not AttemptState.CANCELLED:
             yield f"{name}: {loop.id} goes on"
 

@@ -1,7 +1,7 @@
 """One run of an agent: what it is told, how it is started, and what is written down of its end."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -12,11 +12,11 @@ from loopwright.core.awaited import Question
 from loopwright.core.budget import over_budget
 from loopwright.core.containment import Containment
 from loopwright.core.envelopes import limited_model
-from loopwright.core.errors import FenceLost
+from loopwright.core.errors import FenceLost, Refused
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.gates import task_commands
 from loopwright.core.model import Attempt, Loop, Plan, Project, Review, Role, Run, Task, Usage
-from loopwright.core.permissions import Permissions, mode_in_words
+from loopwright.core.permissions import Access, Permissions, access_of, is_kept, mode_in_words
 from loopwright.core.prices import estimate
 from loopwright.core.qa_prompts import look_prompt
 from loopwright.core.questions import Asking, asked_in
@@ -201,6 +201,8 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     shared = await shared_by(world, rows.project, plan, sandbox)
     spec, walls = contain_agent(sandbox, spec, request, invocation, shared)
     if run.state is RunState.QUEUED:
+        if review is None:
+            _refuse_unkept(plan, agent.name, can, contained=contained)
         if invocation.workspace_settings:
             places = invocation.workspace_settings
             await refuse_foreign(world, rows.project, plan, workspace, agent.name, places)
@@ -255,6 +257,19 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         run = begun
     conversation = [one for one in earlier if one.session_ref and one.session_ref == run.session_ref]
     return Started(run=run, spec=spec, request=request, before=_spent(conversation), walls=walls)
+
+
+def _refuse_unkept(plan: Plan, name: str, can: Collection[str], *, contained: bool) -> None:
+    """Refuse an agent that nothing keeps from writing where it is only to read.
+
+    Asked before the plan began, too; but the agent may be another one since, or the sandbox gone.
+    """
+    access = access_of(plan.policy.permission_mode, contained=contained)
+    if access is Access.READ_ONLY and not is_kept(access, can, contained=contained):
+        raise Refused(
+            f"permission_mode is read-only, but nothing keeps {name} to that here",
+            hint="`loopwright doctor` says what a sandbox needs; or choose an agent that asks for leave",
+        )
 
 
 def _schema(plan: Plan, task: Task, review: Review | None) -> Mapping[str, Any] | None:

@@ -3,10 +3,11 @@
 import pytest
 from tests.acceptance.control.workshop import HALF_DONE, Workshop, kill, refused
 from tests.acceptance.sandbox import COST, task
+from tests.waiting import eventually
 
 from loopwright.core.awaited import Question
 from loopwright.core.ids import short_id
-from loopwright.core.model import Loop, Plan, Role, Run
+from loopwright.core.model import Loop, Plan, Role, Run, Task
 from loopwright.core.states import QuestionState
 
 
@@ -175,6 +176,25 @@ def test_an_agent_that_nothing_keeps_from_writing_gets_no_task_of_a_plan_that_on
     why = "permission_mode is read-only (as the plan began), but nothing keeps command to that here"
     refused(shop("retry", "job", "--agent", "command"), 2, why, "choose an agent that asks for leave")
     assert len(shop.attempts("job")) == 1
+
+
+def test_an_agent_that_a_source_names_later_is_kept_to_the_mode_of_the_plan_as_well(shop: Workshop) -> None:
+    go = shop.place / "go"
+    shop.play({"first": [[{"wait_for": str(go)}]]})
+    shop.program.env["LOOPWRIGHT_AGENTS__COMMAND__COMMAND"] = "echo right > job"
+    tasks = [task("first", "test -e README.md"), task("job", "grep -q right job", depends_on=["first"])]
+    path = shop.plan("job", tasks, write_status=True)
+    worker = shop.start("run", str(path), "--permission-mode", "read-only")
+    try:
+        worker.until("first  scripted")
+        tasks[1] = {**tasks[1], "agent": "command"}
+        shop.plan("job", tasks, write_status=True)
+        eventually(lambda: shop.row(Task, key="job").agent == "command")
+        go.touch()
+        assert worker.end() == 1, worker.out
+    finally:
+        worker.kill()
+    assert "permission_mode is read-only, but nothing keeps command to that here" in worker.out
 
 
 def test_a_landed_task_cannot_be_cancelled_and_a_name_means_the_task_that_can_be_retried(

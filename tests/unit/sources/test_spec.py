@@ -90,8 +90,14 @@ def test_a_plan_is_told_only_if_it_asks_for_it_and_its_hash_is_that_of_what_is_a
     for text, kind in ((GIVEN, "spec"), (GIVEN.replace("write_status: true", ""), "yaml")):
         place.write_text(text)
         assert recognise(place, registry.sources()).kind == kind
-    (tmp_path / "work.json").write_text('{"write_status": true, "title": "T", "tasks": []}')
-    assert recognise(tmp_path / "work.json", registry.sources()).kind == "spec"
+    for text in (
+        '{"write_status": true, "title": "T", "tasks": []}',
+        '{"title": "T", "tasks": [], "write_status": true}',
+    ):
+        (tmp_path / "work.json").write_text(text)
+        assert recognise(tmp_path / "work.json", registry.sources()).kind == "spec"
+    (tmp_path / "work.json").write_text(json.dumps({"title": 'say {"write_status": true}', "tasks": []}))
+    assert recognise(tmp_path / "work.json", registry.sources()).kind == "yaml"
     before = SPEC.parse(spec(GIVEN), "work.yaml").sha256
     made = after(SPEC, spec(GIVEN), told({"one": DONE, "two": STUCK}))
     assert SPEC.parse(made, "work.yaml").sha256 == before

@@ -15,7 +15,10 @@ from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.ports import Files, ItemProgress, Mark, PlannedWork, Progress
 
 KEY: Final = "status"
-_WANTED: Final = re.compile(rb'^[ \t{,]*"?write_status"?[ \t]*:[ \t]*true\b', re.MULTILINE)
+_WANTED: Final = re.compile(
+    rb'^[ \t{,]*"?write_status"?[ \t]*:[ \t]*true\b|[{,]\s*"write_status"\s*:\s*true\b', re.MULTILINE
+)
+"""At the beginning of a line, as people write it; or anywhere between braces, as programs do."""
 _REASON: Final = 500
 
 
