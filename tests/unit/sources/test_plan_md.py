@@ -403,6 +403,66 @@ def test_what_is_wrong_is_told_with_its_line(text: str | bytes, problem: str) ->
     assert problems(text)[0].startswith(problem)
 
 
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("- [ ]Task", '"- [ ]Task" is no checkbox: write "- [ ] Task"'),
+        ("- [x]Task", '"- [x]Task" is no checkbox: write "- [x] Task"'),
+        ("-[ ] Task", '"-[ ] Task" is no checkbox: write "- [ ] Task"'),
+        ("1.[x] Task", '"1.[x] Task" is no checkbox: write "1. [x] Task"'),
+        ("- [x ] Task", '"- [x ] Task" is no checkbox: write "- [x] Task"'),
+        ("- [ x] Task", '"- [ x] Task" is no checkbox: write "- [x] Task"'),
+        ("* [  ] Task", '"* [  ] Task" is no checkbox: write "* [ ] Task"'),
+        ("- [ ]: Task", '"- [ ]: Task" is no checkbox: write "- [ ] : Task"'),
+        (
+            "- [v] Task",
+            "unknown mark [v]: known are [ ], [~], [/], [x], [X], [!], [-]; if this is no task, write \\[v]",
+        ),
+        ("- [✔️] Task", "unknown mark [✔️]: known are"),
+    ],
+)
+def test_what_is_almost_a_checkbox_is_not_passed_over(line: str, problem: str) -> None:
+    for before, after in (
+        ("- [ ] a\n", ""),
+        ("- [ ] a\n\n## P\n\n", "\n- [ ] b"),
+        ("- group\n  ", "\n- [ ] a"),
+    ):
+        (found,) = problems(f"{before}{line}{after}\n")
+        assert found.startswith(f"plan.md:{before.count(chr(10)) + 1}: {problem}"), found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- [x](https://example.org) is a link",
+        "- [a][b] is one too",
+        "- [[a]] and this",
+        "- [1] a source",
+        "- [12] another",
+        "- [^1] a footnote",
+        "- [a]: https://example.org",
+        "- [a-z]+ is an expression",
+        "- \\[v] is text",
+        "- text [v] is text",
+        "> - [v] quoted",
+        "  - [v] below a task",
+        "  -[ ] below a task",
+        "    -[ ] code",
+        "## Success Criteria\n\n- [v] met",
+        "## Discovered Work\n\n- [v] met",
+    ],
+)
+def test_other_brackets_are_text(line: str) -> None:
+    found = work(f"- [ ] a\n{line}\n")
+    assert ([task.key for task in found.tasks], found.notes) == (["a"], ())
+
+
+def test_a_word_in_brackets_is_text_and_said_to_be() -> None:
+    assert work("- [ ] a\n- [UI] Task\n").notes == (
+        'plan.md:2: "- [UI] Task" is read as text: a task has one sign in its brackets, such as - [ ]',
+    )
+
+
 def test_a_broken_metadata_file_is_located_and_nothing_is_written() -> None:
     assert problems("- [ ] a\n", metadata_json='{\n"track_id": 1,\n') == (
         "metadata.json:3: this is not JSON: a text in double quotes is expected here",
