@@ -112,8 +112,9 @@ def checkpointed(
         _forget(edits, _step(plain), ("phases_completed",), wanted)
     for step in (_step(plain), FIX):
         _forget(edits, step, ("completed_at", "last_task", "last_commit"), wanted)
-    if _is_ours(_table(_table(plain, "loop_state"), "checkpoints"), EVALUATE):
-        _forget(edits, EVALUATE, VERDICT, wanted)
+    for step, keys in ((PLANNED, ("verdict",)), (EVALUATE, VERDICT)):
+        if _is_ours(_table(_table(plain, "loop_state"), "checkpoints"), step):
+            _forget(edits, step, keys, wanted)
     if edits.bytes() != content:
         edits.put(edits.document, "updated_at", time_text(progress.at))
     return edits.bytes()
