@@ -474,6 +474,52 @@ def test_a_broken_metadata_file_is_located_and_nothing_is_written() -> None:
         SOURCE.written({"plan.md": b"```\n- [ ] a\n"}, progress({}))
 
 
+def track(**state: object) -> str:
+    return json.dumps({"version": 3, "track_id": "t", "loop_state": state}, indent=0)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        (
+            '{"track_id": "t", "version": 99}',
+            "1: version: 99 is newer than 3, the newest that Loopwright knows",
+        ),
+        ('{"track_id": "t",\n"version": "3"}', '2: version: expected a whole number, got "3"'),
+        ('{"track_id": "t", "status": 1}', "1: status: expected a text, got 1"),
+        ('{"track_id": "t", "blockers": {}}', "1: blockers: expected a list, got a table"),
+        ('{"track_id": "t", "loop_state": []}', "1: loop_state: expected a table, got a list"),
+        (track(checkpoints=["mine"]), "5: loop_state.checkpoints: expected a table, got a list"),
+        (
+            track(checkpoints={"EXECUTE": {"commits": "none"}}),
+            '7: loop_state.checkpoints.EXECUTE.commits: expected a list, got "none"',
+        ),
+        (track(fix_cycle_count="1"), '5: loop_state.fix_cycle_count: expected a whole number, got "1"'),
+        (track(current_step=3), "5: loop_state.current_step: expected one of: PLAN, EVALUATE_PLAN, "),
+    ],
+)
+def test_metadata_that_could_not_be_written_without_a_loss_is_refused(metadata: str, problem: str) -> None:
+    (found,) = problems("- [ ] a\n", metadata_json=metadata)
+    assert found.startswith(f"metadata.json:{problem}")
+    files = {"plan.md": b"- [ ] a\n", "metadata.json": metadata.encode()}
+    with pytest.raises(BadPlan, match=r"metadata\.json:"):
+        SOURCE.written(files, progress({"items": {"a": {"mark": "done"}}}))
+
+
+def test_words_that_the_metadata_does_not_know_are_told_with_what_was_meant() -> None:
+    state = track(
+        current_step="EXECUT",
+        step_status=None,
+        checkpoints={"EXECUTE": {"status": "IN_PROGRES", "last_task": "a"}, "EVALUATE_PLAN_": {}, "MINE": {}},
+    )
+    one, two, three = work("- [x] a\n- [ ] b\n", metadata_json=state).notes
+    assert one.startswith('metadata.json:5: loop_state.current_step: "EXECUT" is none of: PLAN, ')
+    assert one.endswith('(did you mean "EXECUTE"?)')
+    assert two.startswith('metadata.json:9: loop_state.checkpoints.EXECUTE.status: "IN_PROGRES" is none of: ')
+    assert two.endswith('(did you mean "IN_PROGRESS"?)')
+    assert three.endswith(": an unknown step, it is ignored: did you mean EVALUATE_PLAN?")
+
+
 @pytest.mark.parametrize("names", [("metadata.json",), ("spec.md", "metadata.json")])
 def test_what_lies_beside_a_plan_is_not_taken_for_it(names: tuple[str, ...]) -> None:
     files = dict.fromkeys(names, b'{"track_id": "t"}')

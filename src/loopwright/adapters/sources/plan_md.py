@@ -63,10 +63,11 @@ class PlanMdSource:
             found = outline(read_markdown(files[plan]), problems)
         except Unreadable as broken:
             raise located_at(_called(name, plan), broken) from broken
-        metadata = _metadata(files, name)
+        beside = Problems(_called(name, METADATA))
+        metadata = _metadata(files, name, beside)
         work = meaning(found, name, problems, _spec(files, name, plan))
-        refuse(_called(name, plan), problems)
-        return _with_metadata(work, found, metadata)
+        refuse(_called(name, plan), problems, beside)
+        return _with_metadata(work, found, metadata, beside.notes)
 
     def carries(self, files: Files) -> tuple[str, ...]:
         """Return the plan and a track's metadata: a specification has no place for status."""
@@ -76,7 +77,9 @@ class PlanMdSource:
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the plan with its marks, and the track's metadata with its checkpoints, where they change."""
         plan = _plan_name(files)
-        metadata = _metadata(files, plan)
+        problems = Problems(METADATA)
+        metadata = _metadata(files, plan, problems)
+        refuse(METADATA, problems)
         try:
             changed = {
                 plan: told(files[plan], progress, plan, metadata.track if metadata is not None else "")
@@ -136,22 +139,24 @@ def _spec(files: Files, name: str, plan: str) -> str:
         raise located_at(_called(name, SPEC), broken) from broken
 
 
-def _metadata(files: Files, name: str) -> Metadata | None:
+def _metadata(files: Files, name: str, problems: Problems) -> Metadata | None:
     if METADATA not in files:
         return None
     try:
-        return read_metadata(files[METADATA])
+        return read_metadata(files[METADATA], problems)
     except Unreadable as broken:
         raise located_at(_called(name, METADATA), broken) from broken
 
 
-def _with_metadata(work: PlannedWork, found: Outline, metadata: Metadata | None) -> PlannedWork:
+def _with_metadata(
+    work: PlannedWork, found: Outline, metadata: Metadata | None, odd: tuple[str, ...]
+) -> PlannedWork:
     """Return the work with what the track's metadata adds to it."""
     sync = _doc_sync(found) or (metadata.doc_sync if metadata is not None else None)
     work = replace(work, doc_sync=sync)
     if metadata is None:
         return replace(work, evaluated=_verdict(found))
-    notes = list(work.notes)
+    notes = [*work.notes, *odd]
     if not metadata.versioned:
         notes.append(f"{METADATA} has no version: it is brought to the present one when work starts")
     ahead = [item.name for item in found.tasks if item.name in metadata.done and item.mark is not Mark.DONE]
@@ -160,8 +165,8 @@ def _with_metadata(work: PlannedWork, found: Outline, metadata: Metadata | None)
         notes.append(f"{METADATA} says that these were done, the plan does not, and the plan counts: {names}")
     work = replace(work, evaluated=metadata.verdict or _verdict(found))
     if metadata.last_task:
-        work, odd = _resumed(work, found, metadata.last_task)
-        notes += odd
+        work, lost = _resumed(work, found, metadata.last_task)
+        notes += lost
     return replace(work, notes=tuple(notes))
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.adapters.sources.json_edits import JsonEdits
-from loopwright.adapters.sources.located import Located, Unreadable
+from loopwright.adapters.sources.located import Located, Unreadable, inner
 from loopwright.adapters.sources.plan_md_meaning import commit_of
 from loopwright.adapters.sources.plan_md_outline import Item
+from loopwright.adapters.sources.plan_md_schema import STEPS, TRACK, VERSION
 from loopwright.adapters.sources.plan_md_steps import (
     AGENT,
     EVALUATE,
@@ -25,12 +26,20 @@ from loopwright.adapters.sources.plan_md_steps import (
     time_text,
 )
 from loopwright.adapters.sources.plan_md_write import SHA_LENGTH, in_time, one_line
+from loopwright.adapters.sources.problems import Problems
+from loopwright.adapters.sources.schema_check import check_types
+from loopwright.config.nearest import nearest, quoted
 from loopwright.core.doc_sync import DocSync, usable
 from loopwright.ports import Mark, Progress, SyncProgress
 
-VERSION: Final = 3
 EXECUTE: Final = "EXECUTE"
 PARALLEL: Final = "PARALLEL_EXECUTE"
+_THEIRS: Final = frozenset({"created_at", "track_id", "type"})
+"""What only whoever made the track writes."""
+_WRITTEN: Final = {
+    **TRACK,
+    "properties": {key: one for key, one in TRACK["properties"].items() if key not in _THEIRS},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +58,17 @@ class Metadata:
     """Business documents that have to follow, where an evaluator has said so."""
 
 
-def read_metadata(content: bytes) -> Metadata | None:
-    """Return what the file says, None if it is not a track's; raise `Unreadable` if it cannot be read."""
+def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
+    """Return what the file says, None if it is not a track's; raise `Unreadable` if it cannot be read.
+
+    What could not be written without losing what somebody has there is noted as a problem.
+    """
     document = JsonEdits(content).document
     if not _is_track(document):
         return None
+    check_types(document, _WRITTEN, problems)
+    _check_version(document, problems)
+    _check_steps(document, problems)
     plain = document.plain()
     checkpoints = _table(_table(plain, "loop_state"), "checkpoints")
     # Our own judgement is told to others; it is no reason for us not to judge the next plan of the file.
@@ -69,6 +84,25 @@ def read_metadata(content: bytes) -> Metadata | None:
         last_task=str(execute.get("last_task") or "") if execute.get("status") == "IN_PROGRESS" else "",
         doc_sync=_flag(checkpoints),
     )
+
+
+def _check_version(document: Located, problems: Problems) -> None:
+    found = inner(document, "version")
+    if found is not None and isinstance(found.value, int) and found.value > VERSION:
+        problems.note(
+            found.line, "version", f"{found.value} is newer than {VERSION}, the newest that Loopwright knows"
+        )
+
+
+def _check_steps(document: Located, problems: Problems) -> None:
+    """Say which checkpoint is probably misspelt: nobody would look for it there."""
+    checkpoints = _inner(document, "loop_state", "checkpoints")
+    held = checkpoints.value if checkpoints is not None and isinstance(checkpoints.value, dict) else {}
+    for name, found in held.items():
+        guess = None if name in STEPS else nearest(name, STEPS, cutoff=0.8)
+        if guess is not None:
+            message = f"an unknown step, it is ignored: did you mean {guess}?"
+            problems.warn(found.line, f"loop_state.checkpoints.{quoted(name)[1:-1]}", message)
 
 
 def _flag(checkpoints: Mapping[str, Any]) -> DocSync | None:
@@ -139,9 +173,6 @@ def _is_track(document: Located) -> bool:
     """Say whether this is a track's file: another program may keep a `metadata.json` beside a plan of ours."""
     if not isinstance(document.value, dict):
         raise Unreadable(document.line, "metadata is a table")
-    inner = document.value.get("loop_state")
-    if inner is not None and not isinstance(inner.value, dict):
-        raise Unreadable(inner.line, "loop_state: expected a table")
     return not document.value or bool({"track_id", "loop_state"} & document.value.keys())
 
 
@@ -373,14 +404,14 @@ def _merge(edits: JsonEdits, table: Located, wanted: Mapping[str, Any]) -> None:
     """Give a table these values; inside of tables that are there already only what differs is written."""
     assert isinstance(table.value, dict)
     for key, value in wanted.items():
-        inner = table.value.get(key)
-        if isinstance(value, dict) and inner is not None and isinstance(inner.value, dict):
-            _merge(edits, inner, value)
-        elif isinstance(value, list) and inner is not None and isinstance(inner.value, list):
-            present = inner.plain()
+        held = table.value.get(key)
+        if isinstance(value, dict) and held is not None and isinstance(held.value, dict):
+            _merge(edits, held, value)
+        elif isinstance(value, list) and held is not None and isinstance(held.value, list):
+            present = held.plain()
             if present == value[: len(present)]:
                 for one in value[len(present) :]:
-                    edits.append(inner, one)
+                    edits.append(held, one)
             else:
                 edits.put(table, key, value)
         else:
