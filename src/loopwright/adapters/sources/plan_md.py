@@ -13,12 +13,13 @@ from loopwright.adapters.sources.plan_format import MAX_DESCRIPTION
 from loopwright.adapters.sources.plan_md_meaning import meaning
 from loopwright.adapters.sources.plan_md_metadata import Metadata, checkpointed, read_metadata, verdict_in
 from loopwright.adapters.sources.plan_md_outline import Outline, Section, SectionKind, outline
+from loopwright.adapters.sources.plan_md_sync import HOW, flagged
 from loopwright.adapters.sources.plan_md_write import finished, told
 from loopwright.adapters.sources.problems import Problems, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.adapters.sources.thoughts_files import phase_set_of
 from loopwright.config.nearest import quoted
-from loopwright.core.doc_sync import DocSync, usable
+from loopwright.core.doc_sync import DocSync
 from loopwright.core.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedWork, Progress
 
@@ -66,7 +67,9 @@ class PlanMdSource:
         beside = Problems(_called(name, METADATA))
         metadata = _metadata(files, name, beside)
         work = meaning(found, name, problems, _spec(files, name, plan))
+        sync = _doc_sync(found, metadata, problems, beside)
         refuse(_called(name, plan), problems, beside)
+        work = replace(work, doc_sync=sync, notes=problems.notes)
         return _with_metadata(work, found, metadata, beside.notes)
 
     def carries(self, files: Files) -> tuple[str, ...]:
@@ -148,12 +151,26 @@ def _metadata(files: Files, name: str, problems: Problems) -> Metadata | None:
         raise located_at(_called(name, METADATA), broken) from broken
 
 
+def _doc_sync(
+    found: Outline, metadata: Metadata | None, problems: Problems, beside: Problems
+) -> DocSync | None:
+    """Return which documents have to follow: the plan's own word, else that of the track's metadata."""
+    sync = flagged(found, problems)
+    if sync is not None or metadata is None:
+        return sync
+    for line, one in metadata.unusable:
+        beside.note(line, "affected_docs", f"{quoted(one)} is not inside of the project: {HOW}")
+    if metadata.unnamed:
+        beside.note(
+            metadata.unnamed, "business_sync_required", f"none is named in BUSINESS_SYNC.affected_docs: {HOW}"
+        )
+    return metadata.doc_sync
+
+
 def _with_metadata(
     work: PlannedWork, found: Outline, metadata: Metadata | None, odd: tuple[str, ...]
 ) -> PlannedWork:
     """Return the work with what the track's metadata adds to it."""
-    sync = _doc_sync(found) or (metadata.doc_sync if metadata is not None else None)
-    work = replace(work, doc_sync=sync)
     if metadata is None:
         return replace(work, evaluated=_verdict(found))
     notes = [*work.notes, *odd]
@@ -219,25 +236,3 @@ def _verdict_of(found: Outline, report: Section, after: tuple[Section, ...]) -> 
 
 def _lines(found: Outline, section: Section) -> list[str]:
     return [line.text for line in found.markdown.lines[section.start + 1 : section.end]]
-
-
-_FLAG: Final = re.compile(
-    r"^[\s>*+-]*\**(?:business doc sync )?(?P<label>required|reason|affected docs)\**\s*:\**\s*(?P<said>.+)$",
-    re.IGNORECASE,
-)
-
-
-def _doc_sync(found: Outline) -> DocSync | None:
-    """Return what a section about business documents asks for: `Required: Yes`, a reason, and the documents."""
-    for section in found.sections:
-        if section.title.casefold() != "business doc sync":
-            continue
-        said = {
-            match["label"].casefold(): match["said"].strip("* `")
-            for line in _lines(found, section)
-            if (match := _FLAG.match(line)) is not None
-        }
-        documents = usable(re.split(r"[,`\s]+", said.get("affected docs", "")))
-        if said.get("required", "").casefold().startswith("yes") and documents:
-            return DocSync(reason=said.get("reason", ""), documents=documents)
-    return None

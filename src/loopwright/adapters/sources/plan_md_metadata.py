@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.adapters.sources.json_edits import JsonEdits
-from loopwright.adapters.sources.located import Located, Unreadable, inner
+from loopwright.adapters.sources.located import Located, Unreadable, inner, line_of
 from loopwright.adapters.sources.plan_md_meaning import commit_of
 from loopwright.adapters.sources.plan_md_outline import Item
 from loopwright.adapters.sources.plan_md_schema import STEPS, TRACK, VERSION
@@ -34,6 +34,7 @@ from loopwright.ports import Mark, Progress, SyncProgress
 
 EXECUTE: Final = "EXECUTE"
 PARALLEL: Final = "PARALLEL_EXECUTE"
+SYNC: Final = "BUSINESS_SYNC"
 _THEIRS: Final = frozenset({"created_at", "track_id", "type"})
 """What only whoever made the track writes."""
 _WRITTEN: Final = {
@@ -56,6 +57,10 @@ class Metadata:
     """Name of the task that was done last, where the work was left in the middle."""
     doc_sync: DocSync | None = None
     """Business documents that have to follow, where an evaluator has said so."""
+    unnamed: int = 0
+    """The line where an evaluator has said so without naming any."""
+    unusable: tuple[tuple[int, object], ...] = ()
+    """What an evaluator has named that is no document of the project, each with its line."""
 
 
 def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
@@ -76,13 +81,16 @@ def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
     execute = _table(checkpoints, _step(plain))
     commits = execute.get("commits")
     entries = [one for one in commits if isinstance(one, dict)] if isinstance(commits, list) else []
+    documents = _listed(document) if _is_sync_due(checkpoints) else []
     return Metadata(
         track=str(plain.get("track_id") or ""),
         verdict=verdict_in(f"{evaluated.get('verdict') or ''} {evaluated.get('status') or ''}"),
         versioned="version" in plain,
         done={str(one["task"]): str(one.get("sha") or "") for one in entries if one.get("task")},
         last_task=str(execute.get("last_task") or "") if execute.get("status") == "IN_PROGRESS" else "",
-        doc_sync=_flag(checkpoints),
+        doc_sync=_flag(checkpoints, [one for _, one in documents]),
+        unnamed=_flag_line(document) if _is_sync_due(checkpoints) and not documents else 0,
+        unusable=tuple((line, one) for line, one in documents if not usable([one])),
     )
 
 
@@ -105,14 +113,26 @@ def _check_steps(document: Located, problems: Problems) -> None:
             problems.warn(found.line, f"loop_state.checkpoints.{quoted(name)[1:-1]}", message)
 
 
-def _flag(checkpoints: Mapping[str, Any]) -> DocSync | None:
-    step = _table(checkpoints, "BUSINESS_SYNC")
-    listed = step.get("affected_docs")
-    documents = usable(listed) if isinstance(listed, list) else ()
-    required = _table(checkpoints, "EVALUATE_EXECUTION").get("business_sync_required") is True
-    if not required or not documents or step.get("status") == "PASSED":
-        return None
-    return DocSync(reason=str(step.get("reason") or ""), documents=documents)
+def _is_sync_due(checkpoints: Mapping[str, Any]) -> bool:
+    required = _table(checkpoints, EVALUATE).get("business_sync_required") is True
+    return required and _table(checkpoints, SYNC).get("status") != "PASSED"
+
+
+def _listed(document: Located) -> list[tuple[int, object]]:
+    """Return what is named as a document, each with its line."""
+    step = _inner(document, "loop_state", "checkpoints", SYNC)
+    held = inner(step, "affected_docs") if step is not None else None
+    return [(one.line, one.plain()) for one in held.value] if held and isinstance(held.value, list) else []
+
+
+def _flag_line(document: Located) -> int:
+    return line_of(document, f"loop_state.checkpoints.{EVALUATE}.business_sync_required")
+
+
+def _flag(checkpoints: Mapping[str, Any], listed: Iterable[object]) -> DocSync | None:
+    documents = usable(listed)
+    reason = str(_table(checkpoints, SYNC).get("reason") or "")
+    return DocSync(reason=reason, documents=documents) if documents else None
 
 
 def verdict_in(words: str) -> str:
@@ -195,7 +215,7 @@ def _wanted(
     if _table(checkpoints, PLANNED).get("status") in (None, "", "NOT_STARTED"):
         steps |= planned_step(verdict, progress)
     if progress.sync is not None:
-        steps["BUSINESS_SYNC"] = _sync(progress.sync)
+        steps[SYNC] = _sync(progress.sync)
     if fixes.items:
         steps[FIX] = fix_step(fixes, progress)
     if progress.discovered:
