@@ -219,6 +219,48 @@ def test_files_become_the_scope(words: str, scope: tuple[str, ...]) -> None:
     assert (task.scope, task.complexity) == (scope, "high")
 
 
+@pytest.mark.parametrize(
+    ("below", "meant"),
+    [
+        ("- Acceptence: it renders", '"Acceptence" is read as text: did you mean "Acceptance"?'),
+        ("- **Accept**: it renders", '"Accept" is read as text: did you mean "Acceptance"?'),
+        ("- Complexty: high", '"Complexty" is read as text: did you mean "Complexity"?'),
+        ("Dependson: b", '"Dependson" is read as text: did you mean "Depends on"?'),
+        (
+            "- Complexity: hgh",
+            'complexity: expected one of: high, medium, low; "hgh" is ignored (did you mean "high"?)',
+        ),
+    ],
+)
+def test_a_misspelt_label_is_told_with_what_was_meant(below: str, meant: str) -> None:
+    found = work(f"- [ ] a\n  {below}\n- [x] b\n  - Acceptence: `make`\n")
+    assert found.notes == (f"plan.md:2: {meant}",)
+    assert found.tasks[0].complexity is None
+    assert found.tasks[0].description == ("" if "hgh" in below else below), "the agent is told it as it is"
+
+
+@pytest.mark.parametrize("label", ["Note", "Found", "Tests", "Acc", "Verification", "Example", "http"])
+def test_other_words_before_a_colon_are_text(label: str) -> None:
+    assert work(f"- [ ] a\n  - {label}: `make`\n").notes == ()
+
+
+@pytest.mark.parametrize(
+    "below",
+    [": `make`", ": Run `make` and `make lint`", ":\n    - `make`", ":\n    ```sh\n    make\n    ```"],
+)
+def test_a_check_below_a_misspelt_label_is_not_left_out_in_silence(below: str) -> None:
+    assert problems(f"- [ ] a\n  - Acceptence{below}\n") == (
+        'plan.md:2: "Acceptence" is no label, so its command would not run: did you mean "Acceptance"?',
+    )
+
+
+def test_a_label_may_have_a_dash_for_its_blank() -> None:
+    (first, _) = work("- [ ] a\n  - Depends-on: b\n  - done_when: `make`\n- [ ] b\n").tasks
+    assert (first.depends_on, [one.command for one in first.acceptance]) == (("b",), ["make"])
+    (below,) = work("- [ ] a\n  - Reasons:\n    - one\n    - Files: a.py\n").tasks
+    assert (below.scope, below.description) == (("a.py",), "- Reasons:\n  - one")
+
+
 def test_what_was_found_on_the_way_and_reports_are_no_tasks() -> None:
     plan = "- [ ] a\n\n## Discovered Work\n\n- [ ] b\n\n## Plan Evaluation Report\n\n- [x] scope\n\n### More\n- [ ] c\n"
     assert list(tasks(plan)) == ["a"]
