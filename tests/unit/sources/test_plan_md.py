@@ -505,6 +505,12 @@ def test_a_word_in_brackets_is_text_and_said_to_be() -> None:
     )
 
 
+def test_what_is_wrong_itself_is_not_proposed() -> None:
+    assert (
+        problems("- [?] Task 1.7: a\n- [ ] b <!-- deps: 1.8 -->\n")[1] == 'plan.md:2: b: unknown task "1.8"'
+    )
+
+
 def test_a_broken_metadata_file_is_located_and_nothing_is_written() -> None:
     assert problems("- [ ] a\n", metadata_json='{\n"track_id": 1,\n') == (
         "metadata.json:3: this is not JSON: a text in double quotes is expected here",

@@ -12,6 +12,7 @@ from loopwright.adapters.sources.markdown_lines import Kind
 from loopwright.adapters.sources.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
 from loopwright.adapters.sources.plan_md_dag import Dag, Entry, read_dag
 from loopwright.adapters.sources.plan_md_outline import (
+    MARKS,
     OURS,
     Item,
     Outline,
@@ -268,7 +269,9 @@ class _Reader:
                 edges[task.key] = (phase,)
                 edges[phase] = before
                 places.setdefault(phase, places[task.key])
-        check_graph(self._problems, edges, places, "task")
+        lines = self._found.markdown.lines
+        broken = {item.key for item in self._found.tasks if lines[item.at].box not in MARKS}
+        check_graph(self._problems, edges, places, "task", broken=broken | set(phases.values()))
 
 
 def _first(inside: Body, label: str) -> str:

@@ -20,7 +20,7 @@ _LABELS: Final = (_REQUIRED, _REASON, _DOCS)
 _LINE: Final = re.compile(r"(?P<label>[\w ]{3,60}?)\s?\**\s?:\**\s?(?P<said>.*)$")
 _LINK: Final = re.compile(r"\[[^\]]{0,200}\]\(([^)\s]{1,500})\)")
 _LONGEST: Final = 10_000
-HOW: Final = "name files or folders of the project, such as docs/pricing.md, docs/tiers"
+HOW: Final = "name files or folders of the project, such as prices.md, sales/tiers"
 
 
 def flagged(found: Outline, problems: Problems) -> DocSync | None:
