@@ -18,6 +18,7 @@ from loopwright.adapters.sources.plan_md_write import finished, told
 from loopwright.adapters.sources.problems import Problems, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.adapters.sources.thoughts_files import phase_set_of
+from loopwright.adapters.sources.thoughts_phases import is_lone_plan
 from loopwright.config.nearest import quoted
 from loopwright.core.doc_sync import DocSync
 from loopwright.core.errors import BadPlan
@@ -43,7 +44,7 @@ class PlanMdSource:
         name = place.name.casefold()
         if not name.endswith(".md") or not place.is_file() or name == "prompt.md":
             return False
-        if phase_set_of(place):
+        if phase_set_of(place) or is_lone_plan(place):
             return False
         return name.endswith(_NAMES) or _BOX.search(_beginning(place)) is not None
 
