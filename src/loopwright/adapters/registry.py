@@ -11,6 +11,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
+from loopwright.config.nearest import did_you_mean
 from loopwright.core.errors import UserError
 from loopwright.ports import Agent, Gate, Source
 
@@ -111,7 +112,8 @@ def _make(what: str, table: Mapping[str, str], name: str) -> object:
     point = _installed(what).get(name)
     if point is None:
         raise UserError(
-            f"there is no {what} named {name!r}", hint=f"known are: {', '.join(_known(what, table))}"
+            f"there is no {what} named {name!r}{did_you_mean(name, _known(what, table))}",
+            hint=f"known are: {', '.join(_known(what, table))}",
         )
     try:
         return point.load()()

@@ -102,7 +102,8 @@ class Display:
             return
         if task.status in _QUIET:
             why = f"not accepted ({task.failure.replace('_', ' ')})" if task.failure else "queued again"
-            self._console.print(f"  ↻ {escape(task.key)}  {why}; attempt {task.attempt} is due")
+            due = f"round {task.round}" if task.rounds else f"attempt {task.attempt}"
+            self._console.print(f"  ↻ {escape(task.key)}  {why}; {due} is due")
             return
         from loopwright.cli.table import mark
 

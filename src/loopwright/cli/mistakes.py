@@ -18,10 +18,15 @@ _SCHEMAS: Mapping[str, str] = {
     "yaml": "plan",
     "beads": "beads",
     "feature_list": "feature_list",
-    "orchestrator": "roadmap_view",
     "test_state": "test_state",
 }
 """Sources that have a published schema; the words of the others are in the documentation."""
+_FILES: Mapping[str, Mapping[str, str]] = {
+    "orchestrator": {"state.json": "orchestrator_state", "roadmap-view.json": "roadmap_view"},
+    "plan_md": {"metadata.json": "track"},
+    "test_state": {"config.json": "test_state_config"},
+}
+"""Files among those of a source that have a schema of their own."""
 
 
 def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) -> int:
@@ -50,9 +55,12 @@ def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) 
 
 def _mend(known: BadPlan) -> str:
     """Say what to do about a source; one that has a schema can be held against it."""
-    schema = _SCHEMAS.get(known.kind)
-    more = f", and `loopwright config schema {schema}` prints what may stand in it" if schema else ""
-    return _MEND + more
+    own, usual = _FILES.get(known.kind, {}), _SCHEMAS.get(known.kind)
+    named = [one.partition(":")[0].rpartition("/")[2] for one in known.problems]
+    schemas = dict.fromkeys(filter(None, (own.get(name, usual) for name in named)))
+    commands = " and ".join(f"`loopwright config schema {one}`" for one in schemas)
+    verb = "print" if len(schemas) > 1 else "prints"
+    return f"{_MEND}, and {commands} {verb} what may stand in it" if commands else _MEND
 
 
 def _listed(known: UserError, message: str, problems: Sequence[str], *, hint: str, as_json: bool) -> int:

@@ -47,7 +47,8 @@ async def seen_around(
         done=done,
     )
     settled = {task.key for task in work.tasks if task.mark in SETTLED}
-    return tuple(look_around(work.tasks, gates, around, settled=settled))
+    documents = work.doc_sync.documents if work.doc_sync is not None else ()
+    return tuple(look_around(work.tasks, gates, around, settled=settled, documents=documents))
 
 
 def with_base(seen: Sequence[Finding], on_base: Sequence[Finding] | None) -> tuple[Finding, ...]:

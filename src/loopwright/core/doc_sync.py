@@ -17,7 +17,8 @@ KEY: Final = "business-sync"
 CHANGES: Final = "prices, tiers, packages, what is included, models or costs, personas, or assets"
 """What such documents speak of."""
 _BLOCK: Final = re.compile(rf"^```{FENCE}[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
-_MOST: Final = 20
+MOST: Final = 20
+"""How many are taken from one word."""
 _LONGEST: Final = 500
 
 
@@ -35,7 +36,7 @@ class DocSync:
 def flagged_in(text: str, by: str) -> tuple[DocSync, ...]:
     """Return what an agent says of such documents in its last words; a block that cannot be read is passed over."""
     found = []
-    for block in _BLOCK.findall(text)[:_MOST]:
+    for block in _BLOCK.findall(text)[:MOST]:
         try:
             value = json.loads(block)
         except (ValueError, RecursionError):
@@ -51,7 +52,7 @@ def usable(paths: Iterable[object]) -> tuple[str, ...]:
     """Return the paths that lie inside of the project, each once."""
     cleaned = (clean(path, _LONGEST).removeprefix("./").rstrip("/") for path in paths)
     inside = (path for path in cleaned if path.strip(". …") and not path.startswith(("/", "~", "-")))
-    return tuple(dict.fromkeys(path for path in inside if ".." not in path.split("/")))[:_MOST]
+    return tuple(dict.fromkeys(path for path in inside if ".." not in path.split("/")))[:MOST]
 
 
 def documents_of(flags: Iterable[DocSync]) -> tuple[str, ...]:

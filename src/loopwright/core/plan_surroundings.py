@@ -125,8 +125,12 @@ def look_around(
     around: Surroundings,
     *,
     settled: Collection[str] = (),
+    documents: Sequence[str] = (),
 ) -> list[Finding]:
-    """Return what is found about a plan in its surroundings; `settled` are the keys of what nobody has to do."""
+    """Return what is found about a plan in its surroundings; `settled` are the keys of what nobody has to do.
+
+    `documents` are those that have to follow the work.
+    """
     to_do = [task for task in tasks if task.key not in settled]
     return [
         *_gates(tasks, gates, around),
@@ -134,6 +138,7 @@ def look_around(
         *_failed_before(gates, around),
         *_there_already(to_do, around),
         *_done_before(to_do, around),
+        *_documents(documents, around),
     ]
 
 
@@ -279,6 +284,13 @@ def _done_before(tasks: Sequence[Work], around: Surroundings) -> list[Finding]:
     """No task asks for what another plan of this project has done."""
     done = [f"{task.key} ({where})" for task in tasks if (where := around.done.get(likeness(task)))]
     return [_told("done", f"these were done before, by title and checks: {some(done)}")] if done else []
+
+
+def _documents(documents: Sequence[str], around: Surroundings) -> list[Finding]:
+    """A document that is to follow is there: a misspelt one would be made, or be waited for in vain."""
+    new = [one for one in documents if not any(any_covers([one], path) for path in around.files)]
+    text = f"these documents that have to follow are not in the commit that the plan starts from: {some(new)}"
+    return [_told("documents", text)] if new else []
 
 
 def _is_file(path: str, files: Collection[str]) -> bool:

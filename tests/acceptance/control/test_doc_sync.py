@@ -49,6 +49,7 @@ def test_a_plan_is_not_verified_before_the_documents_that_were_named_have_follow
     )
     said = shop("run", str(track), timeout=100)
     assert said.code == 0, said.out + said.err
+    assert "are not in the commit that the plan starts from: docs/pricing.md" in " ".join(said.out.split())
     plan = shop.row(Plan)
     assert (plan.status, shop.landed()) == ("VERIFIED", ["1.1", "business-sync"])
     first, _ = shop.attempts("business-sync")

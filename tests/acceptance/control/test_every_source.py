@@ -11,16 +11,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from tests.acceptance.control.workshop import Workshop, kill
 from tests.waiting import eventually
 
+from loopwright.adapters.sources.schemas import source_schemas
 from loopwright.core.model import Plan
 from loopwright.testing import fake_bd
 
 SAMPLES = Path(__file__).parent / "samples"
 SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'
 CLAIMED = '"assignee":"loopwright"'
+SCHEMAS = {
+    "feature_list.json": "feature_list",
+    "metadata.json": "track",
+    "roadmap-view.json": "roadmap_view",
+    "state.json": "orchestrator_state",
+}
+"""What is published about the files that are written; the sample of a `test-state.json` is one of the older shape."""
 _TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
 
@@ -125,7 +134,10 @@ def test_it_runs_is_killed_goes_on_and_is_told_how_it_ended(shop: Workshop, samp
     wanted = sample.folder / "told"
     names = sorted(path.relative_to(given) for path in given.rglob("*") if path.is_file())
     for name in names:
-        found = plain((shop.repository / name).read_text(), shop, plan)
+        content = (shop.repository / name).read_text()
+        if name.name in SCHEMAS:
+            jsonschema.validate(json.loads(content), source_schemas()[SCHEMAS[name.name]])
+        found = plain(content, shop, plan)
         if os.environ.get("UPDATE_SAMPLES"):
             (wanted / name).parent.mkdir(parents=True, exist_ok=True)
             (wanted / name).write_text(found)

@@ -42,6 +42,7 @@ def test_rounds_carry_on_what_is_not_green_land_what_is_and_outlive_two_kills(sh
     tip = shop.git("rev-parse", shop.row(Plan).branch)
     assert tip == shop.git("rev-parse", "HEAD"), "what is red does not land"
     kill(run)
+    assert "attempt 2 is due" not in run.out, "it is a round"
     gate.let_go()
     run = shop.start("run", "PROMPT.md")
     eventually(lambda: shop.task("prompt").status == "COMPLETE", timeout=60)

@@ -205,6 +205,7 @@ def test_a_track_has_its_checkpoints_on_the_branch_from_the_start_and_after_each
     gates["1"].let_go()
     gates["3"].until_reached()
     eventually(lambda: "- [x] Task 2" in on_branch("plan.md"), timeout=60)
+    eventually(lambda: landed("2") != "-", timeout=60)  # the branch has it a moment before the row
     assert standing() == ("EXECUTE", "IN_PROGRESS", 2, "Task 2", landed("2"))
     assert f"- [x] Task 1: x <!-- {landed('1')} -->" in on_branch("plan.md")
     assert "- [~] Task 3: x\n" in on_branch("plan.md")
@@ -260,7 +261,7 @@ def test_a_track_beside_git_tells_of_its_fixes_and_that_it_is_complete(shop: Wor
     [applied] = now["checkpoints"]["FIX"]["fixes_applied"]
     assert applied["commit_sha"] == (shop.task("fix-1").landed_sha or "-")[:12]
     assert now["checkpoints"]["EVALUATE_EXECUTION"]["verdict"] == "PASS"
-    assert now["checkpoints"]["EVALUATE_PLAN"]["verdict"] == "not evaluated"
+    assert "verdict" not in now["checkpoints"]["EVALUATE_PLAN"], "nobody was asked for one"
     assert json.loads((track / "metadata.json").read_text())["status"] == "complete"
     assert "## Fix Phase (from Evaluation on " in (track / "plan.md").read_text()
 

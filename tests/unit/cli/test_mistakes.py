@@ -57,6 +57,28 @@ def test_a_schema_is_named_only_for_a_form_that_has_one(capsys: pytest.CaptureFi
         )
 
 
+@pytest.mark.parametrize(
+    ("kind", "file", "schema"),
+    [
+        ("orchestrator", "state.json", "orchestrator_state"),
+        ("orchestrator", "roadmaps/r/rev-001/roadmap-view.json", "roadmap_view"),
+        ("test_state", "config.json", "test_state_config"),
+        ("test_state", "specs/test-state.json", "test_state"),
+        ("plan_md", "metadata.json", "track"),
+    ],
+)
+def test_the_schema_is_that_of_the_file_with_the_problem(
+    kind: str, file: str, schema: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = BadPlan("w", (f"w/{file}:3: no", f"w/{file}:7: no"))
+    bad.kind = kind
+    last = _told(capsys, bad, "run", "w")[-1]
+    assert last.endswith(f", and `loopwright config schema {schema}` prints what may stand in it")
+    bad = BadPlan("w", ("w/roadmap.md:3: no", "w/roadmap.md:7: no"))
+    bad.kind = "orchestrator"
+    assert "config schema" not in _told(capsys, bad, "run", "w")[-1]
+
+
 def test_every_problem_of_the_settings_has_its_own_line(capsys: pytest.CaptureFixture[str]) -> None:
     bad = BadConfig("a:1: x\nb:2: y", hint="see the docs")
     assert _told(capsys, bad) == [

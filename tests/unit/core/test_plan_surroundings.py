@@ -125,3 +125,10 @@ def test_what_was_done_before_and_what_failed_before_is_told() -> None:
     assert "pytest (yesterday)" in told[0].text
     assert told[1].text.endswith(": a (plan p1, abc)")
     assert look_around([old], (), where, settled={"z"}) == [], "it is ticked, and nobody does it again"
+
+
+def test_documents_that_have_to_follow_and_are_not_there_are_told() -> None:
+    where = around("docs/pricing.md", "docs/tiers/a.md")
+    assert look_around([], (), where, documents=("docs/pricing.md", "docs/tiers")) == []
+    (found,) = look_around([], (), where, documents=("docs/pricing.md", "docs/prices.md"))
+    assert (found.weight, found.text.partition(": ")[2]) == (Weight.TOLD, "docs/prices.md")

@@ -54,8 +54,13 @@ def test_a_folder_means_the_one_source_in_it_or_the_one_of_the_kind(
 def test_several_sources_in_a_folder_are_named_and_none_is_taken(tmp_path: Path) -> None:
     with pytest.raises(UserError) as several:
         meant(filled(tmp_path, "plan.md", "plan.yaml", "PROMPT.md"), registry.sources())
-    assert "the folder itself (plan_md), PROMPT.md (prompt_md), plan.yaml (yaml)" in str(several.value)
+    assert "plan.md (plan_md), PROMPT.md (prompt_md), plan.yaml (yaml)" in str(several.value)
     assert "--source KIND" in (several.value.hint or "")
+
+
+def test_a_misspelt_kind_gets_the_one_that_was_probably_meant() -> None:
+    with pytest.raises(UserError, match=r"there is no source named 'plan-md' \(did you mean \"plan_md\"\?\)"):
+        registry.source("plan-md")
 
 
 def test_tracks_and_phase_plans_are_among_several(tmp_path: Path) -> None:

@@ -219,6 +219,48 @@ def test_files_become_the_scope(words: str, scope: tuple[str, ...]) -> None:
     assert (task.scope, task.complexity) == (scope, "high")
 
 
+@pytest.mark.parametrize(
+    ("below", "meant"),
+    [
+        ("- Acceptence: it renders", '"Acceptence" is read as text: did you mean "Acceptance"?'),
+        ("- **Accept**: it renders", '"Accept" is read as text: did you mean "Acceptance"?'),
+        ("- Complexty: high", '"Complexty" is read as text: did you mean "Complexity"?'),
+        ("Dependson: b", '"Dependson" is read as text: did you mean "Depends on"?'),
+        (
+            "- Complexity: hgh",
+            'complexity: expected one of: high, medium, low; "hgh" is ignored (did you mean "high"?)',
+        ),
+    ],
+)
+def test_a_misspelt_label_is_told_with_what_was_meant(below: str, meant: str) -> None:
+    found = work(f"- [ ] a\n  {below}\n- [x] b\n  - Acceptence: `make`\n")
+    assert found.notes == (f"plan.md:2: {meant}",)
+    assert found.tasks[0].complexity is None
+    assert found.tasks[0].description == ("" if "hgh" in below else below), "the agent is told it as it is"
+
+
+@pytest.mark.parametrize("label", ["Note", "Found", "Tests", "Acc", "Verification", "Example", "http"])
+def test_other_words_before_a_colon_are_text(label: str) -> None:
+    assert work(f"- [ ] a\n  - {label}: `make`\n").notes == ()
+
+
+@pytest.mark.parametrize(
+    "below",
+    [": `make`", ": Run `make` and `make lint`", ":\n    - `make`", ":\n    ```sh\n    make\n    ```"],
+)
+def test_a_check_below_a_misspelt_label_is_not_left_out_in_silence(below: str) -> None:
+    assert problems(f"- [ ] a\n  - Acceptence{below}\n") == (
+        'plan.md:2: "Acceptence" is no label, so its command would not run: did you mean "Acceptance"?',
+    )
+
+
+def test_a_label_may_have_a_dash_for_its_blank() -> None:
+    (first, _) = work("- [ ] a\n  - Depends-on: b\n  - done_when: `make`\n- [ ] b\n").tasks
+    assert (first.depends_on, [one.command for one in first.acceptance]) == (("b",), ["make"])
+    (below,) = work("- [ ] a\n  - Reasons:\n    - one\n    - Files: a.py\n").tasks
+    assert (below.scope, below.description) == (("a.py",), "- Reasons:\n  - one")
+
+
 def test_what_was_found_on_the_way_and_reports_are_no_tasks() -> None:
     plan = "- [ ] a\n\n## Discovered Work\n\n- [ ] b\n\n## Plan Evaluation Report\n\n- [x] scope\n\n### More\n- [ ] c\n"
     assert list(tasks(plan)) == ["a"]
@@ -403,6 +445,72 @@ def test_what_is_wrong_is_told_with_its_line(text: str | bytes, problem: str) ->
     assert problems(text)[0].startswith(problem)
 
 
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("- [ ]Task", '"- [ ]Task" is no checkbox: write "- [ ] Task"'),
+        ("- [x]Task", '"- [x]Task" is no checkbox: write "- [x] Task"'),
+        ("-[ ] Task", '"-[ ] Task" is no checkbox: write "- [ ] Task"'),
+        ("1.[x] Task", '"1.[x] Task" is no checkbox: write "1. [x] Task"'),
+        ("- [x ] Task", '"- [x ] Task" is no checkbox: write "- [x] Task"'),
+        ("- [ x] Task", '"- [ x] Task" is no checkbox: write "- [x] Task"'),
+        ("* [  ] Task", '"* [  ] Task" is no checkbox: write "* [ ] Task"'),
+        ("- [ ]: Task", '"- [ ]: Task" is no checkbox: write "- [ ] : Task"'),
+        (
+            "- [v] Task",
+            "unknown mark [v]: known are [ ], [~], [/], [x], [X], [!], [-]; if this is no task, write \\[v]",
+        ),
+        ("- [✔️] Task", "unknown mark [✔️]: known are"),
+    ],
+)
+def test_what_is_almost_a_checkbox_is_not_passed_over(line: str, problem: str) -> None:
+    for before, after in (
+        ("- [ ] a\n", ""),
+        ("- [ ] a\n\n## P\n\n", "\n- [ ] b"),
+        ("- group\n  ", "\n- [ ] a"),
+    ):
+        (found,) = problems(f"{before}{line}{after}\n")
+        assert found.startswith(f"plan.md:{before.count(chr(10)) + 1}: {problem}"), found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- [x](https://example.org) is a link",
+        "- [a][b] is one too",
+        "- [[a]] and this",
+        "- [1] a source",
+        "- [12] another",
+        "- [^1] a footnote",
+        "- [a]: https://example.org",
+        "- [a-z]+ is an expression",
+        "- \\[v] is text",
+        "- text [v] is text",
+        "> - [v] quoted",
+        "  - [v] below a task",
+        "  -[ ] below a task",
+        "    -[ ] code",
+        "## Success Criteria\n\n- [v] met",
+        "## Discovered Work\n\n- [v] met",
+    ],
+)
+def test_other_brackets_are_text(line: str) -> None:
+    found = work(f"- [ ] a\n{line}\n")
+    assert ([task.key for task in found.tasks], found.notes) == (["a"], ())
+
+
+def test_a_word_in_brackets_is_text_and_said_to_be() -> None:
+    assert work("- [ ] a\n- [UI] Task\n").notes == (
+        'plan.md:2: "- [UI] Task" is read as text: a task has one sign in its brackets, such as - [ ]',
+    )
+
+
+def test_what_is_wrong_itself_is_not_proposed() -> None:
+    assert (
+        problems("- [?] Task 1.7: a\n- [ ] b <!-- deps: 1.8 -->\n")[1] == 'plan.md:2: b: unknown task "1.8"'
+    )
+
+
 def test_a_broken_metadata_file_is_located_and_nothing_is_written() -> None:
     assert problems("- [ ] a\n", metadata_json='{\n"track_id": 1,\n') == (
         "metadata.json:3: this is not JSON: a text in double quotes is expected here",
@@ -412,6 +520,52 @@ def test_a_broken_metadata_file_is_located_and_nothing_is_written() -> None:
         SOURCE.written({"plan.md": b"- [ ] a\n", "metadata.json": b'{"loop_state": 1}'}, progress({}))
     with pytest.raises(BadPlan, match=r"plan\.md:1: this ``` block is never closed"):
         SOURCE.written({"plan.md": b"```\n- [ ] a\n"}, progress({}))
+
+
+def track(**state: object) -> str:
+    return json.dumps({"version": 3, "track_id": "t", "loop_state": state}, indent=0)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        (
+            '{"track_id": "t", "version": 99}',
+            "1: version: 99 is newer than 3, the newest that Loopwright knows",
+        ),
+        ('{"track_id": "t",\n"version": "3"}', '2: version: expected a whole number, got "3"'),
+        ('{"track_id": "t", "status": 1}', "1: status: expected a text, got 1"),
+        ('{"track_id": "t", "blockers": {}}', "1: blockers: expected a list, got a table"),
+        ('{"track_id": "t", "loop_state": []}', "1: loop_state: expected a table, got a list"),
+        (track(checkpoints=["mine"]), "5: loop_state.checkpoints: expected a table, got a list"),
+        (
+            track(checkpoints={"EXECUTE": {"commits": "none"}}),
+            '7: loop_state.checkpoints.EXECUTE.commits: expected a list, got "none"',
+        ),
+        (track(fix_cycle_count="1"), '5: loop_state.fix_cycle_count: expected a whole number, got "1"'),
+        (track(current_step=3), "5: loop_state.current_step: expected one of: PLAN, EVALUATE_PLAN, "),
+    ],
+)
+def test_metadata_that_could_not_be_written_without_a_loss_is_refused(metadata: str, problem: str) -> None:
+    (found,) = problems("- [ ] a\n", metadata_json=metadata)
+    assert found.startswith(f"metadata.json:{problem}")
+    files = {"plan.md": b"- [ ] a\n", "metadata.json": metadata.encode()}
+    with pytest.raises(BadPlan, match=r"metadata\.json:"):
+        SOURCE.written(files, progress({"items": {"a": {"mark": "done"}}}))
+
+
+def test_words_that_the_metadata_does_not_know_are_told_with_what_was_meant() -> None:
+    state = track(
+        current_step="EXECUT",
+        step_status=None,
+        checkpoints={"EXECUTE": {"status": "IN_PROGRES", "last_task": "a"}, "EVALUATE_PLAN_": {}, "MINE": {}},
+    )
+    one, two, three = work("- [x] a\n- [ ] b\n", metadata_json=state).notes
+    assert one.startswith('metadata.json:5: loop_state.current_step: "EXECUT" is none of: PLAN, ')
+    assert one.endswith('(did you mean "EXECUTE"?)')
+    assert two.startswith('metadata.json:9: loop_state.checkpoints.EXECUTE.status: "IN_PROGRES" is none of: ')
+    assert two.endswith('(did you mean "IN_PROGRESS"?)')
+    assert three.endswith(": an unknown step, it is ignored: did you mean EVALUATE_PLAN?")
 
 
 @pytest.mark.parametrize("names", [("metadata.json",), ("spec.md", "metadata.json")])
@@ -546,8 +700,12 @@ def test_the_plans_own_evaluation_is_told_where_none_stands_and_is_no_reason_not
     fine = EvaluatedPlan(passed=True, at=said.at, found=frozenset({"twins"}))
     told = json.loads(SOURCE.written(files, replace(given, evaluated=fine))["metadata.json"])
     step = told["loop_state"]["checkpoints"]["EVALUATE_PLAN"]
-    assert (step["status"], step["verdict"]) == ("NOT_STARTED", "not evaluated"), "only programs looked at it"
+    assert (step["status"], "verdict" in step) == ("NOT_STARTED", False), "only programs looked at it"
     assert (step["checks"]["task_quality"], step["checks"]["overlap_detection"]) == ("not evaluated", False)
+    step["verdict"] = "not evaluated"
+    said_once = {**files, "metadata.json": json.dumps(told).encode()}
+    again = json.loads(SOURCE.written(said_once, replace(given, evaluated=fine))["metadata.json"])
+    assert "verdict" not in again["loop_state"]["checkpoints"]["EVALUATE_PLAN"], "it is no verdict"
     told = json.loads(
         SOURCE.written(files, replace(given, evaluated=replace(fine, by="claude")))["metadata.json"]
     )

@@ -87,7 +87,13 @@ def test_front_matter_says_when_a_prompt_is_done_and_is_no_part_of_it() -> None:
     assert (task.criteria, task.scope) == (("the README names the client",), ("client/",))
     assert work.settings == {"model": "small", "rounds": {"max": 20, "stop_after": "2h"}}
     assert (work.lines["rounds.stop_after"], work.lines["model"]) == (7, 9)
-    assert prompt("---\nnot front matter\n").tasks[0].description == "---\nnot front matter"
+    for text in (
+        "---\nnot front matter",
+        "---\n\nDo it.\nrounds: no",
+        "---\n# Do it\n\nscope: all",
+        "---\nNote: x",
+    ):
+        assert prompt(f"{text}\n").tasks[0].description == text
     assert prompt(sample("prompt_md", "markdown")).tasks[0].acceptance
 
 
@@ -98,6 +104,11 @@ def test_what_is_wrong_in_the_front_matter_of_a_prompt_is_said_with_its_line() -
         ("---\nrounds: {max: 0}\n---\nDo it.\n", r"PROMPT\.md:2: .*max"),
         ("---\nrounds: many\n---\nDo it.\n", r"PROMPT\.md:2: .*rounds"),
         ("---\nsettings: {max_attempts: 3}\n---\nDo it.\n", r"PROMPT\.md:2: .*say rounds\.max"),
+        (
+            "---\nrounds:\n  max: 2\n\n# Do it.\n",
+            r"PROMPT\.md:1: the settings above the prompt are never closed",
+        ),
+        ("---\nacceptence: x\n\nrounds: {max: 2}\nDo it.\n", r"PROMPT\.md:1: the settings .* never closed"),
         ("---\na: [\n---\nDo it.\n", r"PROMPT\.md:\d: this is not YAML"),
         ("---\njust words\n---\nDo it.\n", r"PROMPT\.md:2: between the lines"),
         ("---\nrounds: {max: 3}\n---\n\n", r"PROMPT\.md:1: the prompt is empty"),

@@ -159,6 +159,160 @@ def test_what_is_wrong_is_told_with_its_file(tmp_path: Path) -> None:
         SOURCE.files(tmp_path)
 
 
+def filled(folder: Path, **files: str) -> Path:
+    plans = folder / "thoughts" / "shared" / "plans"
+    plans.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (plans / f"{name.lstrip('_').replace('_', '-')}.md").write_text(text)
+    return plans
+
+
+def refused(place: Path) -> tuple[str, ...]:
+    with pytest.raises(BadPlan) as caught:
+        read(SOURCE, place)
+    return tuple(one.rpartition("plans/")[2] for one in caught.value.problems)
+
+
+@pytest.mark.trap("date in a name")
+def test_a_date_with_its_day_first_is_no_phase_either() -> None:
+    names = (
+        "05-01-2026-c-01-q.md",
+        "05-01-2026-c-02-r.md",
+        "04-02-2026-b-overview.md",
+        "04-02-2026-b-01-a.md",
+    )
+    found = [(one.prefix, [phase.number for phase in one.phases]) for one in phase_sets(names)]
+    assert found == [("05-01-2026-c", [1, 2]), ("04-02-2026-b", [1])]
+
+
+def test_what_is_called_like_a_plan_and_is_left_out_is_said(tmp_path: Path) -> None:
+    sign_up = {"_2026_01_05_a_overview": "# A\n", "_2026_01_05_a_01_x": "x\n", "_2026_01_05_a_2_y": "\0"}
+    plans = filled(tmp_path, **sign_up, _2026_01_06_b="b\n", notes="n\n", _2026_01_05_ab="n\n")
+    for place, left in (
+        (plans, ["2026-01-05-a-2-y.md", "2026-01-05-ab.md", "2026-01-06-b.md"]),
+        (plans / "2026-01-05-a-overview.md", ["2026-01-05-a-2-y.md"]),
+        (plans / "2026-01-05-a-01-x.md", []),
+    ):
+        work = read(SOURCE, place)
+        assert [task.key for task in work.tasks] == ["2026-01-05-a-01-x"]
+        named = [note.rpartition("plans/")[2].partition(" ")[0] for note in work.notes]
+        assert (named, all("is left out: no phase" in note for note in work.notes)) == (left, True)
+        files = SOURCE.files(place)
+        assert set(SOURCE.carries(files)) == {"2026-01-05-a-overview.md", "2026-01-05-a-01-x.md"}
+        assert (
+            not set(left)
+            & SOURCE.written(files, progress({"items": {work.tasks[0].key: {"mark": "done"}}})).keys()
+        )
+
+
+def test_a_phase_that_an_overview_lists_has_to_be_there_as_long_as_it_is_to_be_done(tmp_path: Path) -> None:
+    listed = (
+        "# A\n\n- [ ] a-01-x.md\n- [{}] [Z](./a-02-z.md)\n- [ ] a-2-y.md\n- [ ] see README.md, a-b-01-c.md\n"
+    )
+    files = {"a_overview": listed.format(" "), "a_01_x": "x\n", "a_2_y": "y\n"}
+    plans = filled(tmp_path, **files)
+    assert refused(plans) == (
+        "a-overview.md:4: a-02-z.md is listed here, and is not there",
+        "a-overview.md:5: a-2-y.md is listed here, and is not called like a phase (PREFIX-NN-NAME.md)",
+    )
+    assert len(read(SOURCE, plans / "a-01-x.md").tasks) == 1, "one phase by itself needs no other"
+    filled(tmp_path, a_overview=listed.format("x").replace("- [ ] a-2-y.md", "-"))
+    assert len(read(SOURCE, plans).tasks) == 1, "what is done may be gone"
+
+
+@pytest.mark.capability("C010")
+def test_one_file_that_is_named_is_a_plan_by_itself(tmp_path: Path) -> None:
+    plans = filled(
+        tmp_path, _2026_01_06_b_01_only="# Only\n\nDo it.\n", _2026_01_07_c="Do this.\n", words="W\n"
+    )
+    for name in ("2026-01-06-b-01-only", "2026-01-07-c"):
+        place = plans / f"{name}.md"
+        assert recognise(place, registry.sources()).kind == "thoughts"
+        assert [(task.key, task.depends_on) for task in read(SOURCE, place).tasks] == [(name, ())]
+    with pytest.raises(BadPlan, match="nothing here is a known form of work"):
+        recognise(plans / "words.md", registry.sources())
+    assert [task.key for task in read(SOURCE, plans / "words.md").tasks] == ["words"], "--source says so"
+    filled(tmp_path, _2026_01_08_d="- [ ] a box\n", _2026_01_09_e_overview="- [ ] 2026-01-09-e-01-f.md\n")
+    assert recognise(plans / "2026-01-08-d.md", registry.sources()).kind == "plan_md"
+    assert not SOURCE.recognises(plans / "2026-01-09-e-overview.md"), "what it lists is not there"
+    with pytest.raises(BadPlan, match="there is no overview here with phases"):
+        read(SOURCE, plans / "2026-01-09-e-overview.md")
+
+
+ONE_FILE = """\
+# Sign-up
+
+## Overview
+
+People cannot sign up.
+
+## Phase 1: The form
+
+Build it.
+
+### Success Criteria:
+
+#### Automated Verification:
+- [ ] Tests pass: `npm test -- form`
+
+#### Manual Verification:
+- [ ] It looks right
+
+Phase 2: The client
+-------------------
+
+Call it.
+
+## References
+
+- the ticket"""
+
+
+@pytest.mark.capability("C010")
+def test_the_phases_of_one_file_are_tasks_with_their_own_text(tmp_path: Path) -> None:
+    plans = filled(tmp_path, sign_up=ONE_FILE)
+    place = plans / "sign-up.md"
+    assert recognise(place, registry.sources()).kind == "thoughts"
+    work = read(SOURCE, place)
+    one, two = work.tasks
+    assert (work.title, one.key, two.key, two.depends_on) == ("Sign-up", "phase-1", "phase-2", ("phase-1",))
+    assert (one.title, one.line, [run.command for run in one.acceptance]) == (
+        "Phase 1: The form",
+        7,
+        ["npm test -- form"],
+    )
+    assert one.criteria == ("Tests pass: `npm test -- form`", "It looks right")
+    assert two.description == "Phase 2: The client\n-------------------\n\nCall it."
+    assert (
+        work.context == "# Sign-up\n\n## Overview\n\nPeople cannot sign up.\n\n## References\n\n- the ticket"
+    )
+    files = SOURCE.files(place)
+    for mark in Mark:
+        items = {"phase-1": {"mark": mark, "commit": "a" * 40}, "phase-2": {"mark": mark, "reason": "no key"}}
+        there = told(SOURCE, files, progress({"items": items}))
+        assert SOURCE.written(there, progress({"items": items})) == {}
+        again = SOURCE.parse(there, "sign-up.md")
+        assert {task.mark for task in again.tasks} == {mark}
+        assert again.sha256 == work.sha256
+        back = {key: {"mark": "open"} for key in items}
+        assert told(SOURCE, there, progress({"items": back})) == files
+    done = told(SOURCE, files, progress({"items": {"phase-2": {"mark": "done", "commit": "a" * 40}}}))
+    assert "client\n-------------------\n\n**Status**: done in aaaaaaaaaaaa <!-- loopwright -->\n\nCall" in (
+        done["sign-up.md"].decode()
+    )
+    assert SOURCE.parse(done, "sign-up.md").tasks[1].commit == "a" * 12
+
+
+def test_phases_of_one_file_need_numbers_of_their_own_and_a_phase_is_not_taken_apart(tmp_path: Path) -> None:
+    plans = filled(
+        tmp_path, twice="## Phase 1\n\na\n\n## Phase 1\n\nb\n", part="# Phase 3: X\n\n## Phase 1\n\na\n"
+    )
+    assert refused(plans / "twice.md") == (
+        "twice.md:5: there is a phase-1 already: give each phase a number of its own",
+    )
+    assert [task.key for task in read(SOURCE, plans / "part.md").tasks] == ["part"]
+
+
 NAMES = ("p-overview.md", "p-01-a.md", "p-02-b.md")
 lines = st.sampled_from(
     [

@@ -17,6 +17,8 @@ _USUAL: Final = frozenset(
 """What the sources are usually called that are not known by their folder alone."""
 _TRACKS: Final = ("conductor", "tracks")
 """Where each folder is a source of its own."""
+_OWN: Final = {"plan_md": "plan.md", "test_state": "test-state.json"}
+"""What a source that is known by its folder is called in it."""
 _MOST: Final = 20
 """Of more than these only the first are named."""
 
@@ -29,7 +31,7 @@ def meant(place: Path, sources: Sequence[Source], kind: str | None = None) -> Pa
     if len({path for _, path in found}) < 2:
         return found[0][1] if found else place
     names = [
-        f"{'the folder itself' if path == place else path.relative_to(place).as_posix()} ({one})"
+        f"{_own(place, one) if path == place else path.relative_to(place).as_posix()} ({one})"
         for one, path in found
     ]
     more = f", and {len(names) - _MOST} more" if len(names) > _MOST else ""
@@ -39,6 +41,12 @@ def meant(place: Path, sources: Sequence[Source], kind: str | None = None) -> Pa
         f"{called(place)} has several sources: {several}",
         hint=f"name the one that you mean, such as {first}, or its kind with --source KIND",
     )
+
+
+def _own(folder: Path, kind: str) -> str:
+    """Return what a person sees in a folder that is itself a source."""
+    names = (one.name for one in sorted(folder.iterdir()) if one.name.casefold() == _OWN.get(kind))
+    return next(names, "the folder itself")
 
 
 def sources_in(folder: Path, sources: Sequence[Source]) -> list[tuple[str, Path]]:

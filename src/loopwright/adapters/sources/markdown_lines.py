@@ -16,6 +16,8 @@ from loopwright.adapters.sources.plan_file import decoded_lines
 _TAB: Final = 4
 _BULLET: Final = re.compile(r"([-*+]|[0-9]{1,9}[.)])(?:[ \t]+|$)")
 _BOX: Final = re.compile(r"\[([^\[\]]?)\](?=[ \t]|$)")
+_ALMOST: Final = re.compile(r"\[([^\[\]]{0,3})\](?![(\[])")
+_TIGHT: Final = re.compile(r"([-*+]|[0-9]{1,9}[.)])(?=\[)")
 _FENCE: Final = re.compile(r"(`{3,}|~{3,})")
 _INDENT: Final = re.compile(r"[ \t]*")
 
@@ -52,6 +54,8 @@ class Line:
     box_at: int = 0
     """Where in the text that stands."""
     bullet: str = ""
+    almost: str | None = None
+    """What stands in brackets that are at the place of a checkbox, but are none: `[ ]Task`, `-[ ] Task`, `[ x]`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +164,15 @@ def _line(text: str, space: str, rest: str, indent: int) -> Line:
             return Line(text, Kind.HEADING, indent, level=level, words=words.strip())
     match = _BULLET.match(rest)
     if match is None:
-        return Line(text, Kind.TEXT, indent, words=rest)
+        tight = _TIGHT.match(rest)
+        almost = _ALMOST.match(rest, tight.end()) if tight is not None else None
+        return Line(text, Kind.TEXT, indent, words=rest, almost=almost[1] if almost is not None else None)
     words = rest[match.end() :]
     box = _BOX.match(words)
     if box is None:
-        return Line(text, Kind.BULLET, indent, words=words, bullet=match[1])
+        almost = _ALMOST.match(words)
+        inside = almost[1] if almost is not None else None
+        return Line(text, Kind.BULLET, indent, words=words, bullet=match[1], almost=inside)
     at = len(space) + match.end() + 1
     words = words[box.end() :].strip()
     return Line(text, Kind.BULLET, indent, words=words, box=box[1], box_at=at, bullet=match[1])

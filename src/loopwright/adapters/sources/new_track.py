@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from loopwright.adapters.sources.plan_md import METADATA, PLAN
-from loopwright.adapters.sources.plan_md_metadata import VERSION
+from loopwright.adapters.sources.plan_md_schema import VERSION
 from loopwright.adapters.sources.plan_md_steps import time_text
 from loopwright.adapters.sources.plan_md_write import one_line
 

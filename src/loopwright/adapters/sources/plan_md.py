@@ -13,12 +13,14 @@ from loopwright.adapters.sources.plan_format import MAX_DESCRIPTION
 from loopwright.adapters.sources.plan_md_meaning import meaning
 from loopwright.adapters.sources.plan_md_metadata import Metadata, checkpointed, read_metadata, verdict_in
 from loopwright.adapters.sources.plan_md_outline import Outline, Section, SectionKind, outline
+from loopwright.adapters.sources.plan_md_sync import HOW, flagged
 from loopwright.adapters.sources.plan_md_write import finished, told
 from loopwright.adapters.sources.problems import Problems, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.adapters.sources.thoughts_files import phase_set_of
+from loopwright.adapters.sources.thoughts_phases import is_lone_plan
 from loopwright.config.nearest import quoted
-from loopwright.core.doc_sync import DocSync, usable
+from loopwright.core.doc_sync import DocSync
 from loopwright.core.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedWork, Progress
 
@@ -42,7 +44,7 @@ class PlanMdSource:
         name = place.name.casefold()
         if not name.endswith(".md") or not place.is_file() or name == "prompt.md":
             return False
-        if phase_set_of(place):
+        if phase_set_of(place) or is_lone_plan(place):
             return False
         return name.endswith(_NAMES) or _BOX.search(_beginning(place)) is not None
 
@@ -63,10 +65,13 @@ class PlanMdSource:
             found = outline(read_markdown(files[plan]), problems)
         except Unreadable as broken:
             raise located_at(_called(name, plan), broken) from broken
-        metadata = _metadata(files, name)
+        beside = Problems(_called(name, METADATA))
+        metadata = _metadata(files, name, beside)
         work = meaning(found, name, problems, _spec(files, name, plan))
-        refuse(_called(name, plan), problems)
-        return _with_metadata(work, found, metadata)
+        sync = _doc_sync(found, metadata, problems, beside)
+        refuse(_called(name, plan), problems, beside)
+        work = replace(work, doc_sync=sync, notes=problems.notes)
+        return _with_metadata(work, found, metadata, beside.notes)
 
     def carries(self, files: Files) -> tuple[str, ...]:
         """Return the plan and a track's metadata: a specification has no place for status."""
@@ -76,7 +81,9 @@ class PlanMdSource:
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the plan with its marks, and the track's metadata with its checkpoints, where they change."""
         plan = _plan_name(files)
-        metadata = _metadata(files, plan)
+        problems = Problems(METADATA)
+        metadata = _metadata(files, plan, problems)
+        refuse(METADATA, problems)
         try:
             changed = {
                 plan: told(files[plan], progress, plan, metadata.track if metadata is not None else "")
@@ -136,22 +143,38 @@ def _spec(files: Files, name: str, plan: str) -> str:
         raise located_at(_called(name, SPEC), broken) from broken
 
 
-def _metadata(files: Files, name: str) -> Metadata | None:
+def _metadata(files: Files, name: str, problems: Problems) -> Metadata | None:
     if METADATA not in files:
         return None
     try:
-        return read_metadata(files[METADATA])
+        return read_metadata(files[METADATA], problems)
     except Unreadable as broken:
         raise located_at(_called(name, METADATA), broken) from broken
 
 
-def _with_metadata(work: PlannedWork, found: Outline, metadata: Metadata | None) -> PlannedWork:
+def _doc_sync(
+    found: Outline, metadata: Metadata | None, problems: Problems, beside: Problems
+) -> DocSync | None:
+    """Return which documents have to follow: the plan's own word, else that of the track's metadata."""
+    sync = flagged(found, problems)
+    if sync is not None or metadata is None:
+        return sync
+    for line, one in metadata.unusable:
+        beside.note(line, "affected_docs", f"{quoted(one)} is not inside of the project: {HOW}")
+    if metadata.unnamed:
+        beside.note(
+            metadata.unnamed, "business_sync_required", f"none is named in BUSINESS_SYNC.affected_docs: {HOW}"
+        )
+    return metadata.doc_sync
+
+
+def _with_metadata(
+    work: PlannedWork, found: Outline, metadata: Metadata | None, odd: tuple[str, ...]
+) -> PlannedWork:
     """Return the work with what the track's metadata adds to it."""
-    sync = _doc_sync(found) or (metadata.doc_sync if metadata is not None else None)
-    work = replace(work, doc_sync=sync)
     if metadata is None:
         return replace(work, evaluated=_verdict(found))
-    notes = list(work.notes)
+    notes = [*work.notes, *odd]
     if not metadata.versioned:
         notes.append(f"{METADATA} has no version: it is brought to the present one when work starts")
     ahead = [item.name for item in found.tasks if item.name in metadata.done and item.mark is not Mark.DONE]
@@ -160,8 +183,8 @@ def _with_metadata(work: PlannedWork, found: Outline, metadata: Metadata | None)
         notes.append(f"{METADATA} says that these were done, the plan does not, and the plan counts: {names}")
     work = replace(work, evaluated=metadata.verdict or _verdict(found))
     if metadata.last_task:
-        work, odd = _resumed(work, found, metadata.last_task)
-        notes += odd
+        work, lost = _resumed(work, found, metadata.last_task)
+        notes += lost
     return replace(work, notes=tuple(notes))
 
 
@@ -214,25 +237,3 @@ def _verdict_of(found: Outline, report: Section, after: tuple[Section, ...]) -> 
 
 def _lines(found: Outline, section: Section) -> list[str]:
     return [line.text for line in found.markdown.lines[section.start + 1 : section.end]]
-
-
-_FLAG: Final = re.compile(
-    r"^[\s>*+-]*\**(?:business doc sync )?(?P<label>required|reason|affected docs)\**\s*:\**\s*(?P<said>.+)$",
-    re.IGNORECASE,
-)
-
-
-def _doc_sync(found: Outline) -> DocSync | None:
-    """Return what a section about business documents asks for: `Required: Yes`, a reason, and the documents."""
-    for section in found.sections:
-        if section.title.casefold() != "business doc sync":
-            continue
-        said = {
-            match["label"].casefold(): match["said"].strip("* `")
-            for line in _lines(found, section)
-            if (match := _FLAG.match(line)) is not None
-        }
-        documents = usable(re.split(r"[,`\s]+", said.get("affected docs", "")))
-        if said.get("required", "").casefold().startswith("yes") and documents:
-            return DocSync(reason=said.get("reason", ""), documents=documents)
-    return None

@@ -12,6 +12,7 @@ from loopwright.adapters.sources.markdown_lines import Kind
 from loopwright.adapters.sources.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
 from loopwright.adapters.sources.plan_md_dag import Dag, Entry, read_dag
 from loopwright.adapters.sources.plan_md_outline import (
+    MARKS,
     OURS,
     Item,
     Outline,
@@ -23,7 +24,7 @@ from loopwright.adapters.sources.plan_md_text import Body, body, commands, paths
 from loopwright.adapters.sources.problems import Problems, check_graph
 from loopwright.config.gates import read_gates
 from loopwright.config.kinds import is_inside
-from loopwright.config.nearest import quoted
+from loopwright.config.nearest import did_you_mean, quoted
 from loopwright.core.policy import GateCommand
 from loopwright.ports import Mark, PlannedTask, PlannedWork
 
@@ -32,6 +33,15 @@ MAX_NAMES: Final = 100_000
 MAX_WAITS: Final = 250_000
 """How many dependencies the order of the phases may stand for."""
 _COMPLEXITIES: Final = ("high", "medium", "low")
+_CALLED: Final = {
+    "acceptance": "Acceptance",
+    "complexity": "Complexity",
+    "deps": "Depends on",
+    "files": "Files",
+    "reason": "Reason",
+    "type": "Type",
+}
+"""What to write for each label."""
 _SHA: Final = frozenset("0123456789abcdef")
 
 
@@ -96,6 +106,8 @@ class _Reader:
         inside = body(self._found.body(item), item.at + 2)
         node = self._nodes.get(item.key, Entry(line=item.at + 1))
         self._dependencies(item, inside, node)
+        if item.mark not in (Mark.DONE, Mark.SKIPPED):
+            self._misspelt(inside)
         criteria, acceptance = self._acceptance(inside)
         title, description = item.title, textwrap.dedent("\n".join(inside.prose)).strip("\n")
         if len(title) > MAX_TITLE:
@@ -147,6 +159,18 @@ class _Reader:
             self._problems.note(list(found.values())[problem.index], "acceptance", problem.message)
         return tuple(dict.fromkeys(criteria)), gates
 
+    def _misspelt(self, inside: Body) -> None:
+        """Say which label was probably meant: a check that would not be run in silence is an error."""
+        for one in inside.misspelt:
+            runs = one.scripts or any(commands(words) for _, words in one.values)
+            said, meant = quoted(one.said), quoted(_CALLED[one.label])
+            if one.label == "acceptance" and runs:
+                self._problems.note(
+                    one.line, "", f"{said} is no label, so its command would not run: did you mean {meant}?"
+                )
+            else:
+                self._problems.warn(one.line, "", f"{said} is read as text: did you mean {meant}?")
+
     def _scope(self, inside: Body, node: Entry) -> tuple[str, ...]:
         named = [
             (line, path) for line, words in inside.texts("files") for path in self._few(line, paths(words))
@@ -169,8 +193,13 @@ class _Reader:
         return found
 
     def _complexity(self, inside: Body) -> str | None:
-        found = _first(inside, "complexity").casefold()
-        return found if found in _COMPLEXITIES else None
+        line, said = next(iter(inside.texts("complexity")), (0, ""))
+        if said and said.casefold() not in _COMPLEXITIES:
+            known, guess = ", ".join(_COMPLEXITIES), did_you_mean(said, _COMPLEXITIES)
+            self._problems.warn(
+                line, "complexity", f"expected one of: {known}; {quoted(said)} is ignored{guess}"
+            )
+        return said.casefold() if said.casefold() in _COMPLEXITIES else None
 
     def _reason(self, item: Item, inside: Body) -> str:
         commented = [
@@ -240,7 +269,9 @@ class _Reader:
                 edges[task.key] = (phase,)
                 edges[phase] = before
                 places.setdefault(phase, places[task.key])
-        check_graph(self._problems, edges, places, "task")
+        lines = self._found.markdown.lines
+        broken = {item.key for item in self._found.tasks if lines[item.at].box not in MARKS}
+        check_graph(self._problems, edges, places, "task", broken=broken | set(phases.values()))
 
 
 def _first(inside: Body, label: str) -> str:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.adapters.sources.json_edits import JsonEdits
-from loopwright.adapters.sources.located import Located, Unreadable
+from loopwright.adapters.sources.located import Located, Unreadable, inner, line_of
 from loopwright.adapters.sources.plan_md_meaning import commit_of
 from loopwright.adapters.sources.plan_md_outline import Item
+from loopwright.adapters.sources.plan_md_schema import STEPS, TRACK, VERSION
 from loopwright.adapters.sources.plan_md_steps import (
     AGENT,
     EVALUATE,
@@ -25,12 +26,21 @@ from loopwright.adapters.sources.plan_md_steps import (
     time_text,
 )
 from loopwright.adapters.sources.plan_md_write import SHA_LENGTH, in_time, one_line
+from loopwright.adapters.sources.problems import Problems
+from loopwright.adapters.sources.schema_check import check_types
+from loopwright.config.nearest import nearest, quoted
 from loopwright.core.doc_sync import DocSync, usable
 from loopwright.ports import Mark, Progress, SyncProgress
 
-VERSION: Final = 3
 EXECUTE: Final = "EXECUTE"
 PARALLEL: Final = "PARALLEL_EXECUTE"
+SYNC: Final = "BUSINESS_SYNC"
+_THEIRS: Final = frozenset({"created_at", "track_id", "type"})
+"""What only whoever made the track writes."""
+_WRITTEN: Final = {
+    **TRACK,
+    "properties": {key: one for key, one in TRACK["properties"].items() if key not in _THEIRS},
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +57,23 @@ class Metadata:
     """Name of the task that was done last, where the work was left in the middle."""
     doc_sync: DocSync | None = None
     """Business documents that have to follow, where an evaluator has said so."""
+    unnamed: int = 0
+    """The line where an evaluator has said so without naming any."""
+    unusable: tuple[tuple[int, object], ...] = ()
+    """What an evaluator has named that is no document of the project, each with its line."""
 
 
-def read_metadata(content: bytes) -> Metadata | None:
-    """Return what the file says, None if it is not a track's; raise `Unreadable` if it cannot be read."""
+def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
+    """Return what the file says, None if it is not a track's; raise `Unreadable` if it cannot be read.
+
+    What could not be written without losing what somebody has there is noted as a problem.
+    """
     document = JsonEdits(content).document
     if not _is_track(document):
         return None
+    check_types(document, _WRITTEN, problems)
+    _check_version(document, problems)
+    _check_steps(document, problems)
     plain = document.plain()
     checkpoints = _table(_table(plain, "loop_state"), "checkpoints")
     # Our own judgement is told to others; it is no reason for us not to judge the next plan of the file.
@@ -61,24 +81,58 @@ def read_metadata(content: bytes) -> Metadata | None:
     execute = _table(checkpoints, _step(plain))
     commits = execute.get("commits")
     entries = [one for one in commits if isinstance(one, dict)] if isinstance(commits, list) else []
+    documents = _listed(document) if _is_sync_due(checkpoints) else []
     return Metadata(
         track=str(plain.get("track_id") or ""),
         verdict=verdict_in(f"{evaluated.get('verdict') or ''} {evaluated.get('status') or ''}"),
         versioned="version" in plain,
         done={str(one["task"]): str(one.get("sha") or "") for one in entries if one.get("task")},
         last_task=str(execute.get("last_task") or "") if execute.get("status") == "IN_PROGRESS" else "",
-        doc_sync=_flag(checkpoints),
+        doc_sync=_flag(checkpoints, [one for _, one in documents]),
+        unnamed=_flag_line(document) if _is_sync_due(checkpoints) and not documents else 0,
+        unusable=tuple((line, one) for line, one in documents if not usable([one])),
     )
 
 
-def _flag(checkpoints: Mapping[str, Any]) -> DocSync | None:
-    step = _table(checkpoints, "BUSINESS_SYNC")
-    listed = step.get("affected_docs")
-    documents = usable(listed) if isinstance(listed, list) else ()
-    required = _table(checkpoints, "EVALUATE_EXECUTION").get("business_sync_required") is True
-    if not required or not documents or step.get("status") == "PASSED":
-        return None
-    return DocSync(reason=str(step.get("reason") or ""), documents=documents)
+def _check_version(document: Located, problems: Problems) -> None:
+    found = inner(document, "version")
+    if found is not None and isinstance(found.value, int) and found.value > VERSION:
+        problems.note(
+            found.line, "version", f"{found.value} is newer than {VERSION}, the newest that Loopwright knows"
+        )
+
+
+def _check_steps(document: Located, problems: Problems) -> None:
+    """Say which checkpoint is probably misspelt: nobody would look for it there."""
+    checkpoints = _inner(document, "loop_state", "checkpoints")
+    held = checkpoints.value if checkpoints is not None and isinstance(checkpoints.value, dict) else {}
+    for name, found in held.items():
+        guess = None if name in STEPS else nearest(name, STEPS, cutoff=0.8)
+        if guess is not None:
+            message = f"an unknown step, it is ignored: did you mean {guess}?"
+            problems.warn(found.line, f"loop_state.checkpoints.{quoted(name)[1:-1]}", message)
+
+
+def _is_sync_due(checkpoints: Mapping[str, Any]) -> bool:
+    required = _table(checkpoints, EVALUATE).get("business_sync_required") is True
+    return required and _table(checkpoints, SYNC).get("status") != "PASSED"
+
+
+def _listed(document: Located) -> list[tuple[int, object]]:
+    """Return what is named as a document, each with its line."""
+    step = _inner(document, "loop_state", "checkpoints", SYNC)
+    held = inner(step, "affected_docs") if step is not None else None
+    return [(one.line, one.plain()) for one in held.value] if held and isinstance(held.value, list) else []
+
+
+def _flag_line(document: Located) -> int:
+    return line_of(document, f"loop_state.checkpoints.{EVALUATE}.business_sync_required")
+
+
+def _flag(checkpoints: Mapping[str, Any], listed: Iterable[object]) -> DocSync | None:
+    documents = usable(listed)
+    reason = str(_table(checkpoints, SYNC).get("reason") or "")
+    return DocSync(reason=reason, documents=documents) if documents else None
 
 
 def verdict_in(words: str) -> str:
@@ -112,8 +166,9 @@ def checkpointed(
         _forget(edits, _step(plain), ("phases_completed",), wanted)
     for step in (_step(plain), FIX):
         _forget(edits, step, ("completed_at", "last_task", "last_commit"), wanted)
-    if _is_ours(_table(_table(plain, "loop_state"), "checkpoints"), EVALUATE):
-        _forget(edits, EVALUATE, VERDICT, wanted)
+    for step, keys in ((PLANNED, ("verdict",)), (EVALUATE, VERDICT)):
+        if _is_ours(_table(_table(plain, "loop_state"), "checkpoints"), step):
+            _forget(edits, step, keys, wanted)
     if edits.bytes() != content:
         edits.put(edits.document, "updated_at", time_text(progress.at))
     return edits.bytes()
@@ -138,9 +193,6 @@ def _is_track(document: Located) -> bool:
     """Say whether this is a track's file: another program may keep a `metadata.json` beside a plan of ours."""
     if not isinstance(document.value, dict):
         raise Unreadable(document.line, "metadata is a table")
-    inner = document.value.get("loop_state")
-    if inner is not None and not isinstance(inner.value, dict):
-        raise Unreadable(inner.line, "loop_state: expected a table")
     return not document.value or bool({"track_id", "loop_state"} & document.value.keys())
 
 
@@ -163,7 +215,7 @@ def _wanted(
     if _table(checkpoints, PLANNED).get("status") in (None, "", "NOT_STARTED"):
         steps |= planned_step(verdict, progress)
     if progress.sync is not None:
-        steps["BUSINESS_SYNC"] = _sync(progress.sync)
+        steps[SYNC] = _sync(progress.sync)
     if fixes.items:
         steps[FIX] = fix_step(fixes, progress)
     if progress.discovered:
@@ -372,14 +424,14 @@ def _merge(edits: JsonEdits, table: Located, wanted: Mapping[str, Any]) -> None:
     """Give a table these values; inside of tables that are there already only what differs is written."""
     assert isinstance(table.value, dict)
     for key, value in wanted.items():
-        inner = table.value.get(key)
-        if isinstance(value, dict) and inner is not None and isinstance(inner.value, dict):
-            _merge(edits, inner, value)
-        elif isinstance(value, list) and inner is not None and isinstance(inner.value, list):
-            present = inner.plain()
+        held = table.value.get(key)
+        if isinstance(value, dict) and held is not None and isinstance(held.value, dict):
+            _merge(edits, held, value)
+        elif isinstance(value, list) and held is not None and isinstance(held.value, list):
+            present = held.plain()
             if present == value[: len(present)]:
                 for one in value[len(present) :]:
-                    edits.append(inner, one)
+                    edits.append(held, one)
             else:
                 edits.put(table, key, value)
         else:

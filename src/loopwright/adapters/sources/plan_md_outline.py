@@ -142,6 +142,10 @@ def outline(markdown: Markdown, problems: Problems) -> Outline:
     skipped: dict[int, str] = {}
     for number, section in enumerate(sections):
         for at, end in _boxes(markdown.lines, section.start + 1, section.end):
+            if not _is_box(markdown.lines[at]):
+                if section.kind is SectionKind.PHASE:
+                    _tell_almost(markdown.lines[at], at + 1, problems)
+                continue
             if section.kind is SectionKind.PHASE and len(tasks) == MAX_TASKS:
                 problems.note(at + 1, "", f"a plan has at most {MAX_TASKS} tasks")
                 break
@@ -362,7 +366,7 @@ def _section_kind(title: str) -> SectionKind:
 
 
 def _boxes(lines: tuple[Line, ...], start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Return where each outermost checkbox of a section begins and ends."""
+    """Return where each outermost checkbox of a section begins and ends; also what only looks like one."""
     opened: list[
         tuple[int, bool]
     ] = []  # the indents of the bullets around this line, and which are checkboxes
@@ -384,17 +388,19 @@ def _boxes(lines: tuple[Line, ...], start: int, stop: int) -> Iterator[tuple[int
                 opened.pop()
             if not opened and line.indent >= 4:
                 continue  # code, for want of a list around it
-        elif not (follows and line.kind is Kind.TEXT):
+        elif not (follows and line.kind is Kind.TEXT and not _is_almost(line)):
             while opened and line.indent < opened[-1][0] + 2:
                 opened.pop()
         inside = any(boxed for _, boxed in opened)
         if begun >= 0 and not inside:
             yield begun, end
             begun = -1
+        if not inside and (opened or line.indent < 4) and _is_almost(line):
+            yield at, at + 1
         if line.kind is Kind.BULLET:
-            if line.box is not None and _is_box(line.box) and not inside:
+            if _is_box(line) and not inside:
                 begun, inside = at, True
-            opened.append((line.indent, line.box is not None and _is_box(line.box)))
+            opened.append((line.indent, _is_box(line)))
         if inside:
             end = at + 1
         follows = bool(opened)
@@ -402,6 +408,37 @@ def _boxes(lines: tuple[Line, ...], start: int, stop: int) -> Iterator[tuple[int
         yield begun, end
 
 
-def _is_box(box: str) -> bool:
-    """Say whether brackets are meant as a checkbox: `[a]` and `[1]` are references."""
-    return box in MARKS or not box.isalnum()
+def _is_box(line: Line) -> bool:
+    """Say whether brackets are a checkbox: `[a]` and `[1]` could be references."""
+    return line.box is not None and (line.box in MARKS or not line.box.isalnum())
+
+
+def _is_almost(line: Line) -> bool:
+    """Say whether brackets that are no checkbox stand where one does; numbers, footnotes and definitions do so, too."""
+    inside = (line.box or None) if line.almost is None else line.almost
+    if inside is None or _is_box(line) or inside.isdigit() or inside.startswith("^"):
+        return False
+    after = line.text.partition("]")[2]
+    return not (inside.strip() and after.startswith(":")) and (_is_meant(inside) or after.startswith(" "))
+
+
+def _is_meant(inside: str) -> bool:
+    """Say whether nobody would write this in brackets but for a box; `[UI]` or `[NEW]` is a word."""
+    bare = inside.strip()
+    return len(bare) < 2 or not any(char.isalnum() for char in bare)
+
+
+def _tell_almost(line: Line, number: int, problems: Problems) -> None:
+    """Say how it should look: a task that is passed over in silence is work that is never done."""
+    inside = (line.box if line.almost is None else line.almost) or ""
+    mark, words = inside.strip() or " ", line.text.partition("]")[2].strip()
+    shown, bullet = quoted(line.text.strip()), line.bullet or line.text.strip().partition("[")[0]
+    if not _is_meant(inside):
+        problems.warn(
+            number, "", f"{shown} is read as text: a task has one sign in its brackets, such as {bullet} [ ]"
+        )
+    elif mark in MARKS:
+        good = quoted(f"{bullet} [{mark}] {words}".strip())
+        problems.note(number, "", f"{shown} is no checkbox: write {good}")
+    else:
+        problems.note(number, "", f"{_wrong_mark(mark)}; if this is no task, write \\[{inside}]")

@@ -4,6 +4,8 @@ from typing import Any, Final
 
 from loopwright.config.publish import SCHEMA_DIALECT
 
+VERSION: Final = 3
+"""The newest that is known, and what a file without one is brought to."""
 _TEXT: Final[dict[str, Any]] = {"type": "string"}
 _TEXTS: Final[dict[str, Any]] = {"type": "array", "items": _TEXT}
 _COUNT: Final[dict[str, Any]] = {"type": "integer", "minimum": 0}
@@ -80,7 +82,7 @@ TRACK: Final[dict[str, Any]] = {
     "title": "Loopwright: the metadata.json of a track",
     **_table(
         {
-            "version": {"type": "integer", "minimum": 1},
+            "version": {"type": "integer", "minimum": 1, "maximum": VERSION},
             "track_id": _TEXT,
             "type": _TEXT,
             "status": _TEXT,

@@ -91,8 +91,7 @@ def planned_step(verdict: str, progress: Progress) -> dict[str, Any]:
         unseen = (name for name, right in checks.items() if right and name not in _BY_PROGRAM)
         checks |= dict.fromkeys(("scope_alignment", *unseen, "board_review"), _NOT_EVALUATED)
     if said.passed and not said.by:
-        step = {"status": "NOT_STARTED", "verdict": _NOT_EVALUATED, "agent": AGENT, "checks": checks}
-        return {PLANNED: step}
+        return {PLANNED: {"status": "NOT_STARTED", "agent": AGENT, "checks": checks}}
     reasons = [one_line(one) for one in said.against]
     return {
         PLANNED: {

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from loopwright.adapters.sources.markdown_lines import Kind, Line
 from loopwright.adapters.sources.plan_md_outline import OURS, reference, without_comments
+from loopwright.config.nearest import nearest
 
 LABELS: Final = {
     "acceptance": "acceptance",
@@ -38,6 +40,8 @@ class Labelled:
     values: list[Placed] = field(default_factory=list)
     scripts: list[Placed] = field(default_factory=list)
     """Fenced shell code."""
+    said: str = ""
+    """How it is written where it is only nearly a label: everything about it is text, then."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -45,6 +49,8 @@ class Body:
     """The lines below a task, taken apart; those that Loopwright wrote tell only why it is blocked."""
 
     labels: list[Labelled] = field(default_factory=list)
+    misspelt: list[Labelled] = field(default_factory=list)
+    """What is nearly a label, with what it would be."""
     prose: list[str] = field(default_factory=list)
     """Every line that is under no label, as it stands."""
     blocked: str = ""
@@ -72,6 +78,7 @@ def body(lines: Sequence[Line], first: int) -> Body:
             at += size
             if current is not None and below and current.label == "acceptance" and _is_shell(line.words):
                 current.scripts += _script(block[1:-1], number + 1)
+                found.prose += [inner.text for inner in block] if current.said else []
             else:
                 found.prose += [inner.text for inner in block]
             continue
@@ -82,18 +89,23 @@ def body(lines: Sequence[Line], first: int) -> Body:
             found.blocked = rest if label == "reason" else found.blocked
         elif line.kind is Kind.BLANK:
             found.prose.append("")
-        elif below and current is not None:
+        elif below and current is not None and not (current.said and _label(words)[0]):
             if line.kind is Kind.TEXT and current.values and lines[at - 2].kind is not Kind.BLANK:
                 current.values[-1] = (current.values[-1][0], f"{current.values[-1][1]} {words}")
             elif words:
                 current.values.append((number, words))
+            found.prose += [line.text] if current.said else []
         else:
-            label, rest = _label(words) if line.kind is not Kind.COMMENT and line.box is None else ("", "")
+            is_plain = line.kind is not Kind.COMMENT and line.box is None
+            label, rest = _label(words) if is_plain else ("", "")
+            said = _before(words) if is_plain and not label else ""
+            label = label or _meant(said)
             current, depth = (Labelled(label=label, line=number), line.indent) if label else (None, 0)
-            if current is None:
+            if current is None or said:
                 found.prose.append(line.text)
-            else:
-                found.labels.append(current)
+            if current is not None:
+                current.said = said
+                (found.misspelt if said else found.labels).append(current)
                 current.values += [(number, rest)] if rest else []
     return found
 
@@ -108,9 +120,23 @@ def _fenced(lines: Sequence[Line], at: int) -> int:
     return end - at + 1
 
 
+def _before(words: str) -> str:
+    """Return what stands before a colon, if that is short."""
+    before, colon, _ = words[:60].partition(":")
+    return before.strip("*_ \t") if colon else ""
+
+
+@lru_cache(maxsize=10_000)
+def _meant(said: str) -> str:
+    """Return the label that was probably meant; empty if none was."""
+    # Nobody mistypes the first letter, and looking takes time in a large file.
+    known = [one for one in LABELS if one[0] == said[:1].casefold()] if 4 <= len(said) <= 24 else []
+    return LABELS[guess] if (guess := nearest(said, known, cutoff=0.75)) is not None else ""
+
+
 def _label(words: str) -> tuple[str, str]:
-    before, colon, after = words[:60].partition(":")
-    label = LABELS.get(before.strip("*_ \t").casefold(), "") if colon else ""
+    _, _, after = words[:60].partition(":")
+    label = LABELS.get(re.sub("[-_]", " ", _before(words)).casefold(), "")
     return label, (after + words[60:]).strip("*_ \t") if after.startswith("**") else (
         after + words[60:]
     ).strip()

@@ -67,9 +67,17 @@ def refuse(name: str, *gathered: Problems) -> None:
 
 
 def check_graph(
-    problems: Problems, edges: Mapping[str, Collection[str]], places: Mapping[str, tuple[int, str]], what: str
+    problems: Problems,
+    edges: Mapping[str, Collection[str]],
+    places: Mapping[str, tuple[int, str]],
+    what: str,
+    *,
+    broken: Collection[str] = (),
 ) -> None:
-    """Note dependencies on itself or on nobody, and one cycle; `places` says where each node's are written."""
+    """Note dependencies on itself or on nobody, and one cycle; `places` says where each node's are written.
+
+    Nodes that are wrong themselves, `broken`, are not proposed.
+    """
     known: dict[str, list[str]] = {}
     for key, needs in edges.items():
         line, place = places[key]
@@ -78,7 +86,9 @@ def check_graph(
             if needed == key:
                 problems.note(line, place, f"a {what} cannot depend on itself")
             elif needed not in edges:
-                guess = "" if problems.crowded else _guess(needed, edges)
+                guess = (
+                    "" if problems.crowded else _guess(needed, [one for one in edges if one not in broken])
+                )
                 problems.note(line, place, f"unknown {what} {quoted(needed)}{guess}")
             else:
                 known[key].append(needed)

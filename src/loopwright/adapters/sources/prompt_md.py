@@ -1,6 +1,8 @@
 """PROMPT.md: one prompt, done round after round; front matter says when that is over."""
 
 import hashlib
+import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +16,7 @@ from loopwright.config.kinds import is_inside
 from loopwright.ports import Files, PlannedTask, PlannedWork
 
 _FENCE: Final = "---"
+_SETTING: Final = re.compile(r"\w+[ \t]*:|[ \t]|- ")
 _KEYS: Final = ("acceptance", "criteria", "gates", "rounds", "scope", "settings")
 
 
@@ -81,6 +84,10 @@ def _parted(text: str) -> tuple[str, str]:
     lines = rest.split("\n")
     end = next((n for n, line in enumerate(lines) if line.rstrip() == _FENCE), None)
     if end is None:
+        above = takewhile(lambda line: not line.strip() or _SETTING.match(line), lines)
+        if any(line.partition(":")[0].rstrip() in _KEYS for line in above):
+            message = f"the settings above the prompt are never closed: write a line {_FENCE} below them"
+            raise Unreadable(1, message)
         return "", text.strip()  # a line across the page
     return "\n".join(["", *lines[:end], "", ""]), "\n".join(lines[end + 1 :]).strip()
 

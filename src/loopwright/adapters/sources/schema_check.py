@@ -81,6 +81,29 @@ def check_schema(found: Located, schema: Schema, problems: Problems, place: str 
             problems.note(found.line, place, f"expected {bounds}, got {_shown(found)}")
 
 
+def check_types(found: Located, schema: Schema, problems: Problems, place: str = "") -> None:
+    """Note what has another type than its schema says; a word that the schema does not list is only odd.
+
+    For a file that others write, too: what is missing or null, and what stands in lists, may be as it is.
+    """
+    value = found.value
+    if value is None:
+        return
+    if "enum" in schema:
+        known = [each for each in schema["enum"] if isinstance(each, str)]
+        if not isinstance(value, str):
+            problems.note(found.line, place, f"expected one of: {', '.join(known)}; got {_shown(found)}")
+        elif value and value not in known:
+            guess = did_you_mean(value, known)
+            problems.warn(found.line, place, f"{quoted(value)} is none of: {', '.join(known)}{guess}")
+    elif not _has_type(value, schema["type"]):
+        problems.note(found.line, place, f"expected {_types(schema['type'])}, got {_shown(found)}")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key in schema.get("properties", {}):
+                check_types(inner, schema["properties"][key], problems, f"{place}.{key}" if place else key)
+
+
 def _check_text(found: Located, value: str, schema: Schema, problems: Problems, place: str) -> None:
     least, most = schema.get("minLength", 0), schema.get("maxLength", math.inf)
     if not least <= len(value) <= most:

@@ -3,7 +3,6 @@
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -16,42 +15,45 @@ from loopwright.adapters.sources.plan_md_write import BOXES, SHA_LENGTH, Rows, o
 from loopwright.adapters.sources.problems import Problems, refuse
 from loopwright.adapters.sources.reading import located_at, read_file
 from loopwright.adapters.sources.thoughts_criteria import measured_by
-from loopwright.adapters.sources.thoughts_files import PhaseSet, phase_set_of, phase_sets
+from loopwright.adapters.sources.thoughts_files import (
+    PhaseFile,
+    PhaseSet,
+    left_out,
+    may_stand_alone,
+    phase_set_of,
+    phase_sets,
+)
+from loopwright.adapters.sources.thoughts_phases import around, is_lone_plan, phases_in, with_statuses
+from loopwright.adapters.sources.thoughts_status import Standing, standing_in, status_at, tell_status, text_of
 from loopwright.core.errors import BadPlan
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
 
 MAX_FILES: Final = 1_000
-_STATUS: Final = re.compile(
-    r"\*\*Status\*\*: (open|running|done|blocked|skipped)(?: in ([0-9a-f]{7,64}))?(?:: (.*))?$"
-)
 _NAME: Final = re.compile(r"[\w.-]+")
 _BLOCKED: Final = "Blocked:"
 _SHA: Final = re.compile(r" <!-- [0-9a-f]{7,64} -->")
+_TO_DO: Final = (Mark.OPEN, Mark.RUNNING, Mark.BLOCKED)
+_MOST_LEFT: Final = 50
+"""Of more files that are left out only so many are named."""
 _COPIES: Final = "searchable"
 """A folder of links to everything else in `thoughts`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Standing:
-    """How a phase is marked, and where that is written."""
-
-    mark: Mark = Mark.OPEN
-    commit: str | None = None
-    reason: str = ""
-
-
 class ThoughtsSource:
-    """Reads phase plans from a folder, from one overview, or one phase by itself."""
+    """Reads phase plans from a folder, from one overview, or from one file by itself."""
 
     kind = "thoughts"
 
     def recognises(self, place: Path) -> bool:
-        """Take a folder with such a set, and any file of one."""
-        return bool(_chosen(place))
+        """Take a folder with such a set, any file of one, and a plan by itself in a `plans` folder."""
+        return bool(_chosen(place)) or is_lone_plan(place)
 
     def files(self, place: Path) -> Files:
-        """Return the overviews and phases that are meant."""
-        names = [name for one in _chosen(place) for name in one.names]
+        """Return the overviews and phases that are meant, and what lies beside them as if it were one."""
+        chosen = _chosen(place)
+        names = [name for one in chosen for name in one.names]
+        if not names and may_stand_alone(place):
+            names = [place.name]
         if not names:
             raise BadPlan(place.name, ("there is no overview here with phases such as plan-01-first.md",))
         if len(names) > MAX_FILES:
@@ -59,17 +61,24 @@ class ThoughtsSource:
                 place.name, (f"there are more than {MAX_FILES} files of plans here: name an overview",)
             )
         folder = place if place.is_dir() else place.parent
+        names += _left_out(place, chosen)
         return {name: read_file(folder / name) for name in names}
 
     def parse(self, files: Files, name: str) -> PlannedWork:
         """Return a task for each phase, or raise `BadPlan` with located problems."""
-        found = {file: _markdown(content, _called(name, file)) for file, content in files.items()}
+        sets = _sets(files)
+        found = {file: _markdown(files[file], _called(name, file)) for one in sets for file in one.names}
+        if len(files) == 1 and phases_in(found[next(iter(found))]):
+            return _one_file(*found.popitem(), name)
         gathered: list[Problems] = []
         tasks: list[PlannedTask] = []
         context: list[str] = []
-        for one in phase_sets(files, alone=True):
+        left = tuple(file for file in files if file not in found)
+        for one in sets:
             context += [_overview_text(found[overview]) for overview in one.overviews]
             listed = _listed(found, one)
+            if PurePosixPath(name).name not in (phase.name for phase in one.phases):
+                gathered += _unmet(found, one, left, name)
             before: PlannedTask | None = None
             numbers: dict[int, str] = {}
             for phase in one.phases:
@@ -87,17 +96,29 @@ class ThoughtsSource:
         refuse(name, *gathered)
         said = [f"{task.key}\0{task.description}" for task in tasks]
         return PlannedWork(
-            title=_title(found, phase_sets(files, alone=True)),
+            title=_title(found, sets),
             tasks=tuple(tasks),
             context="\n\n".join(context),
             sha256=hashlib.sha256("\0".join((*context, *said)).encode()).hexdigest(),
+            notes=tuple(
+                f"{_called(name, file)} is left out: no phase is called like that (PREFIX-NN-NAME.md)"
+                for file in left
+            ),
         )
+
+    def carries(self, files: Files) -> tuple[str, ...]:
+        """Return the overviews and phases: what was left out is told nothing."""
+        return tuple(name for one in _sets(files) for name in one.names)
 
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the files whose boxes or status lines change."""
-        found = {file: _markdown(content, file) for file, content in files.items()}
+        sets = _sets(files)
+        found = {file: _markdown(files[file], file) for one in sets for file in one.names}
         changed: dict[str, bytes] = {}
-        for one in phase_sets(files, alone=True):
+        if len(files) == 1 and phases_in(found[next(iter(found))]):
+            changed = {file: with_statuses(markdown, progress.items) for file, markdown in found.items()}
+            sets = ()
+        for one in sets:
             listed = _listed(found, one)
             ticked: dict[str, dict[int, ItemProgress]] = {}
             for phase in one.phases:
@@ -110,6 +131,91 @@ class ThoughtsSource:
                     changed[phase.name] = _with_status(found[phase.name], standing)
             changed |= {file: _ticked(found[file], places) for file, places in ticked.items()}
         return {file: content for file, content in changed.items() if content != files[file]}
+
+
+def _sets(files: Files) -> tuple[PhaseSet, ...]:
+    """Return the sets among these files; one file is a plan by itself, whatever it is called."""
+    sets = phase_sets(files, alone=True)
+    if sets or len(files) != 1:
+        return sets
+    (name,) = files
+    return (PhaseSet(prefix=_key(name), overviews=(), phases=(PhaseFile(name=name, number=1),)),)
+
+
+def _left_out(place: Path, chosen: tuple[PhaseSet, ...]) -> tuple[str, ...]:
+    """Return what lies beside the sets that are meant and looks like one of their phases, or like a plan."""
+    if place.is_dir():
+        return left_out(_names(place), chosen)[:_MOST_LEFT]
+    if not any(place.name in one.overviews for one in chosen):
+        return ()
+    beside = sorted(path.name for path in place.parent.iterdir() if path.is_file())
+    prefix = f"{chosen[0].prefix}-"
+    return tuple(one for one in left_out(beside, phase_sets(beside)) if one.startswith(prefix))[:_MOST_LEFT]
+
+
+def _unmet(found: dict[str, Markdown], one: PhaseSet, left: tuple[str, ...], name: str) -> list[Problems]:
+    """Return what overviews list as still to be done although there is no such phase."""
+    start = PurePosixPath(one.prefix).name if not one.prefix.endswith("/") else ""
+    called = re.compile(rf"{re.escape(start)}{'-' if start else ''}[0-9]{{1,3}}-[^-]")
+    known = {PurePosixPath(phase.name).stem for phase in one.phases}
+    gathered = []
+    for file in one.overviews:
+        problems = Problems(_called(name, file))
+        gathered.append(problems)
+        for at, line in enumerate(found[file].lines):
+            if line.kind is not Kind.BULLET or MARKS.get(line.box or "") not in _TO_DO:
+                continue
+            for word in _NAME.findall(line.words):
+                stem = word.strip(".-").removesuffix(".md")
+                if called.match(stem) and stem not in known:
+                    there = any(PurePosixPath(each).stem == stem for each in left)
+                    why = "is not called like a phase (PREFIX-NN-NAME.md)" if there else "is not there"
+                    problems.note(at + 1, "", f"{stem}.md is listed here, and {why}")
+    return gathered
+
+
+def _one_file(file: str, markdown: Markdown, name: str) -> PlannedWork:
+    """Return a task for each phase of a file."""
+    problems = Problems(_called(name, file))
+    phases = phases_in(markdown)
+    tasks: list[PlannedTask] = []
+    for phase in phases:
+        if any(task.key == phase.key for task in tasks):
+            problems.note(
+                phase.start + 1, "", f"there is a {phase.key} already: give each phase a number of its own"
+            )
+        inside = markdown.lines[phase.start : phase.end]
+        criteria, acceptance = measured_by(inside)
+        standing = standing_in(inside)
+        text = text_of(inside)
+        if len(text) > MAX_DESCRIPTION:
+            problems.note(phase.start + 1, "", f"a phase has at most {MAX_DESCRIPTION} characters")
+        tasks.append(
+            PlannedTask(
+                key=phase.key,
+                title=phase.title[:MAX_TITLE],
+                description=text,
+                criteria=criteria,
+                acceptance=acceptance,
+                depends_on=(tasks[-1].key,) if tasks else (),
+                phase=phase.title[:MAX_TITLE],
+                mark=standing.mark,
+                commit=standing.commit if standing.mark is Mark.DONE else None,
+                reason=standing.reason if standing.mark is Mark.BLOCKED else "",
+                line=phase.start + 1,
+            )
+        )
+    context = around(markdown, phases)
+    if len(context) > MAX_DESCRIPTION:
+        problems.note(1, "", f"the text around the phases has more than {MAX_DESCRIPTION} characters")
+    refuse(name, problems)
+    said = (f"{task.key}\0{task.description}" for task in tasks)
+    return PlannedWork(
+        title=_heading(markdown)[:MAX_TITLE] or PurePosixPath(file).stem,
+        tasks=tuple(tasks),
+        context=context,
+        sha256=hashlib.sha256("\0".join((context, *said)).encode()).hexdigest(),
+    )
 
 
 def _chosen(place: Path) -> tuple[PhaseSet, ...]:
@@ -159,9 +265,9 @@ def _key(name: str) -> str:
 
 
 def _task(
-    name: str, markdown: Markdown, standing: _Standing, before: PlannedTask | None, problems: Problems
+    name: str, markdown: Markdown, standing: Standing, before: PlannedTask | None, problems: Problems
 ) -> PlannedTask:
-    text = _text(markdown)
+    text = text_of(markdown.lines)
     criteria, acceptance = measured_by(markdown.lines)
     if not text:
         problems.note(1, "", "the phase is empty: say what is to be done")
@@ -182,15 +288,6 @@ def _task(
         reason=standing.reason if standing.mark is Mark.BLOCKED else "",
         line=1,
     )
-
-
-def _text(markdown: Markdown) -> str:
-    """Return a phase's text without the line of ours."""
-    rows: Rows = [(line.text, None) for line in markdown.lines]
-    present = _status_at(markdown)
-    if present is not None:
-        _take_out(rows, present)
-    return "\n".join(text for text, _ in rows).strip()
 
 
 def _overview_text(markdown: Markdown) -> str:
@@ -217,7 +314,7 @@ def _title(found: dict[str, Markdown], sets: tuple[PhaseSet, ...]) -> str:
     return heading[:MAX_TITLE] or PurePosixPath(sets[0].prefix).name or "Phases"
 
 
-def _standing(found: dict[str, Markdown], listed: dict[str, tuple[str, int]], name: str) -> _Standing:
+def _standing(found: dict[str, Markdown], listed: dict[str, tuple[str, int]], name: str) -> Standing:
     place = listed.get(PurePosixPath(name).stem)
     if place is not None:
         markdown, at = found[place[0]], place[1]
@@ -225,15 +322,10 @@ def _standing(found: dict[str, Markdown], listed: dict[str, tuple[str, int]], na
         below = (markdown.lines[one] for one in _below(markdown, at))
         reason = next((without_comments(one.words)[0] for one in below if _is_reason(one)), "")
         commit = next(filter(is_sha, _comments(line)), None)
-        return _Standing(
+        return Standing(
             mark=MARKS[line.box or ""], commit=commit, reason=reason.removeprefix(_BLOCKED).strip()
         )
-    present = _status_at(found[name])
-    if present is None:
-        return _Standing()
-    match = _STATUS.match(without_comments(found[name].lines[present].words)[0])
-    assert match is not None
-    return _Standing(mark=Mark(match[1]), commit=match[2], reason=match[3] or "")
+    return standing_in(found[name].lines)
 
 
 def _comments(line: Line) -> list[str]:
@@ -308,45 +400,15 @@ def _ticked(markdown: Markdown, places: dict[int, ItemProgress]) -> bytes:
 
 def _with_status(markdown: Markdown, standing: ItemProgress) -> bytes:
     """Return a phase's file with its line of status below the heading, or above everything."""
-    said = standing.mark.value
-    if standing.mark is Mark.DONE and standing.commit:
-        said += f" in {standing.commit[:SHA_LENGTH]}"
-    reason = one_line(standing.reason)
-    if standing.mark is Mark.BLOCKED and reason:
-        said += f": {reason}"
-    status = f"**Status**: {said} {OURS}"
     rows: Rows = [(line.text, ending) for line, ending in zip(markdown.lines, markdown.endings, strict=True)]
-    present = _status_at(markdown)
-    if present is not None and standing.mark is Mark.OPEN:
-        _take_out(rows, present)
-    elif present is not None:
-        rows[present] = (status, rows[present][1])
-    elif standing.mark is not Mark.OPEN:
-        titles = (at + 1 for at in range(len(markdown.lines)) if _is_title(markdown, at))
-        place = next(titles, _after_front_matter(markdown))
-        rows[place:place] = [("", None), (status, None)] if place else [(status, None), ("", None)]
+    titles = (at + 1 for at in range(len(markdown.lines)) if _is_title(markdown, at))
+    tell_status(rows, status_at(markdown.lines), next(titles, _after_front_matter(markdown)), standing)
     return markdown.joined(rows)
-
-
-def _status_at(markdown: Markdown) -> int | None:
-    return next((at for at, line in enumerate(markdown.lines) if _is_status(line)), None)
-
-
-def _take_out(rows: Rows, present: int) -> None:
-    """Take the line of status out, together with the blank one that came with it."""
-    del rows[present]
-    blank = present - 1 if present else 0
-    if blank < len(rows) and not rows[blank][0].strip():
-        del rows[blank]
 
 
 def _after_front_matter(markdown: Markdown) -> int:
     texts = [line.text.rstrip() for line in markdown.lines]
     return texts.index("---", 1) + 1 if texts[:1] == ["---"] and "---" in texts[1:] else 0
-
-
-def _is_status(line: Line) -> bool:
-    return OURS in line.text and _STATUS.match(without_comments(line.words)[0]) is not None
 
 
 def _is_title(markdown: Markdown, at: int) -> bool:

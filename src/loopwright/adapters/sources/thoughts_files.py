@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?=-|$)")
+_DATE: Final = re.compile(r"(?:(?P<year>[0-9]{4})(?:-[0-9]{2}){2}|(?:[0-9]{2}-){2}[0-9]{4})(?=-|$)")
+"""Also with the day first: a part of it would else be the number of a phase."""
 _NUMBER: Final = re.compile(r"(?:^|-)([0-9]{2})-(?=[^-])")
 _OVERVIEW: Final = re.compile(r"(?:(?:^|-)00)?(?:^|-)overview$")
 
@@ -55,6 +56,25 @@ def phase_sets(names: Iterable[str], *, alone: bool = False) -> tuple[PhaseSet, 
     return tuple(sorted(whole, key=lambda one: (_dated(one.prefix), one.prefix)))
 
 
+def left_out(names: Iterable[str], sets: Iterable[PhaseSet]) -> tuple[str, ...]:
+    """Return the files that are in none of these sets, but are called as if they were plans or parts of one."""
+    sets = tuple(sets)
+    taken = {name for one in sets for name in one.names}
+    begins = tuple(f"{one.prefix}-" for one in sets if not one.prefix.endswith("/") and one.prefix)
+    left = (name for name in names if name not in taken and name.casefold().endswith(".md"))
+    return tuple(name for name in left if name.startswith(begins) or _date(name) is not None)
+
+
+def is_called_like_a_plan(name: str) -> bool:
+    """Say whether a name begins with a date, or has the number of a phase."""
+    return _date(name) is not None or bool(phase_sets([name], alone=True))
+
+
+def may_stand_alone(place: Path) -> bool:
+    """Say whether a file can be a plan by itself: an overview without phases is none."""
+    return place.suffix.casefold() == ".md" and place.is_file() and _overview_of(place.name) is None
+
+
 def phase_set_of(place: Path) -> PhaseSet | None:
     """Return the set that a file belongs to, if it does."""
     if place.suffix.casefold() != ".md" or not place.is_file():
@@ -97,5 +117,11 @@ def _phase_of(name: str, known: Iterable[str]) -> tuple[PhaseFile, str] | None:
 
 def _dated(prefix: str) -> str:
     """Return the date that a name begins with; names without one come last."""
-    match = _DATE.match(prefix.rpartition("/")[2])
-    return match[0] if match is not None else "9999"
+    match = _date(prefix)
+    if match is None:
+        return "9999"
+    return match[0] if match["year"] else "-".join(reversed(match[0].split("-")))
+
+
+def _date(name: str) -> re.Match[str] | None:
+    return _DATE.match(name.rpartition("/")[2])

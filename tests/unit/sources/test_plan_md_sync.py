@@ -1,0 +1,100 @@
+"""Business documents that have to follow: a flag is understood, or it is an error."""
+
+import json
+
+import pytest
+
+from loopwright.adapters.sources.plan_md import PlanMdSource
+from loopwright.core.doc_sync import DocSync
+from loopwright.core.errors import BadPlan
+from loopwright.ports import PlannedWork
+
+SOURCE = PlanMdSource()
+
+
+def read(section: str, metadata: object = None) -> PlannedWork:
+    files = {"plan.md": f"- [ ] a\n\n## Business Doc Sync\n\n{section}\n".encode()}
+    return SOURCE.parse(
+        files | ({"metadata.json": json.dumps(metadata).encode()} if metadata else {}), "plan.md"
+    )
+
+
+def problems(section: str, metadata: object = None) -> tuple[str, ...]:
+    with pytest.raises(BadPlan) as caught:
+        read(section, metadata)
+    return caught.value.problems
+
+
+@pytest.mark.capability("C042")
+@pytest.mark.parametrize(
+    ("docs", "documents"),
+    [
+        ("docs/pricing.md, docs/tiers", ("docs/pricing.md", "docs/tiers")),
+        ("`docs/pricing.md`, `docs/Price list.md`", ("docs/pricing.md", "docs/Price list.md")),
+        ("[prices](docs/pricing.md), ./docs/tiers/ (all of it)", ("docs/pricing.md", "docs/tiers")),
+    ],
+)
+def test_documents_stand_between_commas(docs: str, documents: tuple[str, ...]) -> None:
+    found = read(f"**Business Doc Sync Required**: Yes\n**Reason**: A tier\n**Affected Docs**: {docs}")
+    assert (found.doc_sync, found.notes) == (DocSync(reason="A tier", documents=documents), ())
+    assert read(f"- Required: yes, as they sell it\n- Affected Docs: {docs}").doc_sync is not None
+
+
+@pytest.mark.parametrize("value", ["No", "**No**", "no (only tests)", "No - nothing is sold"])
+def test_no_is_no_and_its_documents_do_not_matter(value: str) -> None:
+    found = read(f"Required: {value}\nAffected Docs: none of them")
+    assert (found.doc_sync, found.notes) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("section", "problem"),
+    [
+        ("Required: yse\nAffected Docs: docs/a.md", '5: required: expected Yes or No, not "yse"'),
+        ("Required: Yes/No", '5: required: expected Yes or No, not "Yes/No"'),
+        ("Requried: Yes\nReason: x", '5: unknown label "requried": did you mean "required"?'),
+        ("Affected Docs: docs/a.md", "5: say whether they have to follow: `Required: Yes` or `Required: No`"),
+        ("Required: Yes", "5: affected docs: documents have to follow, but none is named: name files"),
+        (
+            "Required: Yes\nAffected Docs: none",
+            "6: affected docs: documents have to follow, but none is named",
+        ),
+        (
+            "Required: Yes\nAffected Docs: docs/a.md, /etc/pricing.md",
+            '6: affected docs: "/etc/pricing.md" is not inside of the project: name files',
+        ),
+        (
+            "Required: Yes\nAffected Docs: see the registry in docs/registry.md",
+            '6: affected docs: "see the registry in docs/registry.md" is no path: name files',
+        ),
+        (
+            f"Required: Yes\nAffected Docs: {', '.join(f'd{n}' for n in range(21))}",
+            "6: affected docs: at most 20 are taken, 21 are named: name their folder",
+        ),
+    ],
+)
+def test_a_flag_that_cannot_be_followed_is_an_error(section: str, problem: str) -> None:
+    assert problems(section)[0].startswith(f"plan.md:{problem}")
+
+
+def test_a_section_without_a_flag_is_noted() -> None:
+    assert read("Nothing is sold here.").notes == (
+        "plan.md:3: nothing follows from this section: it has no line `Required: Yes`",
+    )
+
+
+def test_a_flag_in_the_metadata_without_documents_is_an_error_unless_the_plan_names_them() -> None:
+    def track(**sync: object) -> dict[str, object]:
+        steps = {"EVALUATE_EXECUTION": {"business_sync_required": True}, "BUSINESS_SYNC": sync}
+        return {"version": 3, "loop_state": {"checkpoints": steps}}
+
+    no = "Required: No"
+    assert problems(no, track())[0].startswith(
+        "metadata.json:1: business_sync_required: none is named in BUSINESS_SYNC.affected_docs: name files"
+    )
+    (found,) = problems(no, track(affected_docs=["docs/a.md", "/etc/b.md"]))
+    assert found.startswith('metadata.json:1: affected_docs: "/etc/b.md" is not inside of the project')
+    named = read("Required: Yes\nAffected Docs: docs/a.md", track())
+    assert named.doc_sync == DocSync(reason="", documents=("docs/a.md",))
+    there = read(no, track(affected_docs=["docs/a.md"], reason="x"))
+    assert there.doc_sync == DocSync(reason="x", documents=("docs/a.md",))
+    assert read(no, track(status="PASSED")).doc_sync is None
