@@ -299,3 +299,27 @@ def test_a_person_s_half_done_edit_of_a_tracked_source_holds_nothing_up(shop: Wo
     assert run.end() == 0, run.out
     told = shop.git("show", f"{shop.row(Plan).branch}:feature_list.json")
     assert passes(told) == {"one": True, "two": True}
+
+
+@pytest.mark.capability("C010")
+def test_one_file_with_phases_is_a_plan_by_itself_and_is_told_below_each_heading(shop: Workshop) -> None:
+    (shop.repository / "loopwright.toml").write_text(SETTINGS)
+    path = shop.repository / "thoughts" / "shared" / "plans" / "2026-01-06-sign-up.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "# Sign-up\n\nWhat people need to join.\n\n"
+        "## Phase 1: The form\n\nAsk for a name.\n\n### Success Criteria\n\n- [ ] It is there: `test -s form`\n\n"
+        "## Phase 2: The mail\n\nSay hello.\n\n### Success Criteria\n\n- [ ] It is there: `test -s mail`\n"
+    )
+    shop.play({"phase-1": makes("form")["form"], "phase-2": makes("mail")["mail"]})
+    said = shop.run(path)
+    assert said.code == 0, said.out + said.err
+    first, second = shop.task("phase-1"), shop.task("phase-2")
+    assert [check.command for check in (*first.acceptance, *second.acceptance)] == [
+        "test -s form",
+        "test -s mail",
+    ]
+    told = path.read_text()
+    for task, heading in ((first, "## Phase 1: The form\n"), (second, "## Phase 2: The mail\n")):
+        below = told.partition(heading)[2].strip().splitlines()[0]
+        assert below == f"**Status**: done in {str(task.landed_sha)[:12]} <!-- loopwright -->"
