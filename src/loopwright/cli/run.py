@@ -54,6 +54,7 @@ from loopwright.cli.preflight import (
     check_plan,
     check_review,
     check_sandbox,
+    other_base,
     relative,
     uncommitted,
     warnings,
@@ -299,6 +300,7 @@ async def _prepare(
         books = await tracked_files(repository, start.sha, source, path, place.root)
         await check_finish(settings, repository, start)
         await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
+        other = await other_base(repository, start, place.root, work)
     check_plan(settings, work)
     missing = check_agents(settings, work)
     check_fallback(settings)
@@ -313,6 +315,7 @@ async def _prepare(
     notes = (
         *uncommitted(start, found.file, committed=found.committed, plan=plan_name),
         *unused_loops(found, place.root),
+        *other,
     )
     if not quiet:
         _note(

@@ -69,6 +69,7 @@ class OrchestratorSource:
             baseline=_baseline(bundle.verification),
             sha256=fingerprint(tasks, title, context, settings, bundle.folder),
             context=context,
+            base_branch=words(bundle.state.document, "base_branch"),
             notes=(*bundle.notes, *_notes(bundle, name)),
         )
 
