@@ -15,6 +15,7 @@ from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import render
 from loopwright.core.states import ENDED_PLAN
 from loopwright.engine.books import tell
+from loopwright.engine.health import ENDS, last_words
 from loopwright.engine.receipt import plan_receipt
 from loopwright.engine.source_debts import TOLD_OF, Untold, debts, is_settled, note_outcome
 from loopwright.engine.world import World
@@ -95,6 +96,10 @@ class Outbox:
             self._files.append_events(where, events)
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
+            for loop_id in _distinct(event.loop for event in events if event.type in ENDS):
+                # Once more, since a beat is only of what goes on: else it would be running for ever.
+                if health := await self._world.store.read(partial(last_words, loop_id=loop_id)):
+                    self._files.put(where, "health", loop_id, health, durably=False)
             for run in await self._world.store.read(lambda tx: _runs(tx, events)):
                 self._files.put(where, "runs", run.id, document(run))
         except StoreUnavailable:

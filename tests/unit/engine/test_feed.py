@@ -12,7 +12,7 @@ from loopwright.adapters.sources.writing import put_files
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.errors import Refused
 from loopwright.core.happenings import RecordedEvent
-from loopwright.core.model import Cursor, Plan, SourceDebt
+from loopwright.core.model import Cursor, Loop, Plan, SourceDebt
 from loopwright.core.states import PlanState
 from loopwright.engine.feed import Outbox
 from loopwright.engine.moves import move_plan
@@ -37,14 +37,17 @@ class FragileFiles:
     def __init__(self, broken: Path) -> None:
         self.broken = broken
         self.written: list[Path] = []
+        self.healths: dict[str, Any] = {}
 
     def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
         if project == self.broken:
             raise TypeError(f"{len(events)} events and a list")
         self.written.append(project)
 
-    def put(self, project: Path, kind: str, name: str, document: Any) -> None:
-        pass
+    def put(self, project: Path, kind: str, name: str, document: Any, *, durably: bool = True) -> None:
+        if kind == "health":
+            assert (project, durably) != (self.broken, True), "it is of the moment"
+            self.healths[name] = document
 
     put_text = put
 
@@ -178,6 +181,26 @@ async def test_a_folder_without_room_for_our_files_keeps_no_source_from_being_to
     outbox._files.broken = tmp_path  # type: ignore[attr-defined]
     await outbox.catch_up()
     assert (tmp_path / "plan.yaml").read_bytes() == b"a"
+
+
+async def test_the_health_of_a_loop_that_ended_says_so_even_if_who_drove_it_was_killed(
+    tmp_path: Path,
+) -> None:
+    home, files = Home(), FragileFiles(Path("/nowhere"))
+    plan = home.submit(planned("a"), root=tmp_path)
+    outbox = Outbox(home.world, files)  # type: ignore[arg-type]
+    await outbox.catch_up()
+    assert files.healths == {}, "whoever drives it tells"
+    await home.command("stop", plan.id)
+    await outbox.catch_up()
+    (said,) = files.healths.values()
+    assert (said["status"], said["pid"], said["next_heartbeat_before"]) == ("STOPPED", None, None)
+    assert said["last_heartbeat"] == home.all(Loop)[0].updated_at.isoformat()
+    files.healths.clear()
+    await home.command("stop", plan.id)
+    await home.command("resume", plan.id)
+    await outbox.catch_up()
+    assert files.healths == {}, "it is driven again"
 
 
 async def test_files_that_cannot_be_made_are_owed_and_the_others_are_made(tmp_path: Path) -> None:
