@@ -6,6 +6,7 @@ import random
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -32,6 +33,7 @@ from loopwright.config.accounts import accounts as named_accounts
 from loopwright.config.home import user_file
 from loopwright.config.resolve import Settings
 from loopwright.core.accounts import Accounts
+from loopwright.core.errors import StaleVersion
 from loopwright.core.model import Leg, Plan, Project
 from loopwright.engine.feed import Outbox
 from loopwright.engine.room import Room
@@ -184,11 +186,15 @@ def make_worker(world: World, *, only_end: bool = False, only_finish: str | None
 
 
 async def catch_up_state_files(world: World) -> None:
-    """Write what a killed worker left unwritten, unless another one is at it."""
+    """Write what a killed worker left unwritten, and tell sources what they are owed, unless another one is at it."""
     if not world.membership.acquire({"pid": os.getpid(), "command": "state files"}):
         return
+    outbox = Outbox(world, ProjectStateFiles())
     try:
-        await Outbox(world, ProjectStateFiles()).catch_up()
+        # On a home that is shared a controller may do so at the same moment: then it is done as well.
+        with suppress(StaleVersion):
+            await outbox.catch_up()
+            await outbox.pay_debts()
     finally:
         world.membership.release()
 

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Loop, Plan, Project, Run
 from loopwright.core.states import LoopState, RunState
 from loopwright.engine import commands
+from loopwright.engine.feed import is_exported
 from loopwright.engine.finishes import is_open
 from loopwright.engine.moves import need
 from loopwright.engine.views import PlanView, plan_view
@@ -86,6 +88,7 @@ class Foreground:
                 showing.cancel()
                 self._home.membership.release()
                 logging.getLogger("loopwright").removeHandler(notes)
+            await until_told(self._home, self._plan_id)
             view = await self._view()
             self._display.show(view)
         return exit_code(view)
@@ -192,6 +195,14 @@ class Foreground:
 
     def _note(self) -> Mapping[str, Any]:
         return {"pid": os.getpid(), "plan": self._plan_id, "command": called_as()}
+
+
+async def until_told(home: Home, plan_id: str) -> None:
+    """Wait a moment until whoever worked on a plan has told its source how it ended: else nobody knows of that."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(NET_S):
+            while not await home.store.read(lambda tx: is_exported(tx, plan_id)):
+                await home.store.changed(FOLLOW_S)
 
 
 def also_going_on(tx: Tx, plan_id: str) -> str:

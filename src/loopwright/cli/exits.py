@@ -32,6 +32,6 @@ class ExitCode(IntEnum):
     HELD = 5, "Another process holds what was asked for."
     ENVIRONMENT = (
         6,
-        "The environment got in the way: disk, database, git, or something that `doctor` found missing.",
+        "The environment got in the way: disk, database, git, a source that takes no status, or what `doctor` found.",
     )
     INTERRUPTED = 130, "Stopped at once by Ctrl-C; nothing that was recorded is lost."

@@ -4,14 +4,16 @@ from pathlib import Path
 
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.environment import user_env
-from loopwright.cli.lines import counted
+from loopwright.cli.lines import counted, listed
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.finishing import PULL_REQUEST
 from loopwright.core.ids import short_id
 from loopwright.core.model import Finish, Loop, Plan, Task
 from loopwright.core.states import ENDED_PLAN, FinishState, PlanState, TaskState
 from loopwright.engine.booked_files import folder_of, inside
+from loopwright.engine.feed import is_exported
 from loopwright.engine.marks import marks_of
+from loopwright.engine.source_debts import DebtView, debt_view
 from loopwright.engine.submit import Submission, last_plan, to_do
 from loopwright.ports import Mark, Source, Store, Tx
 
@@ -38,6 +40,28 @@ async def refuse_left_behind(store: Store, repository: GitRepository, asked: Sub
     )
 
 
+def source_debt(tx: Tx, asked: Submission) -> DebtView | None:
+    """Return what the source was not told of its last plan; None where it was told all."""
+    plan = last_plan(tx, asked)
+    if plan is None or is_exported(tx, plan.id):
+        return debt_view(tx, plan.id) if plan is not None else None
+    # Whoever worked on it was killed before it could be told, or is about to tell it.
+    reason, since = "nobody has done so yet", plan.completed_at or plan.updated_at
+    return DebtView(plan_id=plan.id, source=asked.source_path, items=(), reason=reason, since=since)
+
+
+def refuse_untold(debt: DebtView | None, asked: Submission) -> None:
+    """Refuse a new plan of a source that does not say what was done: it would be done again."""
+    if debt is None or asked.new:
+        return
+    about = f"of {listed(debt.items)} " if debt.items else ""
+    raise Refused(
+        f"the last plan of {debt.source} is over, and its source could not be told {about}how it ended "
+        f"({debt.reason}): a new plan would do again what is done",
+        hint="mend that, or write the status there yourself, and run it again; --new starts over all the same",
+    )
+
+
 async def opened_again(
     store: Store, repository: GitRepository, source: Source, asked: Submission
 ) -> tuple[str, ...]:
@@ -45,6 +69,8 @@ async def opened_again(
     plan, loop = await store.read(lambda tx: _over(tx, asked))
     if plan is None or loop is None or plan.source_sha256 != asked.work.sha256 or asked.work.is_copy:
         return ()
+    if await store.read(lambda tx: source_debt(tx, asked)) is not None:
+        return ()  # what it could not be told is open there as well, and nobody can tell the two apart
     if not plan.books:
         marks = await store.read(lambda tx: marks_of(tx, plan.id))
         done = {key for key, (_, told) in marks.items() if told == Mark.DONE.value}

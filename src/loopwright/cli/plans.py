@@ -33,6 +33,7 @@ from loopwright.cli.preflight import (
     check_keeping,
     check_review,
     check_tasks,
+    other_base,
     relative,
     uncommitted,
     warnings,
@@ -249,7 +250,7 @@ def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> 
     _, work = read_plan(path, kind)
     evaluate(work, str(path), despite="it is only looked at")
     place = here(path)
-    text, notes = asyncio.run(_project_text(place, path)) if place else (_beside(path), _outside())
+    text, notes = asyncio.run(_project_text(place, path, work)) if place else (_beside(path), _outside())
     loop = os.path.relpath(path.resolve(), place.root if place else Path.cwd().resolve())
     settings = settings_for(plan=work, plan_name=path.name, loop=loop, project_text=text)
     if place is not None and settings.values.finish != LEAVE:
@@ -282,7 +283,7 @@ def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> 
     )
 
 
-async def _project_text(place: Place, plan: Path) -> tuple[str | None, tuple[str, ...]]:
+async def _project_text(place: Place, plan: Path, work: PlannedWork) -> tuple[str | None, tuple[str, ...]]:
     """Return the project's settings as `run` would use them: those of the commit, else those of the checkout."""
     with glance_at(place.root) as repository:
         try:
@@ -290,9 +291,10 @@ async def _project_text(place: Place, plan: Path) -> tuple[str | None, tuple[str
         except NotARepository as not_yet:
             return settings_in_checkout(place).text, (f"it cannot be run here yet: {not_yet}",)
         found = await project_settings(repository, start.sha, place)
+        other = await other_base(repository, start, place.root, work)
     plan_name = relative(plan, place.root)
     notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
-    return found.text, (*notes, *unused_loops(found, place.root))
+    return found.text, (*notes, *unused_loops(found, place.root), *other)
 
 
 async def _around(

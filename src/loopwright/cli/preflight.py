@@ -11,7 +11,7 @@ from loopwright.adapters.git.environment import user_env
 from loopwright.app import accounts, chosen_sandbox
 from loopwright.cli.checkup_accounts import check
 from loopwright.cli.context import Place
-from loopwright.cli.lines import listed
+from loopwright.cli.lines import listed, one_line
 from loopwright.cli.probes import FoundAgent, find_agent, secret_option
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
@@ -332,6 +332,25 @@ def uncommitted(start: Base, settings_file: str | None, *, committed: bool, plan
     if rest:
         told.append(f"not committed, so not part of the work: {listed(rest)}")
     return tuple(told)
+
+
+async def other_base(
+    repository: GitRepository, start: Base, root: Path, work: PlannedWork
+) -> tuple[str, ...]:
+    """Say where a plan starts from another commit than the branch that its source names."""
+    name = work.base_branch
+    if name in ("", start.ref):
+        return ()
+    tip = ""
+    if name.isprintable():
+        words = ("rev-parse", "-q", "--verify", f"refs/heads/{name}^{{commit}}")
+        tip = (await repository.git.run(*words, env=user_env(), cwd=root, ok=(0, 1, 128))).text
+    if tip == start.sha:
+        return ()
+    here = f"it starts from {start.ref} ({start.sha[:7]})"
+    if not tip:
+        return (f"its source names the base branch {one_line(name)}, and there is none here: {here}",)
+    return (f"its source names the base branch {name}, and {here}: --base {name} starts from there",)
 
 
 def relative(path: Path, root: Path) -> str:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -22,7 +23,7 @@ from loopwright.cli.base_gates import known_on_base
 from loopwright.cli.context import Place, actor, called_as, look_settings, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
-from loopwright.cli.drive import Foreground, log_to
+from loopwright.cli.drive import Foreground, log_to, until_told
 from loopwright.cli.evaluator import check_evaluator, evaluated
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.finishing import check_finish, print_finish
@@ -31,7 +32,13 @@ from loopwright.cli.followed import told_of_change
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.goals import is_goal
 from loopwright.cli.kept_bases import Bases
-from loopwright.cli.last_plan import is_ahead, opened_again, refuse_left_behind
+from loopwright.cli.last_plan import (
+    is_ahead,
+    opened_again,
+    refuse_left_behind,
+    refuse_untold,
+    source_debt,
+)
 from loopwright.cli.lines import counted
 from loopwright.cli.loop_sources import unused_loops
 from loopwright.cli.output import console, print_json
@@ -47,6 +54,7 @@ from loopwright.cli.preflight import (
     check_plan,
     check_review,
     check_sandbox,
+    other_base,
     relative,
     uncommitted,
     warnings,
@@ -196,20 +204,31 @@ async def _run(
     look: Mapping[str, Any],
     as_json: bool,
 ) -> int:
-    asked = await _prepare(
-        path, flags, kind=kind, base=base, despite=despite, new=new, look=look, quiet=as_json
-    )
+    prepare = partial(_prepare, path, flags, kind=kind, base=base, despite=despite, new=new, look=look)
+    asked = await prepare(quiet=as_json)
     home = open_home(asked.settings, os.environ)
     log_to(home.root)
     try:
+        debt = await home.store.read(lambda tx: source_debt(tx, asked.submission))
+        if debt is not None:
+            # Before it is judged what in it is new: what it could not be told is none of that.
+            await catch_up_state_files(make_world(home, asked.settings, os.environ, slots=1))
+            await until_told(home, debt.plan_id)
+            asked = await prepare(quiet=True)
         with glance_at(asked.place.root) as repository:
             source = registry.source(asked.submission.source_kind)
             opened = await opened_again(home.store, repository, source, asked.submission)
         asked = replace(asked, submission=replace(asked.submission, opened=opened))
-        last, known = await home.store.read(
-            lambda tx: (last_plan(tx, asked.submission), is_known(tx, asked.submission))
+        last, known, debt = await home.store.read(
+            lambda tx: (
+                last_plan(tx, asked.submission),
+                is_known(tx, asked.submission),
+                source_debt(tx, asked.submission),
+            )
         )
         over = last is None or last.status in ENDED_PLAN
+        if over and not known:
+            refuse_untold(debt, asked.submission)
         if over and not known and not to_do(asked.submission.work):
             print_nothing_left(asked.submission, as_json=as_json)
             return ExitCode.VERIFIED
@@ -281,6 +300,7 @@ async def _prepare(
         books = await tracked_files(repository, start.sha, source, path, place.root)
         await check_finish(settings, repository, start)
         await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
+        other = await other_base(repository, start, place.root, work)
     check_plan(settings, work)
     missing = check_agents(settings, work)
     check_fallback(settings)
@@ -295,6 +315,7 @@ async def _prepare(
     notes = (
         *uncommitted(start, found.file, committed=found.committed, plan=plan_name),
         *unused_loops(found, place.root),
+        *other,
     )
     if not quiet:
         _note(

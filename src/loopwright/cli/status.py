@@ -17,7 +17,7 @@ from loopwright.cli.output import console, duration, money, print_json
 from loopwright.cli.rows import Rows
 from loopwright.cli.steps import plan_steps, print_steps
 from loopwright.cli.table import exit_code as code_of
-from loopwright.cli.table import has_gaps, screen, standing
+from loopwright.cli.table import has_gaps, owed, screen, standing
 from loopwright.core.awaited import Envelope
 from loopwright.core.documents import document, plain
 from loopwright.core.envelopes import label
@@ -26,6 +26,7 @@ from loopwright.core.happenings import RecordedEvent
 from loopwright.core.ids import short_id
 from loopwright.core.states import EnvelopeState
 from loopwright.engine.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
+from loopwright.engine.source_debts import debt_views
 from loopwright.engine.views import PlanView, is_busy, plan_view
 from loopwright.ports import Tx
 
@@ -80,6 +81,7 @@ def status(
         seen, plans, total, workers = look.store.read_sync(lambda tx: _read(tx, look, plan, everywhere=all))
         closed = look.store.read_sync(lambda tx: tx.find(Envelope, state=EnvelopeState.CLOSED))
         busy = look.store.read_sync(is_busy)
+        debts = look.store.read_sync(lambda tx: debt_views(tx, project_path=None if all else project_here()))
     code = code_of(seen.view) if exit_code and seen else ExitCode.VERIFIED
     if json:
         print_json(
@@ -89,6 +91,7 @@ def status(
                 "plans": plans,
                 "plan": seen.view if seen else None,
                 "closed": closed,
+                "untold": debts,
                 "alive": seen.alive if seen else 0,
                 "exit_code": int(code),
             }
@@ -99,6 +102,10 @@ def status(
     if closed:
         said = "; ".join(f"{label(one)} is {standing_of(one)}" for one in closed)
         out.print(f"[yellow]note[/]: {escape(said)}")
+    for one in debts:
+        # That of the plan below stands with it.
+        if seen is None or one.plan_id != seen.view.id:
+            out.print(f"[yellow]note[/]: {escape(owed(one))}")
     if plan is None:
         _print_plans(out, plans, total, everywhere=all or project_here() is None)
     if seen is not None:

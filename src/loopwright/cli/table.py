@@ -1,11 +1,13 @@
 """A plan as a table: the same lines for `run`, `watch` and `status`."""
 
+import shlex
+
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.text import Text
 
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.lines import counted, one_line
+from loopwright.cli.lines import counted, listed, one_line
 from loopwright.cli.output import duration, money
 from loopwright.cli.rows import Rows, Wrapped
 from loopwright.core.failures import RULES, Failure
@@ -15,6 +17,7 @@ from loopwright.core.states import OPEN_FINISH, FinishState
 from loopwright.engine.metrics import PlanFigures
 from loopwright.engine.moves import MACHINE
 from loopwright.engine.overview import PlanSummary
+from loopwright.engine.source_debts import DebtView
 from loopwright.engine.standing import word_of
 from loopwright.engine.views import ANSWERED, PlanView, TaskView
 
@@ -44,6 +47,7 @@ _STANDINGS = {
 }
 _REVIEWED = {"CLEAR": "reviewed", "INCONCLUSIVE": "review without result"}
 _ASKED = 5
+_OWED = 5
 
 
 def mark(task: TaskView) -> Text:
@@ -169,6 +173,16 @@ def awaits_look(view: PlanView) -> str:
     return f"nothing new starts until you have looked at what landed: loopwright reviewed {short_id(view.id)}"
 
 
+def owed(debt: DebtView) -> str:
+    """Say what a source could not be told, why, and what to do about it."""
+    about = f" how {listed(debt.items, limit=_OWED)} {'stands' if len(debt.items) == 1 else 'stand'}"
+    return (
+        f"not told: {debt.source} could not be told{about if debt.items else ' how the plan stands'}: {debt.reason}; "
+        f"mend that, then `loopwright run {shlex.quote(debt.source)}` tells it (a worker that is there does so by "
+        "itself)"
+    )
+
+
 def limits(view: PlanView) -> str:
     """Return lines with what may be spent, how much of it was, and what is nearly used up; none without limits."""
     parts = [
@@ -196,8 +210,11 @@ def exit_code(view: PlanView) -> ExitCode:
     """Return what a plan's state means for the exit code: 0 only when everything was verified."""
     if not _has_ended(view):
         return ExitCode.UNFINISHED
+    if view.status == "VERIFIED" and view.outcome == "verified":
+        # Nothing of the plan is left to do, so it is not unfinished: what to mend lies outside of it.
+        return ExitCode.ENVIRONMENT if view.untold else ExitCode.VERIFIED
     if view.status == "VERIFIED":
-        return ExitCode.VERIFIED if view.outcome == "verified" else ExitCode.UNVERIFIED
+        return ExitCode.UNVERIFIED
     if view.status == "CANCELLED":
         return ExitCode.UNFINISHED  # as a whole, whatever had failed before
     if view.outcome == "unverified":
@@ -250,6 +267,8 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Gro
         parts.append(Text(sleeping(view), style="dim"))
     if view.awaits_look:
         parts.append(Wrapped(Text(awaits_look(view), style="yellow"), indent="  "))
+    if view.untold:
+        parts.append(Wrapped(Text(owed(view.untold), style="yellow"), indent="  "))
     if footer:
         parts.append(Wrapped(Text(footer, style="dim")))
     return Group(*parts)

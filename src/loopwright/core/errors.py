@@ -9,6 +9,7 @@ LoopwrightError
 │   ├── NotFound
 │   │   └── Ambiguous    several things have that name; carries them
 │   ├── Refused          the state does not allow it
+│   │   └── NotTold      a work source took in no status; carries the items
 │   └── Held             another process holds what was asked for
 ├── IllegalTransition    a state machine was asked for an edge it does not have: a defect
 ├── FenceLost            someone else took this attempt over: drop the work, change nothing
@@ -123,6 +124,16 @@ class Refused(UserError):
     """The present state does not allow what was asked."""
 
     code = "refused"
+
+
+class NotTold(Refused):
+    """A work source refused how some of its items stand."""
+
+    code = "not_told"
+
+    def __init__(self, message: str, *, hint: str | None = None, items: tuple[str, ...]) -> None:
+        super().__init__(message, hint=hint)
+        self.items = items
 
 
 class Held(UserError):

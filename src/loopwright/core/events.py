@@ -70,6 +70,10 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "source_not_told": EventType(
             _HIGH, "The work source could not be told how the plan stands; it is tried again."
         ),
+        "source_told": EventType(_NORMAL, "A work source that could not be told has been told."),
+        "source_given_up": EventType(
+            _HIGH, "Nobody is left to be told how the plan stands: its source is gone, or has another plan."
+        ),
         "source_not_merged": EventType(
             _HIGH,
             "A person changed lines of a tracked work source that the plan branch changed too: its copy goes without.",

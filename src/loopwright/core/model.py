@@ -490,6 +490,18 @@ class SourceMarks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceDebt:
+    """What a plan's source could not be told: a row, so that it is told later, whoever is killed meanwhile."""
+
+    id: str
+    """The plan's."""
+    items: tuple[str, ...]
+    """Those of which the source does not say how they stand; none where nobody can say which."""
+    reason: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cursor:
     """How far a reader that must not lose its place has come (for example the file export)."""
 
@@ -512,6 +524,7 @@ Row = (
     | Envelope
     | Worker
     | SourceMarks
+    | SourceDebt
     | Cursor
 )
 ROW_TYPES: Final = (
@@ -529,6 +542,7 @@ ROW_TYPES: Final = (
     Envelope,
     Worker,
     SourceMarks,
+    SourceDebt,
     Cursor,
 )
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from loopwright.core.errors import BadPlan, UserError
+from loopwright.core.errors import BadPlan, NotTold, Refused, UserError
 from loopwright.core.globs import any_covers
 from loopwright.core.model import Attempt, Loop, Plan, Project, Task
 from loopwright.core.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, PlanState
@@ -32,6 +32,7 @@ from loopwright.engine.marks import TAKEN_IN, is_new, is_theirs, keep_marks, mar
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
 from loopwright.engine.signs import show_sign
+from loopwright.engine.source_debts import Untold
 from loopwright.engine.world import World, no_source
 from loopwright.ports import (
     Candidate,
@@ -100,24 +101,29 @@ def _has_ended(work: PlannedWork, phase: str) -> bool:
     return bool(marks) and all(mark in (Mark.DONE, Mark.SKIPPED) for mark in marks)
 
 
-async def tell(world: World, plan_id: str) -> str:
-    """Bring a source up to date with its plan; return why that could not be done, nothing when it could.
+async def tell(world: World, plan_id: str) -> Untold | None:
+    """Bring a source up to date with its plan; return why that could not be done, None when it could.
 
-    One that a person has broken is left alone, and told later.
+    One that a person has broken is left alone: whoever calls this keeps what is owed, and calls again.
     """
     loaded = await world.store.read(lambda tx: _load(tx, plan_id)) if world.source is not no_source else None
     if loaded is None:
-        return ""
+        return None
     project, loop, plan, progress, rests = loaded
     source = world.source(loop.source_kind)
     if source is None or not writes(source):
-        return ""
+        return None
     place = Path(project.path) / loop.source_path
+    if not plan.books and plan.status in ENDED_PLAN and not place.exists():
+        reason = f"{loop.source_path} is not there any more, so nothing is told how the plan ended"
+        return Untold(reason=reason, gone=True)
+    behind: tuple[str, ...] = ()
     try:
         if not plan.books and isinstance(source, TellingSource) and source.speaks(place):
             marks = {key: item.mark.value for key, item in progress.items.items()}
-            await world.store.transact("source.told", lambda tx: _note_also(tx, plan.id, marks))
-            await asyncio.to_thread(source.told, place, progress)
+            behind = await world.store.transact("source.told", lambda tx: _note_also(tx, plan.id, marks))
+            if not await asyncio.to_thread(source.told, place, progress):
+                raise Refused("its program is not there any more")
         elif not plan.books:
             await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)
         else:
@@ -125,11 +131,13 @@ async def tell(world: World, plan_id: str) -> str:
             if rests:
                 await _tell_on_branch(world, repository, tracked, progress)
             await _tell_beside(world, repository, cast("WritingSource", source), tracked, progress)
-    except UserError as refused:
+    except (UserError, OSError) as refused:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(refused)})
-        return str(refused)
+        items = refused.items if isinstance(refused, NotTold) else behind
+        items = items or await world.store.read(lambda tx: _behind(tx, plan.id, progress))
+        return Untold(reason=str(refused), items=items)
     await show_sign(world, project, loop, plan, progress)
-    return ""
+    return None
 
 
 async def tell_on_branch(world: World, repository: Repository, project: Project, plan: Plan) -> str:
@@ -208,8 +216,9 @@ async def _put(
     after = {task.key: task.mark.value for task in source.parse({**seen, **told}, loop.source_path).tasks}
     await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, after))
     folder = place if place.is_dir() else place.parent
-    if world.put_files(folder, told, seen):
-        world.own_writes.note(folder, told)
+    if not world.put_files(folder, told, seen):
+        raise Refused("somebody saved it at this very moment", hint="it is told again by itself")
+    world.own_writes.note(folder, told)
 
 
 def _is_edited(tx: Tx, plan_id: str, items: Sequence[PlannedTask], progress: Progress) -> bool:
@@ -230,9 +239,18 @@ def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:
         keep_marks(tx, plan_id, marks)
 
 
-def _note_also(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:
+def _note_also(tx: Tx, plan_id: str, told: Mapping[str, str]) -> tuple[str, ...]:
+    """Note what a program is about to be told; return the items that stand otherwise than they were last told."""
     before = {key: last for key, (_, last) in marks_of(tx, plan_id).items()}
     _note_told(tx, plan_id, {**before, **told})
+    return tuple(key for key, mark in told.items() if before.get(key) != mark)
+
+
+def _behind(tx: Tx, plan_id: str, progress: Progress) -> tuple[str, ...]:
+    known = marks_of(tx, plan_id)
+    return tuple(
+        key for key, item in progress.items.items() if key in known and known[key][1] != item.mark.value
+    )
 
 
 async def _tell_on_branch(world: World, repository: Repository, tracked: Tracked, progress: Progress) -> None:

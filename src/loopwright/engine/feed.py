@@ -1,5 +1,6 @@
 """Carries the rows of a project into its state directory: a durable outbox with its cursor in the database."""
 
+import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -8,15 +9,15 @@ from typing import Final
 
 from loopwright.core.documents import document
 from loopwright.core.errors import LoopwrightError, StoreUnavailable
-from loopwright.core.events import happened
 from loopwright.core.happenings import RecordedEvent
 from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, Run, Task
 from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import render
 from loopwright.core.states import ENDED_PLAN
 from loopwright.engine.books import tell
-from loopwright.engine.moves import MACHINE
+from loopwright.engine.health import ENDS, last_words
 from loopwright.engine.receipt import plan_receipt
+from loopwright.engine.source_debts import TOLD_OF, Untold, debts, is_settled, note_outcome
 from loopwright.engine.world import World
 from loopwright.ports import StateFiles, Tx
 
@@ -26,6 +27,10 @@ _ENDS: Final = ("plan_verified", "plan_failed")
 _CURSOR: Final = "state-files"
 _PAGE: Final = 5_000
 """So many events are taken at once: for each page the plans that they tell of are written anew, as a whole."""
+_REST_S: Final = 5.0
+_LONGEST_REST_S: Final = 300.0
+"""A source that refuses is asked again after so long: twice as long each time, so that nobody asks a dead tracker
+all day, and up to this, so that one that was mended is not forgotten."""
 
 Page = tuple[int | None, list[RecordedEvent]]
 """Where the cursor stands, None when there is none yet, and what follows."""
@@ -37,7 +42,10 @@ class Outbox:
     def __init__(self, world: World, files: StateFiles) -> None:
         self._world = world
         self._files = files
-        self._untold: dict[str, str] = {}
+        self._telling: dict[str, asyncio.Lock] = {}
+        """Held while a plan's source is told: what happened and what is owed may be told at once, but not both."""
+        self._resting: dict[str, tuple[float, float]] = {}
+        """When the source of a plan is told again that refused, by the monotonic clock, and how long it rests."""
 
     async def catch_up(self) -> None:
         """Bring every project's state directory up to date with what happened until now."""
@@ -81,10 +89,17 @@ class Outbox:
         if where is None:
             return False  # the repository was moved or is on another machine: the rows are the truth anyway
         try:
+            # First, so that a folder without room for our files keeps no source from being told. Events about the
+            # telling are no news: a tracker that refuses in other words each time would never be given a rest.
+            for plan_id in _distinct(event.plan for event in events if event.type not in TOLD_OF):
+                await self._tell(plan_id)
             self._files.append_events(where, events)
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
-                await self._tell(plan_id)
+            for loop_id in _distinct(event.loop for event in events if event.type in ENDS):
+                # Once more, since a beat is only of what goes on: else it would be running for ever.
+                if health := await self._world.store.read(partial(last_words, loop_id=loop_id)):
+                    self._files.put(where, "health", loop_id, health, durably=False)
             for run in await self._world.store.read(lambda tx: _runs(tx, events)):
                 self._files.put(where, "runs", run.id, document(run))
         except StoreUnavailable:
@@ -99,23 +114,38 @@ class Outbox:
             return False
         return True
 
-    async def _tell(self, plan_id: str) -> None:
-        """Tell the plan's source how it stands; that it cannot be told is an event, once for each reason."""
-        try:
-            why = await tell(self._world, plan_id)
-        except (LoopwrightError, OSError):
-            raise
-        except Exception as defect:  # the boundary: what lies in one source must not take down the worker
-            log.exception("source not told", extra={"plan": plan_id})
-            why = f"internal error: {type(defect).__name__}: {defect}"
-        if why and self._untold.get(plan_id) != why:
+    async def pay_debts(self) -> None:
+        """Tell sources again what they could not be told; one in trouble never holds up the others."""
+        for plan_id in await self._world.store.read(_payable):
+            again_at, rest_s = self._resting.get(plan_id, (0.0, _REST_S / 2))
+            if self._world.clock.monotonic() < again_at:
+                continue
+            try:
+                is_paid = await self._tell(plan_id)
+            except StoreUnavailable:
+                raise
+            except (LoopwrightError, OSError) as trouble:
+                log.warning("source not told", extra={"plan": plan_id, "why": str(trouble)})
+                is_paid = False
+            self._resting.pop(plan_id, None)
+            if not is_paid:
+                rest_s = min(2 * rest_s, _LONGEST_REST_S)
+                self._resting[plan_id] = (self._world.clock.monotonic() + rest_s, rest_s)
 
-            def say(tx: Tx) -> None:
-                plan = tx.get(Plan, plan_id)
-                tx.append(happened("source_not_told", MACHINE, plan=plan, reason=why[:1000]))
-
-            await self._world.store.transact("source.untold", say)
-        self._untold[plan_id] = why
+    async def _tell(self, plan_id: str) -> bool:
+        """Tell the plan's source how it stands; that it cannot be told is owed, and is an event for each reason."""
+        async with self._telling.setdefault(plan_id, asyncio.Lock()):
+            try:
+                left = await tell(self._world, plan_id)
+            except (LoopwrightError, OSError):
+                raise
+            except Exception as defect:  # the boundary: what lies in one source must not take down the worker
+                log.exception("source not told", extra={"plan": plan_id})
+                left = Untold(reason=f"internal error: {type(defect).__name__}: {defect}")
+            store = self._world.store
+            if not await store.read(partial(is_settled, plan_id=plan_id, left=left)):
+                await store.transact("source.debt", partial(note_outcome, plan_id=plan_id, left=left))
+            return left is None or left.gone
 
     async def _export_plan(self, where: Path, plan_id: str) -> None:
         def load(tx: Tx) -> tuple[Plan, Loop | None, list[Task], list[Attempt], list[Finish]] | None:
@@ -150,6 +180,13 @@ class Outbox:
             self._files.put_text(where, "receipts", script, check_script(receipt, text, name=script))
 
 
+def is_exported(tx: Tx, plan_id: str) -> bool:
+    """Say whether its source was told how a plan ended, or is owed that; so it is where it has not ended."""
+    ended = tx.events(plan=plan_id, types=(*_ENDS, "plan_cancelled"))
+    cursor = tx.get(Cursor, _CURSOR)
+    return not ended or (cursor is not None and cursor.n >= ended[-1].n)
+
+
 def _next_page(tx: Tx) -> Page:
     cursor = tx.get(Cursor, _CURSOR)
     return (cursor.n if cursor else None), tx.events(after=cursor.n if cursor else 0, limit=_PAGE)
@@ -158,6 +195,12 @@ def _next_page(tx: Tx) -> Page:
 def _where(tx: Tx, project_id: str) -> Path | None:
     project = tx.get(Project, project_id)
     return Path(project.path) if project is not None and Path(project.path).is_dir() else None
+
+
+def _payable(tx: Tx) -> list[str]:
+    """Return the plans whose sources are owed something, and whose folders are there to be told."""
+    plans = tx.find(Plan, id=[one.id for one in debts(tx)])
+    return [plan.id for plan in plans if _where(tx, plan.project_id)]
 
 
 def _after(tx: Tx, *, since: int) -> list[RecordedEvent]:

@@ -14,7 +14,7 @@ from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.evaluating import OVERRIDABLE, Finding, Weight, findings
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind, short_id
-from loopwright.core.model import Loop, Plan, Project, Task
+from loopwright.core.model import Loop, Plan, Project, SourceDebt, Task
 from loopwright.core.plan_evaluators import Judgement, as_findings
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
@@ -23,6 +23,7 @@ from loopwright.engine.known_base import KnownBase, take_over
 from loopwright.engine.marks import SETTLED, keep_marks
 from loopwright.engine.moves import move_loop, withdraw_escalations
 from loopwright.engine.naming import plan_branch
+from loopwright.engine.source_debts import give_up
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
 
 FIRST = -1
@@ -174,6 +175,8 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
         )
     if current is not None:
         withdraw_escalations(tx, asked.actor, plan_id=current.id)
+        if tx.get(SourceDebt, current.id) is not None:
+            give_up(tx, current, asked.actor, "another plan was made of it")
     plan = _plan(tx, ids, project, loop, asked)
     loop = tx.update(Loop, loop.id, plan_id=plan.id, updated_at=tx.now())
     if loop.state is not LoopState.RUNNING:

@@ -51,6 +51,7 @@ from loopwright.engine.naming import attempt_ref
 from loopwright.engine.question_views import QuestionView, asked_in_plan
 from loopwright.engine.review_views import ReviewView, newest_reviews, reviewer_at_work, reviews_of
 from loopwright.engine.round_views import how_it_stopped, sleeps_until, which_round
+from loopwright.engine.source_debts import DebtView, debt_view
 from loopwright.engine.standing import is_blocked, word_of
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
@@ -157,6 +158,8 @@ class PlanView:
     """Whether its source is in git, and so its status in the commits on the plan's branch."""
     discovered: int = 0
     """How many pieces of other work its agents came upon that nobody has decided about."""
+    untold: DebtView | None = None
+    """What its source could not be told."""
     prefix: str = ""
     """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
@@ -306,6 +309,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         stopped=how_it_stopped(tx, plan),
         status_on_branch=bool(plan.books),
         discovered=count_open(tx, plan.id),
+        untold=debt_view(tx, plan.id),
         prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )
 

@@ -126,6 +126,7 @@ class WorkerLoop:
         self._export_at = 0.0
         self._behind = False
         self._tidying: asyncio.Task[None] | None = None
+        self._paying: asyncio.Task[None] | None = None
         self._deciding: dict[str, tuple[float, asyncio.Task[None]]] = {}
         """What people decided about landed work, by command: it runs gates, so it is done beside everything else."""
         self._down_since: float | None = None
@@ -159,6 +160,9 @@ class WorkerLoop:
                     await deciding
             await world.engine.close()
             world.keepers.close()
+            if self._paying is not None:
+                # Not cut short: a worker that finds nothing to do is here for just that.
+                await self._paying
             # Another controller may export at the same moment: then it is done as well.
             with suppress(StoreUnavailable, StaleVersion):
                 await self._outbox.catch_up()
@@ -233,6 +237,7 @@ class WorkerLoop:
                 self._slots.expect_only(begun | flying)
                 self._reconcile_at = self._clock.monotonic() + TICK_S
                 self._tidy()
+                self._pay()
             if self._clock.monotonic() >= self._beat_at:
                 await beat(world, self._files)
                 self._beat_at = self._clock.monotonic() + BEAT.total_seconds()
@@ -309,6 +314,19 @@ class WorkerLoop:
         except (LoopwrightError, OSError) as trouble:
             # What is left is found the next time.
             log.warning("tidying was cut short", extra={"why": str(trouble)})
+
+    def _pay(self) -> None:
+        """Tell sources what they could not be told, beside the work: a tracker may take its time to refuse again."""
+        if not self._only_end and (self._paying is None or self._paying.done()):
+            self._paying = asyncio.create_task(self._paid())
+
+    async def _paid(self) -> None:
+        try:
+            await self._outbox.pay_debts()
+        except (LoopwrightError, OSError) as trouble:
+            log.warning("sources not told", extra={"why": str(trouble)})
+        except Exception:  # the boundary: the next tick tries again, and the worker goes on
+            log.exception("sources not told")
 
     def _asked(self, tx: Tx) -> tuple[list[Command], list[str], bool]:
         """Return what people asked for: the commands that wait, the legs of this process to be stopped, new ends."""

@@ -86,6 +86,8 @@ class PlannedWork:
     """It is a copy of what is kept elsewhere: what is open in a newer one was perhaps only not closed there yet."""
     doc_sync: DocSync | None = None
     """Business documents that have to follow, where the source itself says so."""
+    base_branch: str = ""
+    """The branch that the source says its work starts from; empty where it says none."""
     held_files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """The contents of held-out files, by their hash."""
 

@@ -175,4 +175,4 @@ async def test_a_plan_that_was_cancelled_before_it_began_is_told_though_there_is
     )
     await home.command("cancel", plan.id)
     assert (home.plan().status, home.plan().executed_at) == (PlanState.CANCELLED, None)
-    assert await tell(real, plan.id) == ""
+    assert await tell(real, plan.id) is None

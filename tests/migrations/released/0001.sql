@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_78757c86-1e6c-4ab8-b403-c86c85c85302','41e28e4fd0f6a0ab29aee8390c0d8a3a1d056f40cab5a3b1276949f462d548f8');
+INSERT INTO "chains" VALUES('plan_f36aa86a-0017-4477-804d-2453030b0e41','d599e6fdf96cdf33e764e0a7cad37c9d9f095a29b582aae7f0c1d04f643dfc57');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -133,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_02284b05-1636-4563-b3d4-ec23c7594a78',NULL,NULL,'plan_78757c86-1e6c-4ab8-b403-c86c85c85302',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T04:39:49.261400Z','test','normal','{}','','a470494abaa3225671ab04322453f3517fdd5875f2434a821f098af7fdb44b0d');
-INSERT INTO "events" VALUES(2,'evt_204ce4a0-6715-4b8c-849f-02e674335a2f',NULL,NULL,'plan_78757c86-1e6c-4ab8-b403-c86c85c85302',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T04:39:49.261400Z','test','normal','{}','a470494abaa3225671ab04322453f3517fdd5875f2434a821f098af7fdb44b0d','21894d2ffaae03a265319c48bf527cc9df7f18f9874c2e3ed3af1a59eb074ccd');
-INSERT INTO "events" VALUES(3,'evt_670da7e3-fe4a-456d-bfc9-9cc836c2a5f0',NULL,NULL,'plan_78757c86-1e6c-4ab8-b403-c86c85c85302',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T04:39:49.261400Z','test','normal','{}','21894d2ffaae03a265319c48bf527cc9df7f18f9874c2e3ed3af1a59eb074ccd','41e28e4fd0f6a0ab29aee8390c0d8a3a1d056f40cab5a3b1276949f462d548f8');
+INSERT INTO "events" VALUES(1,'evt_e67b42f9-1ef0-48d1-b946-3e38ba8f5379',NULL,NULL,'plan_f36aa86a-0017-4477-804d-2453030b0e41',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T07:08:20.207638Z','test','normal','{}','','d2df466449942133db8e0364ebc8a882d2f0518335e3509acae8318f68f9d582');
+INSERT INTO "events" VALUES(2,'evt_a20ed856-eb65-405c-96fa-a0f8b3a7e200',NULL,NULL,'plan_f36aa86a-0017-4477-804d-2453030b0e41',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T07:08:20.207638Z','test','normal','{}','d2df466449942133db8e0364ebc8a882d2f0518335e3509acae8318f68f9d582','3a8f7a6a95e8d0c14c291c82940071bfae5342bc6bd9396fd75861a1b6e9483e');
+INSERT INTO "events" VALUES(3,'evt_0d417d98-f7e6-439a-831b-9dcaa608f44a',NULL,NULL,'plan_f36aa86a-0017-4477-804d-2453030b0e41',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T07:08:20.207638Z','test','normal','{}','3a8f7a6a95e8d0c14c291c82940071bfae5342bc6bd9396fd75861a1b6e9483e','d599e6fdf96cdf33e764e0a7cad37c9d9f095a29b582aae7f0c1d04f643dfc57');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_5a956b6e-e8bc-4482-9e39-ba27289c6567','proj_8699cef2-011e-4cc3-a07d-8eed7195a968','plan.md','markdown','3cfee338-be91-42ef-9a39-a6aa257a887f.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_57447787-c47e-424e-8f38-937c728c6d4f','proj_a5cb292e-a9a6-45a6-9ab3-bfdabcc063cf','plan.md','markdown','c9ce3709-43a9-40b6-a59e-33be1074e19a.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -223,7 +223,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_78757c86-1e6c-4ab8-b403-c86c85c85302','proj_8699cef2-011e-4cc3-a07d-8eed7195a968','loop_5a956b6e-e8bc-4482-9e39-ba27289c6567','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"logic","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_f36aa86a-0017-4477-804d-2453030b0e41','proj_a5cb292e-a9a6-45a6-9ab3-bfdabcc063cf','loop_57447787-c47e-424e-8f38-937c728c6d4f','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"logic","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -235,7 +235,7 @@ CREATE TABLE projects (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_8699cef2-011e-4cc3-a07d-8eed7195a968','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_a5cb292e-a9a6-45a6-9ab3-bfdabcc063cf','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -328,6 +328,13 @@ CREATE TABLE runs (
 );
 CREATE TABLE schema_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT schema_version_pkc PRIMARY KEY (version_num));
 INSERT INTO "schema_version" VALUES('0001');
+CREATE TABLE source_debts (
+    id TEXT NOT NULL,
+    items TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    created_at VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_source_debts PRIMARY KEY (id)
+);
 CREATE TABLE source_marks (
     id TEXT NOT NULL,
     marks TEXT NOT NULL,
@@ -380,7 +387,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_34b56208-d7a1-4723-ba17-304e6e4263e4','plan_78757c86-1e6c-4ab8-b403-c86c85c85302','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_f1a8a101-5b7c-4c7a-b10a-2c84f630bb54','plan_f36aa86a-0017-4477-804d-2453030b0e41','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,

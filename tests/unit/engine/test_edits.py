@@ -106,7 +106,7 @@ async def test_what_a_tracker_was_told_is_not_taken_for_a_person_s_word(
     world = replace(home.world, source=lambda _kind: BeadsSource())
     (leg,) = await home.turn()
     home.hand.fail(leg, Failure.GATE)
-    assert await tell(world, plan.id) == ""
+    assert await tell(world, plan.id) is None
     assert BeadsSource().parse(BeadsSource().files(tracker), "x").tasks[0].mark is Mark.BLOCKED
     await home.command("retry", home.task("bd-1").id)
     assert await Edits(world).take_in()
@@ -185,7 +185,7 @@ class Desk:
 
     async def told(self) -> dict[str, dict[str, Any]]:
         """Tell the file how the plan stands, look at that, and return its features."""
-        assert await tell(self.world, self.home.plan().id) == ""
+        assert await tell(self.world, self.home.plan().id) is None
         await self._edits.take_in()
         return {one["id"]: one for one in json.loads(self.file.read_text())["features"]}
 

@@ -1,16 +1,22 @@
 """What one project's files hold, whatever it is, keeps nothing from the others and does not end the worker."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.doubles import Home, planned
 
+from loopwright.adapters.sources.writing import put_files
+from loopwright.adapters.store.sql import SqlStore
+from loopwright.core.errors import Refused
 from loopwright.core.happenings import RecordedEvent
-from loopwright.core.model import Cursor
+from loopwright.core.model import Cursor, Loop, Plan, SourceDebt
+from loopwright.core.states import PlanState
 from loopwright.engine.feed import Outbox
-from loopwright.ports import Files, Progress
+from loopwright.engine.moves import move_plan
+from loopwright.ports import Files, PlannedWork, Progress
 
 
 class OddSource:
@@ -31,14 +37,17 @@ class FragileFiles:
     def __init__(self, broken: Path) -> None:
         self.broken = broken
         self.written: list[Path] = []
+        self.healths: dict[str, Any] = {}
 
     def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
         if project == self.broken:
             raise TypeError(f"{len(events)} events and a list")
         self.written.append(project)
 
-    def put(self, project: Path, kind: str, name: str, document: Any) -> None:
-        pass
+    def put(self, project: Path, kind: str, name: str, document: Any, *, durably: bool = True) -> None:
+        if kind == "health":
+            assert (project, durably) != (self.broken, True), "it is of the moment"
+            self.healths[name] = document
 
     put_text = put
 
@@ -62,7 +71,136 @@ async def test_a_source_that_cannot_be_told_is_an_event_and_holds_nothing_up(tmp
     assert set(files.written) == {first, second}
     said = home.events("source_not_told")
     assert len(said) == 2, "once for each"
+    assert {one.id for one in home.all(SourceDebt)} == {one.plan for one in said}, "and is owed"
     assert all(one.payload["reason"].startswith("internal error: AttributeError: 1 file") for one in said)
+
+
+class MoodySource(OddSource):
+    """A source that refuses what it is told until it is mended."""
+
+    def __init__(self) -> None:
+        self.refuses = "no room"
+        self.asked = 0
+
+    def written(self, files: Files, progress: Progress) -> Files:
+        self.asked += 1
+        if self.refuses:
+            raise Refused(self.refuses)
+        return {name: ",".join(progress.items).encode() for name in files}
+
+    def parse(self, _files: Files, _place: str) -> PlannedWork:
+        return PlannedWork(title="odd", tasks=(), sha256="0")
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def moody(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
+    """A home of each kind with a plan whose source is in a mood."""
+    address = {"sqlite": str(tmp_path / "loopwright.db"), "memory": ""}.get(request.param)
+    if address is None:
+        address = str(request.getfixturevalue("postgres_url"))
+    store = SqlStore.open(address) if address else None
+    home = Home(store=store)  # type: ignore[arg-type]
+    home.submit(planned("a"), root=tmp_path)
+    (tmp_path / "plan.yaml").write_bytes(b"[]")
+    yield home
+    if store is not None:
+        store.close_sync()
+
+
+def told_by(home: Home, source: MoodySource) -> Outbox:
+    world = replace(home.world, source=lambda _kind: source, put_files=put_files)  # type: ignore[arg-type, return-value]
+    return Outbox(world, FragileFiles(Path("/nowhere")))  # type: ignore[arg-type]
+
+
+async def test_a_debt_is_paid_by_whoever_comes_next_and_is_asked_for_less_often_the_longer_it_is_refused(
+    moody: Home, tmp_path: Path
+) -> None:
+    home, source = moody, MoodySource()
+    await told_by(home, source).catch_up()
+    outbox = told_by(home, source)
+    await outbox.catch_up()
+    assert source.asked == 1, "that it was not told is no news for the source"
+    await outbox.pay_debts()
+    assert source.asked == 2, "whoever begins asks at once"
+    for asked, rest_s in enumerate((5, 10, 20), 2):
+        home.clock.advance(rest_s - 0.5)
+        await outbox.pay_debts()
+        assert source.asked == asked
+        home.clock.advance(0.5)
+        await outbox.pay_debts()
+        assert source.asked == asked + 1
+    (debt,) = home.all(SourceDebt)
+    assert debt.reason == "no room"
+    source.refuses = "locked"
+    home.clock.advance(40)
+    await outbox.pay_debts()
+    assert [one.payload["reason"] for one in home.events("source_not_told")] == ["no room", "locked"]
+    source.refuses = ""
+    await told_by(home, source).pay_debts()
+    assert (tmp_path / "plan.yaml").read_bytes() == b"a"
+    assert (home.all(SourceDebt), len(home.events("source_told"))) == ([], 1)
+
+
+async def test_a_debt_ends_with_a_note_where_nobody_is_left_to_be_told(moody: Home, tmp_path: Path) -> None:
+    home, source = moody, MoodySource()
+    outbox = told_by(home, source)
+    await outbox.catch_up()
+    (plan,) = home.all(Plan)
+    (tmp_path / "plan.yaml").unlink()
+    await outbox.pay_debts()
+    assert home.all(SourceDebt), "while the plan goes on, it may come back"
+    home.store.transact_sync(
+        "over", lambda tx: move_plan(tx, plan, PlanState.CANCELLED, "plan_cancelled", "me")
+    )
+    for _ in range(2):
+        await told_by(home, source).pay_debts()
+    (said,) = home.events("source_given_up")
+    assert said.payload["reason"].startswith("plan.yaml is not there any more")
+    assert not home.all(SourceDebt)
+
+
+async def test_a_debt_ends_where_a_person_has_another_plan_made_of_the_source(
+    moody: Home, tmp_path: Path
+) -> None:
+    await told_by(moody, MoodySource()).catch_up()
+    (plan,) = moody.all(Plan)
+    moody.store.transact_sync(
+        "over", lambda tx: move_plan(tx, plan, PlanState.CANCELLED, "plan_cancelled", "me")
+    )
+    moody.submit(planned("a"), root=tmp_path, new=True)
+    (said,) = moody.events("source_given_up")
+    assert (said.plan, said.actor, moody.all(SourceDebt)) == (plan.id, "me", [])
+
+
+async def test_a_folder_without_room_for_our_files_keeps_no_source_from_being_told(
+    moody: Home, tmp_path: Path
+) -> None:
+    source = MoodySource()
+    source.refuses = ""
+    outbox = told_by(moody, source)
+    outbox._files.broken = tmp_path  # type: ignore[attr-defined]
+    await outbox.catch_up()
+    assert (tmp_path / "plan.yaml").read_bytes() == b"a"
+
+
+async def test_the_health_of_a_loop_that_ended_says_so_even_if_who_drove_it_was_killed(
+    tmp_path: Path,
+) -> None:
+    home, files = Home(), FragileFiles(Path("/nowhere"))
+    plan = home.submit(planned("a"), root=tmp_path)
+    outbox = Outbox(home.world, files)  # type: ignore[arg-type]
+    await outbox.catch_up()
+    assert files.healths == {}, "whoever drives it tells"
+    await home.command("stop", plan.id)
+    await outbox.catch_up()
+    (said,) = files.healths.values()
+    assert (said["status"], said["pid"], said["next_heartbeat_before"]) == ("STOPPED", None, None)
+    assert said["last_heartbeat"] == home.all(Loop)[0].updated_at.isoformat()
+    files.healths.clear()
+    await home.command("stop", plan.id)
+    await home.command("resume", plan.id)
+    await outbox.catch_up()
+    assert files.healths == {}, "it is driven again"
 
 
 async def test_files_that_cannot_be_made_are_owed_and_the_others_are_made(tmp_path: Path) -> None:

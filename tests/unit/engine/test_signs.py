@@ -49,7 +49,7 @@ async def test_it_beats_while_somebody_drives_the_loop_and_stops_with_it(tmp_pat
     await home.command("pause", plan.id)
     await show_signs(world)
     assert said()["status"] == "starting", "whoever paused it tells"
-    assert await tell(world, plan.id) == ""
+    assert await tell(world, plan.id) is None
     assert (said()["status"], said()["pid"]) == ("stopped", None)
 
     await home.command("resume", plan.id)

@@ -371,6 +371,35 @@ def test_what_somebody_else_wrote_about_a_resume_stays() -> None:
     assert told_state(free)["resume_errors"] == {"controller": "disk full", "round-1": "x"}
 
 
+@pytest.mark.parametrize(
+    ("errors", "stage"),
+    [
+        ({"controller": "planner failed"}, "dispatch-rounds"),
+        ({"controller": "planner failed Loopwright: milestone-2 is blocked: why"}, "dispatch-rounds"),
+        ({"round-1": "no record"}, "dispatch-rounds"),
+        ({"controller": {"code": 3}}, "dispatch-rounds"),
+        ({"controller": "Loopwright: milestone-2 is blocked: why"}, "done"),
+        ({"controller": None, "round-1": ""}, "done"),
+        (None, "done"),
+    ],
+)
+def test_no_controller_is_done_over_an_error_that_somebody_else_has_not_resolved(
+    errors: Any, stage: str
+) -> None:
+    held = state(controller_stage="blocked", resume_errors=errors)
+    done = after(SOURCE, held, told({key: ItemProgress(mark=Mark.DONE) for key in KEYS}))
+    assert told_state(done)["controller_stage"] == stage
+    assert read_bundle(done, "x").is_terminal == (stage == "done")
+
+
+@pytest.mark.parametrize("mark", [Mark.OPEN, Mark.RUNNING])
+def test_a_controller_that_was_done_goes_on_when_a_milestone_is_opened_again(mark: Mark) -> None:
+    done = after(SOURCE, BUNDLE, told({key: ItemProgress(mark=Mark.DONE) for key in KEYS}))
+    again = after(SOURCE, done, told({"milestone-2": ItemProgress(mark=mark)}))
+    assert told_state(again)["controller_stage"] == "dispatch-rounds"
+    assert read_bundle(again, "x").unfinished == ("milestone-2",)
+
+
 def test_the_pointer_of_one_plan_is_not_taken_for_anothers() -> None:
     both = BUNDLE
     for plan, commit in (("plan_10", "abc1234"), ("plan_1", "abc5678")):

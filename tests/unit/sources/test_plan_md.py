@@ -656,6 +656,34 @@ def test_a_box_or_a_commit_is_not_taken_for_the_reason_of_a_block() -> None:
     assert SOURCE.written(files, progress({"items": blocked})) == {}
 
 
+@pytest.mark.parametrize(
+    ("report", "checkpoint"),
+    [
+        ("", {"status": "FAILED", "verdict": "FAIL", "agent": "loop-plan-evaluator"}),
+        ("", {"status": "FAILED"}),
+        ("\n## Plan Evaluation Report\n\n- Verdict: FAIL\n", {}),
+    ],
+)
+def test_why_a_person_overrode_a_failed_evaluation_stands_beside_it(
+    report: str, checkpoint: dict[str, str]
+) -> None:
+    at = datetime(2026, 11, 16, tzinfo=UTC)
+    said = EvaluatedPlan(passed=False, at=at, found=frozenset({"evaluated"}), despite="it is a spike")
+    state = {"version": 3, "track_id": "t", "loop_state": {"checkpoints": {"EVALUATE_PLAN": checkpoint}}}
+    files = {"plan.md": f"- [ ] a\n{report}".encode(), "metadata.json": json.dumps(state).encode()}
+    assert SOURCE.parse(files, "plan.md").evaluated == "failed"
+    files |= SOURCE.written(files, replace(progress({}), evaluated=said))
+    step = json.loads(files["metadata.json"])["loop_state"]["checkpoints"]["EVALUATE_PLAN"]
+    assert step == {**checkpoint, "status": "FAILED", **({"verdict": "FAIL"} if report else {})} | {
+        "overridden_because": "it is a spike"
+    }
+    assert SOURCE.parse(files, "plan.md").evaluated == "failed", "the next plan of it needs its own reason"
+    other = replace(said, found=frozenset({"can_fail"}), despite="something else")
+    files["metadata.json"] = json.dumps(state).encode()
+    told = json.loads(SOURCE.written(files, replace(progress({}), evaluated=other))["metadata.json"])
+    assert "overridden_because" not in told["loop_state"]["checkpoints"]["EVALUATE_PLAN"]
+
+
 def test_what_the_evaluator_did_after_the_end_is_not_undone() -> None:
     ended = progress({"completed_at": "2026-11-16T13:00:00+00:00", "items": {"a": {"mark": "done"}}})
     files = {"plan.md": b"- [ ] a\n", "metadata.json": b'{"version": 3, "track_id": "t"}'}

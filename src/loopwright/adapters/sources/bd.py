@@ -7,7 +7,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -16,7 +17,7 @@ from loopwright.adapters.sources import beads_found
 from loopwright.adapters.sources.json_edits import storable
 from loopwright.adapters.sources.reading import read_file
 from loopwright.adapters.sources.reasons import blocked_note, theirs
-from loopwright.core.errors import Refused
+from loopwright.core.errors import NotTold, Refused
 from loopwright.ports import Discovered, ItemProgress, Mark, Progress
 
 LIMIT_S: Final = 30.0
@@ -221,32 +222,52 @@ def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float =
         return False
     tracker = Bd(folder, found, limit_s)
     present = tracker.issues()
-    refused: list[Refused] = []
-    for key, item in progress.items.items():
-        if key not in present:
-            continue  # it was deleted meanwhile
+    refused: dict[str, Refused] = {}
+    # What was deleted meanwhile is told nothing.
+    behind = [key for key, item in progress.items.items() if key in present and _differs(present[key], item)]
+    for number, key in enumerate(behind, 1):
         try:
-            _tell(tracker, key, present[key], item)
+            _tell(tracker, key, present[key], progress.items[key])
         except Refused as no:
             # The others are told all the same, unless it seems to refuse everything.
-            refused.append(no)
+            refused[key] = no
             if len(refused) == _PATIENCE:
+                left = (*refused, *behind[number:])
                 break
-    if refused:
-        raise refused[0]
+    else:
+        left = tuple(refused)
+    if left:
+        first = refused[left[0]]
+        raise NotTold(str(first), hint=first.hint, items=left)
     for one in beads_found.missing(progress, present.values()):
-        tracker.create(one, linked=one.by in present)
+        with _about(one.title):
+            tracker.create(one, linked=one.by in present)
     for key, issue in present.items():
         if beads_found.settled(progress, issue):
-            tracker.close(key, "Decided in the plan in which it was found")
+            with _about(key):
+                tracker.close(key, "Decided in the plan in which it was found")
     return True
+
+
+@contextmanager
+def _about(item: str) -> Iterator[None]:
+    """Say of a refusal which item it is about."""
+    try:
+        yield
+    except Refused as no:
+        raise NotTold(str(no), hint=no.hint, items=(item,)) from no
+
+
+def _differs(issue: Mapping[str, Any], item: ItemProgress) -> bool:
+    """Say whether the tracker has to be told how an issue stands."""
+    status, assignee = str(issue.get("status", "open")), str(issue.get("assignee") or "")
+    is_told = mark_of(status) is MARKS[STATUS[item.mark]] or status in NO_WORK
+    return not is_told and not is_left(status, assignee, item)
 
 
 def _tell(tracker: Bd, key: str, issue: Mapping[str, Any], item: ItemProgress) -> None:
     status, wanted = str(issue.get("status", "open")), STATUS[item.mark]
     assignee = str(issue.get("assignee") or "")
-    if mark_of(status) is MARKS[wanted] or status in NO_WORK or is_left(status, assignee, item):
-        return
     if status == "closed":
         tracker.reopen(key)
     notes = _notes(str(issue.get("notes") or ""), item)

@@ -69,6 +69,7 @@ class OrchestratorSource:
             baseline=_baseline(bundle.verification),
             sha256=fingerprint(tasks, title, context, settings, bundle.folder),
             context=context,
+            base_branch=words(bundle.state.document, "base_branch"),
             notes=(*bundle.notes, *_notes(bundle, name)),
         )
 
@@ -125,11 +126,21 @@ def _told_state(bundle: Bundle, targets: dict[str, str], progress: Progress) -> 
     rounds = tables(inner(edits.document, "active_rounds"))
     is_done = all(status == "done" for status in statuses.values())
     stage = words(edits.document, "controller_stage")
-    if is_done and not rounds and not plain(edits.document, "roadmap_update") and not blocked:
+    is_free = is_done and not rounds and not plain(edits.document, "roadmap_update") and not blocked
+    if is_free and not _foreign_errors(bundle):
         edits.put(edits.document, "controller_stage", "done")
-    elif not is_done and stage == "done":
+    elif (is_free and stage != "done") or (not is_done and stage == "done"):
+        # What somebody else could not resume is theirs to clear: their controller finds it where it takes up work.
         edits.put(edits.document, "controller_stage", "dispatch-rounds")
     return edits.bytes()
+
+
+def _foreign_errors(bundle: Bundle) -> bool:
+    """Say whether there is an error that somebody else wrote down, which nothing that we do resolves."""
+    errors = dict(plain(bundle.state.document, "resume_errors", {}))
+    ours = errors.pop("controller", None)
+    theirs = ours.partition(_OURS)[0].strip() if isinstance(ours, str) else ours
+    return bool(theirs) or any(errors.values())
 
 
 def _change(milestone: Located, target: str) -> StatusChange:

@@ -21,6 +21,7 @@ from loopwright.adapters.sources.plan_md_steps import (
     evaluation_step,
     fix_step,
     is_given_up,
+    overridden,
     planned_step,
     position,
     time_text,
@@ -214,6 +215,9 @@ def _wanted(
             steps["PLAN"] = {"status": "PASSED", "tasks_total": len(fixes.own)}
     if _table(checkpoints, PLANNED).get("status") in (None, "", "NOT_STARTED"):
         steps |= planned_step(verdict, progress)
+    if because := overridden(verdict, progress):
+        # Somebody else's verdict stays as they wrote it: what a person decided about it stands beside.
+        steps[PLANNED] = {**steps.get(PLANNED, {}), "overridden_because": because}
     if progress.sync is not None:
         steps[SYNC] = _sync(progress.sync)
     if fixes.items:

@@ -107,6 +107,14 @@ def planned_step(verdict: str, progress: Progress) -> dict[str, Any]:
     }
 
 
+def overridden(verdict: str, progress: Progress) -> str:
+    """Return why a person lets a plan run that an evaluation in its source refuses; nothing where none does."""
+    said = progress.evaluated
+    if said is None or verdict != "failed" or "evaluated" not in said.found:
+        return ""
+    return one_line(said.despite)
+
+
 def fix_step(fixes: Fixes, progress: Progress) -> dict[str, Any]:
     """Return the checkpoint of the fixes; `cycle` is counted in one place, by the engine."""
     added = [one.added_at for item in fixes.items if (one := fixes.told[item.key]).added_at is not None]

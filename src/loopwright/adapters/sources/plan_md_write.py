@@ -392,13 +392,13 @@ def _fields(found: Outline, progress: Progress, track: str) -> list[str]:
         ", ".join(commits) or "none",
         str(len(found.found)),
         ready,
-        *_sync(progress, track),
+        *_sync(progress),
     )
     # A plan that is no track has no words of tracks in it.
     return [f"{label} {value}" for label, value in zip(LABELS, values, strict=False) if value]
 
 
-def _sync(progress: Progress, track: str) -> tuple[str, ...]:
+def _sync(progress: Progress) -> tuple[str, ...]:
     if progress.sync is None:
-        return ("No",) if track else ()
+        return ("No",)
     return "Yes", one_line(progress.sync.reason) or "none given", one_line(", ".join(progress.sync.documents))

@@ -32,6 +32,7 @@ NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
         awaited.Envelope: "envelopes",
         model.Worker: "workers",
         model.SourceMarks: "source_marks",
+        model.SourceDebt: "source_debts",
         model.Cursor: "cursors",
     }
 )

@@ -318,6 +318,13 @@ CREATE TABLE runs (
     CONSTRAINT pk_runs PRIMARY KEY (id),
     CONSTRAINT fk_runs_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
+CREATE TABLE source_debts (
+    id TEXT NOT NULL,
+    items TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    created_at VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_source_debts PRIMARY KEY (id)
+);
 CREATE TABLE source_marks (
     id TEXT NOT NULL,
     marks TEXT NOT NULL,

@@ -45,6 +45,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_source_marks")),
     )
     op.create_table(
+        "source_debts",
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("items", sa.Text(), nullable=False),
+        sa.Column("reason", TEXT, nullable=False),
+        sa.Column("created_at", MOMENT, nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_source_debts")),
+    )
+    op.create_table(
         "cursors",
         sa.Column("id", TEXT, nullable=False),
         sa.Column("n", sa.BigInteger(), nullable=False),

@@ -1,0 +1,123 @@
+"""What a plan's source could not be told: owed in a row until it is told, or until nobody is left to be told."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from loopwright.core.events import happened
+from loopwright.core.model import Loop, Plan, Project, SourceDebt
+from loopwright.engine.moves import MACHINE, need
+from loopwright.ports import Tx
+
+TOLD_OF: Final = frozenset({"source_not_told", "source_told", "source_given_up"})
+"""Events about the telling itself: they are no news for the source."""
+_LONGEST: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Untold:
+    """Why a source was not told."""
+
+    reason: str
+    items: tuple[str, ...] = ()
+    gone: bool = False
+    """The plan is over and its source not there any more: nobody is left to be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebtView:
+    """A debt as people and programs see it."""
+
+    plan_id: str
+    source: str
+    """Relative to its project."""
+    items: tuple[str, ...]
+    reason: str
+    since: datetime
+
+
+def note_outcome(tx: Tx, plan_id: str, left: Untold | None) -> None:
+    """Keep what telling came to: a debt and an event for each new reason, or the end of a debt."""
+    known, plan = tx.get(SourceDebt, plan_id), need(tx.get(Plan, plan_id), "the plan")
+    if left is None:
+        if known is not None:
+            tx.delete(SourceDebt, plan_id)
+            tx.append(happened("source_told", MACHINE, plan=plan, items=list(known.items)))
+    elif left.gone:
+        give_up(tx, plan, MACHINE, left.reason)
+    elif need(tx.get(Loop, plan.loop_id), "the loop").plan_id == plan_id:
+        _owe(tx, plan, known, left)
+
+
+def _owe(tx: Tx, plan: Plan, known: SourceDebt | None, left: Untold) -> None:
+    reason = left.reason[:_LONGEST]
+    # Where it failed before anything was looked at, what was owed before still is.
+    items = left.items or (known.items if known is not None else ())
+    if known is None:
+        tx.insert(SourceDebt(id=plan.id, items=items, reason=reason, created_at=tx.now()))
+    elif (known.items, known.reason) != (items, reason):
+        tx.update(SourceDebt, plan.id, items=items, reason=reason)
+    if known is None or known.reason != reason:
+        tx.append(happened("source_not_told", MACHINE, plan=plan, reason=reason, items=list(items)))
+
+
+def give_up(tx: Tx, plan: Plan, actor: str, reason: str) -> None:
+    """End a debt that nobody can be paid any more, and say so once."""
+    known = tx.get(SourceDebt, plan.id)
+    if known is not None:
+        tx.delete(SourceDebt, plan.id)
+    elif _is_given_up(tx, plan.id):
+        return
+    items = list(known.items) if known is not None else []
+    tx.append(happened("source_given_up", actor, plan=plan, reason=reason, items=items))
+
+
+def _is_given_up(tx: Tx, plan_id: str) -> bool:
+    return bool(tx.events(plan=plan_id, types=("source_given_up",), limit=1))
+
+
+def is_settled(tx: Tx, plan_id: str, left: Untold | None) -> bool:
+    """Say whether there is nothing to keep of what telling came to: the usual case, which costs no write."""
+    known = tx.get(SourceDebt, plan_id)
+    if left is not None and left.gone:
+        return known is None and _is_given_up(tx, plan_id)
+    if left is None or known is None:
+        return left is None and known is None
+    return (known.reason, known.items) == (left.reason[:_LONGEST], left.items or known.items)
+
+
+def debts(tx: Tx) -> list[SourceDebt]:
+    """Return every debt of the home, the oldest first."""
+    return tx.find(SourceDebt, order_by=("created_at", "id"))
+
+
+def debt_view(tx: Tx, plan_id: str) -> DebtView | None:
+    """Return what a plan's source is owed; None where it was told all."""
+    owed = tx.get(SourceDebt, plan_id)
+    return _view(tx, owed) if owed is not None else None
+
+
+def debt_views(tx: Tx, *, project_path: str | None) -> tuple[DebtView, ...]:
+    """Return what sources are owed, of one project or of the whole home."""
+    owed = debts(tx)
+    if project_path is not None:
+        owed = list(_of_project(tx, owed, project_path))
+    return tuple(_view(tx, one) for one in owed)
+
+
+def _of_project(tx: Tx, owed: Iterable[SourceDebt], path: str) -> Iterable[SourceDebt]:
+    projects = {one.id for one in tx.find(Project, path=path)}
+    return (one for one in owed if need(tx.get(Plan, one.id), "the plan").project_id in projects)
+
+
+def _view(tx: Tx, owed: SourceDebt) -> DebtView:
+    plan = need(tx.get(Plan, owed.id), "the plan")
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    return DebtView(
+        plan_id=plan.id,
+        source=loop.source_path,
+        items=owed.items,
+        reason=owed.reason,
+        since=owed.created_at,
+    )

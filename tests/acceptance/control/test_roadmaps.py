@@ -1,0 +1,59 @@
+"""A roadmap that another controller left behind: what is said of it before it runs, and what its state says after."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.control.workshop import Workshop
+
+from loopwright.core.model import Plan
+
+SAMPLE = Path(__file__).parent / "samples/orchestrator/given"
+SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'
+
+
+def prepared(shop: Workshop, **state: Any) -> Path:
+    """Commit the sample with this in its state; return the file with the state."""
+    shop.program.by_default()
+    shutil.copytree(SAMPLE, shop.repository, dirs_exist_ok=True)
+    (shop.repository / "loopwright.toml").write_text(SETTINGS)
+    path = shop.repository / "orchestrator/state.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | state, indent=2))
+    shop.git("add", "-A")
+    shop.git("commit", "-qm", "the work")
+    return path
+
+
+def said_in(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.capability("C022")
+def test_a_blocked_controller_goes_on_and_is_not_done_over_its_error(shop: Workshop) -> None:
+    error = {"controller": "planner failed"}
+    path = prepared(shop, controller_stage="blocked", resume_errors=error, base_branch="nosuch")
+    keys = ("milestone-1", "milestone-2")
+    shop.play({key: [[{"write": f"made-{key}", "text": "x\n"}]] for key in keys})
+    said = shop("run", "orchestrator", timeout=100)
+    assert said.code == 0, said.out + said.err
+    words = said_in(said.out)
+    assert "note: orchestrator: this goes on with what was begun: milestone-1, milestone-2" in words
+    assert "note: orchestrator: not finished: controller: planner failed" in words
+    assert "its source names the base branch nosuch, and there is none here: it starts from trunk" in words
+    shop.git("merge", "-q", "--ff-only", shop.row(Plan).branch)
+    told = json.loads(path.read_text())
+    assert (told["controller_stage"], told["resume_errors"]) == ("dispatch-rounds", error)
+
+
+def test_a_roadmap_that_nobody_began_says_so_by_saying_nothing_and_names_another_base(shop: Workshop) -> None:
+    prepared(shop, base_branch="develop")
+    shop.git("branch", "develop")
+    checked = said_in(shop("plan", "check", "orchestrator").out)
+    assert "base branch" not in checked, "the same commit under another name"
+    assert "goes on with what was begun" not in checked
+    shop.git("commit", "-q", "--allow-empty", "-m", "later")
+    checked = said_in(shop("plan", "check", "orchestrator").out)
+    assert "its source names the base branch develop, and it starts from trunk" in checked
+    assert "--base develop starts from there" in checked
