@@ -52,6 +52,7 @@ _PACKAGES: Final = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 _ENTRY: Final = re.compile(r"=\s*['\"]?([A-Za-z_][\w.]*)(?::[\w.]+)?['\"]?\s*(?:[,\])}].*)?$")
 _SOURCE: Final = ("src/", "lib/")
 _CONFIGURED: Final = frozenset({Kind.STEERING, Kind.MIXED})
+_JUDGES: Final = frozenset({Kind.STEERING, Kind.TEST})
 COMMANDS: Final = ""
 """Stands for the gate's own commands, as where a line stands."""
 
@@ -109,37 +110,95 @@ def words_for(path: str) -> tuple[str, ...]:
     return (posixpath.basename(path), *((folder,) if folder else ()))
 
 
+class _Index:
+    """Lines by what they name, so that a question is not one for each of them."""
+
+    def __init__(self, lines: Iterable[Line], rules: Rules) -> None:
+        found: dict[str, list[str]] = {}
+        for line in lines:
+            found.setdefault(line.path, []).append(line.text)
+        self.texts = {path: "\n".join(texts) for path, texts in found.items()}
+        self.kinds = {
+            path: Kind.STEERING if path == COMMANDS else kind_of(path, rules, existed=True) for path in found
+        }
+        self.configuration = [path for path, kind in self.kinds.items() if kind in _CONFIGURED]
+        self._imports: dict[str, set[tuple[str, str]]] = {}
+        self._tokens: dict[str, set[tuple[str, tuple[str, ...]]]] = {}
+        self._folders: dict[str, set[tuple[str, tuple[str, ...]]]] = {}
+        self._words: dict[str, set[str]] = {}
+        for path, text in self.texts.items():
+            for place in imported(path, text):
+                stem = posixpath.splitext(posixpath.basename(place))[0]
+                self._imports.setdefault(stem, set()).add((path, place))
+            if self.kinds[path] in _JUDGES and path != COMMANDS:
+                self._read(path, text)
+        self._entries = [
+            name.replace(".", "/")
+            for path, text in self.texts.items()
+            if posixpath.basename(path) in _PACKAGES
+            for line in text.splitlines()
+            for name in _ENTRY.findall(line.strip())
+        ]
+
+    def _read(self, path: str, text: str) -> None:
+        for token in map(_parts, set(_TOKEN.findall(text))):
+            if token:
+                self._tokens.setdefault(token[-1], set()).add((path, tuple(token)))
+                self._words.setdefault(path, set()).update(token)
+        for line in filter(_LOOKS_THROUGH.search, text.splitlines()):
+            for name in filter(None, map(_parts, _QUOTED.findall(line))):
+                self._folders.setdefault(name[-1], set()).add((path, tuple(name)))
+
+    def importers(self, path: str) -> set[str]:
+        """Return who imports a file."""
+        stem = posixpath.basename(module_at(path))
+        found = self._imports.get(stem, set())
+        return {by for by, place in found if by != path and means(place, path)}
+
+    def is_packaged(self, path: str) -> bool:
+        """Say whether the project hands a module out to others, as one that is a plugin itself does."""
+        return any(means(name, path) for name in self._entries)
+
+    def readers(self, path: str) -> Iterator[str]:
+        """Yield what judges and names a file by its path, or the folder of it that is looked through."""
+        parts = tuple(path.split("/"))
+        folder = posixpath.dirname(path)
+        for by, token in self._tokens.get(parts[-1], ()):
+            near = folder in ("", posixpath.dirname(by)) or parts[-2] in self._words[by]
+            if parts[-len(token) :] == token and (len(token) > 1 or near):
+                yield by
+        for by, name in self._folders.get(parts[-2] if folder else "", ()):
+            if parts[-1 - len(name) : -1] == name:
+                yield by
+
+
 def reach(paths: Iterable[str], lines: Sequence[Line], rules: Rules, seen: Iterable[str] = ()) -> Reach:
     """Say of files that existed how the gate uses them, by the lines that name them.
 
     In those of `seen` tests were seen to run.
     """
-    by: dict[str, list[str]] = {}
-    for line in lines:
-        by.setdefault(line.path, []).append(line.text)
-    kinds = {path: Kind.STEERING if path == COMMANDS else kind_of(path, rules, existed=True) for path in by}
+    index = _Index(lines, rules)
+    kinds = index.kinds
     scripts, tests, shared = set[str](), set[str](), set[str]()
     asked: dict[str, Asked] = {}
     held = set(seen)
     for path in paths:
-        others = {each: texts for each, texts in by.items() if each != path}
         if not is_code(path):
-            judges = [each for each in others if each and kinds[each] in (Kind.TEST, Kind.STEERING)]
-            if any(_reads(path, each, others[each]) for each in judges):
+            if any(kinds[each] in _JUDGES for each in index.readers(path)):
                 shared.add(path)
             continue
-        users = {each for each, texts in others.items() if _imports(path, each, texts)}
+        users = index.importers(path)
         product = {each for each in users if kinds[each] is None}
-        within = bool(product) or path.startswith(_SOURCE) or _is_packaged(path, others)
-        configuration = {each for each in others if kinds[each] in _CONFIGURED}
+        within = bool(product) or path.startswith(_SOURCE) or index.is_packaged(path)
+        configuration = [each for each in index.configuration if each != path]
         if path in held:
             (shared if within else tests).add(path)
-        elif any(loads("\n".join(others[each]), each, path) for each in configuration):
+        elif any(loads(index.texts[each], each, path) for each in configuration):
             (shared if within else scripts).add(path)
         else:
             beside = {each for each in product if posixpath.dirname(each) == posixpath.dirname(path)}
-            used = any(kinds[each] in (Kind.TEST, Kind.STEERING) for each in users) and product == beside
-            unsure = {each for each in configuration if each and _names(path, others[each])}
+            used = any(kinds[each] in _JUDGES for each in users) and product == beside
+            unsure = {each for each in configuration if each and _names(path, index.texts[each])}
             if used or unsure:
                 asked[path] = Asked(configuration=frozenset(unsure), imported=used, within=within)
     return Reach(scripts=frozenset(scripts), tests=frozenset(tests), shared=frozenset(shared), asked=asked)
@@ -181,48 +240,11 @@ def _places(name: str, folder: str) -> Iterator[str]:
         yield posixpath.normpath(posixpath.join(top, plain))
 
 
-def _is_packaged(path: str, lines: Mapping[str, Iterable[str]]) -> bool:
-    """Say whether the project hands a module out to others, as one that is a plugin itself does."""
-    entries = (
-        name
-        for by, texts in lines.items()
-        if posixpath.basename(by) in _PACKAGES
-        for text in texts
-        for name in _ENTRY.findall(text.strip())
-    )
-    return any(means(name.replace(".", "/"), path) for name in entries)
-
-
-def _imports(path: str, by: str, texts: Iterable[str]) -> bool:
-    return any(means(place, path) for text in texts for place in imported(by, text))
-
-
-def _names(path: str, lines: Iterable[str]) -> bool:
+def _names(path: str, text: str) -> bool:
     """Say whether a line names a file in a way that a loader would: on a line of its own it tells no more."""
     name, stem = posixpath.basename(path), posixpath.basename(module_at(path))
-    quoted = (text for line in lines for text in _QUOTED.findall(line))
-    return any(
-        _parts(text.replace(".", "/") if path.endswith(".py") else text)[-1:] in ([name], [stem])
-        for text in quoted
-    )
-
-
-def _reads(path: str, by: str, lines: Sequence[str]) -> bool:
-    """Say whether lines of a file name another one by its path, or the folder that they look through."""
-    parts = path.split("/")
-    folder = posixpath.dirname(path)
-    tokens = [_parts(token) for line in lines for token in _TOKEN.findall(line)]
-    for token in tokens:
-        if len(token) > 1 and parts[-len(token) :] == token:
-            return True
-        if token == parts[-1:] and (
-            folder in ("", posixpath.dirname(by)) or any(parts[-2] in other for other in tokens)
-        ):
-            return True
-    through = [
-        _parts(name) for line in lines if _LOOKS_THROUGH.search(line) for name in _QUOTED.findall(line)
-    ]
-    return any(name and parts[-1 - len(name) : -1] == name for name in through)
+    quoted = (each.replace(".", "/") if path.endswith(".py") else each for each in _QUOTED.findall(text))
+    return any(_parts(each)[-1:] in ([name], [stem]) for each in quoted)
 
 
 def _parts(text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Which files steer a gate: by their names, and the scripts that it runs, followed from one to the next."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -24,6 +25,7 @@ from loopwright.ports import Candidate, Repository
 
 _MOST: Final = 4 << 20
 """So many bytes of lines that name a changed file are read."""
+_SHORT: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +99,8 @@ async def _followed(
     found = set(scripts_in(gates, acceptance))
     commands, theirs = ([each.command for each in some] for some in (gates, acceptance))
     new = [inside(subfolder, change.path) for change in candidate.changes if change.before is None]
-    if len(new) == len(candidate.changes) and not (
-        calls_make((*commands, *theirs)) or any(map(is_named_like_a_library, new))
-    ):
+    takes_a_place = new and (calls_make((*commands, *theirs)) or any(map(is_named_like_a_library, new)))
+    if len(new) == len(candidate.changes) and not takes_a_place:
         return _Followed(scripts=frozenset(found))
     top = f"{subfolder}/" if subfolder else ""
     looks = set(first_looks(gates, acceptance))
@@ -149,7 +150,10 @@ async def _reached(
         return replace(rules, shared=frozenset(path for path in plain if not is_code(path)))
     named = [Line(path=inside(subfolder, line.path), text=line.text) for line in lines]
     said = [Line(path=COMMANDS, text=gate.command) for gate in gates]
-    found = reach(plain, [*named, *said], rules, seen)
+    if sum(len(line.text) for line in named) < _SHORT:
+        found = reach(plain, [*named, *said], rules, seen)
+    else:  # beside the event loop, which others need meanwhile
+        found = await asyncio.to_thread(reach, plain, [*named, *said], rules, seen)
     if found.unread:
         top = f"{subfolder}/" if subfolder else ""
         texts = await repository.files_at(candidate.parent, [f"{top}{path}" for path in sorted(found.unread)])
