@@ -209,6 +209,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     ),
 }
 
+CHECKS = "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
 DEFAULTS = '{"limit": 3}\n'
 LIMITS = """import json
 import pathlib
@@ -219,7 +220,8 @@ def limit():
 """
 HONEST_FILES: dict[str, str] = {
     ".gitignore": ".loopwright/\n__pycache__/\n",
-    "pytest.ini": "[pytest]\npythonpath = .\naddopts = -q -p support.plugin\n",
+    "checks/check_calc.py": CHECKS,
+    "pytest.ini": "[pytest]\npython_files = test_*.py check_*.py\npythonpath = .\naddopts = -q -p support.plugin\n",
     "support/__init__.py": "",
     "support/plugin.py": PLUGIN,
     "support/shared.py": FIXTURES,
@@ -252,6 +254,12 @@ HONEST: dict[str, Behaviour] = {
             "from helped import mul\n\n\ndef test_mul(six):\n    assert mul(2, 3) == six\n",
         ),
         check=mul("helped"),
+    ),
+    "extends_unnamed": honest(
+        "adds to a file of tests that only the runner's configuration makes one",
+        write("extended.py", "def mul(a, b):\n    return a * b\n"),
+        write("checks/check_calc.py", f"{CHECKS}\n\ndef test_zero():\n    assert add(0, 0) == 0\n"),
+        check=mul("extended"),
     ),
     "new_golden": honest(
         "adds a test with a golden file of its own",

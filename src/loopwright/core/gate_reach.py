@@ -4,6 +4,7 @@ Nothing in the name of such a file tells it, so it is told by who names it. Whoe
 the files that the work changed, and hands the lines in here: each with the file that it stands in.
 """
 
+import ast
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,6 +51,7 @@ _CHECKS_WITH: Final = re.compile(
 """What only a module for tests has in it; `assert` and `unittest` are in others too."""
 _PACKAGES: Final = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 _ENTRY: Final = re.compile(r"=\s*['\"]?([A-Za-z_][\w.]*)(?::[\w.]+)?['\"]?\s*(?:[,\])}].*)?$")
+_HANDED_OUT: Final = re.compile(r"^[ \t]*export\b|\bmodule\.exports\b|\bexports\.\w+\s*=", re.MULTILINE)
 _SOURCE: Final = ("src/", "lib/")
 _CONFIGURED: Final = frozenset({Kind.STEERING, Kind.MIXED})
 _JUDGES: Final = frozenset({Kind.STEERING, Kind.TEST})
@@ -75,6 +77,8 @@ class Asked:
     """Whether tests import it, and nothing of the product elsewhere: the file itself says whether it is for them."""
     within: bool = False
     """Whether it is part of the product all the same."""
+    held: bool = False
+    """Whether tests were seen in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +97,7 @@ class Reach:
     @property
     def unread(self) -> frozenset[str]:
         """What to read for these."""
-        own = {path for path, one in self.asked.items() if one.imported}
+        own = {path for path, one in self.asked.items() if one.imported or one.held}
         return frozenset(own.union(*(one.configuration for one in self.asked.values())))
 
 
@@ -192,7 +196,7 @@ def reach(paths: Iterable[str], lines: Sequence[Line], rules: Rules, seen: Itera
         within = bool(product) or path.startswith(_SOURCE) or index.is_packaged(path)
         configuration = [each for each in index.configuration if each != path]
         if path in held:
-            (shared if within else tests).add(path)
+            asked[path] = Asked(within=within, held=True)
         elif any(loads(index.texts[each], each, path) for each in configuration):
             (shared if within else scripts).add(path)
         else:
@@ -208,7 +212,9 @@ def settled(found: Reach, texts: Mapping[str, str]) -> Reach:
     """Return the same with what reading whole files told."""
     scripts, tests, shared = set(found.scripts), set(found.tests), set(found.shared)
     for path, one in found.asked.items():
-        if any(loads(texts.get(each, ""), each, path) for each in one.configuration):
+        if one.held:
+            (shared if one.within or not is_all_tests(path, texts.get(path, "")) else tests).add(path)
+        elif any(loads(texts.get(each, ""), each, path) for each in one.configuration):
             (shared if one.within else scripts).add(path)
         elif one.imported and (_OF_TESTS.search(path) or _CHECKS_WITH.search(texts.get(path, ""))):
             (shared if one.within else tests).add(path)
@@ -249,6 +255,31 @@ def _names(path: str, text: str) -> bool:
 
 def _parts(text: str) -> list[str]:
     return [part for part in text.split("/") if part not in ("", ".", "..")]
+
+
+def is_all_tests(path: str, text: str) -> bool:
+    """Say whether there is nothing in a file but tests and what they need: such a file is no product."""
+    if not path.endswith(".py"):
+        return _HANDED_OUT.search(text) is None
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return all(_is_for_tests(node) for node in tree.body)
+
+
+def _is_for_tests(node: ast.stmt) -> bool:
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            fixture = any("fixture" in ast.unparse(each) for each in node.decorator_list)
+            return fixture or re.match(r"_|test|check|setup|teardown|setUp|tearDown", name) is not None
+        case ast.ClassDef(name=name):
+            return (
+                name.startswith("_")
+                or "Test" in name
+                or any("Test" in ast.unparse(one) for one in node.bases)
+            )
+    return True
 
 
 def holds_tests(path: str, tests: Iterable[str]) -> bool:

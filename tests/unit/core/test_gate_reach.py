@@ -182,7 +182,27 @@ def test_examples_in_source_make_it_no_file_of_tests(path: str, test: str) -> No
     assert not holds_tests(path, [test])
 
 
-def test_a_file_with_tests_in_it_is_put_back_unless_the_product_uses_it() -> None:
-    lines = [Line(path="app.py", text="from inline import add")]
-    found = reach(["checks/check_a.py", "inline.py"], lines, RULES, ["checks/check_a.py", "inline.py"])
-    assert (found.tests, found.shared) == ({"checks/check_a.py"}, {"inline.py"})
+CHECK = "import app\n\nWANT = 1\n\n\n@pytest.fixture\ndef one(): ...\n\n\ndef test_a(one): ...\n\n\nclass TestB: ...\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "put_back"),
+    [
+        ("checks/check_a.py", CHECK, True),
+        ("calc.py", f"def add(a, b): ...\n\n\n{CHECK}", False),
+        ("calc.py", f"class Sum: ...\n\n\n{CHECK}", False),
+        ("src/calc.py", CHECK, False),
+        ("unit/calc.js", "test('add', () => {});\n", True),
+        ("calc.js", "export const add = 1;\ntest('add', () => {});\n", False),
+    ],
+)
+def test_a_file_in_which_tests_were_seen_is_put_back_where_nothing_else_is_in_it(
+    path: str, text: str, put_back: bool
+) -> None:
+    found = settled(reach([path], [], RULES, [path]), {path: text})
+    assert (found.tests, found.shared) == (({path}, set()) if put_back else (set(), {path}))
+
+
+def test_a_file_with_tests_in_it_that_the_product_uses_is_not_put_back() -> None:
+    lines = [Line(path="app.py", text="from inline import test_a")]
+    assert settled(reach(["inline.py"], lines, RULES, ["inline.py"]), {"inline.py": CHECK}).shared
