@@ -20,6 +20,7 @@ from loopwright.adapters.host import SystemClock, new_id
 from loopwright.adapters.membership import LockedMembership
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.gate_reach import Line
 from loopwright.core.model import Leg
 from loopwright.core.patches import Patch
 from loopwright.core.policy import GateCommand, Policy
@@ -245,6 +246,10 @@ class InstantRepository:
         raise Unasked
 
     async def listed(self, *_: Any, **__: Any) -> dict[str, Entry]:
+        """Is not asked for."""
+        raise Unasked
+
+    async def mentions(self, *_: Any, **__: Any) -> list[Line]:
         """Is not asked for."""
         raise Unasked
 

@@ -68,6 +68,12 @@ def _pinned(seen: Seen) -> bool:
     return bool(facts["pinned_tree"]) and {one["status"] for one in seen.verdicts} == {"failed"}
 
 
+def _seen_tests(seen: Seen) -> bool:
+    """It passed as it is, and then not with the file put back in which tests had been seen."""
+    facts = seen.first["gate_files"]
+    return bool(facts["pinned_tree"]) and [one["status"] for one in seen.verdicts] == ["passed", "failed"]
+
+
 def _asserts(seen: Seen) -> bool:
     return bool(seen.first["gate_files"]["weakened"]) and not seen.record.runs(seen.key, "gate")
 
@@ -229,6 +235,16 @@ MECHANISMS: Mapping[str, Mechanism] = {
     ),
     "asserts": Mechanism("the old checks were read and are not in the new test", _asserts),
     "pinned": Mechanism("the gate ran with its own files as they were before", _pinned),
+    "seen_tests": Mechanism(
+        "the gate ran with the file as it was before in which tests had been seen", _seen_tests
+    ),
+    "not_compared": Mechanism(
+        "what it changed may judge it and cannot be put back: it is named",
+        lambda seen: _is_gap(
+            seen,
+            f"task {seen.key!r} changed files of the gate, and whether they ask for less now was not compared",
+        ),
+    ),
     "witness": Mechanism(
         "a witness inside of the test runner saw what it did not report",
         lambda seen: bool(re.search("cannot be believed|though the command ended with 0", seen.bad)),

@@ -13,8 +13,8 @@ from loopwright.adapters.git import GitRepository
 from loopwright.core.errors import LoopwrightError
 from loopwright.core.receipt_facts import gate_files_of, read_commands, setup_of
 from loopwright.engine.foreign_files import changes_by
-from loopwright.engine.gate_scripts import Judges
-from loopwright.engine.pinning import inside, pin
+from loopwright.engine.gate_scripts import Judges, inside
+from loopwright.engine.pinning import pin
 from loopwright.ports import Candidate, Repository
 
 
@@ -29,10 +29,13 @@ class Laid:
 
 def pinned(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> Laid | None:
     """Return the tree with the gate's files as they were before a task; None when it needed no such tree."""
-    tree = gate_files_of(task)["pinned_tree"]
+    facts = gate_files_of(task)
+    tree = facts["pinned_tree"]
 
     async def build(repository: Repository) -> Candidate | None:
-        found = await pin(repository, _judges(receipt, task), await _landed(repository, task))
+        made = await _landed(repository, task)
+        # Of some only what was seen in a gate told that they are tests, and that is not in the repository.
+        found = await pin(repository, _judges(receipt, task), made, seen=facts["pinned"])
         return found.pinned
 
     return Laid(tree=tree, build=build) if tree else None

@@ -4,14 +4,16 @@ They are known by their names, per ecosystem, as tables; the setting `gate_files
 attempt changed among them is judged with the files as they were before: see `docs/adr/0018-gate-integrity.md`.
 """
 
+import posixpath
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from loopwright.core.globs import any_covers, names_anything
+from loopwright.core.redirects import lists_packages
 
 
 class Kind(StrEnum):
@@ -28,16 +30,61 @@ class Kind(StrEnum):
 
 
 _TEST_FOLDERS: Final = frozenset(
-    {"tests", "test", "__tests__", "__snapshots__", "testdata", "e2e", "cypress"}
+    {"tests", "test", "__tests__", "__snapshots__", "__fixtures__", "testdata", "e2e", "cypress"}
     | {"testutil", "testutils", "test_utils", "test-utils", "testhelpers", "test_helpers", "test_support"}
 )
 _TEST_NAMES: Final = (
     r"test_.*\.py|.*_test\.py|tests\.py",
-    r".*\.(?:test|spec)\.[cm]?[jt]sx?|.*\.snap",
-    r".*_test\.(?:go|exs|dart|cc|cpp|rs)|.*_spec\.rb|.*\.bats",
+    # What `node --test` and Deno take for tests by themselves, too.
+    r"(?:.*[._-])?test\.[cm]?[jt]sx?|test-.*\.[cm]?[jt]sx?|.*\.spec\.[cm]?[jt]sx?|.*\.snap",
+    r".*_test\.(?:go|exs|dart|c|cc|cpp|cxx|rs|rb|clj|kt)|test_.*\.(?:c|cc|cpp|cxx|rb|jl|lua|sh)",
+    r".*_spec\.(?:rb|lua)|.*\.bats|.*\.feature|.*_(?:SUITE|tests)\.erl",
     r"test[-_]?(?:utils?|helpers?|support)\.\w+",
-    r".*Tests?\.(?:java|kt|cs|swift|php|scala)",
+    r".*(?:Tests?|TestCase|[a-z0-9]IT|ITCase)\.(?:java|kt|groovy|scala)|.*Tests?\.(?:cs|fs|swift|php|hs)",
+    r".*Spec\.(?:groovy|hs)",
 )
+_DATA_FOLDERS: Final = re.compile(r"fixtures?|goldens?|golden[-_].*|snapshots?|test[-_]?data")
+"""Folders of what tests read; code in a folder of such a name may be the product's own."""
+_CODE: Final = frozenset(
+    {
+        ".py",
+        ".pyi",
+        ".js",
+        ".jsx",
+        ".mjs",
+        ".cjs",
+        ".ts",
+        ".tsx",
+        ".mts",
+        ".cts",
+        ".vue",
+        ".svelte",
+        ".go",
+        ".rs",
+    }
+    | {
+        ".rb",
+        ".java",
+        ".kt",
+        ".scala",
+        ".groovy",
+        ".cs",
+        ".fs",
+        ".php",
+        ".swift",
+        ".c",
+        ".h",
+        ".cc",
+        ".cpp",
+        ".cxx",
+    }
+    | {".hpp", ".dart", ".ex", ".exs", ".erl", ".hs", ".clj", ".lua", ".pl", ".jl", ".sh", ".bash"}
+)
+_TEST_PLACES: Final = re.compile(
+    r"(?:^|/)(?:features/(?:(?:steps|step_definitions|support)/.*|environment\.py)"
+    r"|specs?/.*(?:[sS]pec\.[cm]?[jt]sx?|Spec\.(?:scala|kt|java|cs))|src/test/.*)"
+)
+"""Tests by name and folder together: elsewhere a `features` or a `JobSpec` is as often the product."""
 _STEERING_NAMES: Final = (
     r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|noxfile\.py|\.coveragerc",
     r"\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|pyrightconfig\.json|\.pre-commit-config\.yaml",
@@ -62,10 +109,21 @@ _STEERING_NAMES: Final = (
 _STEERING_FOLDERS: Final = frozenset(
     {"node_modules", "site-packages", ".cargo", "__mocks__", "__pycache__", ".mvn", "buildSrc"}
 )
+_CI_FOLDERS: Final = frozenset({"ci", ".ci"})
+"""Folders at the top in which everything is there to judge: scripts, and the lists that they read."""
+_FORGE: Final = ".github"
+"""The same for a forge; what is new in it nothing reads here."""
+_VENDORED: Final = frozenset({"vendor", "vendored", "_vendor", "third_party", "third-party", "thirdparty"})
+_CHECKERS: Final = re.compile(
+    r"testify|stretchr|gomega|ginkgo|go-cmp|gotest\.tools|check\.v1|pytest|unittest|hypothesis|hamcrest|mock"
+    r"|assert|expect|chai|jest|vitest|mocha|sinon|googletest|gtest|gmock|catch2|doctest|rspec|minitest|phpunit",
+    re.IGNORECASE,
+)
+"""What libraries that tests check with are called."""
 _PLUGGED: Final = (".egg-info", ".dist-info")
 """How the folders end from which Python's test runners take plugins."""
 _MIXED_NAMES: Final = frozenset(
-    {"pyproject.toml", "setup.cfg", "package.json", "composer.json", "Cargo.toml"}
+    {"pyproject.toml", "setup.cfg", "package.json", "composer.json", "Cargo.toml", "go.mod", "go.work"}
     | {"Makefile", "makefile", "GNUmakefile"}
 )
 _BUILD_NAMES: Final = (
@@ -108,7 +166,13 @@ class Rules:
     patterns: tuple[str, ...] = ()
     """More of them; one that begins with `!` takes out."""
     scripts: frozenset[str] = frozenset()
-    """Files that the commands themselves run."""
+    """Files that the commands themselves run, and what configuration names to be loaded."""
+    tests: frozenset[str] = frozenset()
+    """Files that hold tests, or that nothing but tests uses, whatever they are called."""
+    shared: frozenset[str] = frozenset()
+    """Files that tests use and the product too: they cannot be put back without taking its work away."""
+    targets: frozenset[str] = frozenset()
+    """Where a new file or folder would tell make that there is nothing to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,9 +223,28 @@ def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:
         # The last that names it decides, so that a folder can be added and a part of it taken out again.
         if any_covers([pattern.removeprefix("!")], path):
             return None if pattern.startswith("!") else _named(path, existed=existed) or Kind.STEERING
-    if path in rules.scripts:
+    if path in rules.scripts or (not existed and _stops_make(path, rules.targets)):
         return Kind.STEERING
-    return _named(path, existed=existed)
+    kind = _named(path, existed=existed, searched=rules.scripts)
+    if kind is None and path in rules.tests:
+        return Kind.TEST
+    return Kind.BUILD if kind is None and path in rules.shared else kind
+
+
+def is_code(path: str) -> bool:
+    """Say whether a file by its name is source of some program."""
+    return posixpath.splitext(path)[1] in _CODE
+
+
+def is_named_like_a_library(path: str) -> bool:
+    """Say whether a module is called like one that programs of others load."""
+    parts = path.removesuffix(".so").removesuffix(".py").split("/")[-2:]
+    return path.endswith((".py", ".so")) and not (_STANDARD | _SHADOWED).isdisjoint(parts)
+
+
+def _stops_make(path: str, targets: frozenset[str]) -> bool:
+    """Say whether a new file is, or lies in, what make would take for something that is made already."""
+    return bool(targets) and any(path == each or path.startswith(f"{each}/") for each in targets)
 
 
 def _is_test(path: str) -> bool:
@@ -170,9 +253,9 @@ def _is_test(path: str) -> bool:
     return any(re.fullmatch(each, name) for each in _TEST_NAMES) and _named(path, existed=True) is Kind.TEST
 
 
-def _named(path: str, *, existed: bool) -> Kind | None:
+def _named(path: str, *, existed: bool, searched: Iterable[str] = ()) -> Kind | None:
     *folders, name = path.split("/")
-    if name in _MIXED_NAMES and not _STEERING_FOLDERS & set(folders):
+    if (name in _MIXED_NAMES or lists_packages(path)) and not _STEERING_FOLDERS & set(folders):
         return Kind.MIXED
     if _STEERING_FOLDERS & set(folders) or any(folder.endswith(_PLUGGED) for folder in folders):
         return Kind.STEERING
@@ -180,25 +263,36 @@ def _named(path: str, *, existed: bool) -> Kind | None:
         return Kind.STEERING
     if name.endswith(".py") and (name.removesuffix(".py") in _RUNNERS or _RUNNERS & set(folders)):
         return Kind.STEERING
-    if not existed and name.endswith((".py", ".so")) and _shadows(folders, name):
+    if not existed and name.endswith((".py", ".so")) and _shadows(folders, name, searched):
         return Kind.STEERING
-    if _TEST_FOLDERS & set(folders) or "src/test/" in f"/{path}":
+    if folders and (folders[0] in _CI_FOLDERS or (existed and folders[0] == _FORGE)):
+        return Kind.STEERING
+    if _VENDORED & set(folders):
+        # A library that was taken in is no work, and a new one is only of interest where tests check with it.
+        return Kind.BUILD if existed or _CHECKERS.search(path) else None
+    if _TEST_FOLDERS & set(folders) or _TEST_PLACES.search(path):
         return Kind.TEST
     if any(re.fullmatch(each, name) for each in _TEST_NAMES):
+        return Kind.TEST
+    if not is_code(path) and any(_DATA_FOLDERS.fullmatch(folder) for folder in folders):
         return Kind.TEST
     return Kind.BUILD if re.fullmatch(_BUILD_NAMES, name) else None
 
 
-def _shadows(folders: Sequence[str], name: str) -> bool:
-    """Say whether a new file would be taken for a module that test runners or tests load."""
+def _shadows(folders: Sequence[str], name: str, searched: Iterable[str]) -> bool:
+    """Say whether a new file would be taken for a module that test runners, tests or scripts load.
+
+    Python searches the folder of the script that it runs before all others (`searched` has those of the gate).
+    """
     stem = name.partition(".")[0]
-    if stem in _SHADOWED and "/".join(folders) in _ROOTS:
+    beside = {posixpath.dirname(script) for script in searched if script.endswith(".py")}
+    if stem in _SHADOWED and "/".join(folders) in _ROOTS | beside:
         return True
     # Without its `__init__` a folder takes no module's place.
     module = folders if stem == "__init__" and folders else [*folders, stem]
-    if module[-1] in _STANDARD and "/".join(module[:-1]) in _FIRST:
+    if module[-1] in _STANDARD and "/".join(module[:-1]) in _FIRST | beside:
         return True
-    return bool(folders) and folders[-1] in _SHADOWED and "/".join(folders[:-1]) in _ROOTS
+    return bool(folders) and folders[-1] in _SHADOWED and "/".join(folders[:-1]) in _ROOTS | beside
 
 
 def declared(path: str, scope: Sequence[str]) -> bool:

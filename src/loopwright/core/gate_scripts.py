@@ -23,7 +23,8 @@ from loopwright.core.command_lines import (
     takes_name,
     words_of,
 )
-from loopwright.core.makefiles import make_steering
+from loopwright.core.imports import files_at, imported
+from loopwright.core.makefiles import file_targets, make_steering
 from loopwright.core.policy import GateCommand
 
 STEPS: Final = 4
@@ -68,16 +69,31 @@ _IMAGES: Final = (
     *("Dockerfile", "Containerfile"),
     *("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"),
 )
-_READ_BY: Final = dict.fromkeys(("docker", "podman", "docker-compose", "podman-compose"), _IMAGES)
+_JUSTFILES: Final = ("justfile", "Justfile", ".justfile")
+_TASKFILES: Final = tuple(
+    f"{name}.{end}" for name in ("Taskfile", "Taskfile.dist") for end in ("yml", "yaml")
+)
+_READ_BY: Final = {
+    **dict.fromkeys(("docker", "podman", "docker-compose", "podman-compose"), _IMAGES),
+    "just": _JUSTFILES,
+    **dict.fromkeys(("task", "go-task"), _TASKFILES),
+    "tox": ("tox.ini",),
+    "nox": ("noxfile.py",),
+    "pre-commit": (".pre-commit-config.yaml",),
+    **dict.fromkeys(("inv", "invoke"), ("tasks.py",)),
+    "rake": ("Rakefile",),
+}
 """Files that say what a program runs; for most projects they say nothing of the gate, so they count only then."""
+_BEFORE: Final = re.compile(r"^(?:-\s+)*(?:[A-Za-z_][\w-]*\s*(?::(?!:)|[?+]?=)\s*)?(?:-\s+)*(?:\[\s*)?")
+"""What stands in front of a command in the lines of these files: `- `, `cmd: `, `commands = `."""
+_SAID: Final = re.compile(r"\.(?:run|run_always|run_install|sudo)\(([^()]*)\)|\bsystem\(([^()]*)\)")
+_TEXTS: Final = re.compile(r"['\"]([^'\"\n]*)['\"]")
+_LISTING: Final = frozenset({*_TASKFILES, "tox.ini", ".pre-commit-config.yaml"})
+_WITH_CALLS: Final = frozenset({"noxfile.py", "tasks.py"})
 _SOURCES: Final = frozenset({".", "source"})
 _NAMES_MAKEFILE: Final = frozenset({"-f", "--file", "--makefile"})
 _PLACES: Final = 12
 """In so many folders what a script runs is looked for, when it changes from one to the next."""
-_PYTHON_IMPORT: Final = re.compile(
-    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+(\w+)|import[ \t]+([\w.]+))", re.MULTILINE
-)
-_NODE_IMPORT: Final = re.compile(r"(?:require\(|from\s+|import\s+|import\()\s*['\"](\.{1,2}/[^'\"]+)['\"]")
 
 
 def scripts_in(
@@ -123,19 +139,49 @@ def run_by(path: str, text: str, gates: Sequence[str], acceptance: Sequence[str]
         theirs = _of_lines(_recipes(name, text, acceptance), folder, goes_on=False)
         own = _of_lines(_recipes(name, text, gates), folder, goes_on=False)
         return frozenset({*own, *(each for each in theirs if _CHECKING.search(each))})
-    if name.endswith(".py"):
-        return frozenset(_python_imports(text, folder))
-    if name.endswith((".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")):
-        return frozenset(_node_imports(text, folder))
-    return frozenset(_of_lines(text.splitlines(), folder))
+    if name.endswith((".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")):
+        # What lies in no folder for checking would be the work itself.
+        places = (place for place in imported(path, text) if _FOLDER.search(f"{posixpath.dirname(place)}/"))
+        found = {file for place in places if not is_outside(place) for file in files_at(place)}
+        return frozenset(found.union(_of_lines(_said(text), folder) if name in _WITH_CALLS else ()))
+    lines = text.splitlines()
+    return frozenset(_of_lines(map(_bare, lines) if name in _LISTING else lines, folder))
+
+
+def made_by(path: str, text: str, commands: Sequence[str]) -> frozenset[str]:
+    """Return where a file or a folder would keep a Makefile from running what these commands ask of it."""
+    if posixpath.basename(path) not in MAKEFILES or len(text) > LARGEST:
+        return frozenset()
+    calling = _calling(commands)
+    places = (joined(posixpath.dirname(path), target) for target in file_targets(text, calling))
+    return frozenset(place for place in places if calling and place and not is_outside(place))
+
+
+def calls_make(commands: Iterable[str]) -> bool:
+    """Say whether one of these commands calls make itself."""
+    return bool(_calling(commands))
+
+
+def _calling(commands: Iterable[str]) -> list[str]:
+    calls = (call for command in commands for call in calls_in(command))
+    return [shlex.join(call.words) for call in calls if _MAKE.search(call.text)]
+
+
+def _bare(line: str) -> str:
+    """Return a line of a file that lists commands without what such a file puts around them."""
+    return _BEFORE.sub("", line.strip(), count=1).strip().strip("'\"")
+
+
+def _said(text: str) -> list[str]:
+    """Return the commands that a Python file hands on: `session.run("sh", "ci/all.sh")`."""
+    return [" ".join(_TEXTS.findall(one or other)) for one, other in _SAID.findall(text)]
 
 
 def _recipes(name: str, text: str, commands: Sequence[str]) -> Sequence[str]:
     """Return the command lines of a file that holds several, as far as these commands lead to them."""
     if name == PACKAGE:
         return _npm_lines(text, commands)
-    calls = [call for command in commands for call in calls_in(command)]
-    calling = [shlex.join(call.words) for call in calls if _MAKE.search(call.text)]
+    calling = _calling(commands)
     return make_steering(text, calling) if calling else ()
 
 
@@ -189,23 +235,6 @@ def new_scripts(before: str | None, after: str | None, commands: Sequence[str]) 
         return []
     words = set(_package_words(commands))
     return sorted(name for name in new if name not in old and name in words) if isinstance(new, dict) else []
-
-
-def _python_imports(text: str, folder: str) -> Iterator[str]:
-    """Yield what a script imports from a folder for checking: elsewhere it would be the work itself."""
-    for module, what, whole in _PYTHON_IMPORT.findall(text):
-        name = (module or whole).lstrip(".").replace(".", "/")
-        for stem in (name, f"{name}/{what}" if what else name):
-            for place in (stem, posixpath.join(folder, stem)):
-                if place and _FOLDER.search(f"{posixpath.dirname(place)}/"):
-                    yield from (f"{place}.py", f"{place}/__init__.py")
-
-
-def _node_imports(text: str, folder: str) -> Iterator[str]:
-    for name in _NODE_IMPORT.findall(text):
-        place = posixpath.normpath(posixpath.join(folder, name))
-        if _FOLDER.search(f"{posixpath.dirname(place)}/"):
-            yield from (place, *(place + suffix for suffix in (".js", ".mjs", ".cjs", ".ts")))
 
 
 def _modules(command: str) -> list[str]:

@@ -36,16 +36,33 @@ class _Rule:
 
 def make_steering(text: str, commands: Sequence[str]) -> tuple[str, ...]:
     """Return the lines of a Makefile that can change what these commands do, for a comparison."""
-    lines, rules = _read(text)
+    lines, rules, phony = _read(text)
     reached = _reached(rules, _goals(commands) or _USUAL, _defaults(lines, rules))
     kept = [line for rule in rules if reached is None or reached & set(rule.targets) for line in rule.lines]
-    return (*lines, "", *kept)
+    # Without the word a file of that name is enough, and nothing is run.
+    always = sorted(phony if reached is None else phony & reached)
+    return (*lines, "", *kept, *([f".PHONY: {' '.join(always)}"] if always else []))
 
 
-def _read(text: str) -> tuple[list[str], list[_Rule]]:
-    """Return the lines outside of rules, and the rules; what stands inside a condition counts as outside."""
+def file_targets(text: str, commands: Sequence[str]) -> frozenset[str]:
+    """Return the targets that commands lead to and that make takes for made where something of that name lies."""
+    lines, rules, phony = _read(text)
+    reached = _reached(rules, _goals(commands) or _USUAL, _defaults(lines, rules))
+    targets = {target for rule in rules for target in rule.targets}
+    found = (targets if reached is None else targets & reached) - phony
+    return frozenset(
+        target for target in found if not target.startswith(".") and not set("%$*") & set(target)
+    )
+
+
+def _read(text: str) -> tuple[list[str], list[_Rule], frozenset[str]]:
+    """Return the lines outside of rules, the rules, and what is made however the tree is.
+
+    What stands inside a condition counts as outside.
+    """
     outside: list[str] = []
     rules: list[_Rule] = []
+    phony: set[str] = set()
     depth = 0
     rule: _Rule | None = None
     for line in re.sub(r"\\\n[ \t]*", " ", text).splitlines():
@@ -64,9 +81,10 @@ def _read(text: str) -> tuple[list[str], list[_Rule]]:
         rule = _Rule(tuple(found["targets"].split()), tuple(needs.replace("|", " ").split()), [line.rstrip()])
         rule.needs += tuple(_called(recipe))
         if rule.targets == (".PHONY",):
+            phony.update(rule.needs)
             continue
         rules.append(rule)
-    return outside, rules
+    return outside, rules, frozenset(phony)
 
 
 def _defaults(lines: Iterable[str], rules: Iterable[_Rule]) -> tuple[str, ...]:

@@ -9,10 +9,11 @@ import json
 import posixpath
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from loopwright.core.makefiles import make_steering
+from loopwright.core.redirects import lists_packages, redirects
 
 Key = tuple[str, ...]
 Data = dict[str, Any]
@@ -31,7 +32,10 @@ _TOML: Final[Mapping[str, tuple[Key, ...]]] = {
         ("project", "entry-points", "pytest11"),
         ("tool", "poetry", "plugins", "pytest11"),
     ),
-    "Cargo.toml": (("test",), ("lib",), ("lints",), ("profile",), ("workspace", "lints")),
+    "Cargo.toml": (
+        *(("test",), ("lib",), ("lints",), ("profile",), ("workspace", "lints")),
+        *(("patch",), ("replace",)),
+    ),
 }
 _INI: Final = re.compile(
     r"tool:pytest|pytest|flake8.*|mypy.*|coverage:.*|pycodestyle|pydocstyle|pylint.*|isort|aliases|nosetests|tox.*"
@@ -45,12 +49,32 @@ _JSON: Final[Mapping[str, frozenset[str]]] = {
     ),
     "composer.json": frozenset({"config"}),
 }
+_OLD_ENTRIES: Final[Mapping[str, frozenset[str]]] = {
+    "package.json": frozenset({"scripts", "imports", "exports"}),
+    "composer.json": frozenset({"scripts"}),
+}
+"""Tables of which what was there steers: tests load what these lead to. A new entry leads nobody elsewhere."""
+_GO: Final = frozenset({"go.mod", "go.work"})
+_GO_STEERS: Final = re.compile(r"(replace|exclude|use)\b\s*(.*)")
 _ON_INSTALL: Final = frozenset({"preinstall", "install", "postinstall", "prepare", "prepublish"})
 _HEADER: Final = re.compile(r"\s*\[.*\]\s*(?:[#;].*)?")
 
 
 def steers_differently(path: str, before: str | None, after: str | None, commands: Sequence[str]) -> bool:
     """Say whether a change of a mixed file touched what steers the gate; None stands for no file."""
+    return redirects(path, before) != redirects(path, after) or _steers_differently(
+        path, before, after, commands
+    )
+
+
+def only_redirects(path: str, before: str | None, after: str | None, commands: Sequence[str]) -> bool:
+    """Say whether nothing of what steers was touched but from where packages are installed."""
+    return not _steers_differently(path, before, after, commands)
+
+
+def _steers_differently(path: str, before: str | None, after: str | None, commands: Sequence[str]) -> bool:
+    if lists_packages(path):
+        return False
     return bool(_steering(path, before, before, commands) != _steering(path, after, before, commands))
 
 
@@ -99,6 +123,8 @@ def _parsed(name: str, text: str | None) -> Data | None:
         if name in _JSON:
             data = json.loads(text or "{}")
             return data if isinstance(data, dict) else None
+        if name in _GO:
+            return _go_parsed(text)
         parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
         parser.read_string(text)
         return {section: dict(parser[section]) for section in parser.sections()}
@@ -118,6 +144,8 @@ def _split(name: str, data: Data, before: Data) -> tuple[Data, Data]:
         return steering, rest
     if name in _JSON:
         return _split_json(name, data, before)
+    if name in _GO:
+        return {"steers": data.get("steers", [])}, {"rest": data.get("rest", [])}
     steers = {section for section in data if _INI.fullmatch(section)}
     return {s: data[s] for s in steers}, {s: data[s] for s in data if s not in steers}
 
@@ -139,17 +167,58 @@ def _taken(data: Data, key: Key) -> tuple[Any, Data]:
 
 
 def _split_json(name: str, data: Data, before: Data) -> tuple[Data, Data]:
-    steering = {key: value for key, value in data.items() if key in _JSON[name]}
-    rest = {key: value for key, value in data.items() if key not in _JSON[name] and key != "scripts"}
-    scripts, old = (
-        each if isinstance(each, dict) else {} for each in (data.get("scripts"), before.get("scripts"))
-    )
-    # A new script that nothing calls steers nothing; one that runs before or after an old one does.
-    around = {f"{when}{script}" for script in old for when in ("pre", "post")}
-    steers = {key for key in scripts if key in old or key in around or key in _ON_INSTALL}
-    steering["scripts"] = {key: scripts[key] for key in steers}
-    rest["scripts"] = {key: value for key, value in scripts.items() if key not in steers}
+    tables = _OLD_ENTRIES[name]
+    keys = set(_JSON[name])
+    if data.get("exports") is not None and data.get("name") != before.get("name"):
+        keys.add(
+            "name"
+        )  # a package with exports is found under its own name before what is installed under it
+    steering = {key: value for key, value in data.items() if key in keys}
+    rest = {key: value for key, value in data.items() if key not in keys and key not in tables}
+    for table in tables:
+        entries, old = (_entries(table, each.get(table)) for each in (data, before))
+        steers = set(entries) & set(old)
+        if table == "scripts":
+            # A new script that nothing calls steers nothing; one that runs before or after an old one does.
+            around = {f"{when}{script}" for script in old for when in ("pre", "post")}
+            steers |= {key for key in entries if key in around or key in _ON_INSTALL}
+        steering[table] = {key: entries[key] for key in steers}
+        rest[table] = {key: value for key, value in entries.items() if key not in steers}
     return steering, rest
+
+
+def _entries(table: str, value: Any) -> Data:
+    """Return a table of package.json; what it leads to may be said without one, or by conditions alone."""
+    if isinstance(value, dict) and (table != "exports" or all(key.startswith(".") for key in value)):
+        return value
+    return {".": value} if table == "exports" and value is not None else {}
+
+
+def _go_parsed(text: str) -> Data:
+    """Return the lines of a file of modules in Go: those that say what is taken instead of what, and the others."""
+    found: dict[str, list[str]] = {"steers": [], "rest": []}
+    for steers, line in _go_lines(text):
+        bare = " ".join(line.partition("//")[0].split())
+        if bare and (steers or bare not in ("require (", ")")):
+            found["steers" if steers else "rest"].append(bare)
+    return {name: sorted(lines) for name, lines in found.items()}
+
+
+def _go_lines(text: str) -> Iterator[tuple[bool, str]]:
+    """Yield each line with whether it steers, those of a block as lines of their own."""
+    block = ""
+    for line in text.splitlines():
+        bare = line.partition("//")[0].strip()
+        found = _GO_STEERS.fullmatch(bare)
+        if block:
+            if bare == ")":
+                block = ""
+            elif bare:
+                yield True, f"{block} {line.strip()}"
+        elif found is not None and found[2] == "(":
+            block = found[1]
+        else:
+            yield found is not None, line
 
 
 # --- putting together --------------------------------------------------------------------------------
@@ -204,16 +273,24 @@ def _json_composer(name: str) -> Callable[[str, str], str | None]:
         old, new = _parsed(name, before), _parsed(name, after)
         if old is None or new is None:
             return None
-        steering, (_, rest) = _split(name, old, old)[0], _split(name, new, old)
-        scripts = {**steering.pop("scripts"), **rest.pop("scripts")}
-        whole = {**rest, **steering, **({"scripts": scripts} if scripts else {})}
+        steering, (own, rest) = _split(name, old, old)[0], _split(name, new, old)
+        tables = {each: {**steering.pop(each), **rest.pop(each)} for each in sorted(_OLD_ENTRIES[name])}
+        whole = {**rest, **steering, **{each: table for each, table in tables.items() if table}}
+        whole |= {"name": old["name"]} if "name" in old and "name" in own else {}
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
     return compose
+
+
+def _go_composer(before: str, after: str) -> str:
+    kept = [line for steers, line in _go_lines(before) if steers]
+    rest = [line for steers, line in _go_lines(after) if not steers]
+    return "\n".join([*rest, *kept]) + "\n"
 
 
 _COMPOSERS: Final[Mapping[str, Callable[[str, str], str | None]]] = {
     **{name: _toml_composer(name) for name in _TOML},
     **{name: _json_composer(name) for name in _JSON},
     "setup.cfg": _ini_composer,
+    **dict.fromkeys(_GO, _go_composer),
 }

@@ -25,9 +25,9 @@ from loopwright.engine.agent_runs import (
     stop_over_budget,
 )
 from loopwright.engine.answering import is_answer, put_answer
+from loopwright.engine.gate_scripts import inside
 from loopwright.engine.moves import MACHINE, cancel_attempt, fail_attempt, hand_on, move_attempt, need
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
-from loopwright.engine.pinning import inside
 from loopwright.engine.qa import report_of
 from loopwright.engine.reviewing import take_in
 from loopwright.engine.runs import Ended

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from loopwright.core.errors import TookTooMuch
 from loopwright.core.findings import CommandResult, Verdict, VerdictStatus
+from loopwright.core.gate_files import Rules, is_code, kind_of
+from loopwright.core.gate_reach import holds_tests
 from loopwright.core.gates import with_setup
 from loopwright.core.model import Role, VerdictRecord
 from loopwright.core.witnesses import (
@@ -19,8 +21,9 @@ from loopwright.core.witnesses import (
     is_compared,
     stand_in,
 )
+from loopwright.engine.gate_scripts import inside
 from loopwright.engine.world import World
-from loopwright.ports import Repository
+from loopwright.ports import Candidate, Repository
 
 if TYPE_CHECKING:
     from loopwright.engine.checks import Judging
@@ -95,6 +98,26 @@ async def had_tests(
         if not stand_in(saw, id_prefixes(new)):
             left.append(one)
     return left
+
+
+async def files_with_tests(
+    world: World, repository: Repository, ask: "Judging", candidate: Candidate, rules: Rules
+) -> frozenset[str]:
+    """Return the changed files that nothing told to be tests, and in which tests were seen before the work."""
+    changed = [
+        path
+        for change in candidate.changes
+        if change.before is not None
+        and kind_of(path := inside(ask.project.subfolder, change.path), rules, existed=True) is None
+        and is_code(path)
+    ]
+    if not changed or ask.before is None:
+        return frozenset()
+    known = await _known(world, ask, await repository.tree_of(ask.before))
+    if known is None:
+        return frozenset()
+    tests = [test for one in known.seen.values() for test in (*one.passed, *one.failed, *one.skipped)]
+    return frozenset(path for path in changed if holds_tests(path, tests))
 
 
 async def _known(world: World, ask: "Judging", tree: str) -> Baseline | None:

@@ -21,9 +21,9 @@ from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Plan, Project, Task
 from loopwright.core.states import AttemptState, PlanState, TaskState
 from loopwright.engine.adding import add_task
+from loopwright.engine.gate_scripts import inside
 from loopwright.engine.marks import marks_of
 from loopwright.engine.moves import MACHINE, move_plan, need
-from loopwright.engine.pinning import inside
 from loopwright.ports import Ids, Mark, PlannedTask, Repository, SyncProgress, Tx
 
 

@@ -7,8 +7,7 @@ from loopwright.core.gate_files import Kind, kind_of
 from loopwright.core.mixed_files import steers_differently
 from loopwright.core.model import Plan, Project, Task
 from loopwright.core.new_tests import acts_on_others
-from loopwright.engine.gate_scripts import gate_rules, judges_of
-from loopwright.engine.pinning import inside
+from loopwright.engine.gate_scripts import gate_rules, inside, judges_of
 from loopwright.ports import Candidate, FileChange, Repository, Step
 
 _MOST: Final = 200

@@ -1,15 +1,31 @@
 """Which files steer a gate: by their names, and the scripts that it runs, followed from one to the next."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
+from typing import Final
 
-from loopwright.core.gate_files import Rules
-from loopwright.core.gate_scripts import MAKEFILES, PACKAGE, STEPS, first_looks, run_by, scripts_in
+from loopwright.core.gate_files import Rules, is_code, is_named_like_a_library, kind_of
+from loopwright.core.gate_reach import COMMANDS, Line, is_telling, reach, settled, words_for
+from loopwright.core.gate_scripts import (
+    MAKEFILES,
+    PACKAGE,
+    STEPS,
+    calls_make,
+    first_looks,
+    made_by,
+    run_by,
+    scripts_in,
+)
 from loopwright.core.gates import Commands, each_once, setup_command
 from loopwright.core.model import Plan, Project, Task
 from loopwright.core.policy import GateCommand
 from loopwright.ports import Candidate, Repository
+
+_MOST: Final = 4 << 20
+"""So many bytes of lines that name a changed file are read."""
+_SHORT: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,31 +65,47 @@ def judges_of(project: Project, plan: Plan, *tasks: Task) -> Judges:
     )
 
 
-async def gate_rules(repository: Repository, judges: Judges, candidate: Candidate) -> Rules:
-    """Return the rules by which a file of the work is one of the gate; the scripts are those from before the work."""
+async def gate_rules(
+    repository: Repository, judges: Judges, candidate: Candidate, *, seen: Iterable[str] = ()
+) -> Rules:
+    """Return the rules by which a file of the work is one of the gate; all of it is told from before the work.
+
+    In the files of `seen` tests were seen to run there.
+    """
     gates = (*judges.gates, *((judges.setup,) if judges.setup else ()))
-    scripts = await _scripts(repository, judges.subfolder, candidate, gates, judges.acceptance)
-    return Rules(patterns=judges.patterns, scripts=scripts)
+    found = await _followed(repository, judges.subfolder, candidate, gates, judges.acceptance)
+    rules = Rules(patterns=judges.patterns, scripts=found.scripts, targets=found.targets)
+    return await _reached(repository, judges.subfolder, candidate, gates, rules, seen)
 
 
-async def _scripts(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Followed:
+    scripts: frozenset[str]
+    targets: frozenset[str] = frozenset()
+
+
+async def _followed(
     repository: Repository,
     subfolder: str,
     candidate: Candidate,
     gates: Sequence[GateCommand],
     acceptance: Sequence[GateCommand],
-) -> frozenset[str]:
-    """Return the paths of everything that commands run, relative to the project's folder.
+) -> _Followed:
+    """Return the paths of everything that commands run, relative to the project's folder, and what make makes.
 
-    Nothing is read where the work changed no file that was there before: what a gate runs is among those.
+    Nothing is read where the work changed no file that was there before: what a gate runs is among those. A new file
+    concerns it only in the place of something.
     """
     found = set(scripts_in(gates, acceptance))
-    if all(change.before is None for change in candidate.changes):
-        return frozenset(found)
     commands, theirs = ([each.command for each in some] for some in (gates, acceptance))
+    new = [inside(subfolder, change.path) for change in candidate.changes if change.before is None]
+    takes_a_place = new and (calls_make((*commands, *theirs)) or any(map(is_named_like_a_library, new)))
+    if len(new) == len(candidate.changes) and not takes_a_place:
+        return _Followed(scripts=frozenset(found))
     top = f"{subfolder}/" if subfolder else ""
     looks = set(first_looks(gates, acceptance))
     known: set[str] = set()
+    targets: set[str] = set()
     for _ in range(STEPS):
         looks -= known
         if not looks:
@@ -81,12 +113,57 @@ async def _scripts(
         known |= looks
         asked = sorted(looks)
         texts = await repository.files_at(candidate.parent, [f"{top}{path}" for path in asked])
-        here = {path: texts[f"{top}{path}"] for path in asked if f"{top}{path}" in texts}
+        here = {
+            path: texts[f"{top}{path}"].decode("utf-8", "replace")
+            for path in asked
+            if f"{top}{path}" in texts
+        }
         # Some hold other things too.
         found |= {path for path in here if PurePosixPath(path).name not in (*MAKEFILES, PACKAGE)}
-        looks = {
-            each
-            for path, text in here.items()
-            for each in run_by(path, text.decode("utf-8", "replace"), commands, theirs)
-        }
-    return frozenset(found)
+        targets |= {each for path, text in here.items() for each in made_by(path, text, (*commands, *theirs))}
+        looks = {each for path, text in here.items() for each in run_by(path, text, commands, theirs)}
+    folders = {each for each in targets if any(path.startswith(f"{each}/") for path in new)}
+    if folders:
+        # A folder that was there before has kept make from it before.
+        listed = [path.removeprefix(top) for path in await repository.listed(candidate.parent)]
+        targets -= {each for each in folders if any(path.startswith(f"{each}/") for path in listed)}
+    return _Followed(scripts=frozenset(found), targets=frozenset(targets))
+
+
+async def _reached(
+    repository: Repository,
+    subfolder: str,
+    candidate: Candidate,
+    gates: Sequence[GateCommand],
+    rules: Rules,
+    seen: Iterable[str],
+) -> Rules:
+    """Return the rules with the files that no name tells and that the gate uses, among those that the work changed."""
+    existed = [inside(subfolder, change.path) for change in candidate.changes if change.before is not None]
+    plain = [path for path in existed if kind_of(path, rules, existed=True) is None and is_telling(path)]
+    if not plain:
+        return rules
+    words = sorted({word for path in plain for word in words_for(path)})
+    lines = await repository.mentions(candidate.parent, words, limit=_MOST)
+    if lines is None:
+        # Who reads what cannot be told any more: data may be read by tests, and that is then said.
+        return replace(rules, shared=frozenset(path for path in plain if not is_code(path)))
+    named = [Line(path=inside(subfolder, line.path), text=line.text) for line in lines]
+    said = [Line(path=COMMANDS, text=gate.command) for gate in gates]
+    if sum(len(line.text) for line in named) < _SHORT:
+        found = reach(plain, [*named, *said], rules, seen)
+    else:  # beside the event loop, which others need meanwhile
+        found = await asyncio.to_thread(reach, plain, [*named, *said], rules, seen)
+    if found.unread:
+        top = f"{subfolder}/" if subfolder else ""
+        texts = await repository.files_at(candidate.parent, [f"{top}{path}" for path in sorted(found.unread)])
+        read = {path.removeprefix(top): text.decode("utf-8", "replace") for path, text in texts.items()}
+        found = settled(found, read)
+    return replace(rules, scripts=rules.scripts | found.scripts, tests=found.tests, shared=found.shared)
+
+
+def inside(subfolder: str, path: str) -> str:
+    """Return a path as seen from the project's folder; one that lies elsewhere stays as it is."""
+    folder = PurePosixPath(subfolder)
+    pure = PurePosixPath(path)
+    return str(pure.relative_to(folder)) if subfolder and pure.is_relative_to(folder) else path

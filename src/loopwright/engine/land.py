@@ -17,6 +17,7 @@ from loopwright.core.retry import Failed
 from loopwright.core.rounds import loops
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.core.verdicts import evidence, task_outcome
+from loopwright.engine.baselines import files_with_tests
 from loopwright.engine.books import booked, touched_books
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge_until_known
@@ -28,7 +29,7 @@ from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, taken_ref, trailers
 from loopwright.engine.own_commits import reverts
-from loopwright.engine.pinning import pin
+from loopwright.engine.pinning import Pinning, pin
 from loopwright.engine.receipt import landing_trailer
 from loopwright.engine.red import with_red_proof
 from loopwright.engine.rejected_work import as_rejected, rejected
@@ -177,26 +178,24 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         "candidate_tree": candidate.tree,
         "gate_files": facts,
     }
-    if pinning.refused:
-        told = "It weakens checks that were there before"
-        named = f"{told}: {'; '.join(pinning.refused[:3])}"
-        await reject(landing, Failure.GATE, named, evidence=_tampering(told, pinning.refused), **judged)
+    # First as it was before, because what fails there need not be run with the agent's own files at all.
+    if not await _passes_as_before(landing, pinning, interrupt, judged):
         return None
-    if pinning.pinned is not None:
-        # First, because what fails here need not be run with the agent's own files at all.
-        record_id, verdict = await _judged(landing, pinning.pinned, interrupt, facts)
-        judged["gate_files"] = facts = replace(facts, pinned_tree=pinning.pinned.tree)
-        if verdict.status is VerdictStatus.FAILED:
-            told = f"With the gate's files as they were before: {first_line(verdict)}"
-            more = _tampering("The gate was run with these files as they were before", facts.pinned)
-            judged["verdict_id"] = record_id
-            await reject(landing, Failure.GATE, told, evidence=f"{more}\n\n{evidence(verdict)}", **judged)
-            return None
-        if verdict.status is VerdictStatus.INCONCLUSIVE:
-            await cannot_tell(landing, verdict, judged)
-            return None
+    facts = judged["gate_files"]
     record_id, verdict = await _judged(landing, candidate, interrupt, facts)
     judged["verdict_id"] = record_id
+    if verdict.status is VerdictStatus.PASSED:
+        # Only now is it sure that somebody has seen what tests there were before the work.
+        held = await files_with_tests(
+            landing.world, landing.repository, _asked(landing, candidate, facts), candidate, pinning.rules
+        )
+        if held:
+            pinning = await pin(landing.repository, judges, candidate, seen=held)
+            judged["gate_files"] = pinning.facts
+            if not await _passes_as_before(landing, pinning, interrupt, judged):
+                return None
+            facts = judged["gate_files"]
+            judged["verdict_id"] = record_id
     if landing.task.held_out and verdict.status is VerdictStatus.PASSED:
         # With the gate's files as they were, where the work changed them: they are what judges these checks too.
         verdict = await _judged_unseen(landing, pinning.pinned or candidate, interrupt, facts)
@@ -227,12 +226,37 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         case _ if candidate.empty:
             await _nothing_to_land(landing, candidate, verdict, record_id)
         case _:
-            facts = await with_red_proof(landing, candidate, facts, interrupt)
+            facts = await with_red_proof(landing, candidate, facts, pinning.rules, interrupt)
             judged["gate_files"] = facts
             if review := await covered(landing, candidate, facts, judged):
                 await landing.place.first(lands=True)
                 return await _approve(landing, candidate, top, record_id, facts, review.review_id)
     return None
+
+
+async def _passes_as_before(
+    landing: Landing, pinning: Pinning, interrupt: asyncio.Event, judged: dict[str, Any]
+) -> bool:
+    """Say whether the work passes with the gate's files as they were, where it changed any; else end the attempt."""
+    if pinning.refused:
+        told = "It weakens checks that were there before"
+        named = f"{told}: {'; '.join(pinning.refused[:3])}"
+        await reject(landing, Failure.GATE, named, evidence=_tampering(told, pinning.refused), **judged)
+        return False
+    if pinning.pinned is None:
+        return True
+    record_id, verdict = await _judged(landing, pinning.pinned, interrupt, pinning.facts)
+    judged["gate_files"] = facts = replace(pinning.facts, pinned_tree=pinning.pinned.tree)
+    if verdict.status is VerdictStatus.FAILED:
+        told = f"With the gate's files as they were before: {first_line(verdict)}"
+        more = _tampering("The gate was run with these files as they were before", facts.pinned)
+        judged["verdict_id"] = record_id
+        await reject(landing, Failure.GATE, told, evidence=f"{more}\n\n{evidence(verdict)}", **judged)
+        return False
+    if verdict.status is VerdictStatus.INCONCLUSIVE:
+        await cannot_tell(landing, verdict, judged)
+        return False
+    return True
 
 
 async def cannot_tell(landing: Landing, verdict: Verdict, judged: dict[str, Any]) -> None:

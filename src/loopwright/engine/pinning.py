@@ -1,7 +1,7 @@
 """What an attempt did to the files that steer its gate, and the tree in which they are as they were before."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -9,10 +9,10 @@ from loopwright.core.asserts import weakened
 from loopwright.core.gate_files import GateFiles, Kind, Rules, declared, kind_of
 from loopwright.core.gate_scripts import PACKAGE, new_scripts
 from loopwright.core.gates import each_once
-from loopwright.core.mixed_files import pinned_text, steers_differently
+from loopwright.core.mixed_files import only_redirects, pinned_text, steers_differently
 from loopwright.core.new_tests import acts_on_others, asks_for_nothing
 from loopwright.engine.answers import answers_in
-from loopwright.engine.gate_scripts import Judges, gate_rules
+from loopwright.engine.gate_scripts import Judges, gate_rules, inside
 from loopwright.ports import Candidate, Entry, FileChange, Repository
 
 _MOST: Final = 200
@@ -31,6 +31,8 @@ class Pinning:
     """The candidate with the gate's files as they were before; None when they are, or may be as they are."""
     refused: tuple[str, ...] = ()
     """Why it is not accepted whatever a gate would say."""
+    rules: Rules = field(default_factory=Rules)
+    """What counted as a file of the gate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,15 +45,18 @@ class _Touched:
     after: str | None = None
 
 
-async def pin(repository: Repository, judges: Judges, candidate: Candidate) -> Pinning:
+async def pin(
+    repository: Repository, judges: Judges, candidate: Candidate, *, seen: Iterable[str] = ()
+) -> Pinning:
     """Find what changed among the gate's files; the candidate's parent says how they were.
 
-    The parent is the attempt's base with everything that siblings landed meanwhile, so their changes count.
+    The parent is the attempt's base with everything that siblings landed meanwhile, so their changes count. In the
+    files of `seen` tests were seen to run there.
     """
     commands = judges.commands
-    rules = await gate_rules(repository, judges, candidate)
+    rules = await gate_rules(repository, judges, candidate, seen=seen)
     concerned = await _touched(repository, judges.subfolder, rules, candidate)
-    touched = [one for one in concerned if _steers(one, judges.said)]
+    touched = [_as_it_counts(one, judges.said) for one in concerned if _steers(one, judges.said)]
     new = [one for one in touched if one.kind is Kind.TEST and one.change.before is None]
     beside = await _takes_a_place(repository, judges.subfolder, candidate, new)
     added = [one for one in new if not (one in beside or acts_on_others(one.path, one.after or ""))]
@@ -80,12 +85,13 @@ async def pin(repository: Repository, judges: Judges, candidate: Candidate) -> P
         ),
     )
     if lost or not pinned:
-        return Pinning(facts=facts, refused=tuple(lost[:_MOST]))
+        return Pinning(facts=facts, refused=tuple(lost[:_MOST]), rules=rules)
     # New tests may need the new configuration beside them; those that the commands name are wanted all the same.
     dropped = [one for one in (*added, *pinned) if not (_is_new_test(one) and _is_called(one, commands))]
     if not dropped:
-        return Pinning(facts=facts)
-    return Pinning(facts=facts, pinned=await _laid_over(repository, candidate, dropped))
+        return Pinning(facts=facts, rules=rules)
+    laid = await _laid_over(repository, candidate, dropped)
+    return Pinning(facts=facts, pinned=laid, rules=rules)
 
 
 def _judges_itself(concerned: Sequence[_Touched], commands: Sequence[str]) -> list[str]:
@@ -176,6 +182,13 @@ def _steers(one: _Touched, commands: Sequence[str]) -> bool:
     return one.kind is not Kind.MIXED or steers_differently(one.path, one.before, one.after, commands)
 
 
+def _as_it_counts(one: _Touched, commands: Sequence[str]) -> _Touched:
+    """Return a change of from where packages are installed as one that is named only: there is no part to put back."""
+    if one.kind is Kind.MIXED and only_redirects(one.path, one.before, one.after, commands):
+        return replace(one, kind=Kind.BUILD)
+    return one
+
+
 def _is_read(one: _Touched) -> bool:
     read = one.path.endswith(".py") or (one.change.before is None and one.path.endswith(_READ_WHEN_NEW))
     return one.kind is Kind.MIXED or (one.kind is Kind.TEST and read)
@@ -203,10 +216,3 @@ def _is_compared(one: _Touched, commands: Sequence[str]) -> bool:
 
 def _named(touched: Sequence[_Touched]) -> tuple[str, ...]:
     return tuple(one.path.encode("utf-8", "replace").decode() for one in touched[:_MOST])
-
-
-def inside(subfolder: str, path: str) -> str:
-    """Return a path as seen from the project's folder; one that lies elsewhere stays as it is."""
-    folder = PurePosixPath(subfolder)
-    pure = PurePosixPath(path)
-    return str(pure.relative_to(folder)) if subfolder and pure.is_relative_to(folder) else path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from loopwright.core.errors import Denied, TookTooMuch
 from loopwright.core.findings import Verdict, VerdictStatus
-from loopwright.core.gate_files import GateFiles, Kind, kind_of
+from loopwright.core.gate_files import GateFiles, Kind, Rules, kind_of
 from loopwright.core.gates import with_setup
 from loopwright.core.idle_changes import is_idle
 from loopwright.core.known_answers import LARGEST
@@ -23,9 +23,8 @@ from loopwright.core.tdd import (
 )
 from loopwright.core.verdicts import gate_key
 from loopwright.engine.checks import Judging, judge_until_known
-from loopwright.engine.gate_scripts import gate_rules, judges_of
+from loopwright.engine.gate_scripts import inside
 from loopwright.engine.known_verdicts import found_without_work
-from loopwright.engine.pinning import inside
 from loopwright.ports import Candidate, FileChange
 
 if TYPE_CHECKING:
@@ -36,15 +35,18 @@ _FEW: Final = 20
 
 
 async def with_red_proof(
-    landing: "Landing", candidate: Candidate, facts: GateFiles, interrupt: asyncio.Event
+    landing: "Landing", candidate: Candidate, facts: GateFiles, rules: Rules, interrupt: asyncio.Event
 ) -> GateFiles:
-    """Return the facts with what running the checks without the work showed, or why that was not done."""
+    """Return the facts with what running the checks without the work showed, or why that was not done.
+
+    The rules say what of the work are tests.
+    """
     plan, task = landing.plan, landing.task
     mode, why = plan.policy.red_proof, why_skipped(task)
     idle = mode != RedProof.OFF and await _is_idle(landing, candidate)
     if not is_asked(plan, task) and not idle:
         return replace(facts, red_skipped=why or NO_ACCEPTANCE) if mode == RedProof.LOGIC else facts
-    new = await _new_tests(landing, candidate)
+    new = _new_tests(landing, candidate, rules)
     # The gates would be the second run of the whole project: that is for those who have to show that it was broken.
     commands = red_commands(plan, task, with_gates=idle or (bool(new) and mends(task)))
     if not commands:
@@ -107,10 +109,8 @@ async def _is_idle(landing: "Landing", candidate: Candidate) -> bool:
     )
 
 
-async def _new_tests(landing: "Landing", candidate: Candidate) -> list[FileChange]:
+def _new_tests(landing: "Landing", candidate: Candidate, rules: Rules) -> list[FileChange]:
     """Return the tests that the work brought along or changed: without them acceptance might fail for any reason."""
-    judges = judges_of(landing.project, landing.plan, landing.task)
-    rules = await gate_rules(landing.repository, judges, candidate)
     return [
         change
         for change in candidate.changes

@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
+from loopwright.core.gate_reach import Line
 from loopwright.core.patches import Patch
 from loopwright.ports.ends import Ends
 
@@ -246,6 +247,9 @@ class Repository(Protocol):
 
     async def listed(self, sha: str) -> Mapping[str, Entry]:
         """Return everything that stands in the tree of a commit, by its path."""
+
+    async def mentions(self, sha: str, words: Sequence[str], *, limit: int) -> Sequence[Line] | None:
+        """Return the lines of a commit in which one of these words stands; None when they are more than the limit."""
 
     async def texts(self, ids: Sequence[str], *, limit: int) -> Mapping[str, str]:
         """Return the texts of files by the ids of their entries, the first of them: what goes into so many bytes."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from tests.integration.git.test_landing import candidate
 from tests.integration.git.world import World
 
+from loopwright.core.gate_reach import Line
 from loopwright.ports import Candidate, FileChange
 
 
@@ -71,3 +72,16 @@ async def test_what_a_commit_has_is_listed_and_read_up_to_a_bound(world: World) 
         "what does not fit is left out"
     )
     assert await world.repository.texts([first], limit=10) == {}
+
+
+async def test_lines_are_found_by_whole_words_as_they_are_written(world: World) -> None:
+    made = await changed(
+        world,
+        "mkdir sub; echo \"open('data/a.json')\" > 'sub/été a.py'; echo 'xa.json a.jsonl axjson' > none.txt; "
+        "printf 'a.json\\0' > binary",
+    )
+    found = await world.repository.mentions(made.sha, ["a.json", "absent word", "-e"], limit=1000)
+    assert found == [Line(path="sub/été a.py", text="open('data/a.json')")]
+    assert await world.repository.mentions(made.sha, ["no such word"], limit=1000) == []
+    assert await world.repository.mentions(made.sha, [], limit=1000) == []
+    assert await world.repository.mentions(made.sha, ["a.json"], limit=10) is None, "too many to tell"

@@ -27,6 +27,12 @@ def kind(path: str, *patterns: str, existed: bool = True, scripts: tuple[str, ..
         "e2e/login.ts",
         "internal/testutil/assert.go",
         "src/test-helpers.ts",
+        *("test.js", "calc-test.js", "calc_test.mjs", "test-calc.cjs", "lib/test.ts", "calc_test.ts"),
+        *("spec/calcSpec.js", "specs/unit/calc-spec.ts", "features/login.feature", "features/steps/login.py"),
+        *("CalcSpec.groovy", "app/CalcIT.java", "src/CalcTestCase.java", "spec/lib/CalcSpec.scala"),
+        *("test_calc.cpp", "calc_test.c", "src/test_calc.c", "calc_test.cc", "lib/calc_test.rb"),
+        *("fixtures/sums.json", "app/__fixtures__/a.js", "golden/out.txt", "golden-files/a.html"),
+        *("data/snapshots/page.html", "goldens/x", "test_data/in.csv", "test-data/in.csv"),
     ],
 )
 def test_tests_are_known_by_name_or_folder(path: str) -> None:
@@ -79,6 +85,7 @@ def test_tests_are_known_by_name_or_folder(path: str) -> None:
         ".yamllint",
         ".shellcheckrc",
         "docker-compose.override.yml",
+        *("ci/allowed.txt", ".ci/run", ".github/workflows/test.yml", "ci/lib/rules.py"),
     ],
 )
 def test_configuration_plugins_and_what_takes_a_runners_place_steer_it(path: str) -> None:
@@ -135,7 +142,12 @@ def test_of_some_files_no_part_can_be_told_apart(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["src/app.py", "README.md", "src/contest.py", "docs/testing.md", "latest.py"]
+    "path",
+    [
+        *("src/app.py", "README.md", "src/contest.py", "docs/testing.md", "latest.py", "src/latest.js"),
+        *("src/snapshots/create.py", "fixtures/load.js", "src/features/login.tsx", "src/JobSpec.java"),
+        *("src/openapi-spec.ts", "app/ci/pipeline.py", "Audit.java", "src/golden_ratio.py"),
+    ],
 )
 def test_everything_else_steers_nothing(path: str) -> None:
     assert kind(path) is None
@@ -151,7 +163,49 @@ def test_a_project_adds_files_and_takes_out_others_and_the_last_pattern_decides(
 
 
 def test_what_a_command_runs_steers_it() -> None:
-    assert kind("ci/all", scripts=("ci/all",)) is Kind.STEERING
+    assert kind("build/all", scripts=("build/all",)) is Kind.STEERING
+
+
+def test_a_new_workflow_of_a_forge_is_read_by_nothing_here() -> None:
+    assert kind(".github/workflows/new.yml", existed=False) is None
+    assert kind("ci/allowed.d/mine.txt", existed=False) is Kind.STEERING, "a script may read the folder"
+
+
+@pytest.mark.parametrize("path", ["checks/subprocess.py", "checks/json/__init__.py", "checks/hypothesis.py"])
+def test_a_new_module_beside_a_script_of_the_gate_is_taken_before_the_real_one(path: str) -> None:
+    assert kind(path, existed=False, scripts=("checks/run.py",)) is Kind.STEERING
+    assert kind(path, existed=False, scripts=("checks/run.sh",)) is None, "only Python searches there"
+    assert kind(path, existed=True, scripts=("checks/run.py",)) is None, "the project has had one all along"
+
+
+def test_files_are_tests_where_tests_were_seen_in_them_or_nothing_else_uses_them() -> None:
+    rules = Rules(tests=frozenset({"checks/check_a.py"}), shared=frozenset({"config/defaults.json"}))
+    assert kind_of("checks/check_a.py", rules, existed=True) is Kind.TEST
+    assert kind_of("config/defaults.json", rules, existed=True) is Kind.BUILD
+    assert kind_of("checks/other.py", rules, existed=True) is None
+
+
+def test_a_new_file_in_the_place_of_a_target_steers() -> None:
+    rules = Rules(targets=frozenset({"lint", "app/check"}))
+    for path in ("lint", "lint/a.txt", "app/check"):
+        assert kind_of(path, rules, existed=False) is Kind.STEERING
+        assert kind_of(path, rules, existed=True) is None
+    assert kind_of("linter", rules, existed=False) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "existed", "expected"),
+    [
+        ("vendor/github.com/stretchr/testify/assert/assertions.go", True, Kind.BUILD),
+        ("vendor/github.com/stretchr/testify/assert/more.go", False, Kind.BUILD),
+        ("third_party/json/parse.c", True, Kind.BUILD),
+        ("vendor/github.com/some/library/new.go", False, None),
+    ],
+)
+def test_a_library_that_was_taken_in_is_named_where_it_changes(
+    path: str, existed: bool, expected: Kind | None
+) -> None:
+    assert kind(path, existed=existed) is expected
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from loopwright.core.gate_scripts import first_looks, new_scripts, run_by, scripts_in
+from loopwright.core.gate_scripts import first_looks, made_by, new_scripts, run_by, scripts_in
 from loopwright.core.policy import GateCommand
 
 
@@ -166,3 +166,46 @@ def test_a_script_of_package_json_that_is_new_and_called_is_told() -> None:
     assert new_scripts(None, json.dumps(new), ["npm test"]) == ["test"]
     assert new_scripts(json.dumps(new), json.dumps(new), ["npm run check"]) == []
     assert new_scripts("{", json.dumps(new), ["npm run check"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("just check", "justfile"),
+        ("tox -e py311", "tox.ini"),
+        ("python -m tox", "tox.ini"),
+        ("nox -s tests", "noxfile.py"),
+        ("task check", "Taskfile.yml"),
+        ("pre-commit run --all-files", ".pre-commit-config.yaml"),
+        ("inv check", "tasks.py"),
+        ("cd app && just", "app/justfile"),
+    ],
+)
+def test_what_a_task_runner_reads_is_looked_at(text: str, path: str) -> None:
+    assert path in first_looks([command(text)])
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("justfile", "check:\n    @sh ci/all.sh\n"),
+        ("tox.ini", "[testenv]\ncommands = sh ci/all.sh\n"),
+        ("tox.ini", "[testenv]\ncommands =\n    pytest\n    sh ci/all.sh\n"),
+        ("noxfile.py", 'def tests(session):\n    session.run("sh", "ci/all.sh", external=True)\n'),
+        ("tasks.py", '@task\ndef check(c):\n    c.run("sh ci/all.sh")\n'),
+        ("Taskfile.yml", "tasks:\n  check:\n    cmds:\n      - sh ci/all.sh\n"),
+        ("Taskfile.yml", "tasks:\n  check:\n    cmds:\n      - cmd: sh ci/all.sh\n"),
+        ("Taskfile.yml", "tasks:\n  check: sh ci/all.sh\n"),
+        (".pre-commit-config.yaml", "      - id: all\n        entry: sh ci/all.sh\n"),
+    ],
+)
+def test_scripts_are_followed_from_the_files_of_task_runners(path: str, text: str) -> None:
+    assert "ci/all.sh" in run_by(path, text, ["x"], [])
+
+
+def test_where_make_would_find_something_made_already_depends_on_the_folder() -> None:
+    text = "lint:\n\truff check\n"
+    assert made_by("Makefile", text, ["make lint"]) == {"lint"}
+    assert made_by("app/Makefile", text, ["make -C app lint"]) == {"app/lint"}
+    assert made_by("Makefile", text, ["ruff check"]) == set()
+    assert made_by("ci/check.sh", text, ["make lint"]) == set()

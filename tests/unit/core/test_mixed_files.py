@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from loopwright.core.makefiles import make_steering
-from loopwright.core.mixed_files import pinned_text, steers_differently
+from loopwright.core.makefiles import file_targets, make_steering
+from loopwright.core.mixed_files import only_redirects, pinned_text, steers_differently
 
 TOML = """\
 [project]
@@ -249,3 +249,118 @@ def test_without_a_goal_the_usual_ones_count_and_a_variable_hides_where_it_leads
     assert steers("Makefile", hidden, hidden.replace("echo 1", "echo 2"), "make test")
     quoted = make_steering("a:\n\tx\n\nb:\n\ty\n", ["sh -c 'make a' x"])
     assert quoted == ("", "a:", "\tx"), "the call itself stands in quotes"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"name": "calc"}, {"name": "tiny-expect", "exports": {".": "./lib/e.js"}}),
+        ({}, {"name": "tiny-expect", "exports": "./lib/e.js"}),
+        ({"imports": {"#sut": "./calc.js"}}, {"imports": {"#sut": "./lib/sut.js"}}),
+        ({"exports": "./calc.js"}, {"exports": {".": "./lib/sut.js"}}),
+        ({"exports": {"import": "./a.mjs"}}, {"exports": {"import": "./b.mjs"}}),
+    ],
+)
+def test_what_a_package_leads_others_to_is_as_it_was(before: object, after: object) -> None:
+    old, new = json.dumps(before), json.dumps(after)
+    assert steers_differently("package.json", old, new, ())
+    text = pinned_text("package.json", old, new)
+    assert text is not None
+    assert not steers_differently("package.json", old, text, ())
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"name": "calc"}, {"name": "calc", "exports": {".": "./calc.js"}}),
+        (
+            {"name": "calc", "exports": "./a.js"},
+            {"name": "calc", "exports": {".": "./a.js", "./mul": "./m.js"}},
+        ),
+        ({"imports": {"#a": "./a.js"}}, {"imports": {"#a": "./a.js", "#b": "./b.js"}}),
+        ({}, {"name": "calc", "version": "1"}),
+        ({"name": "calc"}, {"name": "calculator"}),
+    ],
+)
+def test_a_package_that_leads_to_more_than_before_changes_nothing_for_its_tests(
+    before: object, after: object
+) -> None:
+    assert not steers_differently("package.json", json.dumps(before), json.dumps(after), ())
+
+
+GO = "module x\n\ngo 1.22\n\nrequire github.com/stretchr/testify v1.9.0\n"
+GO_MORE = GO.replace(
+    "require github.com/stretchr/testify v1.9.0\n",
+    "require (\n\tgithub.com/stretchr/testify v1.9.0\n\tgithub.com/a/b v1.0.0\n)\n",
+)
+
+
+def test_what_go_takes_instead_of_a_module_is_as_it_was_beside_new_requirements() -> None:
+    for line in ("replace github.com/stretchr/testify => ./fake\n", "replace (\n\ta/b => ./fake\n)\n"):
+        assert steers_differently("go.mod", GO, GO_MORE + line, ())
+        text = pinned_text("go.mod", GO, GO_MORE + line)
+        assert text is not None
+        assert "github.com/a/b v1.0.0" in text
+        assert "./fake" not in text
+    assert not steers_differently("go.mod", GO, GO_MORE, ())
+    work = "go 1.22\n\nuse (\n\t./a\n\t./b\n)\n"
+    assert steers_differently("go.work", work, work.replace("./b", "./c"), ())
+    assert pinned_text("go.work", work, work.replace("./b", "./c")) == "go 1.22\n\nuse ./a\nuse ./b\n"
+
+
+def test_what_cargo_takes_instead_of_a_crate_steers() -> None:
+    patched = '[package]\nname = "x"\n\n[patch.crates-io]\nproptest = { path = "fake" }\n'
+    assert steers_differently("Cargo.toml", '[package]\nname = "x"\n', patched, ())
+    text = pinned_text("Cargo.toml", '[package]\nname = "x"\n', patched)
+    assert text is not None
+    assert "patch" not in text
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("requirements.txt", "pytest==8\n", "./vendored/pytest\n"),
+        ("requirements/dev.txt", "pytest\n", "-e ./pytest\n"),
+        ("constraints.txt", "", "pytest @ file:///x\n"),
+        ("dev-requirements.txt", "pytest\n", "--extra-index-url https://host\npytest\n"),
+        ("package.json", "{}", '{"devDependencies": {"chai": "file:./fake"}}'),
+        ("package.json", "{}", '{"overrides": {"chai": {"deep-eql": "./fake"}}}'),
+        ("pyproject.toml", "", '[tool.uv.sources]\npytest = { path = "fake" }\n'),
+        ("pyproject.toml", "", '[project]\ndependencies = ["pytest @ file:///x"]\n'),
+        ("pyproject.toml", "", '[tool.poetry.group.dev.dependencies]\npytest = { path = "fake" }\n'),
+    ],
+)
+def test_a_package_from_elsewhere_is_named_and_nothing_is_put_back(
+    path: str, before: str, after: str
+) -> None:
+    assert steers_differently(path, before, after, ())
+    assert only_redirects(path, before, after, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("requirements.txt", "pytest==8\n", "pytest==8.1  # newer\nrequests>=2\n"),
+        ("requirements.txt", "-e .\n", "-e .\nrequests\n"),
+        ("package.json", "{}", '{"dependencies": {"left-pad": "^1.0.0"}}'),
+        ("pyproject.toml", "", '[project]\ndependencies = ["requests>=2"]\n'),
+        ("pyproject.toml", "", '[tool.poetry.dependencies]\nrequests = "^2"\n'),
+    ],
+)
+def test_a_package_from_the_registry_is_no_change_of_what_judges(path: str, before: str, after: str) -> None:
+    assert not steers_differently(path, before, after, ())
+
+
+def test_a_target_that_is_made_however_the_tree_is_stays_so() -> None:
+    text = ".PHONY: lint docs\n\nlint:\n\truff check\n\ndocs:\n\tmkdocs\n"
+    assert steers_differently("Makefile", text, text.replace("lint docs", "docs"), ["make lint"])
+    assert not steers_differently("Makefile", text, text.replace("lint docs", "lint"), ["make lint"])
+
+
+def test_targets_without_that_word_are_files() -> None:
+    text = ".PHONY: all\n\nall: lint unit\n\nlint:\n\truff\n\nunit: x\n\tpytest\n\nother:\n\ttrue\n\n%.o: %.c\n\tcc\n"
+    assert file_targets(text, ["make all"]) == {"lint", "unit"}
+    assert file_targets(text, ["make -C . other"]) == {"other"}
+    assert file_targets("a: $(X)\n\ttrue\n\nb:\n\ttrue\n", ["make a"]) == {"a", "b"}, (
+        "nobody knows where it leads"
+    )

@@ -2,12 +2,17 @@
 
 import os
 from collections.abc import Sequence
+from typing import Final
 
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.line import read_line
 from loopwright.adapters.git.names import display
 from loopwright.adapters.git.runner import Git
+from loopwright.core.gate_reach import Line
 from loopwright.ports import Entry, Step
+
+_LONGEST: Final = 2_000
+"""So much of a line is read: no more of it was written by hand."""
 
 
 class History:
@@ -74,6 +79,29 @@ class History:
         kinds = [line.split()[-2:] for line in done.text.splitlines()]
         missing = [sha for sha, kind in zip(shas, kinds, strict=True) if kind[0] != "commit"]
         return tuple(sha for sha in missing if not (self._depot.source.objects / sha[:2] / sha[2:]).exists())
+
+    async def mentions(self, sha: str, words: Sequence[str], *, limit: int) -> list[Line] | None:
+        """Return the lines of a commit in which one of these words stands; None when they are more than the limit."""
+        asked = b"".join(os.fsencode(word) + b"\n" for word in words if word and "\n" not in word)
+        if not asked:
+            return []
+        kept = bytearray()
+        await self._git.run(
+            *("grep", "-z", "-I", "-F", "-w", "--no-color", "--full-name", "-f", "-", sha),
+            env=self._depot.env(),
+            stdin=asked,
+            ok=(0, 1),
+            sink=lambda piece: kept.extend(piece[: max(0, limit + 1 - len(kept))]),
+        )
+        if len(kept) > limit:
+            return None
+        found = []
+        for line in bytes(kept).split(b"\n"):
+            place, sign, text = line.partition(b"\0")
+            if sign:
+                path = os.fsdecode(place.partition(b":")[2])
+                found.append(Line(path=path, text=text[:_LONGEST].decode("utf-8", "replace")))
+        return found
 
     async def texts(self, ids: Sequence[str], *, limit: int) -> dict[str, str]:
         """Return the texts of blobs by their ids, the first of them: as many as go into so many bytes."""

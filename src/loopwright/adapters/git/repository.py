@@ -34,6 +34,7 @@ from loopwright.adapters.git.runner import Git
 from loopwright.adapters.git.taking_out import TakingOut
 from loopwright.adapters.git.workspaces import Workspaces
 from loopwright.core.errors import GitFailed, NotARepository, NotFound
+from loopwright.core.gate_reach import Line
 from loopwright.core.patches import Patch
 from loopwright.ports import (
     Base,
@@ -264,6 +265,10 @@ class GitRepository:
     async def listed(self, sha: str) -> dict[str, Entry]:
         """Return everything that stands in the tree of a commit, by its path."""
         return await (await self._ready()).history.listed(names.sha(sha))
+
+    async def mentions(self, sha: str, words: Sequence[str], *, limit: int) -> list[Line] | None:
+        """Return the lines of a commit in which one of these words stands; None when they are more than the limit."""
+        return await (await self._ready()).history.mentions(names.sha(sha), words, limit=limit)
 
     async def texts(self, ids: Sequence[str], *, limit: int) -> dict[str, str]:
         """Return the texts of files by the ids of their entries: as many as go into so many bytes."""
