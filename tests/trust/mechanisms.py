@@ -236,6 +236,22 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "baseline": Mechanism(
         "a test that passed before is missing or was skipped", lambda seen: "passed before" in seen.bad
     ),
+    "none_passed": Mechanism(
+        "of the tests that its acceptance runs, one has to be seen to pass",
+        lambda seen: "none of its tests passed" in seen.bad,
+    ),
+    "red_left_out": Mechanism(
+        "a test that failed before is missing or was skipped",
+        lambda seen: "that failed before is" in seen.bad,
+    ),
+    "red_unrun": Mechanism(
+        "its acceptance was run without the work too: what failed there has to run with it",
+        lambda seen: "that failed without the work is skipped with it" in seen.first["detail"],
+    ),
+    "skip_named": Mechanism(
+        "a test of its own that did not run is named",
+        lambda seen: _is_gap(seen, "that the work brought or changed was skipped or expected to fail"),
+    ),
     "red_before": Mechanism(
         "the gate failed on the commit before the work too: no attempt is counted, and a person is told",
         lambda seen: (

@@ -100,8 +100,12 @@ class Verdict:
     """Of one that is inconclusive: asking again would give the same, a person has to mend something."""
     unknown_before: str = ""
     """Why it is not known how this was before the work; empty when that is known, or nothing needs it."""
+    left_open: tuple[str, ...] = ()
+    """What else was seen that leaves something open: tests of the work's own that did not run, for example."""
 
     @property
     def is_excused(self) -> bool:
         """Whether it passes with something left open, so that it is not proven without gaps."""
-        return bool(self.unknown_before) or any(command.is_excused for command in self.commands)
+        return bool(self.unknown_before or self.left_open) or any(
+            command.is_excused for command in self.commands
+        )

@@ -245,6 +245,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "run_id": _id(ids.Kind.RUN),
             "status": _one_of([*VerdictStatus]),
             "unknown_before": _text,
+            "left_open": _texts,
             "checks": {status.value: _count for status in CheckStatus},
             "commands": [_RAN],
             "reruns": [{"folder": _one_of(FOLDERS), "alone": _flag, "commands": [_RAN]}],

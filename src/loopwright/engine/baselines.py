@@ -65,6 +65,7 @@ async def baseline_of(
             commands=ask.plan.gates,
             before=None,
             exempt=(),
+            brought=(),
         )
         try:
             record, found = await judge(world, repository, asked, interrupt)

@@ -15,6 +15,7 @@ from loopwright.core.flakes import FOLDERS
 from loopwright.core.gates import setup_command, with_setup
 from loopwright.core.held_out import veiled
 from loopwright.core.ids import Kind
+from loopwright.core.left_out import with_new_skips
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.policy import GateCommand, HeldFile
 from loopwright.core.retry import backoff
@@ -79,6 +80,8 @@ class Judging:
     """Files whose tests the work changed: that they passed before says nothing of them."""
     own: tuple[GateCommand, ...] = ()
     """Those that the work itself is to make pass: that they failed before excuses nothing."""
+    brought: tuple[str, ...] = ()
+    """Files that the work brought along or changed: tests in them that do not run are named."""
     unseen: bool = False
     """Whether these are checks that the work's author is not to learn about."""
     files: tuple[HeldFile, ...] = ()
@@ -145,8 +148,9 @@ async def _run_gate(
         verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason=denial, commands=verdict.commands)
     elif verdict.status in _JUDGED:
         before, unknown = await baseline_of(world, repository, ask, verdict, seen, interrupt, judge)
+        own = frozenset() if ask.role is Role.BASELINE else frozenset(one.command for one in ask.own)
         if before is not None or any(seen):
-            verdict = held_against(verdict, seen, before)
+            verdict = held_against(verdict, seen, before, own)
         if unknown is not None:
             verdict = without_baseline(verdict, unknown)
         if verdict.status is VerdictStatus.FAILED and ask.role is not Role.BASELINE:
@@ -159,6 +163,7 @@ async def _run_gate(
                 commands=commands,
                 green_here=await world.store.read(lambda tx: green_here(tx, ask, key)),
                 rewritten=id_prefixes(ask.rewritten),
+                own=own,
             )
             verdict, interrupted = settled.verdict, settled.interrupted
             if settled.exit is not None:
@@ -168,6 +173,7 @@ async def _run_gate(
         if verdict.status is VerdictStatus.PASSED and ask.before is not None:
             open_ = uncompared(ask.own, ask.plan.gates, verdict, seen, before)
             verdict = with_uncompared(verdict, await had_tests(repository, ask, ask.before, open_))
+        verdict = with_new_skips(verdict, seen, before, id_prefixes(ask.brought))
     if ask.unseen:
         verdict = veiled(verdict)
     record = await world.store.transact(

@@ -28,14 +28,14 @@ from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, taken_ref, trailers
 from loopwright.engine.own_commits import reverts
-from loopwright.engine.pinning import pin
+from loopwright.engine.pinning import inside, pin
 from loopwright.engine.receipt import landing_trailer
-from loopwright.engine.red import with_red_proof
+from loopwright.engine.red import NOT_RUN, with_red_proof
 from loopwright.engine.rejected_work import as_rejected, rejected
 from loopwright.engine.reviewing import author_of, covered, lands_capped
 from loopwright.engine.rounds import settles
 from loopwright.engine.world import World
-from loopwright.ports import Candidate, Repository, Tx
+from loopwright.ports import Candidate, FileChange, Repository, Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +184,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         return None
     if pinning.pinned is not None:
         # First, because what fails here need not be run with the agent's own files at all.
-        record_id, verdict = await _judged(landing, pinning.pinned, interrupt, facts)
+        record_id, verdict = await _judged(landing, pinning.pinned, interrupt, facts, candidate.changes)
         judged["gate_files"] = facts = replace(facts, pinned_tree=pinning.pinned.tree)
         if verdict.status is VerdictStatus.FAILED:
             told = f"With the gate's files as they were before: {first_line(verdict)}"
@@ -195,7 +195,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         if verdict.status is VerdictStatus.INCONCLUSIVE:
             await cannot_tell(landing, verdict, judged)
             return None
-    record_id, verdict = await _judged(landing, candidate, interrupt, facts)
+    record_id, verdict = await _judged(landing, candidate, interrupt, facts, candidate.changes)
     judged["verdict_id"] = record_id
     if landing.task.held_out and verdict.status is VerdictStatus.PASSED:
         # With the gate's files as they were, where the work changed them: they are what judges these checks too.
@@ -227,8 +227,12 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         case _ if candidate.empty:
             await _nothing_to_land(landing, candidate, verdict, record_id)
         case _:
-            facts = await with_red_proof(landing, candidate, facts, interrupt)
+            facts, left = await with_red_proof(landing, candidate, facts, record_id, interrupt)
             judged["gate_files"] = facts
+            if left:
+                told = "; ".join(left)
+                await reject(landing, Failure.GATE, told, evidence=f"{told}\n{NOT_RUN}", **judged)
+                return None
             if review := await covered(landing, candidate, facts, judged):
                 await landing.place.first(lands=True)
                 return await _approve(landing, candidate, top, record_id, facts, review.review_id)
@@ -271,10 +275,17 @@ def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
 
 
 async def _judged(
-    landing: Landing, candidate: Candidate, interrupt: asyncio.Event, facts: GateFiles
+    landing: Landing,
+    candidate: Candidate,
+    interrupt: asyncio.Event,
+    facts: GateFiles,
+    changes: Sequence[FileChange],
 ) -> tuple[str | None, Verdict]:
     """Gate the candidate with everything that its author knows of."""
-    return await gated(landing, _asked(landing, candidate, facts), interrupt)
+    top = landing.project.subfolder
+    brought = tuple(inside(top, one.path) for one in changes if one.after is not None)
+    ask = replace(_asked(landing, candidate, facts), brought=brought)
+    return await gated(landing, ask, interrupt)
 
 
 async def _judged_unseen(
@@ -285,6 +296,7 @@ async def _judged_unseen(
     ask = replace(
         _asked(landing, candidate, facts),
         commands=held_commands(held),
+        own=held_commands(held),
         unseen=True,
         files=held_files(held),
         before=None,
