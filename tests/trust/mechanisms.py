@@ -252,6 +252,14 @@ MECHANISMS: Mapping[str, Mechanism] = {
         "a test of its own that did not run is named",
         lambda seen: _is_gap(seen, "that the work brought or changed was skipped or expected to fail"),
     ),
+    "tree": Mechanism(
+        "the files of the tree were compared after each command of the gate",
+        lambda seen: "files that judge the work were changed while it ran" in seen.bad,
+    ),
+    "tree_named": Mechanism(
+        "the files of the tree were compared after each command of the gate: what was changed is named",
+        lambda seen: _is_gap(seen, "so it did not judge just what landed: product.py"),
+    ),
     "red_before": Mechanism(
         "the gate failed on the commit before the work too: no attempt is counted, and a person is told",
         lambda seen: (

@@ -59,6 +59,10 @@ class CommandResult:
     """Of what was seen inside its test runners; empty when nothing was looked for there."""
     report_sha256: str = ""
     """Of the report that it wrote; empty when there is none."""
+    changed: tuple[str, ...] = ()
+    """Files of the tree that git knows and that were others when it had ended."""
+    touched: tuple[str, ...] = ()
+    """Those that were written while it ran, and had been put back by its end."""
 
     @property
     def is_excused(self) -> bool:

@@ -180,6 +180,8 @@ _RAN: Final[dict[str, Any]] = {
     "kept_sha256": _text,
     "seen_sha256": _text,
     "report_sha256": _text,
+    "changed": _texts,
+    "touched": _texts,
 }
 _RECEIPT: Final[dict[str, Any]] = {
     "schema": _one_of((SCHEMA,)),

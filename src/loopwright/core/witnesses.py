@@ -59,6 +59,8 @@ class Baseline:
     """Commands that failed there and in which no tests could be seen, by what they are."""
     commit: str = ""
     """The commit that all this was found on."""
+    changed: frozenset[str] = frozenset()
+    """Files of the tree that commands wrote there while they ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +201,7 @@ def baseline(
         stuck=frozenset(result.command for result, found in pairs if is_stuck(result, found)),
         red=red,
         commit=commit,
+        changed=frozenset(path for one in results for path in (*one.changed, *one.touched)),
     )
 
 

@@ -46,6 +46,7 @@ async def baseline_of(
     if ask.before is None or not (
         is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen)
         or failed_unseen(ask.plan.gates, ask.own, verdict, seen)
+        or any(result.changed or result.touched for result in verdict.commands)
     ):
         return None, None
     tree = await repository.tree_of(ask.before)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from loopwright.core.errors import Denied, GitFailed, TookTooMuch, UserError
@@ -24,6 +24,7 @@ from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import held_against, uncompared, with_uncompared, without_baseline
 from loopwright.engine.baselines import baseline_of, had_tests, id_prefixes
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
+from loopwright.engine.gate_trees import held_to_tree
 from loopwright.engine.held_files import lay
 from loopwright.engine.known_verdicts import COMPLETE, green_here, spoken
 from loopwright.engine.moves import MACHINE, move_run
@@ -130,8 +131,7 @@ async def _run_gate(
     tree_path = world.paths.tree(run.id)
     request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
     if world.keepers.look(request.directory).state == "absent":
-        await repository.checkout(tree_path, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
-        lay(world.paths, tree_path / ask.project.subfolder, ask.files)
+        request = await _laid_out(world, repository, ask, request, tree_path)
     ended = await _driven(world, request, tree_path, interrupt)
     if ended.exit.ended_by == "lost":
         await world.keepers.sweep(run.id)
@@ -151,6 +151,7 @@ async def _run_gate(
         own = frozenset() if ask.role is Role.BASELINE else frozenset(one.command for one in ask.own)
         if before is not None or any(seen):
             verdict = held_against(verdict, seen, before, own)
+        verdict = await held_to_tree(repository, ask, verdict, before)
         if unknown is not None:
             verdict = without_baseline(verdict, unknown)
         if verdict.status is VerdictStatus.FAILED and ask.role is not Role.BASELINE:
@@ -193,6 +194,16 @@ async def _run_gate(
     return record, verdict
 
 
+async def _laid_out(
+    world: World, repository: Repository, ask: Judging, request: GateRequest, tree: Path
+) -> GateRequest:
+    """Make the tree that a gate runs in, and say what is in it."""
+    tracked = await repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
+    lay(world.paths, tree / ask.project.subfolder, ask.files)
+    laid = tuple(str(PurePosixPath(ask.project.subfolder) / one.path) for one in ask.files)
+    return replace(request, tracked=tracked, laid=laid)
+
+
 async def _driven(world: World, request: GateRequest, tree: Path, interrupt: asyncio.Event) -> Ended:
     """Run a gate to its end, or until it takes more room than it may."""
     excess = RoomWatch(world, tree, request.directory)
@@ -225,8 +236,7 @@ class _Again:
         if fresh and world.keepers.look(request.directory).state == "absent":
             # What the first run left behind could make the second one pass.
             await self.repository.remove_workspace(tree)
-            await self.repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
-            lay(world.paths, tree / ask.project.subfolder, ask.files)
+            request = await _laid_out(world, self.repository, ask, request, tree)
         ended = await _driven(world, request, tree, self.interrupt)
         if ended.exit.ended_by == "lost":
             await world.keepers.sweep(self.run.id)
