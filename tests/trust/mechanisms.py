@@ -280,6 +280,14 @@ MECHANISMS: Mapping[str, Mechanism] = {
         "the place at which the work may only look right is named",
         lambda seen: _named(seen, f"{seen.key}.py:"),
     ),
+    "lent": Mechanism(
+        "what the source loads is read wherever it lies, and the place is named",
+        lambda seen: _named(seen, "testutils/lent_parts.py:"),
+    ),
+    "unread": Mechanism(
+        "what is too long to be read is named",
+        lambda seen: _named(seen, f"{seen.key}.py is too long to be read"),
+    ),
     "hollow": Mechanism(
         "a test of its own that asks for nothing is named",
         lambda seen: _named(seen, f"tests/test_{seen.key}.py"),

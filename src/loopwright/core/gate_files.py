@@ -39,6 +39,7 @@ _TEST_NAMES: Final = (
     r".*Tests?\.(?:java|kt|cs|swift|php|scala)",
 )
 _STEERING_NAMES: Final = (
+    r"\.gitattributes",  # says how git writes every other file of the tree, tests too
     r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|noxfile\.py|\.coveragerc",
     r"\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|pyrightconfig\.json|\.pre-commit-config\.yaml",
     r"(?:sitecustomize|usercustomize)\.py|.*\.pth",
