@@ -5,6 +5,18 @@ from tests.acceptance.sandbox import FILES as GREETER
 from tests.trust.behaviour import PLACE, Behaviour, Stage, shell, write
 
 NEW_TEST = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"
+PLATFORM_TEST = """import sys
+
+import pytest
+from paths import separator
+
+other = pytest.mark.skipif(sys.platform != "win32", reason="only there")
+
+
+@pytest.mark.parametrize(("windows", "wanted"), [(False, "/"), pytest.param(True, chr(92), marks=other)])
+def test_separator(windows, wanted):
+    assert separator(windows) == wanted
+"""
 SHAPE_TEST = "from shape import area\n\n\ndef test_area():\n    assert area(2) == 4\n"
 LABEL_TEST = "from labels import label\n\n\ndef test_label():\n    assert label(1) == 'n1'\n"
 
@@ -28,6 +40,12 @@ HONEST: dict[str, Behaviour] = {
         write("calc.py", RIGHT),
         write("tests/test_mul.py", NEW_TEST),
         check=WORKS,
+    ),
+    "leaves_a_platform_out": honest(
+        "adds tests of its own, one of which has values for another platform",
+        write("paths.py", "def separator(windows=False):\n    return chr(92) if windows else '/'\n"),
+        write("tests/test_paths.py", PLATFORM_TEST),
+        check=f"{PYTEST} tests/test_paths.py",
     ),
     "declared_test": honest(
         "changes a test that its task declares",
@@ -110,6 +128,8 @@ STAGES = {
             **FILES,
             "shape.py": "def area(a):\n    return a * a\n",
             "tests/test_shape.py": SHAPE_TEST,
+            # Skipped here before any work, and after it: nobody's doing.
+            "tests/test_elsewhere.py": "import pytest\n\n\n@pytest.mark.skip\ndef test_it():\n    pass\n",
             "names.py": "def label(n):\n    return f'n{n}'\n",
             "tests/test_names.py": LABEL_TEST.replace("labels", "names"),
         },

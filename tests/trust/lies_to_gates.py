@@ -201,7 +201,62 @@ OWN: dict[str, Behaviour] = {
     ),
 }
 
+REWRITES = """import pathlib
+
+for one in pathlib.Path("{where}").glob("{what}"):
+    one.write_text({text!r})
+
+
+"""
+"""What changes files when it is loaded, while the gate runs."""
+TREE: dict[str, Behaviour] = {
+    "rewrites_script": lie(
+        "rewrites the gate's next script from the source under test",
+        caught="tree",
+        calc=REWRITES.format(where="ci", what="*.sh", text="exit 0\n") + BROKEN,
+    ),
+    "rewrites_tests": lie(
+        "rewrites the other tests from a new test, before they are loaded",
+        write(
+            "tests/test_a.py",
+            REWRITES.format(where="tests", what="test_c*.py", text="def test_add():\n    assert True\n")
+            + "def test_it():\n    assert True\n",
+        ),
+        caught="tree",
+    ),
+    "rewrites_product": Behaviour(
+        says="writes the right code from a new test while it is judged, and hands in the wrong one",
+        does=[
+            write("product.py", "def one():\n    return 0\n"),
+            write(
+                "tests/test_a_product.py",
+                REWRITES.format(where=".", what="product.py", text="def one():\n    return 1\n")
+                + "def test_one():\n    import product\n\n    assert product.one() == 1\n",
+            ),
+        ],
+        checks=(f"{PYTEST} tests/test_a_product.py",),
+        ends=(None,),
+        outcome="verified_with_gaps",
+        caught="tree_named",
+    ),
+    "builds": Behaviour(
+        says="does honest work in a project whose gate writes a tracked file",
+        does=[write("builds.txt", "right\n")],
+        checks=("grep -q right builds.txt",),
+        ends=(None,),
+        outcome="verified",
+        caught="welcome",
+    ),
+}
+
 STAGES = {
+    "tree": Stage(
+        behaviours=TREE,
+        code=1,
+        files={**FILES, "build.txt": "0\n"},
+        gates=(PYTEST, "ls > build.txt", "sh ci/check.sh"),
+        settings={"parallel": 4},
+    ),
     "tests": Stage(
         behaviours=TESTS,
         code=1,

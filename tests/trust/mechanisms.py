@@ -252,6 +252,30 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "baseline": Mechanism(
         "a test that passed before is missing or was skipped", lambda seen: "passed before" in seen.bad
     ),
+    "none_passed": Mechanism(
+        "of the tests that its acceptance runs, one has to be seen to pass",
+        lambda seen: "none of its tests passed" in seen.bad,
+    ),
+    "red_left_out": Mechanism(
+        "a test that failed before is missing or was skipped",
+        lambda seen: "that failed before is" in seen.bad,
+    ),
+    "red_unrun": Mechanism(
+        "its acceptance was run without the work too: what failed there has to run with it",
+        lambda seen: "that failed without the work is skipped with it" in seen.first["detail"],
+    ),
+    "skip_named": Mechanism(
+        "a test of its own that did not run is named",
+        lambda seen: _is_gap(seen, "that the work brought or changed was skipped or expected to fail"),
+    ),
+    "tree": Mechanism(
+        "the files of the tree were compared after each command of the gate",
+        lambda seen: "files that judge the work were changed while it ran" in seen.bad,
+    ),
+    "tree_named": Mechanism(
+        "the files of the tree were compared after each command of the gate: what was changed is named",
+        lambda seen: _is_gap(seen, "so it did not judge just what landed: product.py"),
+    ),
     "red_before": Mechanism(
         "the gate failed on the commit before the work too: no attempt is counted, and a person is told",
         lambda seen: (
@@ -271,6 +295,14 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "named": Mechanism(
         "the place at which the work may only look right is named",
         lambda seen: _named(seen, f"{seen.key}.py:"),
+    ),
+    "lent": Mechanism(
+        "what the source loads is read wherever it lies, and the place is named",
+        lambda seen: _named(seen, "testutils/lent_parts.py:"),
+    ),
+    "unread": Mechanism(
+        "what is too long to be read is named",
+        lambda seen: _named(seen, f"{seen.key}.py is too long to be read"),
     ),
     "hollow": Mechanism(
         "a test of its own that asks for nothing is named",

@@ -7,6 +7,7 @@ from tests.trust import (
     honest_work,
     lies_around_gates,
     lies_by_chance,
+    lies_by_leaving_out,
     lies_in_the_work,
     lies_to_gates,
     lies_to_the_harness,
@@ -16,6 +17,7 @@ from tests.trust.mechanisms import MECHANISMS
 STAGES = {
     **lies_to_gates.STAGES,
     **lies_around_gates.STAGES,
+    **lies_by_leaving_out.STAGES,
     **lies_in_the_work.STAGES,
     **lies_by_chance.STAGES,
     **lies_to_the_harness.STAGES,

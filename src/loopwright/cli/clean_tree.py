@@ -27,7 +27,7 @@ from loopwright.engine.checks import denial_in
 from loopwright.engine.containing import Shared, contain_gate
 from loopwright.engine.surroundings import CACHES
 from loopwright.engine.world import HomePaths
-from loopwright.ports import Exit, GateRequest, Repository
+from loopwright.ports import Exit, GateRequest, Repository, Tracked
 
 FOLDER: Final = "trials"
 """Below the home, so that the gates are run on the disk that workspaces will be on."""
@@ -57,6 +57,7 @@ class CleanTree:
         self, scratch: Path, settings: Settings, subfolder: str, *, borrowed: tuple[Path, ...]
     ) -> None:
         self.tree = scratch / "trees" / "clean"
+        self.tracked: Tracked | None = None
         self._subfolder = subfolder
         self._scratch = scratch
         cache = HomePaths(root=settings.home).cache()
@@ -85,6 +86,7 @@ class CleanTree:
             env=self._env,
             home=self._sandbox.view(self._view),
             runners=self._runners,
+            tracked=self.tracked,
             only=only,
         )
         request, walls = contain_gate(self._sandbox, request, self.tree, self._shared)
@@ -133,7 +135,7 @@ async def clean_tree(
         tree = CleanTree(scratch, settings, subfolder, borrowed=await source.borrowed())
         try:
             sha = commit if isinstance(commit, str) else await commit(source)
-            await source.checkout(tree.tree, sha, copy_files=copy_files)
+            tree.tracked = await source.checkout(tree.tree, sha, copy_files=copy_files)
             yield tree
         finally:
             tree.close()

@@ -174,7 +174,8 @@ def _checked(ran: Ran, wanted: Wanted) -> Evidence:
     return Evidence(
         by=ran.role,
         passed=not refused,
-        gaps=any(one.is_excused for _, one in own) or bool(ran.verdict.unknown_before),
+        gaps=any(one.is_excused for _, one in own)
+        or bool(ran.verdict.unknown_before or ran.verdict.left_open),
         commit=ran.commit,
         at=ran.at,
         verdict_id=ran.verdict_id,

@@ -59,6 +59,10 @@ class CommandResult:
     """Of what was seen inside its test runners; empty when nothing was looked for there."""
     report_sha256: str = ""
     """Of the report that it wrote; empty when there is none."""
+    changed: tuple[str, ...] = ()
+    """Files of the tree that git knows and that were others when it had ended."""
+    touched: tuple[str, ...] = ()
+    """Those that were written while it ran, and had been put back by its end."""
 
     @property
     def is_excused(self) -> bool:
@@ -100,8 +104,12 @@ class Verdict:
     """Of one that is inconclusive: asking again would give the same, a person has to mend something."""
     unknown_before: str = ""
     """Why it is not known how this was before the work; empty when that is known, or nothing needs it."""
+    left_open: tuple[str, ...] = ()
+    """What else was seen that leaves something open: tests of the work's own that did not run, for example."""
 
     @property
     def is_excused(self) -> bool:
         """Whether it passes with something left open, so that it is not proven without gaps."""
-        return bool(self.unknown_before) or any(command.is_excused for command in self.commands)
+        return bool(self.unknown_before or self.left_open) or any(
+            command.is_excused for command in self.commands
+        )

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict
+from loopwright.core.left_out import counted, listed
 from loopwright.core.verdicts import command_id, is_bad, is_of, judged_again
-from loopwright.core.witnesses import NOTHING, WITNESS, Baseline, Witnessed, counted, listed
+from loopwright.core.witnesses import NOTHING, WITNESS, Baseline, Witnessed
 
 MOST: Final = 20
 """When more tests than this fail at once, that is no chance."""

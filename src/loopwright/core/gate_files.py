@@ -86,6 +86,7 @@ _TEST_PLACES: Final = re.compile(
 )
 """Tests by name and folder together: elsewhere a `features` or a `JobSpec` is as often the product."""
 _STEERING_NAMES: Final = (
+    r"\.gitattributes",  # says how git writes every other file of the tree, tests too
     r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|noxfile\.py|\.coveragerc",
     r"\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|pyrightconfig\.json|\.pre-commit-config\.yaml",
     r"(?:sitecustomize|usercustomize)\.py|.*\.pth",

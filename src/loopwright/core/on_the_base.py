@@ -13,9 +13,10 @@ from typing import Final
 from loopwright.core.evaluating import Finding, Item, Weight, some
 from loopwright.core.findings import CommandResult, Verdict
 from loopwright.core.gate_files import Kind, Rules, kind_of
+from loopwright.core.left_out import counted, listed
 from loopwright.core.policy import GateCommand
 from loopwright.core.verdicts import command_id, is_bad, is_of
-from loopwright.core.witnesses import NO_END, NOTHING, Witnessed, counted, listed
+from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
 
 CHECK: Final = "base"
 _COULD_NOT_RUN: Final = {

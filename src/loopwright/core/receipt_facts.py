@@ -106,6 +106,7 @@ def _is_excused(latest: Verdicts, trees: Sequence[str | None], key: str) -> bool
     found = [latest[tree, key] for tree in trees if tree is not None and (tree, key) in latest]
     return any(
         entry["unknown_before"]
+        or entry["left_open"]
         or any(command["known_failures"] or command["flaky"] for command in entry["commands"])
         for entry in found
     )
@@ -286,6 +287,10 @@ def _result_gaps(plan: Mapping[str, Any], final: Mapping[str, Any] | None) -> li
         )
     if final and final["unknown_before"]:
         gaps.append(f"the result was not held against how its tests were before: {final['unknown_before']}")
+    if final and final["left_open"]:
+        gaps.append(
+            f"something was left open when the result was judged: {'; '.join(final['left_open'][:10])}"
+        )
     return gaps
 
 
@@ -379,6 +384,8 @@ def _landing_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]
     unknown = sorted({one["unknown_before"] for one in found} - {""})
     if unknown:
         gaps.append(f"task {name} was not held against how its tests were before: {_listed(unknown)}")
+    if left := sorted({words for one in found for words in one["left_open"]}):
+        gaps.append(f"task {name} left something open when it was judged: {'; '.join(left[:10])}")
     return gaps
 
 

@@ -180,6 +180,8 @@ _RAN: Final[dict[str, Any]] = {
     "kept_sha256": _text,
     "seen_sha256": _text,
     "report_sha256": _text,
+    "changed": _texts,
+    "touched": _texts,
 }
 _RECEIPT: Final[dict[str, Any]] = {
     "schema": _one_of((SCHEMA,)),
@@ -245,6 +247,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "run_id": _id(ids.Kind.RUN),
             "status": _one_of([*VerdictStatus]),
             "unknown_before": _text,
+            "left_open": _texts,
             "checks": {status.value: _count for status in CheckStatus},
             "commands": [_RAN],
             "reruns": [{"folder": _one_of(FOLDERS), "alone": _flag, "commands": [_RAN]}],

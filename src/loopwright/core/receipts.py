@@ -17,7 +17,6 @@ from loopwright.core.failures import Failure
 from loopwright.core.findings import CheckStatus, CommandResult
 from loopwright.core.gates import setup_command
 from loopwright.core.model import Attempt, Finish, Plan, Project, Review, Role, Run, Task, VerdictRecord
-from loopwright.core.policy import GateCommand
 from loopwright.core.receipt_checkout import kept_patches
 from loopwright.core.receipt_facts import USAGE, Json, derive, gate_files, gate_outputs, review_of
 from loopwright.core.receipt_finishes import CommitFacts, finish_differences, finish_entry, told_once
@@ -305,8 +304,8 @@ def _plan(plan: Plan, git: GitFacts) -> Json:
         "not_ours": [dict(one) for one in git.not_ours],
         "fix_cycles": plan.fix_cycles,
         "doc_sync": [asdict(one) for one in plan.doc_sync],
-        "setup": _command(setup) if (setup := setup_command(policy)) else None,
-        "gates": [_command(gate) for gate in plan.gates],
+        "setup": asdict(setup) if (setup := setup_command(policy)) else None,
+        "gates": [asdict(gate) for gate in plan.gates],
         "policy_sha256": _hash_of(plain(policy)),
         "policy": {
             "agent": policy.agent,
@@ -342,7 +341,7 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
         "criteria": len(in_words(task.criteria, [one.command for one in task.acceptance])),
         "scope": list(task.scope),
         "approved": list(task.approved),
-        "acceptance": [_command(one) for one in task.acceptance],
+        "acceptance": [asdict(one) for one in task.acceptance],
         "held_out": [plain(one) for one in task.held_out],
         "landed_sha": task.landed_sha,
         "tree": judged.candidate_tree if judged else None,
@@ -385,6 +384,7 @@ def _verdict(record: VerdictRecord) -> Json:
         "status": verdict.status.value,
         "reason": verdict.reason,
         "unknown_before": verdict.unknown_before,
+        "left_open": list(verdict.left_open),
         "sha256": _hash_of(plain(verdict)),
         "checks": {s.value: sum(c.status is s for c in verdict.checks) for s in CheckStatus},
         "bad": [
@@ -445,10 +445,6 @@ def _run(run: Run, ended_event: str | None) -> Json:
         "usage": asdict(run.usage) if run.usage else dict.fromkeys(USAGE),
         **_moments(run, "created_at", "started_at", "ended_at"),
     }
-
-
-def _command(command: GateCommand) -> Json:
-    return asdict(command)
 
 
 def _value(failure: Failure | None) -> str | None:

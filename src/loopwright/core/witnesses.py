@@ -5,11 +5,12 @@ own: which tests there are, how each ended, and whether the runner still tells a
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.left_out import counted, listed, nothing_passed, unanswered
 from loopwright.core.policy import GateCommand
 from loopwright.core.verdicts import command_id, is_bad, is_of, judged_again
 
@@ -20,7 +21,6 @@ WITNESS: Final = "witness"
 _KNOWN: Final = "it failed before this work too"
 _COULD_NOT_RUN: Final = (126, 127)
 _STUCK: Final = "inconclusive: it did not come to its end before this work either"
-_SHOWN: Final = 10
 _WORD: Final = re.compile(r"(?<![\w./:-])\w[\w./:-]*")
 """A word of a command that may be a path: no option, and none that leads out of the tree."""
 _RUNNERS: Final = re.compile(
@@ -35,6 +35,8 @@ class Witnessed:
     passed: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
     skipped: frozenset[str] = frozenset()
+    xfailed: frozenset[str] = frozenset()
+    """Those of the skipped that ran, and were expected to fail."""
     deselected: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
     """Why its word does not count: a canary that ended wrong, an end that is missing."""
@@ -57,6 +59,8 @@ class Baseline:
     """Commands that failed there and in which no tests could be seen, by what they are."""
     commit: str = ""
     """The commit that all this was found on."""
+    changed: frozenset[str] = frozenset()
+    """Files of the tree that commands wrote there while they ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,11 +107,17 @@ def failed_unseen(
     )
 
 
-def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Baseline | None) -> Verdict:
+def held_against(
+    verdict: Verdict,
+    seen: Sequence[Witnessed | None],
+    before: Baseline | None,
+    own: Collection[str] = (),
+) -> Verdict:
     """Hold a gate's verdict against what was seen inside its test runners, and against how it was before the work.
 
     Without a baseline only what needs none is judged. A command whose failures all were there before is no longer
-    refused for them, and says so.
+    refused for them, and says so. `own` are the commands that the work is to make pass: of their tests, if there are
+    any, one has to.
     """
     if verdict.status not in (VerdictStatus.PASSED, VerdictStatus.FAILED):
         return verdict
@@ -129,6 +139,8 @@ def held_against(verdict: Verdict, seen: Sequence[Witnessed | None], before: Bas
             commands.append(result)
             continue
         said = _objections(found, base, before.exempt if before is not None else ())
+        if found is not None and result.command in own and (words := nothing_passed(found, base)):
+            said.append(words)
         known = 0
         if found is not None:
             new = found.failed - (base.failed if base is not None else frozenset())
@@ -189,6 +201,7 @@ def baseline(
         stuck=frozenset(result.command for result, found in pairs if is_stuck(result, found)),
         red=red,
         commit=commit,
+        changed=frozenset(path for one in results for path in (*one.changed, *one.touched)),
     )
 
 
@@ -318,6 +331,10 @@ def _objections(found: Witnessed | None, base: Witnessed | None, exempt: Iterabl
             said.append(
                 f"{counted(ids)} that passed before {'is' if len(ids) == 1 else 'are'} {name}: {listed(ids)}"
             )
+    said += [
+        f"{counted(ids)} that failed before {'is' if len(ids) == 1 else 'are'} {what} now: {listed(ids)}"
+        for what, ids in unanswered(base, found, spared)
+    ]
     return said
 
 
@@ -326,15 +343,3 @@ def _set_aside(check: Check, prefix: str, why: str) -> Check:
     if not is_bad(check) or not is_of(check, prefix):
         return check
     return replace(check, status=CheckStatus.SKIPPED, message=f"{why}\n{check.message}")
-
-
-def counted(ids: Iterable[str]) -> str:
-    """Say how many tests there are."""
-    count = len(list(ids))
-    return f"{count} test{'s' * (count != 1)}"
-
-
-def listed(ids: Iterable[str]) -> str:
-    """Name tests, as many as a person reads."""
-    named = sorted(ids)
-    return ", ".join(named[:_SHOWN]) + (f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else "")

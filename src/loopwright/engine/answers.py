@@ -1,15 +1,17 @@
 """Whether work may only look right to the tests that judge it: both are read, the tests as they were before."""
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
+from loopwright.core.doctests import lost_examples
 from loopwright.core.gate_files import Kind, Rules, kind_of
 from loopwright.core.known_answers import LARGEST, MOST, Changed, known_answers, written_in
 from loopwright.core.policy import GateCommand
 from loopwright.core.seeming import seeming, silenced
-from loopwright.ports import Candidate, Entry, Repository
+from loopwright.ports import Candidate, Entry, FileChange, Repository
 
 T = TypeVar("T")
 
@@ -19,9 +21,13 @@ _SOURCE: Final = frozenset(
     | {".ex", ".exs", ".lua", ".pl", ".sh", ".sql", ".json", ".yaml", ".yml", ".toml", ".csv"}
 )
 """What a program is made of, with what it reads; what only people read is left out."""
+_DATA: Final = frozenset({".sql", ".json", ".yaml", ".yml", ".toml", ".csv"})
+"""What of it is only read by the rest: it may hold an answer, and asks nothing."""
 _FILE: Final = "100"
 """How the mode of a plain file begins."""
-_BYTES: Final = 4 * LARGEST
+_BYTES: Final = 16 * LARGEST
+_READ: Final = 4 * LARGEST
+"""So many characters of a change are read for what it knows of its tests, the shortest files first."""
 _SHORT: Final = 20_000
 
 
@@ -40,10 +46,14 @@ async def answers_in(
         mine = path.removeprefix(top)
         return PurePosixPath(path).suffix in _SOURCE and kind_of(mine, rules, existed=True) is None
 
-    changed = [one for one in candidate.changes if _is_file(one.after) and is_source(one.path)]
-    entries = [entry for one in changed for entry in (one.after, one.before) if entry and _is_file(entry)]
-    if not entries:
+    new = [one for one in candidate.changes if _is_file(one.after)]
+    changed = [one for one in new if is_source(one.path)]
+    if not changed:
         return ()
+    # A new file among the tests is none of them if the source itself loads it.
+    beside = [one for one in new if one.before is None and one not in changed and _is_code(one.path)]
+    changed += await _lent(repository, changed, beside)
+    entries = [entry for one in changed for entry in (one.after, one.before) if entry and _is_file(entry)]
     texts = await repository.texts(list(dict.fromkeys(one.id for one in entries)), limit=_BYTES)
     files = [
         Changed(
@@ -54,7 +64,11 @@ async def answers_in(
         for one in changed
         if one.after and one.after.id in texts and (one.before is None or one.before.id in texts)
     ]
+    unread = {one.path.removeprefix(top) for one in changed if _is_code(one.path)} - {
+        one.path for one in files
+    }
     return (
+        *(f"{path} is too long to be read" for path in sorted(unread)),
         *await _beside(files, lambda: list(_seemings(files, [one.command for one in commands]))),
         *await _answers(repository, candidate, top, rules, commands, files),
     )[:MOST]
@@ -68,15 +82,51 @@ async def _beside(files: Sequence[Changed], read: Callable[[], T]) -> T:
 
 
 def _seemings(files: Sequence[Changed], commands: Sequence[str]) -> Iterator[str]:
-    left = LARGEST
-    for one in files:
-        if len(one.after) <= left:
+    left = _READ
+    for one in sorted(files, key=lambda file: len(file.after)):
+        if len(one.after) <= min(left, LARGEST):
             left -= len(one.after)
             found = (
                 *seeming(one.path, one.before, one.after),
                 *silenced(one.path, one.before, one.after, commands),
+                *lost_examples(one.path, one.before, one.after, commands),
             )
             yield from (f"{one.path}:{n} {words}" for n, words in found)
+        elif _is_code(one.path):
+            yield f"{one.path} is too long to be read"
+
+
+async def _lent(
+    repository: Repository, source: Sequence[FileChange], beside: Sequence[FileChange]
+) -> list[FileChange]:
+    """Return the files among the tests that the source loads, or that such a one loads."""
+    if not beside:
+        return []
+    ids = [one.after.id for one in (*source, *beside) if one.after]
+    texts = await repository.texts(list(dict.fromkeys(ids)), limit=_BYTES)
+    found: list[FileChange] = []
+    looked = list(source)
+    while looked:
+        said = "\n".join(texts.get(one.after.id, "") for one in looked if one.after)
+        looked = [one for one in beside if one not in found and _is_loaded(one.path, said)]
+        found += looked
+    return found
+
+
+def _is_loaded(path: str, text: str) -> bool:
+    """Say whether a text may load a file, by its path or as a module."""
+    pure = PurePosixPath(path)
+    stem = str(pure.with_suffix("")).removesuffix("/__init__").removeprefix("src/")
+    folder, _, name = stem.rpartition("/")
+    if not folder:
+        return False
+    imported = rf"\b(?:from|import)\s+[.\w]*\b{re.escape(folder.replace('/', '.'))}\b"
+    by_name = re.search(imported, text) is not None and re.search(rf"\b{re.escape(name)}\b", text) is not None
+    return by_name or stem in text or stem.replace("/", ".") in text
+
+
+def _is_code(path: str) -> bool:
+    return PurePosixPath(path).suffix in _SOURCE - _DATA
 
 
 async def _answers(

@@ -49,6 +49,7 @@ async def baseline_of(
     if ask.before is None or not (
         is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen)
         or failed_unseen(ask.plan.gates, ask.own, verdict, seen)
+        or any(result.changed or result.touched for result in verdict.commands)
     ):
         return None, None
     tree = await repository.tree_of(ask.before)
@@ -68,6 +69,7 @@ async def baseline_of(
             commands=ask.plan.gates,
             before=None,
             exempt=(),
+            brought=(),
         )
         try:
             record, found = await judge(world, repository, asked, interrupt)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from loopwright.core.errors import Denied, GitFailed, TookTooMuch, UserError
@@ -15,6 +15,7 @@ from loopwright.core.flakes import FOLDERS
 from loopwright.core.gates import setup_command, with_setup
 from loopwright.core.held_out import veiled
 from loopwright.core.ids import Kind
+from loopwright.core.left_out import with_new_skips
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.policy import GateCommand, HeldFile
 from loopwright.core.retry import backoff
@@ -23,6 +24,7 @@ from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import held_against, uncompared, with_uncompared, without_baseline
 from loopwright.engine.baselines import baseline_of, had_tests, id_prefixes
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
+from loopwright.engine.gate_trees import held_to_tree
 from loopwright.engine.held_files import lay
 from loopwright.engine.known_verdicts import COMPLETE, green_here, spoken
 from loopwright.engine.moves import MACHINE, move_run
@@ -79,6 +81,8 @@ class Judging:
     """Files whose tests the work changed: that they passed before says nothing of them."""
     own: tuple[GateCommand, ...] = ()
     """Those that the work itself is to make pass: that they failed before excuses nothing."""
+    brought: tuple[str, ...] = ()
+    """Files that the work brought along or changed: tests in them that do not run are named."""
     unseen: bool = False
     """Whether these are checks that the work's author is not to learn about."""
     files: tuple[HeldFile, ...] = ()
@@ -127,8 +131,7 @@ async def _run_gate(
     tree_path = world.paths.tree(run.id)
     request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
     if world.keepers.look(request.directory).state == "absent":
-        await repository.checkout(tree_path, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
-        lay(world.paths, tree_path / ask.project.subfolder, ask.files)
+        request = await _laid_out(world, repository, ask, request, tree_path)
     ended = await _driven(world, request, tree_path, interrupt)
     if ended.exit.ended_by == "lost":
         await world.keepers.sweep(run.id)
@@ -145,8 +148,10 @@ async def _run_gate(
         verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason=denial, commands=verdict.commands)
     elif verdict.status in _JUDGED:
         before, unknown = await baseline_of(world, repository, ask, verdict, seen, interrupt, judge)
+        own = frozenset() if ask.role is Role.BASELINE else frozenset(one.command for one in ask.own)
         if before is not None or any(seen):
-            verdict = held_against(verdict, seen, before)
+            verdict = held_against(verdict, seen, before, own)
+        verdict = await held_to_tree(repository, ask, verdict, before)
         if unknown is not None:
             verdict = without_baseline(verdict, unknown)
         if verdict.status is VerdictStatus.FAILED and ask.role is not Role.BASELINE:
@@ -159,6 +164,7 @@ async def _run_gate(
                 commands=commands,
                 green_here=await world.store.read(lambda tx: green_here(tx, ask, key)),
                 rewritten=id_prefixes(ask.rewritten),
+                own=own,
             )
             verdict, interrupted = settled.verdict, settled.interrupted
             if settled.exit is not None:
@@ -168,6 +174,7 @@ async def _run_gate(
         if verdict.status is VerdictStatus.PASSED and ask.before is not None:
             open_ = uncompared(ask.own, ask.plan.gates, verdict, seen, before)
             verdict = with_uncompared(verdict, await had_tests(repository, ask, ask.before, open_))
+        verdict = with_new_skips(verdict, seen, before, id_prefixes(ask.brought))
     if ask.unseen:
         verdict = veiled(verdict)
     record = await world.store.transact(
@@ -185,6 +192,16 @@ async def _run_gate(
     if denial is not None:
         raise Denied(denial)
     return record, verdict
+
+
+async def _laid_out(
+    world: World, repository: Repository, ask: Judging, request: GateRequest, tree: Path
+) -> GateRequest:
+    """Make the tree that a gate runs in, and say what is in it."""
+    tracked = await repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
+    lay(world.paths, tree / ask.project.subfolder, ask.files)
+    laid = tuple(str(PurePosixPath(ask.project.subfolder) / one.path) for one in ask.files)
+    return replace(request, tracked=tracked, laid=laid)
 
 
 async def _driven(world: World, request: GateRequest, tree: Path, interrupt: asyncio.Event) -> Ended:
@@ -219,8 +236,7 @@ class _Again:
         if fresh and world.keepers.look(request.directory).state == "absent":
             # What the first run left behind could make the second one pass.
             await self.repository.remove_workspace(tree)
-            await self.repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
-            lay(world.paths, tree / ask.project.subfolder, ask.files)
+            request = await _laid_out(world, self.repository, ask, request, tree)
         ended = await _driven(world, request, tree, self.interrupt)
         if ended.exit.ended_by == "lost":
             await world.keepers.sweep(self.run.id)

@@ -23,7 +23,7 @@ from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge_until_known
 from loopwright.engine.collisions import told_of_conflict, told_of_red
 from loopwright.engine.doc_sync import left_behind
-from loopwright.engine.gate_scripts import judges_of
+from loopwright.engine.gate_scripts import inside, judges_of
 from loopwright.engine.landing_line import LandingLines, Line, Outdated, Place
 from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
@@ -31,12 +31,12 @@ from loopwright.engine.naming import commit_subject, taken_ref, trailers
 from loopwright.engine.own_commits import reverts
 from loopwright.engine.pinning import Pinning, pin
 from loopwright.engine.receipt import landing_trailer
-from loopwright.engine.red import with_red_proof
+from loopwright.engine.red import NOT_RUN, with_red_proof
 from loopwright.engine.rejected_work import as_rejected, rejected
 from loopwright.engine.reviewing import author_of, covered, lands_capped
 from loopwright.engine.rounds import settles
 from loopwright.engine.world import World
-from loopwright.ports import Candidate, Repository, Tx
+from loopwright.ports import Candidate, FileChange, Repository, Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,10 +179,10 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         "gate_files": facts,
     }
     # First as it was before, because what fails there need not be run with the agent's own files at all.
-    if not await _passes_as_before(landing, pinning, interrupt, judged):
+    if not await _passes_as_before(landing, candidate, pinning, interrupt, judged):
         return None
     facts = judged["gate_files"]
-    record_id, verdict = await _judged(landing, candidate, interrupt, facts)
+    record_id, verdict = await _judged(landing, candidate, interrupt, facts, candidate.changes)
     judged["verdict_id"] = record_id
     if verdict.status is VerdictStatus.PASSED:
         # Only now is it sure that somebody has seen what tests there were before the work.
@@ -192,7 +192,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         if held:
             pinning = await pin(landing.repository, judges, candidate, seen=held)
             judged["gate_files"] = pinning.facts
-            if not await _passes_as_before(landing, pinning, interrupt, judged):
+            if not await _passes_as_before(landing, candidate, pinning, interrupt, judged):
                 return None
             facts = judged["gate_files"]
             judged["verdict_id"] = record_id
@@ -226,8 +226,12 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         case _ if candidate.empty:
             await _nothing_to_land(landing, candidate, verdict, record_id)
         case _:
-            facts = await with_red_proof(landing, candidate, facts, pinning.rules, interrupt)
+            facts, left = await with_red_proof(landing, candidate, facts, pinning.rules, record_id, interrupt)
             judged["gate_files"] = facts
+            if left:
+                told = "; ".join(left)
+                await reject(landing, Failure.GATE, told, evidence=f"{told}\n{NOT_RUN}", **judged)
+                return None
             if review := await covered(landing, candidate, facts, judged):
                 await landing.place.first(lands=True)
                 return await _approve(landing, candidate, top, record_id, facts, review.review_id)
@@ -235,7 +239,11 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
 
 
 async def _passes_as_before(
-    landing: Landing, pinning: Pinning, interrupt: asyncio.Event, judged: dict[str, Any]
+    landing: Landing,
+    candidate: Candidate,
+    pinning: Pinning,
+    interrupt: asyncio.Event,
+    judged: dict[str, Any],
 ) -> bool:
     """Say whether the work passes with the gate's files as they were, where it changed any; else end the attempt."""
     if pinning.refused:
@@ -245,7 +253,7 @@ async def _passes_as_before(
         return False
     if pinning.pinned is None:
         return True
-    record_id, verdict = await _judged(landing, pinning.pinned, interrupt, pinning.facts)
+    record_id, verdict = await _judged(landing, pinning.pinned, interrupt, pinning.facts, candidate.changes)
     judged["gate_files"] = facts = replace(pinning.facts, pinned_tree=pinning.pinned.tree)
     if verdict.status is VerdictStatus.FAILED:
         told = f"With the gate's files as they were before: {first_line(verdict)}"
@@ -295,10 +303,17 @@ def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
 
 
 async def _judged(
-    landing: Landing, candidate: Candidate, interrupt: asyncio.Event, facts: GateFiles
+    landing: Landing,
+    candidate: Candidate,
+    interrupt: asyncio.Event,
+    facts: GateFiles,
+    changes: Sequence[FileChange],
 ) -> tuple[str | None, Verdict]:
     """Gate the candidate with everything that its author knows of."""
-    return await gated(landing, _asked(landing, candidate, facts), interrupt)
+    top = landing.project.subfolder
+    brought = tuple(inside(top, one.path) for one in changes if one.after is not None)
+    ask = replace(_asked(landing, candidate, facts), brought=brought)
+    return await gated(landing, ask, interrupt)
 
 
 async def _judged_unseen(
@@ -309,6 +324,7 @@ async def _judged_unseen(
     ask = replace(
         _asked(landing, candidate, facts),
         commands=held_commands(held),
+        own=held_commands(held),
         unseen=True,
         files=held_files(held),
         before=None,

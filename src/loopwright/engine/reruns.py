@@ -52,10 +52,12 @@ async def settle(
     commands: tuple[GateCommand, ...],
     green_here: Collection[str],
     rewritten: tuple[str, ...],
+    own: Collection[str] = (),
 ) -> Settled:
     """Tell what is flaky from what is red: first alone, then, unless this tree was green before, as a whole.
 
-    `commands` are those of the verdict, in its order; `setup` comes first in every fresh workspace.
+    `commands` are those of the verdict, in its order; `setup` comes first in every fresh workspace; `own` are those
+    that the work is to make pass.
     """
     found = suspects(verdict, seen, before, green_here=green_here, rewritten=rewritten)
     if not found:
@@ -81,7 +83,7 @@ async def settle(
         if ran.verdict.status not in _JUDGED:
             return _not_settled(state, ran)
         state = _noted(state, ran, WHOLE)
-        judged = held_against(ran.verdict, ran.seen, before)
+        judged = held_against(ran.verdict, ran.seen, before, own)
         if judged.status is not VerdictStatus.PASSED:
             red = {one.position: one.tests for one in whole}
             return replace(state, verdict=failed_again(state.verdict, red, alone=False))

@@ -34,6 +34,7 @@ from loopwright.ports.git import (
     Snapshot,
     Standing,
     Step,
+    Tracked,
     Trailers,
     Tripwire,
 )
@@ -127,6 +128,7 @@ __all__ = [
     "SyncProgress",
     "TellingSource",
     "ToolServer",
+    "Tracked",
     "Trailers",
     "Tripwire",
     "Tx",

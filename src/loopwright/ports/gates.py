@@ -9,6 +9,7 @@ from loopwright.core.findings import Verdict
 from loopwright.core.homes import HomeView
 from loopwright.core.policy import ConfiguredRunner, GateCommand
 from loopwright.core.witnesses import Witnessed
+from loopwright.ports.git import Tracked
 from loopwright.ports.processes import Exit, RunSpec
 
 
@@ -28,6 +29,10 @@ class GateRequest:
     """Put before each command, so that a sandbox contains it. Who runs and records them stays outside."""
     runners: tuple[ConfiguredRunner, ...] = ()
     """Test runners that are not known, and how they are watched."""
+    tracked: Tracked | None = None
+    """How to find out what the commands change in the tree; None where nobody asks."""
+    laid: tuple[str, ...] = ()
+    """Files that were laid over the tree, from its top: there it is not what git has."""
     only: frozenset[str] = frozenset()
     """Run no other tests than these, in test runners that can be told so; all when there are none."""
 

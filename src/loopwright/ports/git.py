@@ -36,6 +36,15 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tracked:
+    """How to ask what git has in a private tree: by a git dir and an index of ours that nobody in there can write."""
+
+    top: Path
+    git: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """What stands at a path of a tree."""
 
@@ -254,8 +263,8 @@ class Repository(Protocol):
     async def texts(self, ids: Sequence[str], *, limit: int) -> Mapping[str, str]:
         """Return the texts of files by the ids of their entries, the first of them: what goes into so many bytes."""
 
-    async def checkout(self, path: Path, sha: str, *, copy_files: Sequence[str] = ()) -> None:
-        """Make a private tree of `sha` to run gates in."""
+    async def checkout(self, path: Path, sha: str, *, copy_files: Sequence[str] = ()) -> Tracked | None:
+        """Make a private tree of `sha` to run gates in; say how to ask what git has in it, if that can be asked."""
 
     async def landed(
         self, branch_tip: str, *, since: str, task_id: str, among: Collection[str], reverts: Collection[str]

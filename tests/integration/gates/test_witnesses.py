@@ -65,6 +65,7 @@ def test_pytest_tells_every_test_and_nothing_of_the_canaries_shows(desk: Desk) -
         passed=frozenset({"test_it.py::test_good"}),
         failed=frozenset({"test_it.py::test_bad", "test_it.py::test_broken"}),
         skipped=frozenset({"test_it.py::test_left", "test_it.py::test_expected"}),
+        xfailed=frozenset({"test_it.py::test_expected"}),
     )
     assert "1 failed, 1 passed, 1 skipped, 1 xfailed, 1 error" in verdict.commands[0].tail
     assert verdict.commands[0].exit_code == 1
@@ -235,6 +236,27 @@ def test_unittest_runs_a_test_alone(desk: Desk) -> None:
     only = frozenset({"test_cases.Cases.test_good"})
     _, (seen,) = see(desk, command(UNITTEST.replace("-q", "discover -q")), only=only, test_cases_py=CASES)
     assert seen == Witnessed(passed=only)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_a_file_that_ends_before_its_tests_is_no_test_of_node_that_passed(desk: Desk) -> None:
+    leaves = "import test from 'node:test';\ntest('leaves', () => process.exit());\n"
+    _, (seen,) = see(
+        desk,
+        command("node --test"),
+        **{
+            "leaves.test_mjs": leaves,
+            "dies.test_mjs": "import 'no-such';\n",
+            "plain.test_mjs": "let n = 1;\n",
+        },
+    )
+    assert seen is not None
+    # By paths that are the same in every tree.
+    assert (seen.passed, seen.failed, seen.skipped) == (
+        frozenset({"plain.test.mjs"}),
+        frozenset({"dies.test.mjs"}),
+        frozenset({"leaves.test.mjs"}),
+    )
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from loopwright.adapters.gates import runner
+from loopwright.adapters.gates import runner, tracked
 from loopwright.adapters.gates.records import (
     NoRecords,
     Record,
@@ -82,6 +82,7 @@ class CommandGate:
             "limits": asdict(self._limits),
             "term_grace_s": self._term_grace_s,
             "wrapper": list(request.wrapper),
+            "tracked": _tracked(request),
             "witness": witness_of(folder) or prepare(request.commands, request.only, request.runners),
             # What to take out is told on its stdin, so that no file holds it.
             "redact": {"program": redact.__file__, "told": bool(secrets)},
@@ -152,6 +153,8 @@ class CommandGate:
                 kept_sha256=record.kept_sha256,
                 seen_sha256=record.seen_sha256,
                 report_sha256=record.report_sha256,
+                changed=record.changed,
+                touched=record.touched,
             )
             found = [*line_checks(n, record.name, record.kept), *_lost_checks(n, record)]
             if command.junit is not None:
@@ -159,6 +162,18 @@ class CommandGate:
             checks += command_checks(n, result, found, timeout_s=command.timeout_s)
             results.append(result)
         return judge(checks, results)
+
+
+def _tracked(request: GateRequest) -> dict[str, Any]:
+    """Say how the runner finds out what a command changed in the tree."""
+    asked = request.tracked
+    given = asked and {
+        "top": str(asked.top),
+        "git": list(asked.git),
+        "env": dict(asked.env),
+        "laid": list(request.laid),
+    }
+    return {"program": tracked.__file__, "given": given}
 
 
 def _runs(request: GateRequest, command: GateCommand) -> int:

@@ -42,6 +42,10 @@ class Record:
     """How many check lines of each kind did not fit on disk."""
     report: bytes | None
     report_problem: str
+    changed: tuple[str, ...] = ()
+    """Files of the tree that git knows and that it changed."""
+    touched: tuple[str, ...] = ()
+    """Those that it wrote, and that are what they were."""
 
 
 def folder_of(directory: Path) -> Path:
@@ -152,6 +156,8 @@ def _record(folder: Path, position: int, command: GateCommand, entry: Mapping[st
         lost={word: _typed(n, int) for word, n in entry["lost"].items() if word in _WORDS},
         report=report,
         report_problem=problem,
+        changed=tuple(_typed(path, str) for path in entry["changed"]),
+        touched=tuple(_typed(path, str) for path in entry["touched"]),
     )
 
 

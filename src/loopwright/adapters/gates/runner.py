@@ -1,6 +1,6 @@
 """The program that runs a gate's commands in order. Started by path as `python -I -S runner.py JOB.json`.
 
-Standard library only, and it imports nothing else: what it runs was written by agents. It holds its records
+Standard library only, and of ours it loads what its job names: what it runs was written by agents. It holds its records
 in memory and rewrites the whole file after each command, so a command that found the file would change nothing.
 It judges nothing: the verdict is computed outside, from these records. Exit code: 0 when every command ended
 with 0, 1 when one did not, 70 when the runner was stopped.
@@ -573,6 +573,7 @@ def main(job_path: str) -> int:
     results = Path(job["directory"]) / "results.json"
     redaction = Redaction(**job["redact"])
     echo = Echo(sys.stdout.fileno())
+    tracked = runpy.run_path(job["tracked"]["program"])["Tracked"](job["tracked"]["given"])
     records: list[dict[str, Any]] = []
     state = {"schema": "loopwright.gate/1", "complete": False, "stopped": False, "commands": records}
     save(results, state)
@@ -581,6 +582,7 @@ def main(job_path: str) -> int:
         named = command["name"] != command["command"]  # without a name of its own it is called by its command
         echo.line(f"=== {n}/{total} {command['name']}" + (f": {command['command']}" if named else ""))
         record = run_command(n, command, job, redaction, echo)
+        record["changed"], record["touched"] = tracked.changed()
         records.append(record)
         how = "ended at its time limit" if record["timed_out"] else f"exit code {record['exit_code']}"
         echo.line(

@@ -125,6 +125,7 @@ def read_witness(seen: bytes, names: dict[str, str]) -> Witnessed | None:
         passed=ending("passed"),
         failed=ending("failed"),
         skipped=ending("skipped", "xfailed"),
+        xfailed=ending("xfailed"),
         deselected=frozenset(name for session in sessions for name in session.deselected),
         problems=tuple(dict.fromkeys(words for session in sessions for words in session.problems())),
         reported=printed,

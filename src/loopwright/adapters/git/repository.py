@@ -46,6 +46,7 @@ from loopwright.ports import (
     Snapshot,
     Standing,
     Step,
+    Tracked,
     Trailers,
     Tripwire,
     no_failpoint,
@@ -200,10 +201,11 @@ class GitRepository:
             path, names.sha(sha), copy_files=copy_files, marker=marker, keep=keep
         )
 
-    async def checkout(self, path: Path, sha: str, *, copy_files: Sequence[str] = ()) -> None:
+    async def checkout(self, path: Path, sha: str, *, copy_files: Sequence[str] = ()) -> Tracked:
         """Make a private tree of `sha` to run gates in; one for another commit is replaced."""
         parts = await self._ready()
         await parts.workspaces.make(path, names.sha(sha), copy_files=copy_files)
+        return parts.workspaces.tracked(path)
 
     def has_workspace(self, path: Path) -> bool:
         """Say whether there is a workspace, or what is left of one."""

@@ -10,13 +10,14 @@ from pathlib import Path
 from loopwright.adapters.git import marks, modules
 from loopwright.adapters.git.copies import copy_untracked
 from loopwright.adapters.git.depot import Depot, write_private
-from loopwright.adapters.git.environment import own_env
+from loopwright.adapters.git.environment import config_flags, own_env
 from loopwright.adapters.git.files import delete, held, is_real_dir
 from loopwright.adapters.git.place import Place, Source
 from loopwright.adapters.git.records import Module, Record, Records
 from loopwright.adapters.git.runner import Git
 from loopwright.adapters.threads import to_the_end
 from loopwright.core.errors import GitFailed
+from loopwright.ports import Tracked
 
 _NESTING_LIMIT = 5
 
@@ -83,6 +84,11 @@ class Workspaces:
         marks.put(git_dir, sha, index)
         await self._save(path, replace(record, sha=sha))
         return not await modules.gitlinks(self._git, self._depot.path, index)
+
+    def tracked(self, path: Path) -> Tracked:
+        """Say how to ask what git has in a clone that is made, by our own git dir and index."""
+        env = self._depot.env(work_tree=path, index=self._records.index(path))
+        return Tracked(top=path, git=("git", *config_flags()), env=env)
 
     async def remove(self, path: Path) -> None:
         """Delete a clone with everything in it."""
