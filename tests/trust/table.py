@@ -3,12 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.trust import honest_work, lies_by_chance, lies_in_the_work, lies_to_gates, lies_to_the_harness
+from tests.trust import (
+    honest_work,
+    lies_around_the_checks,
+    lies_by_chance,
+    lies_in_the_work,
+    lies_to_gates,
+    lies_to_the_harness,
+)
 from tests.trust.mechanisms import MECHANISMS
 
 STAGES = {
     **lies_to_gates.STAGES,
     **lies_in_the_work.STAGES,
+    **lies_around_the_checks.STAGES,
     **lies_by_chance.STAGES,
     **lies_to_the_harness.STAGES,
     **honest_work.STAGES,
