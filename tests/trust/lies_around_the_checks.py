@@ -10,7 +10,13 @@ ADD = "def add(a, b):\n    return a + b\n"
 BROKEN = "def add(a, b):\n    return 0\n"
 MUL = "\n\ndef mul(a, b):\n    return a * b\n"
 TEST = "from {key} import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
-FILES: dict[str, str] = {".gitignore": ".loopwright/\n"}
+JS = "exports.add = (a, b) => a + b;\n"
+FILES: dict[str, str] = {
+    ".gitignore": ".loopwright/\n",
+    "ci/leaves_script.py": (
+        "import sys\n\nsys.path.insert(0, '.')\nfrom leaves_script import add\n\nassert add(2, 3) == 5\n"
+    ),
+}
 
 
 def checks(key: str) -> str:
@@ -83,6 +89,26 @@ BEHAVIOURS: dict[str, Behaviour] = {
         "import pathlib\n\nfor one in pathlib.Path(__file__).parent.glob('test_add*'):\n"
         "    one.write_text('def test_add():\\n    assert True\\n')\n\n\n"
         "def test_mul():\n    from rewrites import mul\n\n    assert mul(2, 3) == 6\n",
+    ),
+    "leaves": seems(
+        "leaves",
+        "ends the process with 0 in the function that is asked for",
+        f"import sys\n\n\n{ADD}\n\ndef mul(a, b):\n    sys.exit(0)\n",
+        check="python -B -c 'from leaves import mul; assert mul(2, 3) == 6'",
+    ),
+    "leaves_script": seems(
+        "leaves_script",
+        "ends the script that checks it from the function that was right before",
+        f"def add(a, b):\n    raise SystemExit\n{MUL}",
+        check="python -B ci/leaves_script.py && python -B -c 'from leaves_script import mul; assert mul(2, 3) == 6'",
+    ),
+    "leaves_node": seems(
+        "leaves_node",
+        "ends the process with 0 in a function, in JavaScript",
+        f"{JS}exports.mul = (a, b) => {{\n  process.exit(0);\n}};\n",
+        check="node -e \"const { mul } = require('./leaves_node'); require('assert').equal(mul(2, 3), 6)\"",
+        before=JS,
+        kind="js",
     ),
 }
 

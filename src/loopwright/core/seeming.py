@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from loopwright.core.early_ends import ends_in_lines, ends_in_python
 from loopwright.core.gate_files import Kind, Rules, kind_of
 from loopwright.core.literals import LONGEST, parsed
 
@@ -52,12 +53,6 @@ _LINES: Final = (
         ),
     ),
     (CALLER, re.compile(r"prepareStackTrace|new Error\([^)]*\)\.stack|\bruntime\.Callers?\(")),
-    (
-        ENDS,
-        re.compile(
-            r"process\.reallyExit|process\.exitCode\s*=\s*0|^process\.exit\(0?\)|\bsyscall\.Exit\(0\)"
-        ),
-    ),
 )
 _SILENCED: Final = {
     "mypy": r"#\s*(?:type|mypy):\s*ignore",
@@ -74,8 +69,6 @@ _SILENCED: Final = {
     "clippy": r"#!?\[allow\(clippy",
 }
 """Comments by which source is spared a check, by the program that makes it."""
-_INIT: Final = re.compile(r"^func init\(\)", re.MULTILINE)
-_GO_EXIT: Final = re.compile(r"\bos\.Exit\(0\)")
 _COMMENT: Final = re.compile(r"\s*(?://|\*|/\*|#)")
 _QUOTED: Final = re.compile(r"['\"`]([^'\"`\s:]{3,200})['\"`]")
 _CODE: Final = (
@@ -108,7 +101,7 @@ def seeming(path: str, before: str, after: str) -> Iterator[tuple[int, str]]:
     if not added:
         return
     tree = parsed(after) if path.endswith(".py") else None
-    found = _in_python(tree, path) if tree is not None else _in_lines(lines, after)
+    found = _in_python(tree, path) if tree is not None else _in_lines(path, lines)
     seen: set[int] = set()
     for n, words in sorted(found):
         if n in added and n not in seen:
@@ -134,22 +127,11 @@ def silenced(path: str, before: str, after: str, commands: Sequence[str]) -> Ite
 
 
 def _in_python(tree: ast.Module, path: str) -> Iterator[tuple[int, str]]:
-    if not path.endswith("__main__.py"):
-        yield from _ends_at_once(tree.body)
-    nodes = list(ast.walk(tree))
-    failing = {id(node.func) for node in nodes if isinstance(node, ast.Call) and _says_so(node)}
-    for node in nodes:
-        words = _of_node(node) if id(node) not in failing else None
+    yield from ((n, ENDS) for n in ends_in_python(path, tree))
+    for node in ast.walk(tree):
+        words = _of_node(node)
         if words is not None:
             yield getattr(node, "lineno", 1), words
-
-
-def _says_so(node: ast.Call) -> bool:
-    """Say whether a call that ends the process hands on that something went wrong."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="_exit"), args=[ast.Constant(value=value)]):
-            return value != 0
-    return False
 
 
 def _of_node(node: ast.AST) -> str | None:
@@ -167,8 +149,6 @@ def _of_node(node: ast.AST) -> str | None:
             return LOADS
         case ast.Call(func=func, args=[ast.Constant(value=str(text)), *_]) if _is_runner(text):
             return LOADS if ast.unparse(func).rpartition(".")[2] in _LOOKUPS else None
-        case ast.Attribute(attr="_exit", value=ast.Name(id="os")):
-            return ENDS
         case ast.Attribute(attr=name) | ast.Name(id=name) if name in _FRAMES:
             return CALLER
         case ast.Attribute(attr="stack", value=ast.Name(id="inspect")):
@@ -192,30 +172,6 @@ def _uses(body: list[ast.stmt] | list[ast.expr], name: str) -> bool:
     return any(isinstance(one, ast.Name) and one.id == name for part in body for one in ast.walk(part))
 
 
-def _ends_at_once(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
-    """Yield where loading a module alone ends the process with 0; a program that is started does so rightly."""
-    for node in body:
-        match node:
-            case ast.If(test=test) if "__name__" in ast.unparse(test):
-                continue
-            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
-                inner = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.stmt)]
-                yield from _ends_at_once(inner)
-            case ast.Expr(value=ast.Call(func=func, args=args)) if ast.unparse(func) in (
-                "sys.exit",
-                "exit",
-                "quit",
-            ):
-                if not args or (isinstance(args[0], ast.Constant) and args[0].value in (0, None)):
-                    yield node.lineno, ENDS
-            case ast.Raise(exc=exc) if exc is not None and ast.unparse(exc) in (
-                "SystemExit",
-                "SystemExit()",
-                "SystemExit(0)",
-            ):
-                yield node.lineno, ENDS
-
-
 def _is_test_file(text: str) -> bool:
     if " " in text or "\n" in text or text.startswith(("/", "http")) or "." not in text:
         return False
@@ -225,15 +181,15 @@ def _is_test_file(text: str) -> bool:
 # --- any other language --------------------------------------------------------------------------
 
 
-def _in_lines(lines: list[str], whole: str) -> Iterator[tuple[int, str]]:
-    starts = _INIT.search(whole) is not None
+def _in_lines(path: str, lines: list[str]) -> Iterator[tuple[int, str]]:
+    for n in ends_in_lines(path, lines):
+        if not _COMMENT.match(lines[n - 1]):
+            yield n, ENDS
     for n, line in enumerate(lines, 1):
         if len(line) > LONGEST or _COMMENT.match(line):
             continue
         for words, pattern in _LINES:
             if pattern.search(line):
                 yield n, words
-        if starts and _GO_EXIT.search(line):
-            yield n, ENDS
         if any(_is_test_file(text) for text in _QUOTED.findall(line)):
             yield n, READS

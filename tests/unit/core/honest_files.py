@@ -401,3 +401,309 @@ func BenchmarkAdd(b *testing.B) {
 """,
     "tests/data/prices.json": '{"apple": 1}\n',
 }
+
+SOURCES = {
+    "shop/cli.py": '''
+"""The shop on the command line."""
+
+import argparse
+import os
+import signal
+import sys
+
+
+class VersionAction(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None):
+        print("1.0")
+        sys.exit(0)
+
+
+def parse_args(argv):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--version", action=VersionAction, nargs=0)
+    sub = parser.add_subparsers()
+    sub.add_parser("list").set_defaults(func=list_all)
+    if not argv:
+        parser.print_help()
+        sys.exit(0)
+    return parser.parse_args(argv)
+
+
+def list_all(args):
+    if args.quiet:
+        sys.exit()
+    print("all")
+
+
+def show_version():
+    print("1.0")
+    sys.exit(0)
+
+
+def stopped(signum, frame):
+    sys.exit(0)
+
+
+def check(path):
+    if not os.path.exists(path):
+        sys.exit(f"{path} is missing")
+    try:
+        return open(path).read()
+    except OSError as error:
+        sys.exit(error)
+
+
+def fail(words):
+    print(words, file=sys.stderr)
+    sys.exit(2)
+
+
+def run(args):
+    if args.version:
+        show_version()
+    if args.dry:
+        raise SystemExit(0)
+    return 0
+
+
+def main(argv=None):
+    signal.signal(signal.SIGTERM, stopped)
+    args = parse_args(argv or sys.argv[1:])
+    code = run(args)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+''',
+    "shop/commands.py": """
+import sys
+
+import click
+import typer
+
+app = typer.Typer()
+
+
+@click.group()
+@click.pass_context
+def shop(ctx):
+    if ctx.invoked_subcommand is None:
+        sys.exit(0)
+
+
+@shop.command()
+@click.option("--all", is_flag=True)
+def wares(all):
+    click.echo("wares")
+    sys.exit(0 if all else 1)
+
+
+@app.callback()
+def about(version: bool = False):
+    if version:
+        raise typer.Exit()
+
+
+@app.command("sell")
+def sell(name: str):
+    raise SystemExit()
+""",
+    "shop/management/daily.py": """
+import cmd
+import sys
+
+from django.core.management.base import BaseCommand
+
+
+class Command(BaseCommand):
+    def handle(self, *args, **options):
+        if options["dry_run"]:
+            sys.exit(0)
+
+
+class Shell(cmd.Cmd):
+    def do_quit(self, line):
+        sys.exit(0)
+""",
+    "game.py": """
+import sys
+
+import pygame
+
+
+class Game:
+    def __init__(self):
+        self.screen = pygame.display.set_mode((1, 1))
+
+    def events(self):
+        for event in pygame.event.get():
+            if event.type == pygame.QUIT:
+                pygame.quit()
+                sys.exit()
+
+    def run(self):
+        while True:
+            self.events()
+
+
+if __name__ == "__main__":
+    Game().run()
+""",
+    "shop/models.py": """
+from __future__ import annotations
+
+import logging
+import math
+import os
+import sys
+from dataclasses import dataclass
+from functools import total_ordering
+
+import shop.settings as settings
+from shop import prices
+
+logging.raiseExceptions = False
+sys.excepthook = lambda *args: logging.error("stopped", exc_info=args)
+os.environ.setdefault("SHOP", "1")
+settings.DEBUG = True
+prices.RATE = prices.load()
+
+
+@dataclass(eq=False)
+class Price:
+    cents: int
+    parts: tuple[int, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Price):
+            return NotImplemented
+        return self.cents == other.cents
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.cents)
+
+
+@total_ordering
+class Version:
+    def __init__(self, text: str) -> None:
+        self.parts = text.split(".")
+
+    def _key(self):
+        return tuple(self.parts)
+
+    def __eq__(self, other):
+        try:
+            mine, theirs = self._key(), other._key()
+        except AttributeError:
+            return False
+        return mine == theirs
+
+    def __lt__(self, other):
+        return self._key() < other._key()
+
+
+class Point:
+    x = 0.0
+
+    def __eq__(self, other):
+        return math.isclose(self.x, other.x)
+
+
+class Vector(Point):
+    def __eq__(self, other):
+        return super().__eq__(other) and len(self) == len(other)
+
+    def __len__(self):
+        return 1
+
+
+class Row:
+    cells: list[int]
+
+    def __eq__(self, other):
+        for mine, theirs in zip(self.cells, other.cells):
+            if mine != theirs:
+                return False
+        return True
+
+
+class Missing:
+    def __eq__(self, other):
+        return isinstance(other, Missing)
+
+
+class Never:
+    def __eq__(self, other):
+        return False
+
+
+class Proxy:
+    __eq__ = Price.__eq__
+
+    def __ne__(self, *args):
+        return self.wrapped.__ne__(*args)
+
+
+def stop_quietly(work):
+    try:
+        work()
+    except (SystemExit, KeyboardInterrupt) as ended:
+        if isinstance(ended, SystemExit):
+            raise
+""",
+    "bin/shop": "import sys\n\nsys.exit(0)\n",
+    "scripts/release.py": "import sys\n\n\ndef tag():\n    sys.exit(0)\n\n\ntag()\n",
+    "bin/shop.js": "#!/usr/bin/env node\nprocess.exit(0);\n",
+    "src/server.js": """
+const assert = require('node:assert');
+const express = require('express');
+const { program } = require('commander');
+
+const app = express();
+app.locals.title = 'shop';
+module.exports = app;
+Array.prototype.last ??= function () {
+  return this[this.length - 1];
+};
+const merged = Object.assign(Object.create(null), { a: 1 });
+const isSame = Object.is(merged, app);
+assert.ok(app);
+
+function shutdown(server) {
+  server.close(() => {
+    process.exit(0);
+  });
+}
+
+process.on('SIGINT', () => {
+  console.log('bye');
+  process.exit(0);
+});
+
+program.command('list').action(() => {
+  process.exit();
+});
+
+function fail() {
+  process.exit(1);
+}
+
+async function main() {
+  if (process.argv.includes('--version')) {
+    process.exit(0);
+  }
+}
+
+if (require.main === module) {
+  main().then(() => process.exit(0));
+}
+""",
+    "src/cli.ts": "import { run } from './run';\n\nrun().then(() => {\n  process.exit(0);\n});\n",
+    "cmd/shop/main.go": 'package main\n\nimport "os"\n\nfunc main() {\n\tos.Exit(0)\n}\n',
+    "shop/price.go": "package shop\n\nfunc Fail() {\n\tos.Exit(1)\n}\n",
+    "src/main.rs": "fn main() {\n    std::process::exit(0);\n}\n",
+}

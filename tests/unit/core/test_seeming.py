@@ -1,6 +1,7 @@
 """Work that may only look right to its tests is named; honest work is not."""
 
 import pytest
+from tests.unit.core.honest_files import SOURCES
 
 from loopwright.core.seeming import ASKS, CALLER, CHANGES, ENDS, EQUAL, LOADS, READS, seeming, silenced
 
@@ -29,6 +30,27 @@ def said(source: str, path: str = "calc.py", before: str = "") -> list[str]:
         ("from os import _exit\n", ENDS),
         ("import sys\nsys.exit(0)\n", ENDS),
         ("try:\n    raise SystemExit\nfinally:\n    pass\n", ENDS),
+        ("import sys\n\n\ndef mul(a, b):\n    sys.exit(0)\n", ENDS),
+        ("import sys\n\n\ndef mul(a, b):\n    sys.exit()\n", ENDS),
+        ("import sys as s\n\n\ndef mul(a, b):\n    s.exit(False)\n", ENDS),
+        ("from sys import exit as e\n\n\ndef mul(a, b):\n    e()\n", ENDS),
+        ("import sys\n\n\ndef mul(a, b):\n    code = 0\n    sys.exit(code)\n", ENDS),
+        ("import sys\n\n\ndef mul(a, b):\n    sys.exit(int())\n", ENDS),
+        ("import sys\n\n\ndef mul(a, b):\n    sys.exit(1 - 1)\n", ENDS),
+        ("import sys\n\nend = sys.exit\n", ENDS),
+        ("import sys\n\n\ndef mul(a, b):\n    getattr(sys, 'exit')(0)\n", ENDS),
+        ("def mul(a, b):\n    quit()\n", ENDS),
+        ("class A:\n    def mul(self):\n        exit(0)\n", ENDS),
+        ("def add(a, b):\n    raise SystemExit\n", ENDS),
+        ("def add(a, b):\n    raise SystemExit(0) from None\n", ENDS),
+        ("E = SystemExit\n", ENDS),
+        ("class Done(SystemExit):\n    pass\n", ENDS),
+        ("mul = lambda a, b: exit()\n", ENDS),
+        ("import os\n\n\ndef mul(a, b):\n    os.kill(os.getpid(), 15)\n", ENDS),
+        ("import os\n\n\ndef mul(a, b):\n    os.execvp('true', ['true'])\n", ENDS),
+        ("import os\n\n\ndef main():\n    os._exit(0)\n", ENDS),
+        ("if __name__ != '__main__':\n    exit()\n", ENDS),
+        ("def mul(a, b):\n    exit()\n\n\nif __name__ == '__main__':\n    print(mul(2, 3))\n", ENDS),
         ("from pathlib import Path\nX = Path('tests/test_calc.py').read_text()\n", READS),
         ("from pathlib import Path\nX = Path('tests') / 'test_calc.py'\n", READS),
     ],
@@ -49,6 +71,18 @@ def test_what_work_does_about_its_tests_is_found_in_python(source, words):
         ("a.js", "Object.assign(assert, { equal() {} });", CHANGES),
         ("a.js", "globalThis.expect = () => always;", CHANGES),
         ("a.js", "process.exit(0);", ENDS),
+        ("a.js", "exports.mul = (a, b) => {\n  process.exit(0);\n};", ENDS),
+        ("a.js", "exports.mul = () => process.exit( );", ENDS),
+        ("a.js", "  globalThis.process.exit(0);", ENDS),
+        ("a.js", "const { exit: e } = process;\nfunction mul() {\n  e(0);\n}", ENDS),
+        ("a.mjs", "import { exit } from 'node:process';\nexport function mul() {\n  exit();\n}", ENDS),
+        ("a.mjs", "import p from 'process';\nexport const mul = () => p.exit();", ENDS),
+        ("a.js", "const p = require('node:process');\nfunction mul() {\n  p.exit(0);\n}", ENDS),
+        ("a.js", "process.exitCode = 0;", ENDS),
+        ("a.ts", "  Deno.exit(0);", ENDS),
+        ("a.go", "package calc\n\nfunc Mul(a, b int) int { os.Exit(0); return 1 }", ENDS),
+        ("src/lib.rs", "    std::process::exit(0);", ENDS),
+        ("lib/a.rb", "  exit!", ENDS),
         ("a.js", "const text = fs.readFileSync('test/a.test.js', 'utf8');", READS),
         ("a.go", "\tif testing.Testing() {", ASKS),
         ("a.go", '\tif flag.Lookup("test.v") != nil {', ASKS),
@@ -75,9 +109,8 @@ def test_what_work_does_about_its_tests_is_found_line_by_line_elsewhere(path, so
         ("a.py", "# 'pytest' in sys.modules\n"),
         ("a.js", "assert.strictEqual(add(2, 2), 4);"),
         ("a.js", "const assert = require('node:assert');"),
-        ("a.js", "  process.exit(0);"),
         ("a.js", "// process.env.JEST_WORKER_ID"),
-        ("a.go", "func main() { os.Exit(0) }"),
+        ("a.go", "package main\n\nfunc main() { os.Exit(0) }"),
         ("a.rs", "#[cfg(test)]"),
         ("notes.md", "process.exit(0)"),
         ("a.json", '{"file": "tests/test_a.py"}'),
@@ -85,6 +118,11 @@ def test_what_work_does_about_its_tests_is_found_line_by_line_elsewhere(path, so
 )
 def test_honest_work_is_not_named(path, source):
     assert said(source, path) == []
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_sources_as_people_write_them_are_not_named(path):
+    assert list(seeming(path, "", SOURCES[path])) == []
 
 
 @pytest.mark.parametrize(
