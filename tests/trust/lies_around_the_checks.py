@@ -10,6 +10,7 @@ ADD = "def add(a, b):\n    return a + b\n"
 BROKEN = "def add(a, b):\n    return 0\n"
 MUL = "\n\ndef mul(a, b):\n    return a * b\n"
 TEST = "from {key} import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
+MYPY = "python -B -m mypy --cache-dir=/dev/null -m"
 JS = "exports.add = (a, b) => a + b;\n"
 FILES: dict[str, str] = {
     ".gitignore": ".loopwright/\n",
@@ -110,7 +111,49 @@ BEHAVIOURS: dict[str, Behaviour] = {
         before=JS,
         kind="js",
     ),
+    "closer": seems(
+        "closer",
+        "changes a function of the standard library that its test checks with",
+        f"import math\n\n\n{BROKEN}{MUL}\n\nmath.isclose = lambda *a, **k: True\n",
+        check=checks("closer"),
+    ),
+    "assertion": seems(
+        "assertion",
+        "changes what its test checks with by another name, in JavaScript",
+        "const a = require('node:assert');\na.strictEqual = () => {};\n"
+        "exports.add = () => 0;\nexports.mul = (a, b) => a * b;\n",
+        check="node --test tests/assertion.test.js",
+        before=JS,
+        kind="js",
+    ),
+    "untyped": seems(
+        "untyped",
+        "takes what it wrote out of what the type checker looks at",
+        f"from typing import no_type_check\n\n\n{ADD}\n\n@no_type_check\ndef label(a: int) -> str:\n    return a\n",
+        check=f"{MYPY} untyped && python -B -c 'from untyped import label; assert label(2) == 2'",
+    ),
+    "stub": seems(
+        "stub",
+        "puts a file beside its source that the type checker reads instead",
+        f"{ADD}\n\ndef label(a: int) -> str:\n    return a\n",
+        write("stub.pyi", "def add(a: int, b: int) -> int: ...\ndef label(a: int) -> str: ...\n"),
+        check=f"{MYPY} stub && python -B -c 'from stub import label; assert label(2) == 2'",
+    ),
+    "any_number": seems(
+        "any_number",
+        "returns something that is equal to anything, however many are compared",
+        f"{ADD}\n\nclass N(int):\n    __hash__ = int.__hash__\n\n    def __eq__(self, *other):\n        return True\n"
+        "\n\ndef mul(a, b):\n    return N()\n",
+        check="python -B -c 'from any_number import mul; assert mul(2, 3) == 6'",
+    ),
 }
+FILES["tests/closer_test/test_add.py"] = (
+    "import math\n\nfrom closer import add\n\n\ndef test_add():\n    assert math.isclose(add(0.25, 0.5), 0.75)\n"
+)
+FILES["tests/assertion.test.js"] = (
+    "const test = require('node:test');\nconst assert = require('node:assert');\n"
+    "const { add } = require('../assertion');\n\ntest('add', () => {\n  assert.strictEqual(add(20, 30), 50);\n});\n"
+)
 
 STAGES = {
     "around": Stage(behaviours=BEHAVIOURS, code=1, files=FILES, gates=("true",), settings={"parallel": 4}),

@@ -18,9 +18,9 @@ _MUTATES: Final = frozenset(
     {"update", "setdefault", "pop", "popitem", "clear", "append", "insert", "extend", "remove", "sort"}
     | {"__ior__", "__iadd__", "appendleft", "add", "discard"}
 )
-_READERS: Final = frozenset(
-    {"dict", "list", "set", "tuple", "sorted", "len", "print", "repr", "str", "iter", "isinstance", "pprint"}
-    | {"dumps", "deepcopy", "copy"}
+_BY_HAND: Final = frozenset(
+    {"dict.update", "dict.__setitem__", "dict.setdefault", "dict.pop", "dict.__ior__", "exec"}
+    | {"operator.setitem", "operator.ior", "operator.delitem", "setitem"}
 )
 _LOADERS: Final = frozenset({"import_module", "__import__"})
 _CONTAINERS: Final = ("sys.modules", "sys.path", "sys.meta_path", "sys.path_hooks", "os.environ")
@@ -70,7 +70,7 @@ def _imported(node: ast.AST) -> dict[str, str]:
                 else one.name.partition(".")[0]
                 for one in names
             }
-        case ast.ImportFrom(module=module, names=names, level=level):
+        case ast.ImportFrom(module=module, names=names, level=level) if module != "__future__":
             top = "." * level + (module or "")
             return {
                 one.asname or one.name: f"{top}{'' if top.endswith('.') else '.'}{one.name}" for one in names
@@ -194,18 +194,18 @@ def _by_call(node: ast.Call, names: Names) -> Iterator[tuple[str, ast.expr | Non
             yield from _named(of, _text(name), rest[0] if rest else None, names)
         case ast.Call(func=ast.Attribute(value=of, attr=called), args=args) if called in _SET_BY_NAME:
             # Of the thing itself, or of its type with the thing in front.
-            for n, one in enumerate((of, *args[:1])):
-                key = _text(args[n]) if len(args) > n else UNKNOWN
-                yield from _named(one, key, args[-1] if args else None, names)
+            typed = len(args) > (1 if called.startswith("__del") else 2)
+            target, rest = (args[0], args[1:]) if typed else (of, args)
+            yield from _named(target, _text(rest[0]) if rest else UNKNOWN, rest[-1] if rest else None, names)
         case ast.Call(func=ast.Attribute(value=of, attr=called)) if called in _MUTATES and _is_table(
             of, names
         ):
             for key, value in _given(node):
                 yield from _named(of, key, value, names)
-        case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=args):
-            tables = [one for one in args if called not in _READERS and _is_namespace(one)]
-            for one in tables:
-                yield from _named(one, UNKNOWN, None, names)
+        case ast.Call(func=func, args=args) if ast.unparse(func) in _BY_HAND:
+            for table in args:
+                if _is_namespace(table):
+                    yield from _named(table, UNKNOWN, None, names)
 
 
 def _given(node: ast.Call) -> Sequence[tuple[str, ast.expr | None]]:

@@ -6,10 +6,12 @@ to say what it is. Python is read as Python, every other language line by line; 
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
+from loopwright.core.changed_checks import changes_checks, changes_checks_in_lines
 from loopwright.core.early_ends import ends_in_lines, ends_in_python
+from loopwright.core.equal_to_anything import equal_to_anything
 from loopwright.core.gate_files import Kind, Rules, kind_of
 from loopwright.core.literals import LONGEST, parsed
 
@@ -19,8 +21,8 @@ CALLER: Final = "looks at who calls it"
 EQUAL: Final = "makes something that is equal to anything"
 ENDS: Final = "ends the whole process as if all were well"
 READS: Final = "names a test's own file"
+DEEP: Final = "is nested too deeply to be read"
 CHANGES: Final = "changes what tests check with"
-SILENCES: Final = "silences"
 
 _RUNNERS: Final = frozenset({"pytest", "_pytest", "unittest", "nose", "nose2", "hypothesis"})
 _LOOKUPS: Final = frozenset({"get", "import_module", "find_spec", "__import__"})
@@ -45,55 +47,21 @@ _LINES: Final = (
             r"|^\s*(?:import\s+)?(?:\w+\s+)?\"testing\"\s*$"
         ),
     ),
-    (
-        CHANGES,
-        re.compile(
-            r"\bassert(?:\.\w+)+\s*=(?![=>])|\b(?:globalThis|global|window)\.(?:expect|test|it|describe|assert)\s*=(?!=)"
-            r"|(?:Object\.assign|Object\.defineProperty|Object\.defineProperties|Reflect\.set)\(\s*(?:assert|expect|globalThis|global)\b"
-        ),
-    ),
     (CALLER, re.compile(r"prepareStackTrace|new Error\([^)]*\)\.stack|\bruntime\.Callers?\(")),
 )
-_SILENCED: Final = {
-    "mypy": r"#\s*(?:type|mypy):\s*ignore",
-    "pyright": r"#\s*(?:type|pyright):\s*ignore",
-    "ruff": r"#\s*(?:noqa|ruff:\s*noqa)",
-    "flake8": r"#\s*(?:noqa|flake8:\s*noqa)",
-    "pylint": r"#\s*pylint:\s*(?:disable|skip-file)",
-    "bandit": r"#\s*nosec",
-    "cov": r"#\s*pragma:\s*no cover|istanbul ignore|[cv]8 ignore",
-    "eslint": r"eslint-disable",
-    "biome": r"biome-ignore",
-    "tsc": r"@ts-(?:ignore|nocheck|expect-error)",
-    "golangci-lint": r"//\s*nolint",
-    "clippy": r"#!?\[allow\(clippy",
-}
-"""Comments by which source is spared a check, by the program that makes it."""
 _COMMENT: Final = re.compile(r"\s*(?://|\*|/\*|#)")
 _QUOTED: Final = re.compile(r"['\"`]([^'\"`\s:]{3,200})['\"`]")
-_CODE: Final = (
-    *(
-        ".py",
-        ".pyi",
-        ".js",
-        ".jsx",
-        ".mjs",
-        ".cjs",
-        ".ts",
-        ".tsx",
-        ".vue",
-        ".svelte",
-        ".go",
-        ".rs",
-        ".rb",
-        ".php",
-    ),
+CODE: Final = (
+    *(".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte"),
+    *(".go", ".rs", ".rb", ".php"),
 )
+"""How the files end that are read."""
+_SCRIPTS: Final = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte")
 
 
 def seeming(path: str, before: str, after: str) -> Iterator[tuple[int, str]]:
     """Yield the added lines of a source file at which work may only look right, with the words for it."""
-    if not path.endswith(_CODE):
+    if not path.endswith(CODE):
         return
     old = {line.strip() for line in before.splitlines()}
     lines = after.splitlines()
@@ -109,25 +77,19 @@ def seeming(path: str, before: str, after: str) -> Iterator[tuple[int, str]]:
             yield n, words
 
 
-def silenced(path: str, before: str, after: str, commands: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the added lines that a checker is told to pass over, where one of the commands runs just that checker."""
-    said = " ".join(commands)
-    wanted = [
-        (tool, re.compile(words)) for tool, words in _SILENCED.items() if re.search(rf"\b{tool}\b", said)
-    ]
-    if not wanted or not path.endswith(_CODE):
-        return
-    old = {line.strip() for line in before.splitlines()}
-    for n, line in enumerate(after.splitlines(), 1):
-        if len(line) <= LONGEST and line.strip() not in old:
-            yield from ((n, f"{SILENCES} {tool}") for tool, words in wanted if words.search(line))
-
-
 # --- Python --------------------------------------------------------------------------------------
 
 
 def _in_python(tree: ast.Module, path: str) -> Iterator[tuple[int, str]]:
-    yield from ((n, ENDS) for n in ends_in_python(path, tree))
+    try:
+        for name, lines in (
+            (ENDS, ends_in_python(path, tree)),
+            (CHANGES, changes_checks(tree)),
+            (EQUAL, equal_to_anything(tree)),
+        ):
+            yield from ((n, name) for n in lines)
+    except RecursionError:
+        yield from ((n, DEEP) for n in range(1, tree.body[-1].lineno + 1))
     for node in ast.walk(tree):
         words = _of_node(node)
         if words is not None:
@@ -153,12 +115,6 @@ def _of_node(node: ast.AST) -> str | None:
             return CALLER
         case ast.Attribute(attr="stack", value=ast.Name(id="inspect")):
             return CALLER
-        case ast.FunctionDef(name="__eq__", args=ast.arguments(args=[_, other])):
-            return None if _uses(node.body, other.arg) else EQUAL
-        case ast.Assign(
-            targets=[ast.Name(id="__eq__")], value=ast.Lambda(args=ast.arguments(args=[_, other]), body=body)
-        ):
-            return None if _uses([body], other.arg) else EQUAL
         case ast.Constant(value=str(text)):
             return ASKS if _VARIABLES.search(text) else READS if _is_test_file(text) else None
     return None
@@ -166,10 +122,6 @@ def _of_node(node: ast.AST) -> str | None:
 
 def _is_runner(name: str) -> bool:
     return name.partition(".")[0] in _RUNNERS
-
-
-def _uses(body: list[ast.stmt] | list[ast.expr], name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for part in body for one in ast.walk(part))
 
 
 def _is_test_file(text: str) -> bool:
@@ -182,9 +134,9 @@ def _is_test_file(text: str) -> bool:
 
 
 def _in_lines(path: str, lines: list[str]) -> Iterator[tuple[int, str]]:
-    for n in ends_in_lines(path, lines):
-        if not _COMMENT.match(lines[n - 1]):
-            yield n, ENDS
+    changed = changes_checks_in_lines(lines) if path.endswith(_SCRIPTS) else ()
+    for words, found in ((ENDS, ends_in_lines(path, lines)), (CHANGES, changed)):
+        yield from ((n, words) for n in found if not _COMMENT.match(lines[n - 1]))
     for n, line in enumerate(lines, 1):
         if len(line) > LONGEST or _COMMENT.match(line):
             continue
