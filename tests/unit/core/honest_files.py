@@ -655,6 +655,32 @@ def stop_quietly(work):
         if isinstance(ended, SystemExit):
             raise
 """,
+    "shop/worker.py": """
+import json
+import sys
+
+json.__doc__ = " ".join(["a", "b"])
+
+
+async def serve(queue):
+    if queue is None:
+        sys.exit(0)
+
+
+def drain(queue):
+    sys.exit(0)
+
+
+async def main():
+    handlers = {"drain": drain, **{}, 1: 2}
+    await serve(handlers)
+
+
+class Pair:
+    def __eq__(self, other):
+        mine = self.both
+        return mine == (theirs := other.both) and bool(theirs)
+""",
     "bin/shop": "import sys\n\nsys.exit(0)\n",
     "scripts/release.py": "import sys\n\n\ndef tag():\n    sys.exit(0)\n\n\ntag()\n",
     "bin/shop.js": "#!/usr/bin/env node\nprocess.exit(0);\n",
@@ -664,6 +690,7 @@ const express = require('express');
 const { program } = require('commander');
 
 const app = express();
+const same = app;
 app.locals.title = 'shop';
 module.exports = app;
 Array.prototype.last ??= function () {

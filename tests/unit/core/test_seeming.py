@@ -205,6 +205,7 @@ def test_a_checker_that_judges_and_is_silenced_is_named(path, line, command, wor
 def test_only_lines_that_the_work_added_are_looked_at():
     before = "import unittest\n"
     assert said("import unittest\nX = 1\n", before=before) == []
+    assert said(before, before=before) == []
     assert list(seeming("calc.py", before, "import unittest\nimport os\nos._exit(0)\n")) == [(3, ENDS)]
 
 
