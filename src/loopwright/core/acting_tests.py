@@ -10,7 +10,6 @@ import builtins
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePosixPath
 from typing import Final
 
 from loopwright.core.foreign_writes import names_of, resolved, writes_in
@@ -167,7 +166,7 @@ _PACKAGE: Final = "__init__.py"
 
 def acts(path: str, tree: ast.Module) -> bool:
     """Say whether a new Python file among the tests does something that other tests of the same process would see."""
-    if PurePosixPath(path).name == _PACKAGE and not all(_is_plain(one) for one in tree.body):
+    if path.rpartition("/")[2] == _PACKAGE and not all(_is_plain(one) for one in tree.body):
         return True  # it is loaded before all tests of its folder
     return _Reader(tree).acts()
 

@@ -7,7 +7,6 @@ in what these call. A failure that is handed on is no such end. Whatever else en
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 from typing import Final
 
 from loopwright.core.foreign_writes import Names, names_of, resolved
@@ -51,7 +50,7 @@ def ends_in_python(path: str, tree: ast.Module) -> Iterator[int]:
 
 
 def _is_program(path: str) -> bool:
-    *folders, name = PurePosixPath(path).parts
+    *folders, name = path.split("/")
     return bool(_PROGRAM_FOLDERS & set(folders)) or _PROGRAM_NAMES.fullmatch(name) is not None
 
 
@@ -288,7 +287,7 @@ def _found(pattern: re.Pattern[str], lines: Sequence[str]) -> Iterator[int]:
 
 def _in_script(path: str, lines: Sequence[str], whole: str) -> Iterator[int]:
     yield from _found(_JS_ALWAYS, lines)
-    if _is_program(path) or _JS_FILE.fullmatch(PurePosixPath(path).name) or whole.startswith("#!"):
+    if _is_program(path) or _JS_FILE.fullmatch(path.rpartition("/")[2]) or whole.startswith("#!"):
         return
     calls = [_JS_ENDS.pattern]
     for found in _JS_TAKES.finditer(whole):
