@@ -294,7 +294,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "answers": Mechanism("the answer stands in the work beside the test's input: it is named", _answers),
     "named": Mechanism(
         "the place at which the work may only look right is named",
-        lambda seen: _named(seen, f"{seen.key}.py:"),
+        lambda seen: any(_named(seen, f"{seen.key}.{kind}:") for kind in ("py", "pyi", "js")),
     ),
     "lent": Mechanism(
         "what the source loads is read wherever it lies, and the place is named",

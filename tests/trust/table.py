@@ -6,6 +6,7 @@ from typing import Any
 from tests.trust import (
     honest_work,
     lies_around_gates,
+    lies_around_the_checks,
     lies_by_chance,
     lies_by_leaving_out,
     lies_in_the_work,
@@ -19,6 +20,7 @@ STAGES = {
     **lies_around_gates.STAGES,
     **lies_by_leaving_out.STAGES,
     **lies_in_the_work.STAGES,
+    **lies_around_the_checks.STAGES,
     **lies_by_chance.STAGES,
     **lies_to_the_harness.STAGES,
     **honest_work.STAGES,

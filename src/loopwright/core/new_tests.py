@@ -9,9 +9,35 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-_PATCHES: Final = frozenset({"setattr", "delattr", "exec", "reload"})
-_SYSTEM: Final = frozenset({"modules", "path", "meta_path", "path_hooks"})
-_GO_ACTS: Final = re.compile(r"^func (?:init\(\)|TestMain\()|^//go:linkname|\bunsafe\.", re.MULTILINE)
+from loopwright.core.acting_tests import acts
+
+_GO_ACTS: Final = re.compile(
+    r"^func (?:init\(\)|TestMain\()|^//go:linkname|\bunsafe\.|^\}\(\)"
+    r"|^var\s+\w+\s*(?:\w+\s*)?=\s*func\([^\n]*\}\(|^var\s+_\s*=\s*(?!Describe|DescribeTable|Context|When|Suite)[\w.]+\(",
+    re.MULTILINE,
+)
+_SCRIPTS: Final = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx")
+_BLANKED: Final = re.compile(
+    r"//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|`(?:[^`\\]|\\.)*`", re.DOTALL
+)
+_JS_IDLE: Final = re.compile(
+    r"(?:import|export|const|let|var|function|async|class|abstract|type|interface|enum|declare|namespace|throw)\b"
+    r"|[xf]?(?:describe|suite|context|test|it|specify|bench|fixture)\b|(?:before|after)(?:Each|All)?\b"
+    r"|(?:setup|teardown|suiteSetup|suiteTeardown)\b|(?:jest|vi|mock|chai|console|should)\b|expect\.extend\b"
+    r"|(?:globalThis|global|window|process\.env)\.(?!(?:expect|assert|test|it|describe|Object|Array|JSON)\b)\w+[\w.]*\s*="
+    r"|module\.exports\b|exports\.\w+\s*=|[\w.]+\.mock(?:Resolved|Rejected|Return|Implementation)\w*\("
+    r"|[\])}.?:&|+,;@'\"`<]|$"
+)
+"""How a statement begins that concerns its own file: runners of JavaScript give each file globals of its own."""
+_JS_BLOCK: Final = re.compile(r"(?:if|for|else|try|switch)\b|\[|[\w.()]+\.(?:forEach|map)\(")
+_JS_TESTS: Final = re.compile(r"\b(?:describe|suite|test|it|before\w*|after\w*|import|require)\b")
+_JS_FILES: Final = re.compile(
+    r"\b(?:writeFile|appendFile|unlink|rename|copyFile|cp|rm|createWriteStream|symlink)(?:Sync)?\("
+)
+_JS_BESIDE: Final = re.compile(
+    r"(?:import\s+(?:\*\s+as\s+)?(?P<a>\w+)[^;\n]*?from\s*|(?:const|let|var)\s+(?P<b>\w+)\s*=\s*(?:await\s+import|require)\(\s*)"
+    r"['\"`](?:\.|(?:node:)?assert|chai)"
+)
 _ASKS: Final = re.compile(
     r"\bexpect\b|\bassert|\brequire\.\w|\bshould\b|\bt\.(?:Error|Fatal|Fail|is|not|deepEqual|equal|ok|same|true|throws)"
     r"|\bEXPECT_|\bXCTAssert|\.toMatch"
@@ -21,54 +47,53 @@ _CONTEXTS: Final = frozenset({"raises", "warns", "deprecated_call"})
 
 
 def acts_on_others(path: str, text: str) -> bool:
-    """Say whether a new test changes what other tests of the same process see."""
+    """Say whether a new test changes what other tests see, or may do so for all that can be read."""
     if path.endswith(".go"):
         return _GO_ACTS.search(text) is not None
+    if path.endswith(_SCRIPTS):
+        return _script_acts(text)
     if not path.endswith(".py"):
-        return False  # test runners of JavaScript give each file a process or globals of its own
+        return False
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    imported = set(_imported(tree))
-    return any(_acts(node, imported) for node in ast.walk(tree))
+        return acts(path, ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True  # the Python that runs it may be a newer one
 
 
-def _imported(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            yield from ((one.asname or one.name).partition(".")[0] for one in node.names)
-
-
-def _acts(node: ast.AST, imported: set[str]) -> bool:
-    match node:
-        case ast.Assign(targets=targets):
-            return any(_reaches(target, imported) for target in targets)
-        case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
-            return _reaches(target, imported)
-        case ast.Delete(targets=targets):
-            return any(_reaches(target, imported) for target in targets)
-        case ast.Call(func=ast.Name(id=name)):
-            return name in _PATCHES
-        case ast.Call(func=ast.Attribute(attr="reload")):
+def _script_acts(text: str) -> bool:
+    """Say whether a test in JavaScript sets something in what it loads, or does more than to define its tests."""
+    if "require.cache" in text:
+        return True
+    for found in _JS_BESIDE.finditer(text):
+        name = re.escape(found["a"] or found["b"])
+        set_in = rf"(?<![\w.]){name}(?:\.\w+|\[[^\]\n]+\])+\s*(?:[-+*/|&?]{{1,2}})?=(?![=>])"
+        by_call = rf"\b(?:Object|Reflect)\.(?:assign|define\w+|set\w*)\(\s*{name}\b"
+        if re.search(f"{set_in}|{by_call}", text):
             return True
-        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name(id="sys"), attr=name))):
-            return name in _SYSTEM  # sys.path.insert and its like
-        case ast.Call(func=ast.Attribute(value=ast.Call(func=inner), attr="start")):
-            return "patch" in ast.unparse(inner)
-    return False
+    return any(not _is_idle(statement) for statement in _statements(text))
 
 
-def _reaches(target: ast.AST, imported: set[str]) -> bool:
-    """Say whether something is set in what was imported; the environment alone is set by many."""
-    if not isinstance(target, ast.Attribute | ast.Subscript):
+def _statements(text: str) -> Iterator[str]:
+    """Yield what stands at the level of the file, each with what is in its brackets; texts are left out."""
+    plain = _BLANKED.sub(lambda found: "''" + "\n" * found[0].count("\n"), text)
+    statement, depth = "", 0
+    for line in plain.splitlines():
+        # A bracket in a regular expression may be miscounted; what is in brackets is not at the margin.
+        if statement and (depth <= 0 or (line[:1].strip() and line[0] not in ")]}")):
+            yield statement
+            statement, depth = "", 0
+        statement += f"{line}\n"
+        depth += sum(line.count(one) for one in "([{") - sum(line.count(one) for one in ")]}")
+    yield statement
+
+
+def _is_idle(statement: str) -> bool:
+    begins = statement.strip()
+    if _JS_FILES.search(begins.partition("\n")[0]):
         return False
-    if "environ" in ast.unparse(target):
-        return False
-    root: ast.AST = target
-    while isinstance(root, ast.Attribute | ast.Subscript):
-        root = root.value
-    return isinstance(root, ast.Name) and root.id in imported
+    if _JS_BLOCK.match(begins):
+        return _JS_TESTS.search(begins) is not None
+    return _JS_IDLE.match(begins) is not None
 
 
 def asks_for_nothing(path: str, text: str) -> bool:

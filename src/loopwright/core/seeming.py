@@ -6,9 +6,12 @@ to say what it is. Python is read as Python, every other language line by line; 
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
+from loopwright.core.changed_checks import changes_checks, changes_checks_in_lines
+from loopwright.core.early_ends import ends_in_lines, ends_in_python
+from loopwright.core.equal_to_anything import equal_to_anything
 from loopwright.core.gate_files import Kind, Rules, kind_of
 from loopwright.core.literals import LONGEST, parsed
 
@@ -18,8 +21,8 @@ CALLER: Final = "looks at who calls it"
 EQUAL: Final = "makes something that is equal to anything"
 ENDS: Final = "ends the whole process as if all were well"
 READS: Final = "names a test's own file"
+DEEP: Final = "is nested too deeply to be read"
 CHANGES: Final = "changes what tests check with"
-SILENCES: Final = "silences"
 
 _RUNNERS: Final = frozenset({"pytest", "_pytest", "unittest", "nose", "nose2", "hypothesis"})
 _LOOKUPS: Final = frozenset({"get", "import_module", "find_spec", "__import__"})
@@ -44,63 +47,21 @@ _LINES: Final = (
             r"|^\s*(?:import\s+)?(?:\w+\s+)?\"testing\"\s*$"
         ),
     ),
-    (
-        CHANGES,
-        re.compile(
-            r"\bassert(?:\.\w+)+\s*=(?![=>])|\b(?:globalThis|global|window)\.(?:expect|test|it|describe|assert)\s*=(?!=)"
-            r"|(?:Object\.assign|Object\.defineProperty|Object\.defineProperties|Reflect\.set)\(\s*(?:assert|expect|globalThis|global)\b"
-        ),
-    ),
     (CALLER, re.compile(r"prepareStackTrace|new Error\([^)]*\)\.stack|\bruntime\.Callers?\(")),
-    (
-        ENDS,
-        re.compile(
-            r"process\.reallyExit|process\.exitCode\s*=\s*0|^process\.exit\(0?\)|\bsyscall\.Exit\(0\)"
-        ),
-    ),
 )
-_SILENCED: Final = {
-    "mypy": r"#\s*(?:type|mypy):\s*ignore",
-    "pyright": r"#\s*(?:type|pyright):\s*ignore",
-    "ruff": r"#\s*(?:noqa|ruff:\s*noqa)",
-    "flake8": r"#\s*(?:noqa|flake8:\s*noqa)",
-    "pylint": r"#\s*pylint:\s*(?:disable|skip-file)",
-    "bandit": r"#\s*nosec",
-    "cov": r"#\s*pragma:\s*no cover|istanbul ignore|[cv]8 ignore",
-    "eslint": r"eslint-disable",
-    "biome": r"biome-ignore",
-    "tsc": r"@ts-(?:ignore|nocheck|expect-error)",
-    "golangci-lint": r"//\s*nolint",
-    "clippy": r"#!?\[allow\(clippy",
-}
-"""Comments by which source is spared a check, by the program that makes it."""
-_INIT: Final = re.compile(r"^func init\(\)", re.MULTILINE)
-_GO_EXIT: Final = re.compile(r"\bos\.Exit\(0\)")
 _COMMENT: Final = re.compile(r"\s*(?://|\*|/\*|#)")
 _QUOTED: Final = re.compile(r"['\"`]([^'\"`\s:]{3,200})['\"`]")
-_CODE: Final = (
-    *(
-        ".py",
-        ".pyi",
-        ".js",
-        ".jsx",
-        ".mjs",
-        ".cjs",
-        ".ts",
-        ".tsx",
-        ".vue",
-        ".svelte",
-        ".go",
-        ".rs",
-        ".rb",
-        ".php",
-    ),
+CODE: Final = (
+    *(".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte"),
+    *(".go", ".rs", ".rb", ".php"),
 )
+"""How the files end that are read."""
+_SCRIPTS: Final = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte")
 
 
 def seeming(path: str, before: str, after: str) -> Iterator[tuple[int, str]]:
     """Yield the added lines of a source file at which work may only look right, with the words for it."""
-    if not path.endswith(_CODE):
+    if not path.endswith(CODE):
         return
     old = {line.strip() for line in before.splitlines()}
     lines = after.splitlines()
@@ -108,7 +69,7 @@ def seeming(path: str, before: str, after: str) -> Iterator[tuple[int, str]]:
     if not added:
         return
     tree = parsed(after) if path.endswith(".py") else None
-    found = _in_python(tree, path) if tree is not None else _in_lines(lines, after)
+    found = _in_python(tree, path) if tree is not None else _in_lines(path, lines)
     seen: set[int] = set()
     for n, words in sorted(found):
         if n in added and n not in seen:
@@ -116,40 +77,23 @@ def seeming(path: str, before: str, after: str) -> Iterator[tuple[int, str]]:
             yield n, words
 
 
-def silenced(path: str, before: str, after: str, commands: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the added lines that a checker is told to pass over, where one of the commands runs just that checker."""
-    said = " ".join(commands)
-    wanted = [
-        (tool, re.compile(words)) for tool, words in _SILENCED.items() if re.search(rf"\b{tool}\b", said)
-    ]
-    if not wanted or not path.endswith(_CODE):
-        return
-    old = {line.strip() for line in before.splitlines()}
-    for n, line in enumerate(after.splitlines(), 1):
-        if len(line) <= LONGEST and line.strip() not in old:
-            yield from ((n, f"{SILENCES} {tool}") for tool, words in wanted if words.search(line))
-
-
 # --- Python --------------------------------------------------------------------------------------
 
 
 def _in_python(tree: ast.Module, path: str) -> Iterator[tuple[int, str]]:
-    if not path.endswith("__main__.py"):
-        yield from _ends_at_once(tree.body)
-    nodes = list(ast.walk(tree))
-    failing = {id(node.func) for node in nodes if isinstance(node, ast.Call) and _says_so(node)}
-    for node in nodes:
-        words = _of_node(node) if id(node) not in failing else None
+    try:
+        for name, lines in (
+            (ENDS, ends_in_python(path, tree)),
+            (CHANGES, changes_checks(tree)),
+            (EQUAL, equal_to_anything(tree)),
+        ):
+            yield from ((n, name) for n in lines)
+    except RecursionError:
+        yield from ((n, DEEP) for n in range(1, tree.body[-1].lineno + 1))
+    for node in ast.walk(tree):
+        words = _of_node(node)
         if words is not None:
             yield getattr(node, "lineno", 1), words
-
-
-def _says_so(node: ast.Call) -> bool:
-    """Say whether a call that ends the process hands on that something went wrong."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="_exit"), args=[ast.Constant(value=value)]):
-            return value != 0
-    return False
 
 
 def _of_node(node: ast.AST) -> str | None:
@@ -167,18 +111,10 @@ def _of_node(node: ast.AST) -> str | None:
             return LOADS
         case ast.Call(func=func, args=[ast.Constant(value=str(text)), *_]) if _is_runner(text):
             return LOADS if ast.unparse(func).rpartition(".")[2] in _LOOKUPS else None
-        case ast.Attribute(attr="_exit", value=ast.Name(id="os")):
-            return ENDS
         case ast.Attribute(attr=name) | ast.Name(id=name) if name in _FRAMES:
             return CALLER
         case ast.Attribute(attr="stack", value=ast.Name(id="inspect")):
             return CALLER
-        case ast.FunctionDef(name="__eq__", args=ast.arguments(args=[_, other])):
-            return None if _uses(node.body, other.arg) else EQUAL
-        case ast.Assign(
-            targets=[ast.Name(id="__eq__")], value=ast.Lambda(args=ast.arguments(args=[_, other]), body=body)
-        ):
-            return None if _uses([body], other.arg) else EQUAL
         case ast.Constant(value=str(text)):
             return ASKS if _VARIABLES.search(text) else READS if _is_test_file(text) else None
     return None
@@ -186,34 +122,6 @@ def _of_node(node: ast.AST) -> str | None:
 
 def _is_runner(name: str) -> bool:
     return name.partition(".")[0] in _RUNNERS
-
-
-def _uses(body: list[ast.stmt] | list[ast.expr], name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for part in body for one in ast.walk(part))
-
-
-def _ends_at_once(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
-    """Yield where loading a module alone ends the process with 0; a program that is started does so rightly."""
-    for node in body:
-        match node:
-            case ast.If(test=test) if "__name__" in ast.unparse(test):
-                continue
-            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
-                inner = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.stmt)]
-                yield from _ends_at_once(inner)
-            case ast.Expr(value=ast.Call(func=func, args=args)) if ast.unparse(func) in (
-                "sys.exit",
-                "exit",
-                "quit",
-            ):
-                if not args or (isinstance(args[0], ast.Constant) and args[0].value in (0, None)):
-                    yield node.lineno, ENDS
-            case ast.Raise(exc=exc) if exc is not None and ast.unparse(exc) in (
-                "SystemExit",
-                "SystemExit()",
-                "SystemExit(0)",
-            ):
-                yield node.lineno, ENDS
 
 
 def _is_test_file(text: str) -> bool:
@@ -225,15 +133,15 @@ def _is_test_file(text: str) -> bool:
 # --- any other language --------------------------------------------------------------------------
 
 
-def _in_lines(lines: list[str], whole: str) -> Iterator[tuple[int, str]]:
-    starts = _INIT.search(whole) is not None
+def _in_lines(path: str, lines: list[str]) -> Iterator[tuple[int, str]]:
+    changed = changes_checks_in_lines(lines) if path.endswith(_SCRIPTS) else ()
+    for words, found in ((ENDS, ends_in_lines(path, lines)), (CHANGES, changed)):
+        yield from ((n, words) for n in found if not _COMMENT.match(lines[n - 1]))
     for n, line in enumerate(lines, 1):
         if len(line) > LONGEST or _COMMENT.match(line):
             continue
         for words, pattern in _LINES:
             if pattern.search(line):
                 yield n, words
-        if starts and _GO_EXIT.search(line):
-            yield n, ENDS
         if any(_is_test_file(text) for text in _QUOTED.findall(line)):
             yield n, READS

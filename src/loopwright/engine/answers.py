@@ -10,7 +10,8 @@ from loopwright.core.doctests import lost_examples
 from loopwright.core.gate_files import Kind, Rules, kind_of
 from loopwright.core.known_answers import LARGEST, MOST, Changed, known_answers, written_in
 from loopwright.core.policy import GateCommand
-from loopwright.core.seeming import seeming, silenced
+from loopwright.core.seeming import seeming
+from loopwright.core.silencing import silenced, stands_for, unseen_by
 from loopwright.ports import Candidate, Entry, FileChange, Repository
 
 T = TypeVar("T")
@@ -67,11 +68,25 @@ async def answers_in(
     unread = {one.path.removeprefix(top) for one in changed if _is_code(one.path)} - {
         one.path for one in files
     }
+    said = [one.command for one in commands]
     return (
         *(f"{path} is too long to be read" for path in sorted(unread)),
-        *await _beside(files, lambda: list(_seemings(files, [one.command for one in commands]))),
+        *await _stubs(repository, candidate, top, said),
+        *await _beside(files, lambda: list(_seemings(files, said))),
         *await _answers(repository, candidate, top, rules, commands, files),
     )[:MOST]
+
+
+async def _stubs(repository: Repository, candidate: Candidate, top: str, said: Sequence[str]) -> list[str]:
+    """Name the new files that a type checker of the commands reads in the place of the source."""
+    new = [one.path.removeprefix(top) for one in candidate.changes if one.before is None and one.after]
+    stubs = [path for path in new if stands_for(path)]
+    if not stubs:
+        return []
+    listed = await repository.listed(candidate.sha)
+    files = {path.removeprefix(top) for path in listed if path.startswith(top)}
+    found = ((path, unseen_by(path, files, said)) for path in stubs)
+    return [f"{path}:1 {words}" for path, words in found if words is not None]
 
 
 async def _beside(files: Sequence[Changed], read: Callable[[], T]) -> T:

@@ -1,10 +1,13 @@
-"""A Python that has pytest, ruff and nothing else of this environment: there is less to look through when it starts."""
+"""A Python that has pytest, ruff, mypy and nothing else of this environment: there is less to look through."""
 
 import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
-_NEEDED = ("pytest", "pluggy", "iniconfig", "packaging", "pygments", "ruff")
+_NEEDED = (
+    *("pytest", "pluggy", "iniconfig", "packaging", "pygments", "ruff"),
+    *("mypy", "mypy_extensions", "typing_extensions", "pathspec", "librt", "ast-serialize"),
+)
 
 
 def bare_python(place: Path) -> Path:

@@ -1,6 +1,7 @@
 """New tests are welcome, unless they act on others; one that asks for nothing judges nothing."""
 
 import pytest
+from tests.unit.core.honest_files import TESTS
 
 from loopwright.core.new_tests import acts_on_others, asks_for_nothing
 
@@ -16,6 +17,114 @@ from loopwright.core.new_tests import acts_on_others, asks_for_nothing
         ("tests/test_a.py", "import calc\n\nsetattr(calc, 'add', int)\n"),
         ("tests/test_a.py", "from unittest.mock import patch\n\npatch('calc.add', int).start()\n"),
         ("tests/__init__.py", "import calc\n\ndel calc.check\n"),
+        (
+            "tests/test_a.py",
+            "from unittest import mock\nimport calc\n\np = mock.patch.object(calc, 'add', int)\np.start()\n",
+        ),
+        (
+            "tests/test_a.py",
+            "from unittest.mock import patch\n\n\ndef test_a():\n    p = patch('calc.add', int)\n    p.start()\n",
+        ),
+        ("tests/test_a.py", "import calc\n\nvars(calc).update(add=int)\n"),
+        ("tests/test_a.py", "import calc\n\n\ndef test_a():\n    vars(calc)['add'] = int\n"),
+        ("tests/test_a.py", "import calc\n\n\ndef test_a():\n    calc.__dict__.update({'add': int})\n"),
+        ("tests/test_a.py", "import calc\n\ndict.update(calc.__dict__, add=int)\n"),
+        ("tests/test_a.py", "import calc\n\n\ndef test_a():\n    c = calc\n    c.add = int\n"),
+        ("tests/test_a.py", "import calc\n\n\ndef test_a():\n    for c in (calc,):\n        c.add = int\n"),
+        ("tests/test_a.py", "import calc\n\n\ndef test_a():\n    calc.__setattr__('add', int)\n"),
+        ("tests/test_a.py", "import calc\n\n\ndef test_a():\n    object.__setattr__(calc, 'add', int)\n"),
+        ("tests/test_a.py", "from importlib import import_module\n\nimport_module('calc').add = int\n"),
+        ("tests/test_a.py", "import sys\n\n\ndef test_a():\n    sys.modules.get('calc').add = int\n"),
+        ("tests/test_a.py", "import sys\n\n(c := sys.modules['calc']).add = int\n"),
+        ("tests/test_a.py", "import calc\n\n\ndef test_a(n):\n    setattr(n, 'add', int)\n"),
+        ("tests/test_a.py", "import os\n\nos.environ['MODE'] = 'x'\n"),
+        ("tests/test_a.py", "import os\n\nos.environ.setdefault('MODE', 'x')\n"),
+        (
+            "tests/test_a.py",
+            "import os\n\n\ndef go():\n    os.environ['MODE'] = 'x'\n    return 1\n\n\nX = go()\n",
+        ),
+        ("tests/test_a.py", "import pathlib\n\npathlib.Path('calc.py').write_text('')\n"),
+        ("tests/test_a.py", "import pathlib\n\nX = [one.unlink() for one in pathlib.Path().glob('*')]\n"),
+        (
+            "tests/test_a.py",
+            "import pathlib\n\nfor one in pathlib.Path().glob('*'):\n    one.write_text('')\n",
+        ),
+        ("tests/test_a.py", "X = open('calc.py', mode='w')\n"),
+        ("tests/test_a.py", "def test_a():\n    open('tests/test_calc.py', 'w').write('')\n"),
+        (
+            "tests/test_a.py",
+            (
+                "from pathlib import Path\n\n\ndef test_a():\n"
+                "    (Path(__file__).parent / 'test_calc.py').write_text('')\n"
+            ),
+        ),
+        ("tests/test_a.py", "def test_a():\n    exec('import calc')\n"),
+        ("tests/test_a.py", "import calc\n\n\ndef test_a():\n    dict.update(calc.__dict__, add=int)\n"),
+        ("tests/test_a.py", "import calc\n\n\ndef test_a():\n    *calc.rest, n = [1, 2]\n"),
+        ("tests/test_a.py", "import sys\n\n\ndef test_a():\n    sys.modules[__name__].n = 1\n"),
+        ("tests/test_a.py", "import calc\n\ncalc.mend()\n"),
+        ("tests/test_a.py", "import calc\n\nX = calc.mend()\n"),
+        ("tests/test_a.py", "from helper import make_right\nimport calc\n\nX = make_right(calc)\n"),
+        ("tests/test_a.py", "(lambda: 1)()\n"),
+        ("tests/test_a.py", "X = (lambda: 1)()\n"),
+        ("tests/test_a.py", "def go():\n    print(1)\n    undo()\n\n\ngo()\n"),
+        ("tests/test_a.py", "def go(test):\n    return mend(test)\n\n\n@go\ndef test_a():\n    pass\n"),
+        ("tests/test_a.py", "import calc\n\n\ndef test_a(n=calc.mend()):\n    pass\n"),
+        ("tests/test_a.py", "import calc\n\n\nclass TestA:\n    calc.mend()\n"),
+        ("tests/test_a.py", "import calc\n\n\n@calc.register('x')\nclass TestA:\n    pass\n"),
+        ("tests/test_a.py", "import calc\n\nif __name__ != '__main__':\n    calc.mend()\n"),
+        ("tests/test_a.py", "try:\n    pass\nexcept ValueError:\n    mend()\n"),
+        ("tests/test_a.py", "import calc\n\nwith calc.mended():\n    pass\n"),
+        ("tests/test_a.py", "match 1:\n    case _:\n        mend()\n"),
+        ("tests/test_a.py", "find().add = int\n"),
+        ("tests/test_a.py", "del find().add\n"),
+        ("tests/test_a.py", "find().add: int = int\n"),
+        ("tests/test_a.py", "import subprocess\n\nX = subprocess.run(['sed'])\n"),
+        ("tests/test_a.py", "import shutil\n\nX = shutil.unpack_archive('a')\n"),
+        ("tests/test_a.py", "X = globals()\n"),
+        ("tests/test_a.py", "pytest_plugins = ['mend']\n"),
+        ("tests/test_a.py", "def pytest_runtest_makereport(item):\n    pass\n"),
+        ("tests/test_a.py", "import atexit\n\n\n@atexit.register\ndef go():\n    pass\n"),
+        ("tests/test_a.py", "import atexit\n\n\ndef test_a():\n    atexit.register(print)\n"),
+        ("tests/test_a.py", "import gc\n\n\ndef test_a():\n    gc.get_referrers(1)[0]['add'] = int\n"),
+        ("tests/test_a.py", "import pytest\n\nm = pytest.MonkeyPatch()\nm.setattr('calc.add', int)\n"),
+        (
+            "tests/test_a.py",
+            "import pytest\n\n\ndef test_a():\n    pytest.MonkeyPatch().setattr('calc.add', int)\n",
+        ),
+        ("tests/test_a.py", "import os\n\n\ndef setup_module():\n    os.environ['MODE'] = 'x'\n"),
+        ("tests/test_a.py", "import shutil\n\n\ndef setUpModule():\n    shutil.copy2('a', 'calc.py')\n"),
+        (
+            "tests/test_a.py",
+            (
+                "import os\nimport pytest\n\n\n@pytest.fixture(autouse=True, scope='session')\n"
+                "def go():\n    os.environ['MODE'] = 'x'\n    yield\n"
+            ),
+        ),
+        ("tests/__init__.py", "import calc\n\ncalc.__dict__.update(add=int)\n"),
+        ("tests/__init__.py", "import calc\n\nMODE = 1\n"),
+        ("tests/unit/__init__.py", "def load_tests(loader, tests, pattern):\n    return tests\n"),
+        ("tests/test_a.py", "def test(:\n"),
+        ("test/a.test.js", "const calc = require('../calc');\ncalc.add = (a, b) => a + b;\n"),
+        (
+            "test/a.test.mjs",
+            "import * as calc from '../calc.mjs';\ntest('x', () => {\n  calc.table[2] = 4;\n});\n",
+        ),
+        ("test/a.test.js", "const calc = require('../calc');\nObject.assign(calc, { add });\n"),
+        (
+            "test/a.test.js",
+            "const assert = require('node:assert');\nbefore(() => { assert.equal = () => {}; });\n",
+        ),
+        ("test/a.test.js", "delete require.cache[require.resolve('../calc')];\n"),
+        ("test/a.test.js", "const x = fs.writeFileSync('calc.js', '');\n"),
+        ("test/a.test.js", "require('../mend');\n"),
+        ("test/a.test.js", "Object.is = () => true;\n"),
+        ("test/a.test.js", "global.expect = () => always;\n"),
+        ("test/a.test.ts", "(async () => {\n  await mend();\n})();\n"),
+        ("test/a.test.ts", "if (true) {\n  mend();\n}\n"),
+        ("calc_test.go", "package calc\n\nvar _ = mend()\n"),
+        ("calc_test.go", "package calc\n\nvar x = func() int {\n\tadd = right\n\treturn 1\n}()\n"),
+        ("calc_test.go", "package calc\n\nvar x = func() int { add = right; return 1 }()\n"),
         ("calc_test.go", "package calc\n\nfunc init() { add = right }\n"),
         ("calc_test.go", "package calc\n\nfunc TestMain(m *testing.M) { os.Exit(0) }\n"),
     ],
@@ -35,19 +144,37 @@ def test_a_test_that_changes_what_it_imported_acts_on_others(path, text):
             "tests/test_a.py",
             "import calc\n\n\ndef test_it(monkeypatch):\n    monkeypatch.setattr(calc, 'add', int)\n",
         ),
-        ("tests/test_a.py", "import os\n\nos.environ['MODE'] = 'x'\n"),
+        ("tests/test_a.py", "import os\n\n\ndef test_a():\n    os.environ['MODE'] = 'x'\n"),
         (
             "tests/test_a.py",
             "from unittest.mock import patch\n\n\n@patch('calc.add')\ndef test_it(add):\n    add.x = 1\n",
         ),
         ("tests/test_a.py", "class T:\n    def setUp(self):\n        self.n = 1\n"),
-        ("tests/test_a.py", "def test(:\n"),
+        ("tests/test_a.py", "import calc\n\n\ndef test_a(calc):\n    calc.add = 1\n"),
+        (
+            "tests/test_a.py",
+            "import calc\n\n\ndef test_a():\n    assert sorted(vars(calc)) == dict(calc.__dict__)\n",
+        ),
+        ("tests/test_a.py", "class A:\n    def __init__(self, **k):\n        setattr(self, 'a', k)\n"),
+        ("calc_test.go", 'package calc\n\nvar _ = Describe("x", func() {\n})\n'),
+        ("tests/test_a.py", "import unittest\n\nassert len('a') == 1\nraise unittest.SkipTest('not here')\n"),
+        ("tests/test_a.py", "A, B = 1, 2\nTEXT = open('data.txt').read()\nKEY = lambda n: go(n)\n"),
+        ("tests/test_a.py", "import operator\n\n\ndef test_a(d):\n    operator.setitem(d, 1, 2)\n"),
+        (
+            "tests/test_a.py",
+            "import a\n\n\ndef test_a():\n    f = e\n    e = d\n    d = c\n    c = b\n    b = a.x\n",
+        ),
         ("calc_test.go", "package calc\n\nfunc TestAdd(t *testing.T) {}\n"),
         ("test/a.test.js", "global.add = () => 4;"),
     ],
 )
 def test_a_test_that_minds_its_own_business_is_just_welcome(path, text):
     assert not acts_on_others(path, text)
+
+
+@pytest.mark.parametrize("path", TESTS)
+def test_tests_as_people_write_them_are_just_welcome(path):
+    assert not acts_on_others(path, TESTS[path])
 
 
 @pytest.mark.parametrize(
