@@ -18,6 +18,8 @@ from loopwright.ports import Candidate, Entry, FileChange, Repository
 _MOST: Final = 200
 """So many are named on the record; no more steer any gate that a person still oversees."""
 _READ_WHEN_NEW: Final = (".go", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx")
+_NEW_ALONE: Final = (".pyc", ".pyo", ".gitattributes")
+"""What is new and only changes what others are taken for: the tree without it is judged by itself."""
 _LINK: Final = "120000"
 _SUBMODULE: Final = "160000"
 
@@ -210,8 +212,8 @@ def _is_compared(one: _Touched, commands: Sequence[str]) -> bool:
     """Say whether nothing is left to ask: it was read on both sides, or is new and the run without it says all."""
     if _is_new_test(one):
         return not _is_called(one, commands)
-    compiled = one.change.before is None and one.path.endswith((".pyc", ".pyo"))
-    return compiled or (one.kind is Kind.TEST and one.before is not None and one.path.endswith(".py"))
+    alone = one.change.before is None and one.path.endswith(_NEW_ALONE)
+    return alone or (one.kind is Kind.TEST and one.before is not None and one.path.endswith(".py"))
 
 
 def _named(touched: Sequence[_Touched]) -> tuple[str, ...]:
