@@ -6,18 +6,22 @@ from unicodedata import category
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Controls, signs that only change how others look (the direction of writing, blanks without width), and breaks that
 are none to a shell."""
+_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters that are drawn as nothing; so is every blank but the usual one, which to a shell is a letter too."""
 
 
 def visible(text: str) -> str:
     r"""Return a text with everything that is not seen written out, as `\x1b`; its lines stay lines."""
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text
     return "".join(
-        letter.encode("unicode_escape").decode("ascii")
-        if category(letter) in _HIDDEN and letter not in "\n\t"
-        else letter
-        for letter in text
+        letter.encode("unicode_escape").decode("ascii") if _is_hidden(letter) else letter for letter in text
     )
+
+
+def _is_hidden(letter: str) -> bool:
+    kind = category(letter)
+    return (kind in _HIDDEN and letter not in "\n\t") or letter in _BLANK or (kind == "Zs" and letter != " ")
 
 
 def on_one_line(text: str) -> str:

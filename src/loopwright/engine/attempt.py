@@ -193,7 +193,11 @@ class AttemptLeg:
 
         Another attempt would only pay for the same work again and meet the same trouble.
         """
-        reason = f"{rows.task.key} is done but cannot be checked or landed: {trouble}"
+        unsaved = rows.attempt.state is AttemptState.WORKING and not self._reviews
+        told = (
+            "what its agent left cannot be saved" if unsaved else "it is done but cannot be checked or landed"
+        )
+        reason = f"{rows.task.key}: {told}: {trouble}"
 
         def hold(tx: Tx) -> None:
             change_attempt(tx, rows.attempt.id, self._leg.fence, wait_reason=reason[:500])

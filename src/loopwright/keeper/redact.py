@@ -24,8 +24,8 @@ SHAPES: tuple[tuple[bytes, bytes], ...] = (
         _ALONE % (b"sk-", b"sk-", b"sk-")
         + rb"(?:(?:ant|proj|svcacct|admin|or|live|test)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{20,})",
     ),
-    (b"k_live_", rb"[rs]k_live_[A-Za-z0-9]{16,}"),
-    (b"k_test_", rb"[rs]k_test_[A-Za-z0-9]{16,}"),
+    (b"k_live_", _ALONE % ((rb"[rs]k_live_",) * 3) + rb"[A-Za-z0-9]{24,}"),
+    (b"k_test_", _ALONE % ((rb"[rs]k_test_",) * 3) + rb"[A-Za-z0-9]{24,}"),
     (b"gh", rb"gh[pousr]_[A-Za-z0-9]{20,}"),
     (b"github_pat_", rb"github_pat_[A-Za-z0-9_]{20,}"),
     (b"glpat-", rb"glpat-[A-Za-z0-9_-]{16,}"),
@@ -84,9 +84,19 @@ _KEY_EDGE = rb" [A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
 _KEY_WHOLE = re.compile(rb"-----BEGIN" + _KEY_EDGE + rb".*?-----END" + _KEY_EDGE)
 _KEY_BEGIN = re.compile(rb"-----BEGIN" + _KEY_EDGE)
 _KEY_END = re.compile(rb"-----END" + _KEY_EDGE)
-_KEY_MATERIAL = re.compile(rb"[A-Za-z0-9+/=]{16,}")
+# Not with the letter of an escaped break: what is left would be no JSON any more.
+_KEY_MATERIAL = re.compile(rb"(?<!\\)[A-Za-z0-9+/=]{16,}")
+_KEY_FOLLOWS = re.compile(rb"(?:\s|\\[nrt])*$|\s*\\[nrt]|\s*[A-Za-z0-9+/=]{32,}")
+"""What comes behind the header of a key: the end of its line, a break that was written out, or the key. Where it is
+only spoken of, or looked for in a program, something else does."""
+_KEY_ROW = re.compile(rb"(?<!\\)[A-Za-z0-9+/=]{41,}")
+"""A row of a key beside which other things may stand, such as the ids of a protocol."""
+_KEY_LINE = re.compile(rb"\s*(?:[A-Za-z-]+: .*)?|[^A-Za-z0-9]*(?:[0-9]+\W+)?[A-Za-z0-9+/=]+[^A-Za-z0-9]*")
+"""All that a line of a key is made of, with what may stand before and behind it where it is quoted or numbered."""
 _KEY_LINES = 300
 """A block without an end stops being one after so many lines; keys of PGP with several below them have about 200."""
+_KEY_GAP = 3
+"""And after so many in a row in which nothing is left of it: other output may have got in between."""
 
 
 def forms_of(secrets: list[str]) -> list[bytes]:
@@ -107,6 +117,7 @@ class Redactor:
     def __init__(self, forms: list[bytes]) -> None:
         self._forms = forms
         self._key_lines_left = 0
+        self._key_gap = 0
 
     def redact(self, text: bytes) -> bytes:
         """Return complete lines without the secrets in them."""
@@ -132,13 +143,30 @@ class Redactor:
         if self._key_lines_left:
             end = _KEY_END.search(line)
             if end is None:
-                # An empty last piece is what follows a newline, not a line of its own.
-                self._key_lines_left -= 1 if line else 0
-                return _KEY_MATERIAL.sub(MASK, line)
+                return self._inside_of_a_key(line)
             self._key_lines_left = 0
             line = _KEY_MATERIAL.sub(MASK, line[: end.start()]) + line[end.start() :]
         begin = _KEY_BEGIN.search(line)
-        if begin is None:
+        if begin is None or _KEY_FOLLOWS.match(line, begin.end()) is None:
             return line
-        self._key_lines_left = _KEY_LINES
-        return line[: begin.end()] + _KEY_MATERIAL.sub(MASK, line[begin.end() :])
+        self._key_lines_left, self._key_gap = _KEY_LINES, _KEY_GAP
+        # In a line of a protocol the key ends with the text that it stands in: ids behind that are needed.
+        quote = line.find(b'"', begin.end()) if _is_object(line) else -1
+        stop = len(line) if quote < 0 else quote
+        return line[: begin.end()] + _KEY_MATERIAL.sub(MASK, line[begin.end() : stop]) + line[stop:]
+
+    def _inside_of_a_key(self, line: bytes) -> bytes:
+        if not line:
+            return line  # what follows a newline is no line of its own
+        self._key_lines_left -= 1
+        shape = _KEY_ROW if _is_object(line) else _KEY_MATERIAL
+        masked = shape.sub(MASK, line)
+        is_key = masked != line if shape is _KEY_ROW else _KEY_LINE.fullmatch(line) is not None
+        self._key_gap = _KEY_GAP if is_key else self._key_gap - 1
+        if not self._key_gap:
+            self._key_lines_left = 0
+        return masked
+
+
+def _is_object(line: bytes) -> bool:
+    return line.lstrip()[:1] == b"{"

@@ -205,6 +205,8 @@ async def test_a_secret_written_in_pieces_is_redacted(keepers: ProcessKeepers, m
             None,
         ),
         ("a PRIVATE KEY BLOCK is a block of a PRIVATE KEY", None),
+        ("test_network_test_ConnectionTimeoutHandlerOfTheShop task_live_configurationloaderofthewhole", None),
+        ('if text.startswith("-----BEGIN RSA PRIVATE KEY-----"): abcdefghijklmnopqrstuvwxyz', None),
     ],
 )
 def test_known_shapes_of_secrets_are_redacted_and_prose_is_not(said: str, kept: str | None) -> None:
@@ -239,6 +241,35 @@ def test_a_private_key_over_many_lines_is_redacted_however_it_arrives(step: int,
     assert KEY_BODY.encode() not in got
     assert got.count(b"[redacted]") == 2
     assert got.endswith(b"is_no_key_any_more_at_all\n")
+
+
+@pytest.mark.capability("C108")
+def test_a_key_that_is_only_spoken_of_or_ends_without_a_word_spoils_nothing_behind_it() -> None:
+    event = '{"type":"user","id":"toolu_01abcdefghijklmnop","path":"src/shop/prices/of/everything.py"}'
+    spoken = '{"text":"it begins with -----BEGIN RSA PRIVATE KEY-----","id":"toolu_01qrstuvwxyzabcdefgh"}'
+    begun = (
+        '{"text":"-----BEGIN RSA PRIVATE KEY-----\\n' + KEY_BODY[:20] + '","id":"toolu_01qrstuvwxyzabcdefgh"}'
+    )
+    more = '{"text":"' + KEY_BODY + '","id":"toolu_01zyxwvutsrqponmlkji"}'
+    redactor = Redactor([])
+    said = redactor.redact("\n".join((spoken, event, begun, more, *[event] * 5, "")).encode()).decode()
+    first, second, third, fourth, *rest = said.splitlines()
+    assert (first, second) == (spoken, event)
+    assert third == begun.replace(KEY_BODY[:20], "[redacted]")
+    assert fourth == more.replace(KEY_BODY, "[redacted]")
+    assert rest == [event] * 5
+    lines = [
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "Proc-Type: 4,ENCRYPTED",
+        "",
+        KEY_BODY,
+        "INFO a word between",
+        KEY_BODY,
+    ]
+    after = ["tests/test_of_everything_in_the_shop.py passed"] * 6
+    said = redactor.redact("\n".join((*lines, *after, "")).encode()).decode()
+    assert KEY_BODY not in said
+    assert said.splitlines()[-3:] == after[-3:], "a key that was cut off ends by itself"
 
 
 @pytest.mark.capability("C108")

@@ -12,6 +12,7 @@ from loopwright.core.questions import (
     asking_leave,
     asking_of,
 )
+from loopwright.core.visible import visible
 
 
 def test_a_fenced_block_with_json_is_a_question() -> None:
@@ -119,3 +120,10 @@ def test_an_agents_question_hides_nothing() -> None:
     assert asking.text == SEEN
     assert asking.options == (f"a {' '.join(SEEN.split())}",)
     assert asking.default == " ".join(SEEN.split())
+
+
+def test_what_is_drawn_as_nothing_is_written_out_and_other_writing_is_left_alone() -> None:
+    hidden = "make\u00a0dist\u3164\u2800\u034f\x1b[8m\u202e"
+    assert visible(hidden) == "make\\xa0dist\\u3164\\u2800\\u034f\\x1b[8m\\u202e"
+    for plain in ("größer → 5 €", "保存して\tください\n", "a b"):
+        assert visible(plain) == plain

@@ -95,13 +95,11 @@ class Capture:
         )
 
     async def try_keeping(self, tree: str, *, near: str, at: datetime) -> None:
-        """Keep a new commit of a tree on top of `near` for a moment, the way that work is kept."""
+        """Bring a new commit of a tree on top of `near` to where work is kept, and all but name it there."""
         token = secrets.token_hex(8)
         self._depot.ensure()
         sha = write_commit(self._depot, tree, parents=(near,), message=f"Probe {token}", at=at)
-        name = f"{_PROBES}{token}"
-        await self._refs.pin({name: sha}, origin=self._depot.path, near=near, known={})
-        await self._refs.delete(tuple((await self._refs.read(name)).values()))
+        await self._refs.try_pinning(f"{_PROBES}{token}", sha, origin=self._depot.path, near=near)
 
     async def _pointers(
         self, path: Path, record: Record, label: Label

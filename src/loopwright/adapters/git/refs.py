@@ -119,6 +119,12 @@ class Refs:
                     raise
                 known = now
 
+    async def try_pinning(self, name: str, sha: str, *, origin: Path, near: str) -> None:
+        """Do everything of a new pin up to the last step, so that no kill leaves one behind."""
+        await self.bring(origin, (sha,), near=near)
+        script = f"start\ncreate {name} {sha}\nprepare\nabort\n"
+        await self._git.run("update-ref", "--stdin", env=self._source.env(), stdin=script.encode())
+
     async def _name(self, origin: Path, wanted: Mapping[str, str], *, near: str) -> None:
         await self.bring(origin, sorted(set(wanted.values())), near=near)
         script = "".join(f"update {name} {sha}\n" for name, sha in wanted.items())
