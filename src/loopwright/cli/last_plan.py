@@ -41,10 +41,10 @@ async def refuse_left_behind(store: Store, repository: GitRepository, asked: Sub
 
 
 def source_debt(tx: Tx, asked: Submission) -> DebtView | None:
-    """Return what the source was not told of its last plan; None where it was told all."""
+    """Return what the source was not told of its last plan, be it that it was away; None where it was told all."""
     plan = last_plan(tx, asked)
     if plan is None or is_exported(tx, plan.id):
-        return debt_view(tx, plan.id) if plan is not None else None
+        return debt_view(tx, plan.id, gone=True) if plan is not None else None
     # Whoever worked on it was killed before it could be told, or is about to tell it.
     reason, since = "nobody has done so yet", plan.completed_at or plan.updated_at
     return DebtView(plan_id=plan.id, source=asked.source_path, items=(), reason=reason, since=since)

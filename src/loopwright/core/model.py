@@ -498,6 +498,8 @@ class SourceDebt:
     items: tuple[str, ...]
     """Those of which the source does not say how they stand; none where nobody can say which."""
     reason: str
+    gone: bool = False
+    """It was not there when it was last to be told: nobody has to mend that, and it is told if it comes back."""
     created_at: datetime
 
 

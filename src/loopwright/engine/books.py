@@ -115,7 +115,9 @@ async def tell(world: World, plan_id: str) -> Untold | None:
         return None
     place = Path(project.path) / loop.source_path
     if not plan.books and plan.status in ENDED_PLAN and not place.exists():
-        reason = f"{loop.source_path} is not there any more, so nothing is told how the plan ended"
+        reason = (
+            f"{loop.source_path} is not there any more: should it come back, it is told how the plan ended"
+        )
         return Untold(reason=reason, gone=True)
     behind: tuple[str, ...] = ()
     try:

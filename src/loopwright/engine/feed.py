@@ -145,7 +145,7 @@ class Outbox:
             store = self._world.store
             if not await store.read(partial(is_settled, plan_id=plan_id, left=left)):
                 await store.transact("source.debt", partial(note_outcome, plan_id=plan_id, left=left))
-            return left is None or left.gone
+            return left is None
 
     async def _export_plan(self, where: Path, plan_id: str) -> None:
         def load(tx: Tx) -> tuple[Plan, Loop | None, list[Task], list[Attempt], list[Finish]] | None:

@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_f36aa86a-0017-4477-804d-2453030b0e41','d599e6fdf96cdf33e764e0a7cad37c9d9f095a29b582aae7f0c1d04f643dfc57');
+INSERT INTO "chains" VALUES('plan_46479136-509f-4d9f-a5a4-21a1e941e2d1','0ecdd9f55525e19a89f8cfa899f37f2ee855f511e377cd6a0b692f875aa927a5');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -133,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_e67b42f9-1ef0-48d1-b946-3e38ba8f5379',NULL,NULL,'plan_f36aa86a-0017-4477-804d-2453030b0e41',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T07:08:20.207638Z','test','normal','{}','','d2df466449942133db8e0364ebc8a882d2f0518335e3509acae8318f68f9d582');
-INSERT INTO "events" VALUES(2,'evt_a20ed856-eb65-405c-96fa-a0f8b3a7e200',NULL,NULL,'plan_f36aa86a-0017-4477-804d-2453030b0e41',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T07:08:20.207638Z','test','normal','{}','d2df466449942133db8e0364ebc8a882d2f0518335e3509acae8318f68f9d582','3a8f7a6a95e8d0c14c291c82940071bfae5342bc6bd9396fd75861a1b6e9483e');
-INSERT INTO "events" VALUES(3,'evt_0d417d98-f7e6-439a-831b-9dcaa608f44a',NULL,NULL,'plan_f36aa86a-0017-4477-804d-2453030b0e41',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T07:08:20.207638Z','test','normal','{}','3a8f7a6a95e8d0c14c291c82940071bfae5342bc6bd9396fd75861a1b6e9483e','d599e6fdf96cdf33e764e0a7cad37c9d9f095a29b582aae7f0c1d04f643dfc57');
+INSERT INTO "events" VALUES(1,'evt_a5812fa5-15ef-4472-8ec0-7ebe344a54a8',NULL,NULL,'plan_46479136-509f-4d9f-a5a4-21a1e941e2d1',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T08:05:16.880789Z','test','normal','{}','','0be05fefb5e61df98b188320ac98274e0a4cda2293077b726dffb9ca04d3cc26');
+INSERT INTO "events" VALUES(2,'evt_9d999286-b021-47e8-8d16-7d8f1dc1d228',NULL,NULL,'plan_46479136-509f-4d9f-a5a4-21a1e941e2d1',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T08:05:16.880789Z','test','normal','{}','0be05fefb5e61df98b188320ac98274e0a4cda2293077b726dffb9ca04d3cc26','4d16065b4acdfdc029d86cb3d3bea252e6d00f438589a325f36b7ebaa23a4c30');
+INSERT INTO "events" VALUES(3,'evt_d89fa8ef-c692-481b-acb7-96363f32807e',NULL,NULL,'plan_46479136-509f-4d9f-a5a4-21a1e941e2d1',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T08:05:16.880789Z','test','normal','{}','4d16065b4acdfdc029d86cb3d3bea252e6d00f438589a325f36b7ebaa23a4c30','0ecdd9f55525e19a89f8cfa899f37f2ee855f511e377cd6a0b692f875aa927a5');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_57447787-c47e-424e-8f38-937c728c6d4f','proj_a5cb292e-a9a6-45a6-9ab3-bfdabcc063cf','plan.md','markdown','c9ce3709-43a9-40b6-a59e-33be1074e19a.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_d4761087-6780-4918-8560-dc2f7bc59788','proj_e324d107-701a-44a9-90d2-d30a18c02792','plan.md','markdown','0614ccc1-d4a9-4a10-9d3d-9a03eb45ce26.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -223,7 +223,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_f36aa86a-0017-4477-804d-2453030b0e41','proj_a5cb292e-a9a6-45a6-9ab3-bfdabcc063cf','loop_57447787-c47e-424e-8f38-937c728c6d4f','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"logic","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_46479136-509f-4d9f-a5a4-21a1e941e2d1','proj_e324d107-701a-44a9-90d2-d30a18c02792','loop_d4761087-6780-4918-8560-dc2f7bc59788','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"logic","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -235,7 +235,7 @@ CREATE TABLE projects (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_a5cb292e-a9a6-45a6-9ab3-bfdabcc063cf','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_e324d107-701a-44a9-90d2-d30a18c02792','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -332,6 +332,7 @@ CREATE TABLE source_debts (
     id TEXT NOT NULL,
     items TEXT NOT NULL,
     reason TEXT NOT NULL,
+    gone BOOLEAN NOT NULL,
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_source_debts PRIMARY KEY (id)
 );
@@ -387,7 +388,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_f1a8a101-5b7c-4c7a-b10a-2c84f630bb54','plan_f36aa86a-0017-4477-804d-2453030b0e41','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_cd9ae65c-32e2-44d1-a74d-3acffc935495','plan_46479136-509f-4d9f-a5a4-21a1e941e2d1','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,

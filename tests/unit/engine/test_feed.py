@@ -16,6 +16,7 @@ from loopwright.core.model import Cursor, Loop, Plan, SourceDebt
 from loopwright.core.states import PlanState
 from loopwright.engine.feed import Outbox
 from loopwright.engine.moves import move_plan
+from loopwright.engine.source_debts import debt_view, debt_views
 from loopwright.ports import Files, PlannedWork, Progress
 
 
@@ -141,32 +142,51 @@ async def test_a_debt_is_paid_by_whoever_comes_next_and_is_asked_for_less_often_
     assert (home.all(SourceDebt), len(home.events("source_told"))) == ([], 1)
 
 
-async def test_a_debt_ends_with_a_note_where_nobody_is_left_to_be_told(moody: Home, tmp_path: Path) -> None:
+def cancel(home: Home) -> Plan:
+    """End the one plan that there is."""
+    (plan,) = home.all(Plan)
+    return home.store.transact_sync(
+        "over", lambda tx: move_plan(tx, plan, PlanState.CANCELLED, "plan_cancelled", "me")
+    )
+
+
+async def test_a_source_that_is_gone_is_named_once_and_told_when_it_comes_back(
+    moody: Home, tmp_path: Path
+) -> None:
     home, source = moody, MoodySource()
     outbox = told_by(home, source)
     await outbox.catch_up()
-    (plan,) = home.all(Plan)
-    (tmp_path / "plan.yaml").unlink()
+    path = tmp_path / "plan.yaml"
+    path.unlink()
     await outbox.pay_debts()
-    assert home.all(SourceDebt), "while the plan goes on, it may come back"
-    home.store.transact_sync(
-        "over", lambda tx: move_plan(tx, plan, PlanState.CANCELLED, "plan_cancelled", "me")
-    )
+    assert [one.gone for one in home.all(SourceDebt)] == [False], "while the plan goes on, that is trouble"
+    plan = cancel(home)
     for _ in range(2):
         await told_by(home, source).pay_debts()
     (said,) = home.events("source_given_up")
     assert said.payload["reason"].startswith("plan.yaml is not there any more")
-    assert not home.all(SourceDebt)
+    assert [one.gone for one in home.all(SourceDebt)] == [True]
+    assert home.store.read_sync(lambda tx: debt_view(tx, plan.id)) is None, (
+        "nobody has to do anything about it"
+    )
+    assert home.store.read_sync(lambda tx: debt_views(tx, project_path=None)) == ()
+    assert home.store.read_sync(lambda tx: debt_view(tx, plan.id, gone=True)) is not None
+
+    path.write_bytes(b"[]")
+    await told_by(home, source).pay_debts()
+    assert [one.gone for one in home.all(SourceDebt)] == [False], "it is there again, and refuses"
+    assert home.events("source_not_told")[-1].payload["reason"] == "no room"
+    source.refuses = ""
+    await told_by(home, source).pay_debts()
+    assert path.read_bytes() == b"a"
+    assert (home.all(SourceDebt), len(home.events("source_told"))) == ([], 1)
 
 
 async def test_a_debt_ends_where_a_person_has_another_plan_made_of_the_source(
     moody: Home, tmp_path: Path
 ) -> None:
     await told_by(moody, MoodySource()).catch_up()
-    (plan,) = moody.all(Plan)
-    moody.store.transact_sync(
-        "over", lambda tx: move_plan(tx, plan, PlanState.CANCELLED, "plan_cancelled", "me")
-    )
+    plan = cancel(moody)
     moody.submit(planned("a"), root=tmp_path, new=True)
     (said,) = moody.events("source_given_up")
     assert (said.plan, said.actor, moody.all(SourceDebt)) == (plan.id, "me", [])
