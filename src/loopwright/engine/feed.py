@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.core.documents import document
-from loopwright.core.errors import LoopwrightError, StoreUnavailable
+from loopwright.core.errors import LoopwrightError, StaleVersion, StoreUnavailable
 from loopwright.core.happenings import RecordedEvent
 from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, Run, Task
 from loopwright.core.receipt_script import check_script
@@ -56,6 +56,11 @@ class Outbox:
         if there:
             done, events = await self._world.store.read(_next_page)
         while events:
+            # Apart from the files, so that neither keeps the other back, and before the cursor moves: behind it every
+            # source was told or is owed. Events about the telling are no news: a tracker that refuses in other words
+            # each time would never be given a rest.
+            for plan_id in _distinct(event.plan for event in events if event.type not in TOLD_OF):
+                await self._tell(plan_id)
             for project_id in _distinct(event.project for event in events):
                 mine = [one for one in events if one.project == project_id]
                 # In order or not at all: later events in the file would hide that earlier ones are missing.
@@ -89,10 +94,6 @@ class Outbox:
         if where is None:
             return False  # the repository was moved or is on another machine: the rows are the truth anyway
         try:
-            # First, so that a folder without room for our files keeps no source from being told. Events about the
-            # telling are no news: a tracker that refuses in other words each time would never be given a rest.
-            for plan_id in _distinct(event.plan for event in events if event.type not in TOLD_OF):
-                await self._tell(plan_id)
             self._files.append_events(where, events)
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
@@ -135,17 +136,28 @@ class Outbox:
     async def _tell(self, plan_id: str) -> bool:
         """Tell the plan's source how it stands; that it cannot be told is owed, and is an event for each reason."""
         async with self._telling.setdefault(plan_id, asyncio.Lock()):
-            try:
-                left = await tell(self._world, plan_id)
-            except (LoopwrightError, OSError):
-                raise
-            except Exception as defect:  # the boundary: what lies in one source must not take down the worker
-                log.exception("source not told", extra={"plan": plan_id})
-                left = Untold(reason=f"internal error: {type(defect).__name__}: {defect}")
+            left = await self._left_untold(plan_id)
             store = self._world.store
             if not await store.read(partial(is_settled, plan_id=plan_id, left=left)):
                 await store.transact("source.debt", partial(note_outcome, plan_id=plan_id, left=left))
             return left is None
+
+    async def _left_untold(self, plan_id: str) -> Untold | None:
+        """Tell a source; whatever goes wrong with it is a reason, unless the database itself is out of reach."""
+        try:
+            try:
+                return await tell(self._world, plan_id)
+            except StaleVersion:
+                # Somebody else changed a row at this very moment: mostly that is over by now.
+                return await tell(self._world, plan_id)
+        except StoreUnavailable:
+            raise
+        except (LoopwrightError, OSError) as trouble:
+            log.warning("source not told", extra={"plan": plan_id, "why": str(trouble)})
+            return Untold(reason=str(trouble))
+        except Exception as defect:  # the boundary: what lies in one source must not take down the worker
+            log.exception("source not told", extra={"plan": plan_id})
+            return Untold(reason=f"internal error: {type(defect).__name__}: {defect}")
 
     async def _export_plan(self, where: Path, plan_id: str) -> None:
         def load(tx: Tx) -> tuple[Plan, Loop | None, list[Task], list[Attempt], list[Finish]] | None:

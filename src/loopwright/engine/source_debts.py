@@ -22,7 +22,7 @@ class Untold:
     reason: str
     items: tuple[str, ...] = ()
     gone: bool = False
-    """The plan is over and its source not there: deleted, or away for a while."""
+    """The source of a plan that is over is not there, or its project's folder: deleted, or away for a while."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

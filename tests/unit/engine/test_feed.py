@@ -10,11 +10,11 @@ from tests.doubles import Home, planned
 
 from loopwright.adapters.sources.writing import put_files
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.errors import Refused
+from loopwright.core.errors import CannotRun, GitFailed, LoopwrightError, Refused, StaleVersion
 from loopwright.core.happenings import RecordedEvent
 from loopwright.core.model import Cursor, Loop, Plan, SourceDebt
 from loopwright.core.states import PlanState
-from loopwright.engine.feed import Outbox
+from loopwright.engine.feed import Outbox, is_exported
 from loopwright.engine.moves import move_plan
 from loopwright.engine.source_debts import debt_view, debt_views
 from loopwright.ports import Files, PlannedWork, Progress
@@ -79,14 +79,16 @@ async def test_a_source_that_cannot_be_told_is_an_event_and_holds_nothing_up(tmp
 class MoodySource(OddSource):
     """A source that refuses what it is told until it is mended."""
 
-    def __init__(self) -> None:
+    def __init__(self, trouble: type[LoopwrightError] = Refused) -> None:
+        self.trouble = trouble
         self.refuses = "no room"
+        self.once = False
         self.asked = 0
 
     def written(self, files: Files, progress: Progress) -> Files:
         self.asked += 1
-        if self.refuses:
-            raise Refused(self.refuses)
+        if self.refuses and not (self.once and self.asked > 1):
+            raise self.trouble(self.refuses)
         return {name: ",".join(progress.items).encode() for name in files}
 
     def parse(self, _files: Files, _place: str) -> PlannedWork:
@@ -190,6 +192,81 @@ async def test_a_debt_ends_where_a_person_has_another_plan_made_of_the_source(
     moody.submit(planned("a"), root=tmp_path, new=True)
     (said,) = moody.events("source_given_up")
     assert (said.plan, said.actor, moody.all(SourceDebt)) == (plan.id, "me", [])
+
+
+@pytest.mark.parametrize("trouble", [GitFailed, CannotRun, StaleVersion, LoopwrightError])
+async def test_whatever_a_source_fails_with_is_owed_and_the_files_of_its_project_are_written(
+    tmp_path: Path, trouble: type[LoopwrightError]
+) -> None:
+    home, source = Home(), MoodySource(trouble)
+    home.submit(planned("a"), root=tmp_path)
+    (tmp_path / "plan.yaml").write_bytes(b"[]")
+    outbox = told_by(home, source)
+    for _ in range(3):
+        await outbox.catch_up()
+    assert outbox._files.written  # type: ignore[attr-defined]
+    assert [one.id for one in home.all(Cursor)] == ["state-files"], "nothing is left to be written"
+    plan = cancel(home)
+    await outbox.catch_up()
+    assert [(one.id, one.reason) for one in home.all(SourceDebt)] == [(plan.id, "no room")]
+    assert home.store.read_sync(lambda tx: is_exported(tx, plan.id))
+    source.refuses = ""
+    await outbox.pay_debts()
+    assert (tmp_path / "plan.yaml").read_bytes() == b"a"
+    assert not home.all(SourceDebt)
+
+
+async def test_a_row_that_somebody_else_changed_at_the_same_moment_is_no_debt(tmp_path: Path) -> None:
+    home, source = Home(), MoodySource(StaleVersion)
+    home.submit(planned("a"), root=tmp_path)
+    (tmp_path / "plan.yaml").write_bytes(b"[]")
+    source.once = True
+    await told_by(home, source).catch_up()
+    assert (tmp_path / "plan.yaml").read_bytes() == b"a"
+    assert not home.events("source_not_told")
+
+
+async def test_the_source_of_a_project_whose_folder_is_away_is_owed_and_told_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    home, source, folder = Home(), MoodySource(), tmp_path / "shop"
+    source.refuses = ""
+    home.submit(planned("a"), root=folder)
+    outbox = told_by(home, source)
+    await outbox.catch_up()
+    assert home.all(SourceDebt), "also while the plan goes on"
+    plan = cancel(home)
+    for _ in range(2):
+        await outbox.catch_up()
+        await outbox.pay_debts()
+    assert home.store.read_sync(lambda tx: is_exported(tx, plan.id))
+    (debt,) = home.all(SourceDebt)
+    assert (debt.gone, len(home.events("source_given_up"))) == (True, 1)
+    folder.mkdir()
+    (folder / "plan.yaml").write_bytes(b"[]")
+    await outbox.catch_up()
+    await outbox.pay_debts()
+    assert (folder / "plan.yaml").read_bytes() == b"a"
+    assert not home.all(SourceDebt)
+
+
+async def test_a_source_is_told_however_long_the_files_of_its_project_could_not_be_written(
+    tmp_path: Path,
+) -> None:
+    home, source = Home(), MoodySource()
+    home.submit(planned("a"), root=tmp_path)
+    (tmp_path / "plan.yaml").write_bytes(b"[]")
+    outbox = told_by(home, source)
+    outbox._files.broken = tmp_path  # type: ignore[attr-defined]
+    await outbox.catch_up()
+    asked = source.asked
+    for _ in range(2):
+        await outbox.catch_up()
+    assert source.asked == asked, "that the files wait is no news for it"
+    plan = cancel(home)
+    await outbox.catch_up()
+    assert source.asked == asked + 1
+    assert home.store.read_sync(lambda tx: is_exported(tx, plan.id)), "and what it is owed is written down"
 
 
 async def test_a_folder_without_room_for_our_files_keeps_no_source_from_being_told(
