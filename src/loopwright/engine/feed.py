@@ -10,14 +10,14 @@ from typing import Final
 from loopwright.core.documents import document
 from loopwright.core.errors import LoopwrightError, StaleVersion, StoreUnavailable
 from loopwright.core.happenings import RecordedEvent
-from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, Run, Task
+from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, Run, SourceDebt, Task
 from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import render
 from loopwright.core.states import ENDED_PLAN
 from loopwright.engine.books import tell
 from loopwright.engine.health import ENDS, last_words
 from loopwright.engine.receipt import plan_receipt
-from loopwright.engine.source_debts import TOLD_OF, Untold, debts, is_settled, note_outcome
+from loopwright.engine.source_debts import TOLD_OF, Untold, answer, debts, is_settled, note_outcome
 from loopwright.engine.world import World
 from loopwright.ports import StateFiles, Tx
 
@@ -117,21 +117,33 @@ class Outbox:
 
     async def pay_debts(self) -> None:
         """Tell sources again what they could not be told; one in trouble never holds up the others."""
-        for plan_id in await self._world.store.read(_payable):
-            again_at, rest_s = self._resting.get(plan_id, (0.0, _REST_S / 2))
-            if self._world.clock.monotonic() < again_at:
-                continue
-            try:
-                is_paid = await self._tell(plan_id)
-            except StoreUnavailable:
-                raise
-            except (LoopwrightError, OSError) as trouble:
-                log.warning("source not told", extra={"plan": plan_id, "why": str(trouble)})
-                is_paid = False
-            self._resting.pop(plan_id, None)
-            if not is_paid:
-                rest_s = min(2 * rest_s, _LONGEST_REST_S)
-                self._resting[plan_id] = (self._world.clock.monotonic() + rest_s, rest_s)
+        due = [one for one in await self._world.store.read(_payable) if self._is_due(one)]
+        while due:
+            for debt in due:
+                await self._pay_debt(debt)
+            # Those that somebody has asked for meanwhile.
+            due = [one for one in await self._world.store.read(_payable) if one.asked_at is not None]
+
+    def _is_due(self, debt: SourceDebt) -> bool:
+        again_at, _ = self._resting.get(debt.id, (0.0, 0.0))
+        return debt.asked_at is not None or self._world.clock.monotonic() >= again_at
+
+    async def _pay_debt(self, debt: SourceDebt) -> None:
+        try:
+            is_paid = await self._tell(debt.id)
+        except StoreUnavailable:
+            raise
+        except (LoopwrightError, OSError) as trouble:
+            log.warning("source not told", extra={"plan": debt.id, "why": str(trouble)})
+            is_paid = False
+        _, rest_s = self._resting.pop(debt.id, (0.0, _REST_S / 2))
+        if not is_paid:
+            rest_s = min(2 * rest_s, _LONGEST_REST_S)
+            self._resting[debt.id] = (self._world.clock.monotonic() + rest_s, rest_s)
+        if debt.asked_at is not None:
+            await self._world.store.transact(
+                "source.tried", partial(answer, plan_id=debt.id, asked_at=debt.asked_at)
+            )
 
     async def _tell(self, plan_id: str) -> bool:
         """Tell the plan's source how it stands; that it cannot be told is owed, and is an event for each reason."""
@@ -209,10 +221,12 @@ def _where(tx: Tx, project_id: str) -> Path | None:
     return Path(project.path) if project is not None and Path(project.path).is_dir() else None
 
 
-def _payable(tx: Tx) -> list[str]:
-    """Return the plans whose sources are owed something, and whose folders are there to be told."""
-    plans = tx.find(Plan, id=[one.id for one in debts(tx)])
-    return [plan.id for plan in plans if _where(tx, plan.project_id)]
+def _payable(tx: Tx) -> list[SourceDebt]:
+    """Return the debts whose sources' folders are there to be told: first those for which somebody waits."""
+    owed = debts(tx)
+    plans = tx.find(Plan, id=[one.id for one in owed])
+    there = {plan.id for plan in plans if _where(tx, plan.project_id)}
+    return sorted((one for one in owed if one.id in there), key=lambda one: one.asked_at is None)
 
 
 def _after(tx: Tx, *, since: int) -> list[RecordedEvent]:

@@ -79,6 +79,32 @@ def is_settled(tx: Tx, plan_id: str, left: Untold | None) -> bool:
     return (known.reason, known.items, known.gone) == wanted
 
 
+def ask(tx: Tx, plan_id: str) -> bool:
+    """Have a debt paid at once by whoever works in the home; False where there is none."""
+    if tx.get(SourceDebt, plan_id) is None:
+        return False
+    tx.update(SourceDebt, plan_id, asked_at=tx.now())
+    return True
+
+
+def answer(tx: Tx, plan_id: str, asked_at: datetime) -> None:
+    """Note that a debt was tried for which somebody had asked; who asked since then has seen nothing of that try."""
+    known = tx.get(SourceDebt, plan_id)
+    if known is not None and known.asked_at == asked_at:
+        tx.update(SourceDebt, plan_id, asked_at=None)
+
+
+def is_asked(tx: Tx, plan_id: str) -> bool:
+    """Say whether somebody asked to have a debt paid at once, and nobody has tried that yet."""
+    known = tx.get(SourceDebt, plan_id)
+    return known is not None and known.asked_at is not None
+
+
+def any_asked(tx: Tx) -> bool:
+    """Say whether any debt of the home is to be paid at once."""
+    return any(one.asked_at is not None for one in tx.find(SourceDebt))
+
+
 def debts(tx: Tx) -> list[SourceDebt]:
     """Return every debt of the home, the oldest first."""
     return tx.find(SourceDebt, order_by=("created_at", "id"))

@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_46479136-509f-4d9f-a5a4-21a1e941e2d1','0ecdd9f55525e19a89f8cfa899f37f2ee855f511e377cd6a0b692f875aa927a5');
+INSERT INTO "chains" VALUES('plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78','262f2faf4083cfb5bd314cdecb90a53981c6f07e581354d577cbe7cd23ebd04b');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -133,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_a5812fa5-15ef-4472-8ec0-7ebe344a54a8',NULL,NULL,'plan_46479136-509f-4d9f-a5a4-21a1e941e2d1',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T08:05:16.880789Z','test','normal','{}','','0be05fefb5e61df98b188320ac98274e0a4cda2293077b726dffb9ca04d3cc26');
-INSERT INTO "events" VALUES(2,'evt_9d999286-b021-47e8-8d16-7d8f1dc1d228',NULL,NULL,'plan_46479136-509f-4d9f-a5a4-21a1e941e2d1',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T08:05:16.880789Z','test','normal','{}','0be05fefb5e61df98b188320ac98274e0a4cda2293077b726dffb9ca04d3cc26','4d16065b4acdfdc029d86cb3d3bea252e6d00f438589a325f36b7ebaa23a4c30');
-INSERT INTO "events" VALUES(3,'evt_d89fa8ef-c692-481b-acb7-96363f32807e',NULL,NULL,'plan_46479136-509f-4d9f-a5a4-21a1e941e2d1',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T08:05:16.880789Z','test','normal','{}','4d16065b4acdfdc029d86cb3d3bea252e6d00f438589a325f36b7ebaa23a4c30','0ecdd9f55525e19a89f8cfa899f37f2ee855f511e377cd6a0b692f875aa927a5');
+INSERT INTO "events" VALUES(1,'evt_9ea3593e-ac37-4a13-b295-60e32fea7a09',NULL,NULL,'plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T08:10:25.086203Z','test','normal','{}','','3450f82a4ebfb28092a6ab114ceea0c23c624a659b3ce3f03eb96dff06cd07fd');
+INSERT INTO "events" VALUES(2,'evt_2eda512c-e926-4e17-b04f-2a7479311bef',NULL,NULL,'plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T08:10:25.086203Z','test','normal','{}','3450f82a4ebfb28092a6ab114ceea0c23c624a659b3ce3f03eb96dff06cd07fd','886d0dacf30cd3c9c92d90c64aff4f06959ef34fdd5124b0f1d3f06528467cd1');
+INSERT INTO "events" VALUES(3,'evt_5bb7dc03-1e13-4777-866e-153055854cb5',NULL,NULL,'plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T08:10:25.086203Z','test','normal','{}','886d0dacf30cd3c9c92d90c64aff4f06959ef34fdd5124b0f1d3f06528467cd1','262f2faf4083cfb5bd314cdecb90a53981c6f07e581354d577cbe7cd23ebd04b');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_d4761087-6780-4918-8560-dc2f7bc59788','proj_e324d107-701a-44a9-90d2-d30a18c02792','plan.md','markdown','0614ccc1-d4a9-4a10-9d3d-9a03eb45ce26.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_242af087-130f-4afb-849b-fdcbf8a6162e','proj_ba3aabb8-0769-48e2-aaac-a6546e2d3f0f','plan.md','markdown','846f7d37-4414-4d41-bd81-f504af7a5643.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -223,7 +223,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_46479136-509f-4d9f-a5a4-21a1e941e2d1','proj_e324d107-701a-44a9-90d2-d30a18c02792','loop_d4761087-6780-4918-8560-dc2f7bc59788','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"logic","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78','proj_ba3aabb8-0769-48e2-aaac-a6546e2d3f0f','loop_242af087-130f-4afb-849b-fdcbf8a6162e','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"logic","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -235,7 +235,7 @@ CREATE TABLE projects (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_e324d107-701a-44a9-90d2-d30a18c02792','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_ba3aabb8-0769-48e2-aaac-a6546e2d3f0f','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -333,6 +333,7 @@ CREATE TABLE source_debts (
     items TEXT NOT NULL,
     reason TEXT NOT NULL,
     gone BOOLEAN NOT NULL,
+    asked_at VARCHAR(27),
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_source_debts PRIMARY KEY (id)
 );
@@ -388,7 +389,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_cd9ae65c-32e2-44d1-a74d-3acffc935495','plan_46479136-509f-4d9f-a5a4-21a1e941e2d1','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_41dbd95b-de17-4b8d-91a9-b92dd80ad794','plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,

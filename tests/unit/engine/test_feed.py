@@ -1,6 +1,6 @@
 """What one project's files hold, whatever it is, keeps nothing from the others and does not end the worker."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from loopwright.core.model import Cursor, Loop, Plan, SourceDebt
 from loopwright.core.states import PlanState
 from loopwright.engine.feed import Outbox, is_exported
 from loopwright.engine.moves import move_plan
-from loopwright.engine.source_debts import debt_view, debt_views
+from loopwright.engine.source_debts import any_asked, ask, debt_view, debt_views
 from loopwright.ports import Files, PlannedWork, Progress
 
 
@@ -83,10 +83,14 @@ class MoodySource(OddSource):
         self.trouble = trouble
         self.refuses = "no room"
         self.once = False
+        self.meanwhile: Callable[[], bool] | None = None
         self.asked = 0
 
     def written(self, files: Files, progress: Progress) -> Files:
         self.asked += 1
+        if self.meanwhile is not None:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            assert meanwhile()
         if self.refuses and not (self.once and self.asked > 1):
             raise self.trouble(self.refuses)
         return {name: ",".join(progress.items).encode() for name in files}
@@ -150,6 +154,37 @@ def cancel(home: Home) -> Plan:
     return home.store.transact_sync(
         "over", lambda tx: move_plan(tx, plan, PlanState.CANCELLED, "plan_cancelled", "me")
     )
+
+
+async def test_a_debt_that_somebody_asks_for_is_paid_at_once_and_a_try_that_began_before_is_no_answer(
+    moody: Home,
+) -> None:
+    home, source = moody, MoodySource()
+    outbox = told_by(home, source)
+    assert not home.store.transact_sync("ask", lambda tx: ask(tx, home.all(Plan)[0].id)), "nothing is owed"
+    await outbox.catch_up()
+    await outbox.pay_debts()
+    assert source.asked == 2
+    (plan,) = home.all(Plan)
+
+    def asked() -> bool:
+        home.clock.advance(0.1)
+        home.store.transact_sync("ask", lambda tx: ask(tx, plan.id))
+        return home.store.read_sync(any_asked)
+
+    assert asked()
+    await outbox.pay_debts()
+    assert (source.asked, home.store.read_sync(any_asked)) == (3, False), (
+        "tried, though it rests, and refused again"
+    )
+    source.meanwhile = asked
+    assert asked()
+    await outbox.pay_debts()
+    assert (source.asked, home.store.read_sync(any_asked)) == (5, False), (
+        "who asked during a try saw nothing of it"
+    )
+    await outbox.pay_debts()
+    assert source.asked == 5, "and then it rests again"
 
 
 async def test_a_source_that_is_gone_is_named_once_and_told_when_it_comes_back(

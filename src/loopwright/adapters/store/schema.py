@@ -501,6 +501,7 @@ source_debts: Final = Table(
     _json("items"),
     _text("reason"),
     _boolean("gone"),
+    _moment("asked_at", null=True),
     _moment("created_at"),
 )
 
