@@ -6,7 +6,6 @@ import random
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -185,18 +184,19 @@ def make_worker(world: World, *, only_end: bool = False, only_finish: str | None
     return WorkerLoop(world, ProjectStateFiles(), only_end=only_end, only_finish=only_finish)
 
 
-async def catch_up_state_files(world: World) -> None:
-    """Write what a killed worker left unwritten, and tell sources what they are owed, unless another one is at it."""
+async def catch_up_state_files(world: World) -> bool:
+    """Write what a killed worker left unwritten, and tell sources what they are owed; False if another one is at it."""
     if not world.membership.acquire({"pid": os.getpid(), "command": "state files"}):
-        return
+        return False
     outbox = Outbox(world, ProjectStateFiles())
     try:
-        # On a home that is shared a controller may do so at the same moment: then it is done as well.
-        with suppress(StaleVersion):
-            await outbox.catch_up()
-            await outbox.pay_debts()
+        await outbox.catch_up()
+        await outbox.pay_debts()
+    except StaleVersion:
+        return False  # on a home that is shared a controller may do so at the same moment
     finally:
         world.membership.release()
+    return True
 
 
 def repositories(home: Home) -> Callable[[Project], GitRepository]:

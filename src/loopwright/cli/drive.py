@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.markup import escape
 
-from loopwright.app import Home, make_worker, make_world
+from loopwright.app import Home, catch_up_state_files, make_worker, make_world
 from loopwright.cli.context import called_as
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
@@ -28,6 +28,7 @@ from loopwright.engine import commands
 from loopwright.engine.feed import is_exported
 from loopwright.engine.finishes import is_open
 from loopwright.engine.moves import need
+from loopwright.engine.source_debts import ask, is_asked
 from loopwright.engine.views import PlanView, plan_view
 from loopwright.engine.world import HomePaths, World
 from loopwright.ports import Tx
@@ -37,6 +38,9 @@ FOLLOW_S = 1.0
 
 NET_S = 5.0
 """How long to wait for news at most."""
+
+TELL_S = 40.0
+"""How long to wait for a worker to tell a source: a tracker may take half a minute for its answer."""
 
 SHOWN_SHARE = 10
 """How many times as long as a picture took to make nothing is drawn: a large plan must not be busy showing itself."""
@@ -203,6 +207,19 @@ async def until_told(home: Home, plan_id: str) -> None:
         async with asyncio.timeout(NET_S):
             while not await home.store.read(lambda tx: is_exported(tx, plan_id)):
                 await home.store.changed(FOLLOW_S)
+
+
+async def tell_now(home: Home, world: World, plan_id: str) -> None:
+    """Have a source told what it is owed: here, or by whoever works in the home, who may be resting from that."""
+    is_done = await catch_up_state_files(world)
+    await until_told(home, plan_id)
+    if is_done or not await home.store.transact("source.asked", lambda tx: ask(tx, plan_id)):
+        return
+    until = time.monotonic() + TELL_S
+    while await home.store.read(lambda tx: is_asked(tx, plan_id)) and time.monotonic() < until:
+        await home.store.changed(FOLLOW_S)
+        if await catch_up_state_files(world):
+            return  # who worked there has left
 
 
 def also_going_on(tx: Tx, plan_id: str) -> str:

@@ -1,5 +1,6 @@
 """What the last plan of a source left behind, where `run` is about to make a new one of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from loopwright.adapters.git import GitRepository
@@ -13,7 +14,7 @@ from loopwright.core.states import ENDED_PLAN, FinishState, PlanState, TaskState
 from loopwright.engine.booked_files import folder_of, inside
 from loopwright.engine.feed import is_exported
 from loopwright.engine.marks import marks_of
-from loopwright.engine.source_debts import DebtView, debt_view
+from loopwright.engine.source_debts import DebtView, debt_view, is_asked
 from loopwright.engine.submit import Submission, last_plan, to_do
 from loopwright.ports import Mark, Source, Store, Tx
 
@@ -41,10 +42,18 @@ async def refuse_left_behind(store: Store, repository: GitRepository, asked: Sub
 
 
 def source_debt(tx: Tx, asked: Submission) -> DebtView | None:
-    """Return what the source was not told of its last plan; None where it was told all."""
+    """Return what the source was not told of its last plan, be it that it was away; None where it was told all."""
     plan = last_plan(tx, asked)
-    if plan is None or is_exported(tx, plan.id):
-        return debt_view(tx, plan.id) if plan is not None else None
+    if plan is None:
+        return None
+    if is_exported(tx, plan.id):
+        debt = debt_view(tx, plan.id, gone=True)
+        if debt is not None and is_asked(tx, plan.id):
+            reason = (
+                f"{debt.reason}; who works in this home was asked to tell it now, and has not done so yet"
+            )
+            return replace(debt, reason=reason)
+        return debt
     # Whoever worked on it was killed before it could be told, or is about to tell it.
     reason, since = "nobody has done so yet", plan.completed_at or plan.updated_at
     return DebtView(plan_id=plan.id, source=asked.source_path, items=(), reason=reason, since=since)

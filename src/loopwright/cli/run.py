@@ -23,7 +23,7 @@ from loopwright.cli.base_gates import known_on_base
 from loopwright.cli.context import Place, actor, called_as, look_settings, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
-from loopwright.cli.drive import Foreground, log_to, until_told
+from loopwright.cli.drive import Foreground, log_to, tell_now
 from loopwright.cli.evaluator import check_evaluator, evaluated
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.finishing import check_finish, print_finish
@@ -212,8 +212,7 @@ async def _run(
         debt = await home.store.read(lambda tx: source_debt(tx, asked.submission))
         if debt is not None:
             # Before it is judged what in it is new: what it could not be told is none of that.
-            await catch_up_state_files(make_world(home, asked.settings, os.environ, slots=1))
-            await until_told(home, debt.plan_id)
+            await tell_now(home, make_world(home, asked.settings, os.environ, slots=1), debt.plan_id)
             asked = await prepare(quiet=True)
         with glance_at(asked.place.root) as repository:
             source = registry.source(asked.submission.source_kind)

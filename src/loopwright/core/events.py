@@ -72,7 +72,8 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         ),
         "source_told": EventType(_NORMAL, "A work source that could not be told has been told."),
         "source_given_up": EventType(
-            _HIGH, "Nobody is left to be told how the plan stands: its source is gone, or has another plan."
+            _HIGH,
+            "The work source has another plan, or is gone: it is told how the plan stands only if it comes back.",
         ),
         "source_not_merged": EventType(
             _HIGH,

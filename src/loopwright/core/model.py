@@ -498,6 +498,10 @@ class SourceDebt:
     items: tuple[str, ...]
     """Those of which the source does not say how they stand; none where nobody can say which."""
     reason: str
+    gone: bool = False
+    """It was not there when it was last to be told: nobody has to mend that, and it is told if it comes back."""
+    asked_at: datetime | None = None
+    """When a person last asked to have it told at once; None once that was tried."""
     created_at: datetime
 
 

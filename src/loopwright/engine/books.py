@@ -14,7 +14,14 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from loopwright.core.errors import BadPlan, NotTold, Refused, UserError
+from loopwright.core.errors import (
+    BadPlan,
+    LoopwrightError,
+    NotTold,
+    Refused,
+    StaleVersion,
+    StoreUnavailable,
+)
 from loopwright.core.globs import any_covers
 from loopwright.core.model import Attempt, Loop, Plan, Project, Task
 from loopwright.core.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, PlanState
@@ -104,7 +111,8 @@ def _has_ended(work: PlannedWork, phase: str) -> bool:
 async def tell(world: World, plan_id: str) -> Untold | None:
     """Bring a source up to date with its plan; return why that could not be done, None when it could.
 
-    One that a person has broken is left alone: whoever calls this keeps what is owed, and calls again.
+    One that a person has broken is left alone, and git may refuse as well: whoever calls this keeps what is owed, and
+    calls again.
     """
     loaded = await world.store.read(lambda tx: _load(tx, plan_id)) if world.source is not no_source else None
     if loaded is None:
@@ -114,8 +122,14 @@ async def tell(world: World, plan_id: str) -> Untold | None:
     if source is None or not writes(source):
         return None
     place = Path(project.path) / loop.source_path
+    if not Path(project.path).is_dir():
+        # Moved, or on another machine only.
+        reason = "the folder of its project is not there: should it come back, it is told how the plan stands"
+        return Untold(reason=reason, gone=True)
     if not plan.books and plan.status in ENDED_PLAN and not place.exists():
-        reason = f"{loop.source_path} is not there any more, so nothing is told how the plan ended"
+        reason = (
+            f"{loop.source_path} is not there any more: should it come back, it is told how the plan ended"
+        )
         return Untold(reason=reason, gone=True)
     behind: tuple[str, ...] = ()
     try:
@@ -131,7 +145,9 @@ async def tell(world: World, plan_id: str) -> Untold | None:
             if rests:
                 await _tell_on_branch(world, repository, tracked, progress)
             await _tell_beside(world, repository, cast("WritingSource", source), tracked, progress)
-    except (UserError, OSError) as refused:
+    except (StoreUnavailable, StaleVersion):
+        raise
+    except (LoopwrightError, OSError) as refused:
         log.warning("source not told", extra={"source": loop.source_path, "why": str(refused)})
         items = refused.items if isinstance(refused, NotTold) else behind
         items = items or await world.store.read(lambda tx: _behind(tx, plan.id, progress))

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.core.documents import document
-from loopwright.core.errors import LoopwrightError, StoreUnavailable
+from loopwright.core.errors import LoopwrightError, StaleVersion, StoreUnavailable
 from loopwright.core.happenings import RecordedEvent
-from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, Run, Task
+from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, Run, SourceDebt, Task
 from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import render
 from loopwright.core.states import ENDED_PLAN
 from loopwright.engine.books import tell
 from loopwright.engine.health import ENDS, last_words
 from loopwright.engine.receipt import plan_receipt
-from loopwright.engine.source_debts import TOLD_OF, Untold, debts, is_settled, note_outcome
+from loopwright.engine.source_debts import TOLD_OF, Untold, answer, debts, is_settled, note_outcome
 from loopwright.engine.world import World
 from loopwright.ports import StateFiles, Tx
 
@@ -56,6 +56,11 @@ class Outbox:
         if there:
             done, events = await self._world.store.read(_next_page)
         while events:
+            # Apart from the files, so that neither keeps the other back, and before the cursor moves: behind it every
+            # source was told or is owed. Events about the telling are no news: a tracker that refuses in other words
+            # each time would never be given a rest.
+            for plan_id in _distinct(event.plan for event in events if event.type not in TOLD_OF):
+                await self._tell(plan_id)
             for project_id in _distinct(event.project for event in events):
                 mine = [one for one in events if one.project == project_id]
                 # In order or not at all: later events in the file would hide that earlier ones are missing.
@@ -89,10 +94,6 @@ class Outbox:
         if where is None:
             return False  # the repository was moved or is on another machine: the rows are the truth anyway
         try:
-            # First, so that a folder without room for our files keeps no source from being told. Events about the
-            # telling are no news: a tracker that refuses in other words each time would never be given a rest.
-            for plan_id in _distinct(event.plan for event in events if event.type not in TOLD_OF):
-                await self._tell(plan_id)
             self._files.append_events(where, events)
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
@@ -116,36 +117,59 @@ class Outbox:
 
     async def pay_debts(self) -> None:
         """Tell sources again what they could not be told; one in trouble never holds up the others."""
-        for plan_id in await self._world.store.read(_payable):
-            again_at, rest_s = self._resting.get(plan_id, (0.0, _REST_S / 2))
-            if self._world.clock.monotonic() < again_at:
-                continue
-            try:
-                is_paid = await self._tell(plan_id)
-            except StoreUnavailable:
-                raise
-            except (LoopwrightError, OSError) as trouble:
-                log.warning("source not told", extra={"plan": plan_id, "why": str(trouble)})
-                is_paid = False
-            self._resting.pop(plan_id, None)
-            if not is_paid:
-                rest_s = min(2 * rest_s, _LONGEST_REST_S)
-                self._resting[plan_id] = (self._world.clock.monotonic() + rest_s, rest_s)
+        due = [one for one in await self._world.store.read(_payable) if self._is_due(one)]
+        while due:
+            for debt in due:
+                await self._pay_debt(debt)
+            # Those that somebody has asked for meanwhile.
+            due = [one for one in await self._world.store.read(_payable) if one.asked_at is not None]
+
+    def _is_due(self, debt: SourceDebt) -> bool:
+        again_at, _ = self._resting.get(debt.id, (0.0, 0.0))
+        return debt.asked_at is not None or self._world.clock.monotonic() >= again_at
+
+    async def _pay_debt(self, debt: SourceDebt) -> None:
+        try:
+            is_paid = await self._tell(debt.id)
+        except StoreUnavailable:
+            raise
+        except (LoopwrightError, OSError) as trouble:
+            log.warning("source not told", extra={"plan": debt.id, "why": str(trouble)})
+            is_paid = False
+        _, rest_s = self._resting.pop(debt.id, (0.0, _REST_S / 2))
+        if not is_paid:
+            rest_s = min(2 * rest_s, _LONGEST_REST_S)
+            self._resting[debt.id] = (self._world.clock.monotonic() + rest_s, rest_s)
+        if debt.asked_at is not None:
+            await self._world.store.transact(
+                "source.tried", partial(answer, plan_id=debt.id, asked_at=debt.asked_at)
+            )
 
     async def _tell(self, plan_id: str) -> bool:
         """Tell the plan's source how it stands; that it cannot be told is owed, and is an event for each reason."""
         async with self._telling.setdefault(plan_id, asyncio.Lock()):
-            try:
-                left = await tell(self._world, plan_id)
-            except (LoopwrightError, OSError):
-                raise
-            except Exception as defect:  # the boundary: what lies in one source must not take down the worker
-                log.exception("source not told", extra={"plan": plan_id})
-                left = Untold(reason=f"internal error: {type(defect).__name__}: {defect}")
+            left = await self._left_untold(plan_id)
             store = self._world.store
             if not await store.read(partial(is_settled, plan_id=plan_id, left=left)):
                 await store.transact("source.debt", partial(note_outcome, plan_id=plan_id, left=left))
-            return left is None or left.gone
+            return left is None
+
+    async def _left_untold(self, plan_id: str) -> Untold | None:
+        """Tell a source; whatever goes wrong with it is a reason, unless the database itself is out of reach."""
+        try:
+            try:
+                return await tell(self._world, plan_id)
+            except StaleVersion:
+                # Somebody else changed a row at this very moment: mostly that is over by now.
+                return await tell(self._world, plan_id)
+        except StoreUnavailable:
+            raise
+        except (LoopwrightError, OSError) as trouble:
+            log.warning("source not told", extra={"plan": plan_id, "why": str(trouble)})
+            return Untold(reason=str(trouble))
+        except Exception as defect:  # the boundary: what lies in one source must not take down the worker
+            log.exception("source not told", extra={"plan": plan_id})
+            return Untold(reason=f"internal error: {type(defect).__name__}: {defect}")
 
     async def _export_plan(self, where: Path, plan_id: str) -> None:
         def load(tx: Tx) -> tuple[Plan, Loop | None, list[Task], list[Attempt], list[Finish]] | None:
@@ -197,10 +221,12 @@ def _where(tx: Tx, project_id: str) -> Path | None:
     return Path(project.path) if project is not None and Path(project.path).is_dir() else None
 
 
-def _payable(tx: Tx) -> list[str]:
-    """Return the plans whose sources are owed something, and whose folders are there to be told."""
-    plans = tx.find(Plan, id=[one.id for one in debts(tx)])
-    return [plan.id for plan in plans if _where(tx, plan.project_id)]
+def _payable(tx: Tx) -> list[SourceDebt]:
+    """Return the debts whose sources' folders are there to be told: first those for which somebody waits."""
+    owed = debts(tx)
+    plans = tx.find(Plan, id=[one.id for one in owed])
+    there = {plan.id for plan in plans if _where(tx, plan.project_id)}
+    return sorted((one for one in owed if one.id in there), key=lambda one: one.asked_at is None)
 
 
 def _after(tx: Tx, *, since: int) -> list[RecordedEvent]:

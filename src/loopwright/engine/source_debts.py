@@ -1,4 +1,4 @@
-"""What a plan's source could not be told: owed in a row until it is told, or until nobody is left to be told."""
+"""What a plan's source could not be told: owed in a row until it is told, or until it has another plan."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Untold:
     reason: str
     items: tuple[str, ...] = ()
     gone: bool = False
-    """The plan is over and its source not there any more: nobody is left to be told."""
+    """The source of a plan that is over is not there, or its project's folder: deleted, or away for a while."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,6 @@ def note_outcome(tx: Tx, plan_id: str, left: Untold | None) -> None:
         if known is not None:
             tx.delete(SourceDebt, plan_id)
             tx.append(happened("source_told", MACHINE, plan=plan, items=list(known.items)))
-    elif left.gone:
-        give_up(tx, plan, MACHINE, left.reason)
     elif need(tx.get(Loop, plan.loop_id), "the loop").plan_id == plan_id:
         _owe(tx, plan, known, left)
 
@@ -55,36 +53,56 @@ def _owe(tx: Tx, plan: Plan, known: SourceDebt | None, left: Untold) -> None:
     # Where it failed before anything was looked at, what was owed before still is.
     items = left.items or (known.items if known is not None else ())
     if known is None:
-        tx.insert(SourceDebt(id=plan.id, items=items, reason=reason, created_at=tx.now()))
-    elif (known.items, known.reason) != (items, reason):
-        tx.update(SourceDebt, plan.id, items=items, reason=reason)
-    if known is None or known.reason != reason:
-        tx.append(happened("source_not_told", MACHINE, plan=plan, reason=reason, items=list(items)))
+        tx.insert(SourceDebt(id=plan.id, items=items, reason=reason, gone=left.gone, created_at=tx.now()))
+    elif (known.items, known.reason, known.gone) != (items, reason, left.gone):
+        tx.update(SourceDebt, plan.id, items=items, reason=reason, gone=left.gone)
+    if known is None or (known.reason, known.gone) != (reason, left.gone):
+        said = "source_given_up" if left.gone else "source_not_told"
+        tx.append(happened(said, MACHINE, plan=plan, reason=reason, items=list(items)))
 
 
 def give_up(tx: Tx, plan: Plan, actor: str, reason: str) -> None:
-    """End a debt that nobody can be paid any more, and say so once."""
+    """End a debt that is not to be paid any more, if there is one, and say so."""
     known = tx.get(SourceDebt, plan.id)
     if known is not None:
         tx.delete(SourceDebt, plan.id)
-    elif _is_given_up(tx, plan.id):
-        return
-    items = list(known.items) if known is not None else []
-    tx.append(happened("source_given_up", actor, plan=plan, reason=reason, items=items))
-
-
-def _is_given_up(tx: Tx, plan_id: str) -> bool:
-    return bool(tx.events(plan=plan_id, types=("source_given_up",), limit=1))
+        items = list(known.items)
+        tx.append(happened("source_given_up", actor, plan=plan, reason=reason, items=items))
 
 
 def is_settled(tx: Tx, plan_id: str, left: Untold | None) -> bool:
     """Say whether there is nothing to keep of what telling came to: the usual case, which costs no write."""
     known = tx.get(SourceDebt, plan_id)
-    if left is not None and left.gone:
-        return known is None and _is_given_up(tx, plan_id)
     if left is None or known is None:
         return left is None and known is None
-    return (known.reason, known.items) == (left.reason[:_LONGEST], left.items or known.items)
+    wanted = (left.reason[:_LONGEST], left.items or known.items, left.gone)
+    return (known.reason, known.items, known.gone) == wanted
+
+
+def ask(tx: Tx, plan_id: str) -> bool:
+    """Have a debt paid at once by whoever works in the home; False where there is none."""
+    if tx.get(SourceDebt, plan_id) is None:
+        return False
+    tx.update(SourceDebt, plan_id, asked_at=tx.now())
+    return True
+
+
+def answer(tx: Tx, plan_id: str, asked_at: datetime) -> None:
+    """Note that a debt was tried for which somebody had asked; who asked since then has seen nothing of that try."""
+    known = tx.get(SourceDebt, plan_id)
+    if known is not None and known.asked_at == asked_at:
+        tx.update(SourceDebt, plan_id, asked_at=None)
+
+
+def is_asked(tx: Tx, plan_id: str) -> bool:
+    """Say whether somebody asked to have a debt paid at once, and nobody has tried that yet."""
+    known = tx.get(SourceDebt, plan_id)
+    return known is not None and known.asked_at is not None
+
+
+def any_asked(tx: Tx) -> bool:
+    """Say whether any debt of the home is to be paid at once."""
+    return any(one.asked_at is not None for one in tx.find(SourceDebt))
 
 
 def debts(tx: Tx) -> list[SourceDebt]:
@@ -92,15 +110,15 @@ def debts(tx: Tx) -> list[SourceDebt]:
     return tx.find(SourceDebt, order_by=("created_at", "id"))
 
 
-def debt_view(tx: Tx, plan_id: str) -> DebtView | None:
-    """Return what a plan's source is owed; None where it was told all."""
+def debt_view(tx: Tx, plan_id: str, *, gone: bool = False) -> DebtView | None:
+    """Return what a plan's source is owed, also one that was not there if `gone`; None where it was told all."""
     owed = tx.get(SourceDebt, plan_id)
-    return _view(tx, owed) if owed is not None else None
+    return _view(tx, owed) if owed is not None and (gone or not owed.gone) else None
 
 
 def debt_views(tx: Tx, *, project_path: str | None) -> tuple[DebtView, ...]:
-    """Return what sources are owed, of one project or of the whole home."""
-    owed = debts(tx)
+    """Return what sources are owed that are there, of one project or of the whole home."""
+    owed = [one for one in debts(tx) if not one.gone]
     if project_path is not None:
         owed = list(_of_project(tx, owed, project_path))
     return tuple(_view(tx, one) for one in owed)

@@ -14,7 +14,7 @@ from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.evaluating import OVERRIDABLE, Finding, Weight, findings
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind, short_id
-from loopwright.core.model import Loop, Plan, Project, SourceDebt, Task
+from loopwright.core.model import Loop, Plan, Project, Task
 from loopwright.core.plan_evaluators import Judgement, as_findings
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
@@ -175,8 +175,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
         )
     if current is not None:
         withdraw_escalations(tx, asked.actor, plan_id=current.id)
-        if tx.get(SourceDebt, current.id) is not None:
-            give_up(tx, current, asked.actor, "another plan was made of it")
+        give_up(tx, current, asked.actor, "another plan was made of it")
     plan = _plan(tx, ids, project, loop, asked)
     loop = tx.update(Loop, loop.id, plan_id=plan.id, updated_at=tx.now())
     if loop.state is not LoopState.RUNNING:

@@ -20,7 +20,7 @@ from loopwright.core.ids import Kind, is_id
 from loopwright.core.model import AGENT_ROLES, Attempt, Command, Finish, Leg, Loop, Plan, Run, Worker
 from loopwright.core.retry import Failed
 from loopwright.core.states import LIVE_ATTEMPT, OPEN_FINISH, AttemptState, PlanState, RunState
-from loopwright.engine import commands, finishes
+from loopwright.engine import commands, finishes, source_debts
 from loopwright.engine.advance import advance
 from loopwright.engine.attempt import AttemptLeg
 from loopwright.engine.edits import Edits
@@ -210,8 +210,8 @@ class WorkerLoop:
         """Do everything that is due; return when to look again at the latest, by the monotonic clock."""
         world = self._world
         due = None
-        (waiting, interrupted, ends), holder = await world.store.read(
-            lambda tx: (self._asked(tx), self.lease.holder(tx))
+        (waiting, interrupted, ends), holder, told_now = await world.store.read(
+            lambda tx: (self._asked(tx), self.lease.holder(tx), source_debts.any_asked(tx))
         )
         if await self.lease.controls(holder):
             await self._obey(waiting)
@@ -237,6 +237,7 @@ class WorkerLoop:
                 self._slots.expect_only(begun | flying)
                 self._reconcile_at = self._clock.monotonic() + TICK_S
                 self._tidy()
+            if reconciled or told_now:
                 self._pay()
             if self._clock.monotonic() >= self._beat_at:
                 await beat(world, self._files)

@@ -134,12 +134,38 @@ def test_a_file_that_was_broken_when_its_plan_ended_is_told_once_it_is_mended(sh
     assert shop.started() == [("one", 1)]
 
 
-def test_a_source_that_its_owner_deleted_is_owed_nothing(shop: Workshop) -> None:
+def test_a_source_that_was_mended_is_told_at_once_by_a_worker_that_rests(shop: Workshop) -> None:
+    """It would ask again by itself much later: `run` has it ask now, and goes by what comes of it."""
+    path, _ = broken_at_the_end(shop)
+    log = shop.home / "loopwright.log"
+    before = log.read_text().count("source not told")
+    worker = shop.start("worker")
+    eventually(lambda: log.read_text().count("source not told") > before, timeout=60)
+    shop.git("merge", "-q", "--ff-only", shop.row(Plan).branch)
+    shop.play(makes("one", "two"))
+    written(path, feature("one"), feature("two"))
+    again = shop.run(path)
+    assert again.code == 0, again.out + again.err
+    assert shop.started() == [("one", 1), ("two", 1)], "what was done is not done again"
+    assert passes(path.read_text()) == {"one": True, "two": True}
+    kill(worker)
+
+
+def test_a_source_that_is_away_troubles_nobody_and_is_told_when_it_is_back(shop: Workshop) -> None:
+    """Deleted for good or stashed for a moment: nobody can tell, and what is done is not done again."""
     path, _ = broken_at_the_end(shop)
     path.unlink()
     assert shop("worker", "--until-idle", timeout=60).code == 0
     (given_up,) = shop.events("source_given_up")
     assert "feature_list.json is not there any more" in given_up.payload["reason"]
-    assert not shop.rows(SourceDebt)
     seen = shop("status", "--json", "--exit-code")
-    assert (seen.code, seen.document["plan"]["untold"]) == (0, None)
+    assert (seen.code, seen.document["plan"]["untold"], seen.document["untold"]) == (0, None, [])
+
+    written(path, feature("one"), feature("two"))
+    shop.git("merge", "-q", "--ff-only", shop.row(Plan).branch)
+    shop.play(makes("one", "two"))
+    again = shop.run(path)
+    assert again.code == 0, again.out + again.err
+    assert shop.started() == [("one", 1), ("two", 1)], "what was done is not done again"
+    assert passes(path.read_text()) == {"one": True, "two": True}
+    assert not shop.rows(SourceDebt)

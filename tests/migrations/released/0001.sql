@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_f36aa86a-0017-4477-804d-2453030b0e41','d599e6fdf96cdf33e764e0a7cad37c9d9f095a29b582aae7f0c1d04f643dfc57');
+INSERT INTO "chains" VALUES('plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78','262f2faf4083cfb5bd314cdecb90a53981c6f07e581354d577cbe7cd23ebd04b');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -133,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_e67b42f9-1ef0-48d1-b946-3e38ba8f5379',NULL,NULL,'plan_f36aa86a-0017-4477-804d-2453030b0e41',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T07:08:20.207638Z','test','normal','{}','','d2df466449942133db8e0364ebc8a882d2f0518335e3509acae8318f68f9d582');
-INSERT INTO "events" VALUES(2,'evt_a20ed856-eb65-405c-96fa-a0f8b3a7e200',NULL,NULL,'plan_f36aa86a-0017-4477-804d-2453030b0e41',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T07:08:20.207638Z','test','normal','{}','d2df466449942133db8e0364ebc8a882d2f0518335e3509acae8318f68f9d582','3a8f7a6a95e8d0c14c291c82940071bfae5342bc6bd9396fd75861a1b6e9483e');
-INSERT INTO "events" VALUES(3,'evt_0d417d98-f7e6-439a-831b-9dcaa608f44a',NULL,NULL,'plan_f36aa86a-0017-4477-804d-2453030b0e41',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T07:08:20.207638Z','test','normal','{}','3a8f7a6a95e8d0c14c291c82940071bfae5342bc6bd9396fd75861a1b6e9483e','d599e6fdf96cdf33e764e0a7cad37c9d9f095a29b582aae7f0c1d04f643dfc57');
+INSERT INTO "events" VALUES(1,'evt_9ea3593e-ac37-4a13-b295-60e32fea7a09',NULL,NULL,'plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T08:10:25.086203Z','test','normal','{}','','3450f82a4ebfb28092a6ab114ceea0c23c624a659b3ce3f03eb96dff06cd07fd');
+INSERT INTO "events" VALUES(2,'evt_2eda512c-e926-4e17-b04f-2a7479311bef',NULL,NULL,'plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T08:10:25.086203Z','test','normal','{}','3450f82a4ebfb28092a6ab114ceea0c23c624a659b3ce3f03eb96dff06cd07fd','886d0dacf30cd3c9c92d90c64aff4f06959ef34fdd5124b0f1d3f06528467cd1');
+INSERT INTO "events" VALUES(3,'evt_5bb7dc03-1e13-4777-866e-153055854cb5',NULL,NULL,'plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T08:10:25.086203Z','test','normal','{}','886d0dacf30cd3c9c92d90c64aff4f06959ef34fdd5124b0f1d3f06528467cd1','262f2faf4083cfb5bd314cdecb90a53981c6f07e581354d577cbe7cd23ebd04b');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_57447787-c47e-424e-8f38-937c728c6d4f','proj_a5cb292e-a9a6-45a6-9ab3-bfdabcc063cf','plan.md','markdown','c9ce3709-43a9-40b6-a59e-33be1074e19a.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_242af087-130f-4afb-849b-fdcbf8a6162e','proj_ba3aabb8-0769-48e2-aaac-a6546e2d3f0f','plan.md','markdown','846f7d37-4414-4d41-bd81-f504af7a5643.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -223,7 +223,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_f36aa86a-0017-4477-804d-2453030b0e41','proj_a5cb292e-a9a6-45a6-9ab3-bfdabcc063cf','loop_57447787-c47e-424e-8f38-937c728c6d4f','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"logic","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78','proj_ba3aabb8-0769-48e2-aaac-a6546e2d3f0f','loop_242af087-130f-4afb-849b-fdcbf8a6162e','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"logic","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -235,7 +235,7 @@ CREATE TABLE projects (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_a5cb292e-a9a6-45a6-9ab3-bfdabcc063cf','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_ba3aabb8-0769-48e2-aaac-a6546e2d3f0f','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -332,6 +332,8 @@ CREATE TABLE source_debts (
     id TEXT NOT NULL,
     items TEXT NOT NULL,
     reason TEXT NOT NULL,
+    gone BOOLEAN NOT NULL,
+    asked_at VARCHAR(27),
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_source_debts PRIMARY KEY (id)
 );
@@ -387,7 +389,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_f1a8a101-5b7c-4c7a-b10a-2c84f630bb54','plan_f36aa86a-0017-4477-804d-2453030b0e41','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_41dbd95b-de17-4b8d-91a9-b92dd80ad794','plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,

@@ -495,7 +495,14 @@ workers: Final = Table(
 source_marks: Final = Table("source_marks", metadata, _id(), _json("marks"))
 
 source_debts: Final = Table(
-    "source_debts", metadata, _id(), _json("items"), _text("reason"), _moment("created_at")
+    "source_debts",
+    metadata,
+    _id(),
+    _json("items"),
+    _text("reason"),
+    _boolean("gone"),
+    _moment("asked_at", null=True),
+    _moment("created_at"),
 )
 
 cursors: Final = Table("cursors", metadata, _id(), _integer("n"))

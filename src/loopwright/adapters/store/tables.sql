@@ -322,6 +322,8 @@ CREATE TABLE source_debts (
     id TEXT NOT NULL,
     items TEXT NOT NULL,
     reason TEXT NOT NULL,
+    gone BOOLEAN NOT NULL,
+    asked_at VARCHAR(27),
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_source_debts PRIMARY KEY (id)
 );

@@ -49,6 +49,8 @@ def upgrade() -> None:
         sa.Column("id", TEXT, nullable=False),
         sa.Column("items", sa.Text(), nullable=False),
         sa.Column("reason", TEXT, nullable=False),
+        sa.Column("gone", sa.Boolean(), nullable=False),
+        sa.Column("asked_at", MOMENT, nullable=True),
         sa.Column("created_at", MOMENT, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_source_debts")),
     )
