@@ -86,10 +86,12 @@ def answer(
 def picture(view: QuestionView, *, whole: bool = False) -> Group:
     """Return a question as lines: what is asked, by whom, until when, and what to type.
 
-    Of a long one the beginning and the end are shown, unless the whole of it is wanted.
+    Of a long one the beginning and the end are shown, unless the whole of it is wanted; of one about a task that was
+    given up, what to type: why that was stands beside the task.
     """
-    head = Text("? ", style="yellow").append(short_id(view.id), style="bold").append(f"  {_asker(view)}")
-    parts = [Wrapped(head, indent="  "), *_asked(visible(view.text), whole=whole)]
+    if not whole and view.state == "OPEN" and is_given_up(view.kind, view.key):
+        return Group(_briefly(view))
+    parts = [Wrapped(_head(view), indent="  "), *_asked(visible(view.text), whole=whole)]
     for n, option in enumerate(view.options, 1):
         parts.append(Wrapped(Text(f"    {n}  {on_one_line(option)}"), indent="       "))
     if view.state == "OPEN":
@@ -104,6 +106,15 @@ def picture(view: QuestionView, *, whole: bool = False) -> Group:
         said = f": {on_one_line(view.answer)}" if view.answer else ""
         parts.append(Wrapped(Text(f"  {view.state.lower()}{said}", style="dim"), indent="    "))
     return Group(*parts)
+
+
+def _briefly(view: QuestionView) -> Wrapped:
+    said = _head(view).append(": ").append(command(view), style="bold")
+    return Wrapped(said.append(', or "retry: a hint", "leave it", cancel'), indent="  ")
+
+
+def _head(view: QuestionView) -> Text:
+    return Text("? ", style="yellow").append(short_id(view.id), style="bold").append(f"  {_asker(view)}")
 
 
 def _asked(text: str, *, whole: bool) -> list[Wrapped]:
