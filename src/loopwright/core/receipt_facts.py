@@ -328,8 +328,11 @@ def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
         if facts[key]:
             gaps.append(f"task {name} {words}: {_listed(facts[key])}")
     if facts["red_proof"] is False:
-        what = "the acceptance" if task["acceptance"] else "what checks the tests"
-        gaps.append(f"{what} of task {name} passed before its work too: it proves nothing")
+        gaps.append(
+            f"the acceptance of task {name} passed before its work too: it proves nothing"
+            if task["acceptance"]
+            else f"the project's checks, with the tests of task {name}, pass without its work too: they prove nothing"
+        )
     elif facts["red_missing"]:
         gaps.append(
             f"task {name} was to show that its checks fail without its work, and did not: {facts['red_missing']}"
