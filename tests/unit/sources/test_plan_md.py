@@ -223,9 +223,10 @@ def test_files_become_the_scope(words: str, scope: tuple[str, ...]) -> None:
     ("below", "meant"),
     [
         ("- Acceptence: it renders", '"Acceptence" is read as text: did you mean "Acceptance"?'),
-        ("- **Accept**: it renders", '"Accept" is read as text: did you mean "Acceptance"?'),
+        ("- **Acceptanse**: it renders", '"Acceptanse" is read as text: did you mean "Acceptance"?'),
         ("- Complexty: high", '"Complexty" is read as text: did you mean "Complexity"?'),
         ("Dependson: b", '"Dependson" is read as text: did you mean "Depends on"?'),
+        ("- Dependency: b", '"Dependency" is read as text: did you mean "Depends on"?'),
         (
             "- Complexity: hgh",
             'complexity: expected one of: high, medium, low; "hgh" is ignored (did you mean "high"?)',
@@ -239,9 +240,59 @@ def test_a_misspelt_label_is_told_with_what_was_meant(below: str, meant: str) ->
     assert found.tasks[0].description == ("" if "hgh" in below else below), "the agent is told it as it is"
 
 
-@pytest.mark.parametrize("label", ["Note", "Found", "Tests", "Acc", "Verification", "Example", "http"])
+@pytest.mark.parametrize(
+    "label", ["Note", "Found", "Tests", "Acc", "Accept", "Very", "Reasoning", "Example", "http"]
+)
 def test_other_words_before_a_colon_are_text(label: str) -> None:
-    assert work(f"- [ ] a\n  - {label}: `make`\n").notes == ()
+    found = work(f"- [ ] a\n  - {label}: `make`\n")
+    assert (found.notes, found.tasks[0].description) == ((), f"- {label}: `make`")
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "Verification",
+        "**Verification**",
+        "Verification steps",
+        "Verify with",
+        "Automated verification",
+        "Acceptance commands",
+        "Acceptance checks",
+        "Acceptance criteria (automated)",
+        "acceptance_tests",
+        "Criteria",
+        "Success criteria",
+    ],
+)
+@pytest.mark.parametrize(
+    "below",
+    [": `make test`", ": run `make test`", ":\n    - `make test`", ":\n    ```sh\n    make test\n    ```"],
+)
+def test_a_command_is_run_whatever_its_acceptance_is_called(label: str, below: str) -> None:
+    found = work(f"- [ ] a\n  - before\n  - {label}{below}\n  - after\n")
+    assert [one.command for one in found.tasks[0].acceptance] == ["make test"]
+    assert (found.notes, found.tasks[0].description) == ((), "- before\n- after")
+
+
+def test_what_stands_beside_such_a_command_is_a_criterion_and_words_alone_are_text() -> None:
+    (both,) = work(
+        "- [ ] a\n  - Verification:\n    - `make test`\n    - it is red\n    - Files: a.py\n"
+    ).tasks
+    assert ([one.command for one in both.acceptance], both.criteria) == (["make test"], ("it is red",))
+    assert (both.scope, both.description) == (("a.py",), "")
+    (words,) = work("- [ ] a\n  - Criteria: it renders\n  - Verification:\n    - look at it\n").tasks
+    assert (words.acceptance, words.criteria) == ((), ())
+    assert words.description == "- Criteria: it renders\n- Verification:\n  - look at it"
+
+
+@pytest.mark.parametrize("label", ["Verified by", "Verification mail", "Acceptance date", "Verify (manual)"])
+def test_what_only_begins_like_acceptance_is_noted_where_it_has_a_command(label: str) -> None:
+    found = work(f"- [ ] a\n  - {label}: `make`\n")
+    assert found.notes == (
+        f'plan.md:2: "{label}" is read as text, so its command does not run: is it "Acceptance"?',
+    )
+    assert (found.tasks[0].acceptance, found.tasks[0].description) == ((), f"- {label}: `make`")
+    assert work(f"- [ ] a\n  - {label}: it is there\n- [x] b\n  - {label}: `make`\n").notes == ()
 
 
 @pytest.mark.parametrize(
