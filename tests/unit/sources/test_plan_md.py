@@ -512,6 +512,8 @@ def test_what_is_wrong_is_told_with_its_line(text: str | bytes, problem: str) ->
             "unknown mark [v]: known are [ ], [~], [/], [x], [X], [!], [-]; if this is no task, write \\[v]",
         ),
         ("- [✔️] Task", "unknown mark [✔️]: known are"),
+        ("- [х] Task", "unknown mark [х]: known are"),
+        ("- []Task", '"- []Task" is no checkbox: write "- [ ] Task"'),
     ],
 )
 def test_what_is_almost_a_checkbox_is_not_passed_over(line: str, problem: str) -> None:
@@ -554,6 +556,56 @@ def test_a_word_in_brackets_is_text_and_said_to_be() -> None:
     assert work("- [ ] a\n- [UI] Task\n").notes == (
         'plan.md:2: "- [UI] Task" is read as text: a task has one sign in its brackets, such as - [ ]',
     )
+
+
+@pytest.mark.parametrize(
+    "line", ["- [A] Postgres", "- [P] = parallel", "-[b] SQLite", "1. [s] said", "- [ö] another"]
+)
+@pytest.mark.parametrize("before", ["- [ ] a\n", "- [ ] a\n\n## Architecture\n\n"])
+def test_a_letter_in_brackets_is_text_and_said_to_be(line: str, before: str) -> None:
+    found = work(f"{before}{line}\n")
+    known = "[ ], [~], [/], [x], [X], [!], [-]"
+    said = f'"{line}" is read as text: the marks of tasks are {known}'
+    assert [task.key for task in found.tasks] == ["a"]
+    assert found.notes == (f"plan.md:{before.count(chr(10)) + 1}: {said}",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- []string in go",
+        "- [v] visual",
+        "- [✓] chosen",
+        "- [✔️] chosen",
+        "- [?] open question",
+        "- [ ]: open",
+        "*[x] done*, *[ ] open*",
+    ],
+)
+def test_where_no_box_stands_beside_it_what_is_no_box_is_a_note(line: str) -> None:
+    found = work(f"- [ ] a\n\n## Architecture\n\n{line}\n\n## Next\n\n- [ ] b\n")
+    assert [task.key for task in found.tasks] == ["a", "b"]
+    (note,) = found.notes
+    assert note.startswith(f'plan.md:5: "{line}" is read as text: ')
+
+
+@pytest.mark.parametrize("line", ["- [ ]Task", "-[ ] Task", "- [] Task", "- [x ] Task"])
+def test_a_phase_of_nothing_but_broken_boxes_is_not_passed_over(line: str) -> None:
+    (found,) = problems(f"- [ ] a\n\n## Phase 2\n\n{line}\n")
+    assert found.startswith("plan.md:5: ")
+
+
+@pytest.mark.parametrize("line", ["*[x]* done, *[ ]* open", "- [s]he", "- []byte and []int"])
+def test_brackets_inside_of_words_and_code_are_text_beside_boxes_too(line: str) -> None:
+    found = work(f"- [ ] a\n\n{line}\n")
+    assert [task.key for task in found.tasks] == ["a"]
+    assert not [note for note in found.notes if "[]" not in line]
+
+
+def test_a_legend_is_no_work() -> None:
+    found = work("# Plan\n\n## Legend\n\n- [ ] open\n- [x] done\n- [P] parallel\n\n## Work\n\n- [ ] a\n")
+    assert [task.key for task in found.tasks] == ["a"]
+    assert found.notes == ('plan.md:3: the boxes under "Legend" are read as text, not as tasks',)
 
 
 def test_what_is_wrong_itself_is_not_proposed() -> None:
