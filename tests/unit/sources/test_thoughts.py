@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.sources.golden import DATA, files_in, progress, told
 
@@ -383,6 +383,11 @@ standings = st.builds(
 
 
 @settings(max_examples=60, deadline=None)
+@example(
+    (b"first\n  - [ ] p-02-b", b"first", b"first"),
+    (ItemProgress(mark=Mark.OPEN), ItemProgress(mark=Mark.BLOCKED, reason="!")),
+    False,
+)
 @given(st.tuples(contents, contents, contents), st.tuples(standings, standings), st.booleans())
 def test_what_is_written_is_what_is_read_and_can_be_taken_back(
     texts: tuple[bytes, ...], items: tuple[ItemProgress, ...], remark: bool
