@@ -43,6 +43,7 @@ from loopwright.ports.processes import Exit, Keepers, OutputLine, RunSpec, Sight
 from loopwright.ports.sandbox import NoSandbox, Reach, Sandbox
 from loopwright.ports.sources import (
     BeatingSource,
+    ChoosingSource,
     Discovered,
     EvaluatedPlan,
     Files,
@@ -76,6 +77,7 @@ __all__ = [
     "BeatingSource",
     "Built",
     "Candidate",
+    "ChoosingSource",
     "Clock",
     "Discovered",
     "Disk",

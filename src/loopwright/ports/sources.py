@@ -235,7 +235,7 @@ class Progress:
 
 
 class Source(Protocol):
-    """Reads work in one format. Only `files` and `recognises` look at the disk."""
+    """Reads work in one format. Only `files`, `recognises` and `left_out` look at the disk."""
 
     kind: str
 
@@ -269,6 +269,14 @@ class PartlyToldSource(Protocol):
 
     def carries(self, files: Files) -> tuple[str, ...]:
         """Return the names of the files that tell how the work stands."""
+
+
+@runtime_checkable
+class ChoosingSource(Protocol):
+    """A source that takes some of the files at its place, and leaves others that look like them."""
+
+    def left_out(self, place: Path) -> tuple[str, ...]:
+        """Return a note for each file that is left out; none of them is read."""
 
 
 @runtime_checkable

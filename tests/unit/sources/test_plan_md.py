@@ -223,9 +223,10 @@ def test_files_become_the_scope(words: str, scope: tuple[str, ...]) -> None:
     ("below", "meant"),
     [
         ("- Acceptence: it renders", '"Acceptence" is read as text: did you mean "Acceptance"?'),
-        ("- **Accept**: it renders", '"Accept" is read as text: did you mean "Acceptance"?'),
+        ("- **Acceptanse**: it renders", '"Acceptanse" is read as text: did you mean "Acceptance"?'),
         ("- Complexty: high", '"Complexty" is read as text: did you mean "Complexity"?'),
         ("Dependson: b", '"Dependson" is read as text: did you mean "Depends on"?'),
+        ("- Dependency: b", '"Dependency" is read as text: did you mean "Depends on"?'),
         (
             "- Complexity: hgh",
             'complexity: expected one of: high, medium, low; "hgh" is ignored (did you mean "high"?)',
@@ -239,9 +240,59 @@ def test_a_misspelt_label_is_told_with_what_was_meant(below: str, meant: str) ->
     assert found.tasks[0].description == ("" if "hgh" in below else below), "the agent is told it as it is"
 
 
-@pytest.mark.parametrize("label", ["Note", "Found", "Tests", "Acc", "Verification", "Example", "http"])
+@pytest.mark.parametrize(
+    "label", ["Note", "Found", "Tests", "Acc", "Accept", "Very", "Reasoning", "Example", "http"]
+)
 def test_other_words_before_a_colon_are_text(label: str) -> None:
-    assert work(f"- [ ] a\n  - {label}: `make`\n").notes == ()
+    found = work(f"- [ ] a\n  - {label}: `make`\n")
+    assert (found.notes, found.tasks[0].description) == ((), f"- {label}: `make`")
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "Verification",
+        "**Verification**",
+        "Verification steps",
+        "Verify with",
+        "Automated verification",
+        "Acceptance commands",
+        "Acceptance checks",
+        "Acceptance criteria (automated)",
+        "acceptance_tests",
+        "Criteria",
+        "Success criteria",
+    ],
+)
+@pytest.mark.parametrize(
+    "below",
+    [": `make test`", ": run `make test`", ":\n    - `make test`", ":\n    ```sh\n    make test\n    ```"],
+)
+def test_a_command_is_run_whatever_its_acceptance_is_called(label: str, below: str) -> None:
+    found = work(f"- [ ] a\n  - before\n  - {label}{below}\n  - after\n")
+    assert [one.command for one in found.tasks[0].acceptance] == ["make test"]
+    assert (found.notes, found.tasks[0].description) == ((), "- before\n- after")
+
+
+def test_what_stands_beside_such_a_command_is_a_criterion_and_words_alone_are_text() -> None:
+    (both,) = work(
+        "- [ ] a\n  - Verification:\n    - `make test`\n    - it is red\n    - Files: a.py\n"
+    ).tasks
+    assert ([one.command for one in both.acceptance], both.criteria) == (["make test"], ("it is red",))
+    assert (both.scope, both.description) == (("a.py",), "")
+    (words,) = work("- [ ] a\n  - Criteria: it renders\n  - Verification:\n    - look at it\n").tasks
+    assert (words.acceptance, words.criteria) == ((), ())
+    assert words.description == "- Criteria: it renders\n- Verification:\n  - look at it"
+
+
+@pytest.mark.parametrize("label", ["Verified by", "Verification mail", "Acceptance date", "Verify (manual)"])
+def test_what_only_begins_like_acceptance_is_noted_where_it_has_a_command(label: str) -> None:
+    found = work(f"- [ ] a\n  - {label}: `make`\n")
+    assert found.notes == (
+        f'plan.md:2: "{label}" is read as text, so its command does not run: is it "Acceptance"?',
+    )
+    assert (found.tasks[0].acceptance, found.tasks[0].description) == ((), f"- {label}: `make`")
+    assert work(f"- [ ] a\n  - {label}: it is there\n- [x] b\n  - {label}: `make`\n").notes == ()
 
 
 @pytest.mark.parametrize(
@@ -461,6 +512,8 @@ def test_what_is_wrong_is_told_with_its_line(text: str | bytes, problem: str) ->
             "unknown mark [v]: known are [ ], [~], [/], [x], [X], [!], [-]; if this is no task, write \\[v]",
         ),
         ("- [✔️] Task", "unknown mark [✔️]: known are"),
+        ("- [х] Task", "unknown mark [х]: known are"),
+        ("- []Task", '"- []Task" is no checkbox: write "- [ ] Task"'),
     ],
 )
 def test_what_is_almost_a_checkbox_is_not_passed_over(line: str, problem: str) -> None:
@@ -503,6 +556,56 @@ def test_a_word_in_brackets_is_text_and_said_to_be() -> None:
     assert work("- [ ] a\n- [UI] Task\n").notes == (
         'plan.md:2: "- [UI] Task" is read as text: a task has one sign in its brackets, such as - [ ]',
     )
+
+
+@pytest.mark.parametrize(
+    "line", ["- [A] Postgres", "- [P] = parallel", "-[b] SQLite", "1. [s] said", "- [ö] another"]
+)
+@pytest.mark.parametrize("before", ["- [ ] a\n", "- [ ] a\n\n## Architecture\n\n"])
+def test_a_letter_in_brackets_is_text_and_said_to_be(line: str, before: str) -> None:
+    found = work(f"{before}{line}\n")
+    known = "[ ], [~], [/], [x], [X], [!], [-]"
+    said = f'"{line}" is read as text: the marks of tasks are {known}'
+    assert [task.key for task in found.tasks] == ["a"]
+    assert found.notes == (f"plan.md:{before.count(chr(10)) + 1}: {said}",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- []string in go",
+        "- [v] visual",
+        "- [✓] chosen",
+        "- [✔️] chosen",
+        "- [?] open question",
+        "- [ ]: open",
+        "*[x] done*, *[ ] open*",
+    ],
+)
+def test_where_no_box_stands_beside_it_what_is_no_box_is_a_note(line: str) -> None:
+    found = work(f"- [ ] a\n\n## Architecture\n\n{line}\n\n## Next\n\n- [ ] b\n")
+    assert [task.key for task in found.tasks] == ["a", "b"]
+    (note,) = found.notes
+    assert note.startswith(f'plan.md:5: "{line}" is read as text: ')
+
+
+@pytest.mark.parametrize("line", ["- [ ]Task", "-[ ] Task", "- [] Task", "- [x ] Task"])
+def test_a_phase_of_nothing_but_broken_boxes_is_not_passed_over(line: str) -> None:
+    (found,) = problems(f"- [ ] a\n\n## Phase 2\n\n{line}\n")
+    assert found.startswith("plan.md:5: ")
+
+
+@pytest.mark.parametrize("line", ["*[x]* done, *[ ]* open", "- [s]he", "- []byte and []int"])
+def test_brackets_inside_of_words_and_code_are_text_beside_boxes_too(line: str) -> None:
+    found = work(f"- [ ] a\n\n{line}\n")
+    assert [task.key for task in found.tasks] == ["a"]
+    assert not [note for note in found.notes if "[]" not in line]
+
+
+def test_a_legend_is_no_work() -> None:
+    found = work("# Plan\n\n## Legend\n\n- [ ] open\n- [x] done\n- [P] parallel\n\n## Work\n\n- [ ] a\n")
+    assert [task.key for task in found.tasks] == ["a"]
+    assert found.notes == ('plan.md:3: the boxes under "Legend" are read as text, not as tasks',)
 
 
 def test_what_is_wrong_itself_is_not_proposed() -> None:

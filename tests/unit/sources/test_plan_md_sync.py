@@ -40,7 +40,59 @@ def test_documents_stand_between_commas(docs: str, documents: tuple[str, ...]) -
     assert read(f"- Required: yes, as they sell it\n- Affected Docs: {docs}").doc_sync is not None
 
 
-@pytest.mark.parametrize("value", ["No", "**No**", "no (only tests)", "No - nothing is sold"])
+@pytest.mark.parametrize(
+    "below",
+    [
+        "\n- docs/prices.md\n- `docs/Price list.md`",
+        "\n\n  - docs/prices.md (the table)\n  - [list](<docs/Price list.md>)\n",
+        "\n1. docs/prices.md\n2. `docs/Price list.md` — all of it\n\nThat is all of it.\n\n- no document",
+        "\n* [ ] docs/prices.md\n* [x] `docs/Price list.md`\n**Reason**: A tier",
+        "\n- docs/prices.md: a tier, and a price\n- `docs/Price list.md` (the table, and below it)",
+        "\n- docs/prices.md — a tier, and a price\n- [list](<docs/Price list.md>) - the table, all of it",
+        "\n- docs/prices.md (the table), `docs/Price list.md`",
+        "\n> - docs/prices.md\n> - `docs/Price list.md`",
+        " docs/prices.md\n- `docs/Price list.md`\n- only if they sell it",
+        "\n- docs/prices.md, `docs/Price list.md`\n<!--\nRequired: No\n-->",
+    ],
+)
+def test_documents_stand_in_a_list_below_the_label(below: str) -> None:
+    for label in ("**Affected Docs**:", "- Affected docs:", "**Affected Docs:**"):
+        found = read(f"**Required**: Yes\n{label}{below}")
+        assert found.doc_sync is not None
+        assert found.doc_sync.documents == ("docs/prices.md", "docs/Price list.md")
+
+
+def test_a_list_that_cannot_be_followed_is_an_error_with_the_line_of_its_item() -> None:
+    below = "Required: Yes\nAffected Docs:\n- docs/a.md\n- /etc/b.md\n- see the registry"
+    one, two = problems(below)
+    assert one.startswith('plan.md:8: affected docs: "/etc/b.md" is not inside of the project')
+    assert two.startswith('plan.md:9: affected docs: "see the registry" is no path')
+    (many,) = problems("Required: Yes\nAffected Docs:\n" + "\n".join(f"- d{n}" for n in range(21)))
+    assert many.startswith("plan.md:6: affected docs: at most 20 are taken, 21 are named")
+    (none,) = problems("Required: Yes\nAffected Docs:\n- none")
+    assert none.startswith("plan.md:6: affected docs: documents have to follow, but none is named")
+
+
+@pytest.mark.parametrize("value", ["Yes", "true", "True", "**TRUE** (prices)", "[Yes]"])
+def test_yes_is_yes(value: str) -> None:
+    assert read(f"Required: {value}\nAffected Docs: docs/a.md").doc_sync is not None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "No",
+        "**No**",
+        "no (only tests)",
+        "No - nothing is sold",
+        "N/A",
+        "n/a (internal)",
+        "None",
+        "False",
+        "Not applicable",
+        "not needed: only tests",
+    ],
+)
 def test_no_is_no_and_its_documents_do_not_matter(value: str) -> None:
     found = read(f"Required: {value}\nAffected Docs: none of them")
     assert (found.doc_sync, found.notes) == (None, ())
@@ -50,7 +102,14 @@ def test_no_is_no_and_its_documents_do_not_matter(value: str) -> None:
     ("section", "problem"),
     [
         ("Required: yse\nAffected Docs: docs/a.md", '5: required: expected Yes or No, not "yse"'),
-        ("Required: Yes/No", '5: required: expected Yes or No, not "Yes/No"'),
+        ("Required: not sure", '5: required: expected Yes or No, not "not sure"'),
+        ("Required: Yes/No", '5: required: "Yes/No" is the template, not filled in: write Yes or No'),
+        (
+            "Required: Yes / No\nAffected Docs: docs/a.md",
+            '5: required: "Yes / No" is the template, not filled in: write Yes or No',
+        ),
+        ("Required: [Yes | No]", '5: required: "[Yes | No]" is the template, not filled in: write Yes or No'),
+        ("Required: No or Yes", '5: required: "No or Yes" is the template, not filled in: write Yes or No'),
         ("Requried: Yes\nReason: x", '5: unknown label "requried": did you mean "required"?'),
         ("Affected Docs: docs/a.md", "5: say whether they have to follow: `Required: Yes` or `Required: No`"),
         ("Required: Yes", "5: affected docs: documents have to follow, but none is named: name files"),

@@ -5,11 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.sources.golden import DATA, files_in, progress, told
 
 from loopwright.adapters import registry
+from loopwright.adapters.sources.plan_file import MAX_BYTES
 from loopwright.adapters.sources.reading import read, recognise
 from loopwright.adapters.sources.thoughts import ThoughtsSource
 from loopwright.adapters.sources.thoughts_files import phase_sets
@@ -197,12 +198,7 @@ def test_what_is_called_like_a_plan_and_is_left_out_is_said(tmp_path: Path) -> N
         assert [task.key for task in work.tasks] == ["2026-01-05-a-01-x"]
         named = [note.rpartition("plans/")[2].partition(" ")[0] for note in work.notes]
         assert (named, all("is left out: no phase" in note for note in work.notes)) == (left, True)
-        files = SOURCE.files(place)
-        assert set(SOURCE.carries(files)) == {"2026-01-05-a-overview.md", "2026-01-05-a-01-x.md"}
-        assert (
-            not set(left)
-            & SOURCE.written(files, progress({"items": {work.tasks[0].key: {"mark": "done"}}})).keys()
-        )
+        assert set(SOURCE.files(place)) == {"2026-01-05-a-overview.md", "2026-01-05-a-01-x.md"}
 
 
 def test_a_phase_that_an_overview_lists_has_to_be_there_as_long_as_it_is_to_be_done(tmp_path: Path) -> None:
@@ -313,6 +309,53 @@ def test_phases_of_one_file_need_numbers_of_their_own_and_a_phase_is_not_taken_a
     assert [task.key for task in read(SOURCE, plans / "part.md").tasks] == ["part"]
 
 
+def test_what_is_left_out_is_named_without_being_read(tmp_path: Path) -> None:
+    plans = filled(tmp_path, _2026_01_05_a_overview="# A\n", _2026_01_05_a_01_x="x\n")
+    large = plans / "2026-01-04-transcript.md"
+    with large.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    (plans / "2026-01-05-a-2-y.md").symlink_to(large)
+    work = read(SOURCE, plans)
+    assert [task.key for task in work.tasks] == ["2026-01-05-a-01-x"]
+    assert [note.partition(" is left out")[0] for note in work.notes] == ["plans/2026-01-04-transcript.md"]
+    (note,) = read(SOURCE, plans / "2026-01-05-a-overview.md").notes
+    assert note.startswith("2026-01-05-a-2-y.md is left out: ")
+
+
+@pytest.mark.parametrize("level", ["##", "###"])
+@pytest.mark.parametrize("more", ["Phase 1 rollback", "Phase 1 risks and notes", "**Phase 1** in production"])
+def test_a_heading_that_goes_on_about_a_phase_is_its_text(tmp_path: Path, level: str, more: str) -> None:
+    text = f"# T\n\n{level} Phase 1: A\n\na\n\n{level} {more}\n\nback\n\n{level} Phase 2 - B\n\nb\n"
+    plans = filled(tmp_path, once=text)
+    one, two = read(SOURCE, plans / "once.md").tasks
+    assert (one.key, one.description) == ("phase-1", f"{level} Phase 1: A\n\na\n\n{level} {more}\n\nback")
+    assert (two.key, two.description) == ("phase-2", f"{level} Phase 2 - B\n\nb")
+    files = SOURCE.files(plans / "once.md")
+    done = {key: {"mark": "done", "commit": "a" * 40} for key in ("phase-1", "phase-2")}
+    there = told(SOURCE, files, progress({"items": done}))
+    assert there["once.md"].count(b"**Status**") == 2
+    again = SOURCE.parse(there, "once.md")
+    assert ([task.mark for task in again.tasks], again.sha256) == (
+        [Mark.DONE, Mark.DONE],
+        read(SOURCE, plans / "once.md").sha256,
+    )
+
+
+def test_what_is_said_about_a_phase_elsewhere_is_told_to_all(tmp_path: Path) -> None:
+    plans = filled(tmp_path, once="## Phase 1: A\n\na\n\n## Phase 2: B\n\nb\n\n## Phase 1 rollback\n\nback\n")
+    work = read(SOURCE, plans / "once.md")
+    assert [task.description for task in work.tasks] == ["## Phase 1: A\n\na", "## Phase 2: B\n\nb"]
+    assert work.context == "## Phase 1 rollback\n\nback"
+
+
+@pytest.mark.parametrize("again", ["Phase 1", "Phase 1:", "Phase 1: B", "Phase 1 - B", "Phase 1 — B"])
+def test_a_phase_that_stands_twice_is_an_error(tmp_path: Path, again: str) -> None:
+    plans = filled(tmp_path, twice=f"## Phase 1: A\n\na\n\n## {again}\n\nb\n")
+    assert refused(plans / "twice.md") == (
+        "twice.md:5: there is a phase-1 already: give each phase a number of its own",
+    )
+
+
 NAMES = ("p-overview.md", "p-01-a.md", "p-02-b.md")
 lines = st.sampled_from(
     [
@@ -340,6 +383,11 @@ standings = st.builds(
 
 
 @settings(max_examples=60, deadline=None)
+@example(
+    (b"first\n  - [ ] p-02-b", b"first", b"first"),
+    (ItemProgress(mark=Mark.OPEN), ItemProgress(mark=Mark.BLOCKED, reason="!")),
+    False,
+)
 @given(st.tuples(contents, contents, contents), st.tuples(standings, standings), st.booleans())
 def test_what_is_written_is_what_is_read_and_can_be_taken_back(
     texts: tuple[bytes, ...], items: tuple[ItemProgress, ...], remark: bool

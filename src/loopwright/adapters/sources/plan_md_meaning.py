@@ -20,7 +20,7 @@ from loopwright.adapters.sources.plan_md_outline import (
     fields,
     reference,
 )
-from loopwright.adapters.sources.plan_md_text import Body, body, commands, paths, references
+from loopwright.adapters.sources.plan_md_text import Body, Guess, body, commands, paths, references
 from loopwright.adapters.sources.problems import Problems, check_graph
 from loopwright.config.gates import read_gates
 from loopwright.config.kinds import is_inside
@@ -162,9 +162,13 @@ class _Reader:
     def _misspelt(self, inside: Body) -> None:
         """Say which label was probably meant: a check that would not be run in silence is an error."""
         for one in inside.misspelt:
-            runs = one.scripts or any(commands(words) for _, words in one.values)
             said, meant = quoted(one.said), quoted(_CALLED[one.label])
-            if one.label == "acceptance" and runs:
+            if one.guess is Guess.LIKE:
+                if one.runs:
+                    self._problems.warn(
+                        one.line, "", f"{said} is read as text, so its command does not run: is it {meant}?"
+                    )
+            elif one.label == "acceptance" and one.runs:
                 self._problems.note(
                     one.line, "", f"{said} is no label, so its command would not run: did you mean {meant}?"
                 )

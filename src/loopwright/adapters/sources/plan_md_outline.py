@@ -29,6 +29,8 @@ MARKS: Final = {
     "!": Mark.BLOCKED,
     "-": Mark.SKIPPED,
 }
+_TICKS: Final = frozenset("vVхХ×✓✔☑✅√")
+"""What people write for a cross, the Cyrillic letter included."""
 
 
 class SectionKind(Enum):
@@ -47,10 +49,12 @@ _ASIDES: Final = frozenset(
     {
         "acceptance criteria",
         "definition of done",
+        "legend",
         "non-goals",
         "open questions",
         "out of scope",
         "risks",
+        "status legend",
         "success criteria",
         "success metrics",
         "what we're not doing",
@@ -140,11 +144,16 @@ def outline(markdown: Markdown, problems: Problems) -> Outline:
     tasks: list[Item] = []
     found: list[Item] = []
     skipped: dict[int, str] = {}
+    boxed = [any(line.box in MARKS for line in markdown.lines[one.start + 1 : one.end]) for one in sections]
+    has_tasks = any(boxed[at] and one.kind is SectionKind.PHASE for at, one in enumerate(sections))
     for number, section in enumerate(sections):
+        # Where no task stands, brackets are as well a list of options or a legend.
+        beside = boxed[number] or not has_tasks
         for at, end in _boxes(markdown.lines, section.start + 1, section.end):
-            if not _is_box(markdown.lines[at]):
+            line = markdown.lines[at]
+            if not _is_box(line) or (section.kind is SectionKind.PHASE and not beside and _is_sign(line)):
                 if section.kind is SectionKind.PHASE:
-                    _tell_almost(markdown.lines[at], at + 1, problems)
+                    _tell_almost(line, at + 1, problems, beside=beside)
                 continue
             if section.kind is SectionKind.PHASE and len(tasks) == MAX_TASKS:
                 problems.note(at + 1, "", f"a plan has at most {MAX_TASKS} tasks")
@@ -413,32 +422,56 @@ def _is_box(line: Line) -> bool:
     return line.box is not None and (line.box in MARKS or not line.box.isalnum())
 
 
+def _is_sign(line: Line) -> bool:
+    """Say whether a checkbox has a sign in it that is no mark."""
+    return bool(line.box) and line.box not in MARKS
+
+
 def _is_almost(line: Line) -> bool:
     """Say whether brackets that are no checkbox stand where one does; numbers, footnotes and definitions do so, too."""
     inside = (line.box or None) if line.almost is None else line.almost
     if inside is None or _is_box(line) or inside.isdigit() or inside.startswith("^"):
         return False
     after = line.text.partition("]")[2]
-    return not (inside.strip() and after.startswith(":")) and (_is_meant(inside) or after.startswith(" "))
+    if after.startswith("*") or (inside.strip() and after.startswith(":")):
+        return False
+    return _is_meant(inside) or after.startswith(" ")
 
 
 def _is_meant(inside: str) -> bool:
-    """Say whether nobody would write this in brackets but for a box; `[UI]` or `[NEW]` is a word."""
-    bare = inside.strip()
-    return len(bare) < 2 or not any(char.isalnum() for char in bare)
+    """Say whether nobody would write this in brackets but for a box; `[UI]` is a word, and `[A]` one of several."""
+    bare = inside.strip().replace("\ufe0f", "")
+    return bare in MARKS or bare in _TICKS or not any(char.isalnum() for char in bare)
 
 
-def _tell_almost(line: Line, number: int, problems: Problems) -> None:
-    """Say how it should look: a task that is passed over in silence is work that is never done."""
+def _is_loose(line: Line, inside: str, after: str, *, beside: bool) -> bool:
+    """Say whether this is more likely a type such as `[]string`, a legend, or words in italics."""
+    if inside.strip() and inside.strip() not in MARKS:
+        return not beside
+    if line.kind is Kind.TEXT and line.words.startswith("*") and line.words.count("*") % 2 == 0:
+        return True
+    if inside or after[:1].isspace():
+        return not beside and after.startswith((":", ",", ";"))
+    return not beside or after[:1].islower()
+
+
+def _tell_almost(line: Line, number: int, problems: Problems, *, beside: bool) -> None:
+    """Say how it should look: a task that is passed over in silence is work that is never done.
+
+    `beside` says whether real tasks stand in the same section.
+    """
     inside = (line.box if line.almost is None else line.almost) or ""
-    mark, words = inside.strip() or " ", line.text.partition("]")[2].strip()
+    mark, after = inside.strip() or " ", line.text.partition("]")[2]
     shown, bullet = quoted(line.text.strip()), line.bullet or line.text.strip().partition("[")[0]
-    if not _is_meant(inside):
+    known = ", ".join(f"[{mark}]" for mark in MARKS)
+    if len(mark) > 1 and any(char.isalnum() for char in mark):
         problems.warn(
             number, "", f"{shown} is read as text: a task has one sign in its brackets, such as {bullet} [ ]"
         )
+    elif not _is_meant(inside) or _is_loose(line, inside, after, beside=beside):
+        problems.warn(number, "", f"{shown} is read as text: the marks of tasks are {known}")
     elif mark in MARKS:
-        good = quoted(f"{bullet} [{mark}] {words}".strip())
+        good = quoted(f"{bullet} [{mark}] {after.strip()}".strip())
         problems.note(number, "", f"{shown} is no checkbox: write {good}")
     else:
         problems.note(number, "", f"{_wrong_mark(mark)}; if this is no task, write \\[{inside}]")

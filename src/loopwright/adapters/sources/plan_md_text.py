@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from functools import lru_cache
 from typing import Final
 
@@ -27,8 +28,25 @@ LABELS: Final = {
     "type": "type",
     "verify": "acceptance",
 }
+_OTHER_NAME: Final = re.compile(
+    r"(?:automated |success )?(?:acceptance|criteria|criterion|verification|verify)"
+    r"(?: (?:automated|by|checks?|commands?|criteria|criterion|gates?|steps?|tests?|with)){0,3}"
+)
+"""What else people call acceptance; words, as long as there is no command."""
+_LIKE: Final = ("acceptance", "verif")
+_NEAR: Final = {**LABELS, "dependency": "deps", "depends": "deps"}
 Placed = tuple[int, str]
 """A line's number and what stands there."""
+
+
+class Guess(Enum):
+    """How something that is no label came to look like one."""
+
+    OTHER_NAME = auto()
+    """It is one where it has a command, and text everywhere else."""
+    MISSPELT = auto()
+    LIKE = auto()
+    """It begins like one, and may be anything: `Verified by`, `Verification mail`."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,6 +60,14 @@ class Labelled:
     """Fenced shell code."""
     said: str = ""
     """How it is written where it is only nearly a label: everything about it is text, then."""
+    guess: Guess | None = None
+    text: list[int] = field(default_factory=list)
+    """Which lines of the prose it has as long as it is text."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether there is a command in it."""
+        return bool(self.scripts) or any(commands(words) for _, words in self.values)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,6 +89,19 @@ class Body:
         """Return each text under a label."""
         return [value for one in self.of(label) for value in one.values]
 
+    def tell(self, nearly: Labelled, *texts: str) -> None:
+        """Keep lines of what is only nearly a label as text."""
+        nearly.text += range(len(self.prose), len(self.prose) + len(texts))
+        self.prose += texts
+
+    def take(self) -> None:
+        """Make labels of what is called otherwise and has a command: a check that is not run in silence is worse."""
+        taken = [one for one in self.misspelt if one.guess is Guess.OTHER_NAME and one.runs]
+        gone = {at for one in taken for at in one.text}
+        self.prose = [text for at, text in enumerate(self.prose) if at not in gone]
+        self.misspelt = [one for one in self.misspelt if one.guess is not Guess.OTHER_NAME]
+        self.labels = sorted((*self.labels, *taken), key=lambda one: one.line)
+
 
 def body(lines: Sequence[Line], first: int) -> Body:
     """Take the lines below a task apart; `first` is the number of the first one."""
@@ -78,7 +117,8 @@ def body(lines: Sequence[Line], first: int) -> Body:
             at += size
             if current is not None and below and current.label == "acceptance" and _is_shell(line.words):
                 current.scripts += _script(block[1:-1], number + 1)
-                found.prose += [inner.text for inner in block] if current.said else []
+                if current.said:
+                    found.tell(current, *(inner.text for inner in block))
             else:
                 found.prose += [inner.text for inner in block]
             continue
@@ -94,19 +134,28 @@ def body(lines: Sequence[Line], first: int) -> Body:
                 current.values[-1] = (current.values[-1][0], f"{current.values[-1][1]} {words}")
             elif words:
                 current.values.append((number, words))
-            found.prose += [line.text] if current.said else []
+            if current.said:
+                found.tell(current, line.text)
         else:
             is_plain = line.kind is not Kind.COMMENT and line.box is None
             label, rest = _label(words) if is_plain else ("", "")
             said = _before(words) if is_plain and not label else ""
-            label = label or _meant(said)
-            current, depth = (Labelled(label=label, line=number), line.indent) if label else (None, 0)
-            if current is None or said:
+            meant = _meant(said) if said else None
+            if meant is not None:
+                label, guess = meant
+                current = Labelled(label=label, line=number, said=said, guess=guess)
+                found.misspelt.append(current)
+                found.tell(current, line.text)
+            elif label:
+                current = Labelled(label=label, line=number)
+                found.labels.append(current)
+            else:
+                current = None
                 found.prose.append(line.text)
+            depth = line.indent if current is not None else 0
             if current is not None:
-                current.said = said
-                (found.misspelt if said else found.labels).append(current)
                 current.values += [(number, rest)] if rest else []
+    found.take()
     return found
 
 
@@ -120,6 +169,9 @@ def _fenced(lines: Sequence[Line], at: int) -> int:
     return end - at + 1
 
 
+_LETTERS: Final = re.compile("[a-z]+")
+
+
 def _before(words: str) -> str:
     """Return what stands before a colon, if that is short."""
     before, colon, _ = words[:60].partition(":")
@@ -127,11 +179,17 @@ def _before(words: str) -> str:
 
 
 @lru_cache(maxsize=10_000)
-def _meant(said: str) -> str:
-    """Return the label that was probably meant; empty if none was."""
+def _meant(said: str) -> tuple[str, Guess] | None:
+    """Return the label that was probably meant, and why it seems so."""
+    plain = " ".join(_LETTERS.findall(said.casefold()))
+    if _OTHER_NAME.fullmatch(plain):
+        return "acceptance", Guess.OTHER_NAME
     # Nobody mistypes the first letter, and looking takes time in a large file.
-    known = [one for one in LABELS if one[0] == said[:1].casefold()] if 4 <= len(said) <= 24 else []
-    return LABELS[guess] if (guess := nearest(said, known, cutoff=0.75)) is not None else ""
+    known = [one for one in _NEAR if one[0] == said[:1].casefold()] if 4 <= len(said) <= 24 else []
+    # `Accept` is a header of HTTP, and `Very` a word: what is meant is nearly as long.
+    if (near := nearest(said, known, cutoff=0.85)) is not None:
+        return _NEAR[near], Guess.MISSPELT
+    return ("acceptance", Guess.LIKE) if plain.startswith(_LIKE) else None
 
 
 def _label(words: str) -> tuple[str, str]:

@@ -2,13 +2,14 @@
 
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from loopwright.adapters.sources.located import Unreadable
 from loopwright.adapters.sources.plan_file import content
 from loopwright.config.nearest import did_you_mean
 from loopwright.core.errors import BadPlan, UserError
-from loopwright.ports import PlannedWork, Source
+from loopwright.ports import ChoosingSource, PlannedWork, Source
 
 CATCH_ALL = "yaml"
 """Our own format has no name of its own: it is meant when no other format knows the file."""
@@ -21,7 +22,10 @@ def folder_of(place: Path) -> Path:
 
 def read(source: Source, place: Path) -> PlannedWork:
     """Return what a source asks for, or raise `BadPlan` with located problems."""
-    return source.parse(source.files(place), called(place))
+    work = source.parse(source.files(place), called(place))
+    if isinstance(source, ChoosingSource):
+        return replace(work, notes=(*work.notes, *source.left_out(place)))
+    return work
 
 
 def called(place: Path) -> str:

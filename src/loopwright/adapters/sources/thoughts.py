@@ -13,7 +13,7 @@ from loopwright.adapters.sources.plan_md_meaning import is_sha
 from loopwright.adapters.sources.plan_md_outline import MARKS, OURS, without_comments
 from loopwright.adapters.sources.plan_md_write import BOXES, SHA_LENGTH, Rows, one_line
 from loopwright.adapters.sources.problems import Problems, refuse
-from loopwright.adapters.sources.reading import located_at, read_file
+from loopwright.adapters.sources.reading import called, located_at, read_file
 from loopwright.adapters.sources.thoughts_criteria import measured_by
 from loopwright.adapters.sources.thoughts_files import (
     PhaseFile,
@@ -49,7 +49,7 @@ class ThoughtsSource:
         return bool(_chosen(place)) or is_lone_plan(place)
 
     def files(self, place: Path) -> Files:
-        """Return the overviews and phases that are meant, and what lies beside them as if it were one."""
+        """Return the overviews and phases that are meant."""
         chosen = _chosen(place)
         names = [name for one in chosen for name in one.names]
         if not names and may_stand_alone(place):
@@ -61,8 +61,14 @@ class ThoughtsSource:
                 place.name, (f"there are more than {MAX_FILES} files of plans here: name an overview",)
             )
         folder = place if place.is_dir() else place.parent
-        names += _left_out(place, chosen)
         return {name: read_file(folder / name) for name in names}
+
+    def left_out(self, place: Path) -> tuple[str, ...]:
+        """Say what lies beside the sets as if it were a part of one; none of it is read."""
+        return tuple(
+            f"{_called(called(place), file)} is left out: no phase is called like that (PREFIX-NN-NAME.md)"
+            for file in _left_out(place, _chosen(place))
+        )
 
     def parse(self, files: Files, name: str) -> PlannedWork:
         """Return a task for each phase, or raise `BadPlan` with located problems."""
@@ -73,12 +79,11 @@ class ThoughtsSource:
         gathered: list[Problems] = []
         tasks: list[PlannedTask] = []
         context: list[str] = []
-        left = tuple(file for file in files if file not in found)
         for one in sets:
             context += [_overview_text(found[overview]) for overview in one.overviews]
             listed = _listed(found, one)
             if PurePosixPath(name).name not in (phase.name for phase in one.phases):
-                gathered += _unmet(found, one, left, name)
+                gathered += _unmet(found, one, name)
             before: PlannedTask | None = None
             numbers: dict[int, str] = {}
             for phase in one.phases:
@@ -100,15 +105,7 @@ class ThoughtsSource:
             tasks=tuple(tasks),
             context="\n\n".join(context),
             sha256=hashlib.sha256("\0".join((*context, *said)).encode()).hexdigest(),
-            notes=tuple(
-                f"{_called(name, file)} is left out: no phase is called like that (PREFIX-NN-NAME.md)"
-                for file in left
-            ),
         )
-
-    def carries(self, files: Files) -> tuple[str, ...]:
-        """Return the overviews and phases: what was left out is told nothing."""
-        return tuple(name for one in _sets(files) for name in one.names)
 
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the files whose boxes or status lines change."""
@@ -153,10 +150,10 @@ def _left_out(place: Path, chosen: tuple[PhaseSet, ...]) -> tuple[str, ...]:
     return tuple(one for one in left_out(beside, phase_sets(beside)) if one.startswith(prefix))[:_MOST_LEFT]
 
 
-def _unmet(found: dict[str, Markdown], one: PhaseSet, left: tuple[str, ...], name: str) -> list[Problems]:
+def _unmet(found: dict[str, Markdown], one: PhaseSet, name: str) -> list[Problems]:
     """Return what overviews list as still to be done although there is no such phase."""
     start = PurePosixPath(one.prefix).name if not one.prefix.endswith("/") else ""
-    called = re.compile(rf"{re.escape(start)}{'-' if start else ''}[0-9]{{1,3}}-[^-]")
+    numbered = re.compile(rf"{re.escape(start)}{'-' if start else ''}(?P<number>[0-9]{{1,3}})-[^-]")
     known = {PurePosixPath(phase.name).stem for phase in one.phases}
     gathered = []
     for file in one.overviews:
@@ -167,9 +164,10 @@ def _unmet(found: dict[str, Markdown], one: PhaseSet, left: tuple[str, ...], nam
                 continue
             for word in _NAME.findall(line.words):
                 stem = word.strip(".-").removesuffix(".md")
-                if called.match(stem) and stem not in known:
-                    there = any(PurePosixPath(each).stem == stem for each in left)
-                    why = "is not called like a phase (PREFIX-NN-NAME.md)" if there else "is not there"
+                match = numbered.match(stem)
+                if match is not None and stem not in known:
+                    is_one = len(match["number"]) == 2
+                    why = "is not there" if is_one else "is not called like a phase (PREFIX-NN-NAME.md)"
                     problems.note(at + 1, "", f"{stem}.md is listed here, and {why}")
     return gathered
 
@@ -364,7 +362,8 @@ def _tell_reason(markdown: Markdown, rows: Rows, at: int, standing: ItemProgress
     line, below = markdown.lines[at], _below(markdown, at)
     reason = one_line(standing.reason) if standing.mark is Mark.BLOCKED else ""
     present = [one for one in below if _is_reason(markdown.lines[one]) and OURS in markdown.lines[one].text]
-    theirs = (one_line(markdown.lines[one].text) for one in (at, *below) if one not in present)
+    # Not the text: a mark in the box says nothing of it.
+    theirs = (one_line(markdown.lines[one].words) for one in (at, *below) if one not in present)
     space = line.text[: len(line.text) - len(line.text.lstrip())] + " " * (len(line.bullet) + 1)
     said = reason and not any(reason in words for words in theirs)
     wanted = [f"{space}- {_BLOCKED} {reason} {OURS}"] if said else []

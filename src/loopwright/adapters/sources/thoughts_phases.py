@@ -20,6 +20,8 @@ from loopwright.ports import ItemProgress
 _PHASE: Final = re.compile(
     r"phase[ \t]{1,3}#?([0-9]{1,4}(?:\.[0-9]{1,4}){0,3}[a-z]?)(?![\w.])", re.IGNORECASE
 )
+_HEADED: Final = re.compile(r"[*_ \t]{0,9}(?:$|[:)–—-])")
+"""What follows the number in the heading of a phase; other words may be about a phase that stands elsewhere."""
 _LEVELS: Final = (2, 3)
 """Of the headings that are phases: the first one is the title of a file."""
 
@@ -43,16 +45,30 @@ def phases_in(markdown: Markdown) -> tuple[Phase, ...]:
     if any(line.level == 1 and _number(line) for _, line in headings):
         return ()
     level = min((line.level for _, line in headings if line.level in _LEVELS and _number(line)), default=0)
-    ends = [at for at, line in headings if line.level <= level] + [len(lines)]
+    begins: dict[int, str] = {}
+    known: set[str] = set()
+    ends: list[int] = []
+    before = ""
+    for at, line in headings:
+        number = _number(line) if line.level == level else ""
+        is_more = bool(number) and number in known and not _is_headed(line)
+        if is_more and number == before:
+            continue  # `Phase 1 rollback` below `Phase 1: …`
+        if line.level <= level:
+            ends.append(at)
+            before = "" if is_more else number
+        if number and not is_more:
+            begins[at] = number
+            known.add(number)
+    ends.append(len(lines))
     return tuple(
         Phase(
             key=f"phase-{number}",
-            title=without_comments(line.words)[0],
+            title=without_comments(lines[at].words)[0],
             start=at,
             end=ends[bisect_right(ends, at)],
         )
-        for at, line in headings
-        if line.level == level and (number := _number(line))
+        for at, number in begins.items()
     )
 
 
@@ -93,3 +109,10 @@ def is_lone_plan(place: Path) -> bool:
 def _number(line: Line) -> str:
     match = _PHASE.match(line.words.lstrip("*_ \t"))
     return match[1].lower() if match is not None else ""
+
+
+def _is_headed(line: Line) -> bool:
+    """Say whether nothing but a title stands behind the number of a phase."""
+    words = without_comments(line.words)[0].lstrip("*_ \t")
+    match = _PHASE.match(words)
+    return match is not None and _HEADED.match(words, match.end()) is not None
