@@ -9,10 +9,13 @@ from loopwright.core.verdicts import command_id, judged_again
 from loopwright.core.witnesses import WITNESS
 
 
-def held_to_files(verdict: Verdict, known: frozenset[str], judges: Callable[[str], bool]) -> Verdict:
+def held_to_files(
+    verdict: Verdict, known: frozenset[str], judges: Callable[[str], bool], *, setup: str = ""
+) -> Verdict:
     """Hold against a gate what its commands changed: a file that judges fails it, any other is named.
 
-    `known` is what the gate wrote on the tree before the work as well: a project that does so is left alone.
+    `known` is what the gate wrote on the tree before the work as well: a project that does so is left alone. The setup
+    judges nothing, so it may write what is there already.
     """
     checks, left = list(verdict.checks), list(verdict.left_open)
     for n, result in enumerate(verdict.commands, 1):
@@ -30,7 +33,7 @@ def held_to_files(verdict: Verdict, known: frozenset[str], judges: Callable[[str
                 )
             )
         written = [path for path in result.touched if path not in known]
-        if written:
+        if written and result.command != setup:
             left.append(
                 f"{result.name} wrote files of the tree while it ran and put them back, so it may have judged "
                 f"something else than what landed: {listed(written)}"

@@ -24,12 +24,12 @@ async def held_to_tree(
         return verdict
     if ask.before is not None and await repository.tree_of(ask.before) == ask.tree:
         return verdict  # nothing was changed, so whatever the gate does is the project's own
-    top = ask.project.subfolder
+    top, setup = ask.project.subfolder, setup_command(ask.plan.policy)
     judges = Judges(
         subfolder=top,
         gates=ask.commands,
         acceptance=ask.own,
-        setup=setup_command(ask.plan.policy),
+        setup=setup,
         patterns=ask.plan.policy.gate_files,
     )
     was = Entry(mode="100644", id="")
@@ -43,5 +43,8 @@ async def held_to_tree(
     rules = await gate_rules(repository, judges, done)
     known = before.changed if before is not None else frozenset()
     return held_to_files(
-        verdict, known, lambda path: kind_of(inside(top, path), rules, existed=True) is not None
+        verdict,
+        known,
+        lambda path: kind_of(inside(top, path), rules, existed=True) is not None,
+        setup=setup.command if setup else "",
     )

@@ -40,3 +40,10 @@ def test_a_file_that_was_put_back_is_named_too() -> None:
 def test_what_the_gate_changed_before_the_work_too_is_the_projects_own() -> None:
     verdict = ran(changed=("ci/check.sh", "dist/app.js"))
     assert held_to_files(verdict, frozenset({"ci/check.sh", "dist/app.js"}), is_script) == verdict
+
+
+def test_a_setup_may_write_what_is_there_already_and_nothing_else() -> None:
+    same = ran(touched=("ci/check.sh",))
+    assert held_to_files(same, frozenset(), is_script, setup=same.commands[0].command) == same
+    verdict = held_to_files(ran(changed=("calc.py",)), frozenset(), is_script, setup=same.commands[0].command)
+    assert verdict.is_excused
