@@ -320,3 +320,7 @@ def test_a_moved_test_that_nobody_saw_run_is_named() -> None:
     assert with_unseen_moves(passed, [], ()) is passed
     failed = Verdict(status=VerdictStatus.FAILED)
     assert with_unseen_moves(failed, [], moves) is failed
+
+
+def test_a_module_is_not_moved_into_another_language() -> None:
+    assert found(BEFORE, {"text.js": UTIL, "tests/test_text.py": MOVED}) == {}
