@@ -105,6 +105,31 @@ TESTS: dict[str, Behaviour] = {
         write("tests/test_new.py", "def test_it(): pass\n"),
         caught="asserts",
     ),
+    "moves_test_loosened": lie(
+        "moves the test to another file, in which it asks for something else",
+        {"delete": "tests/test_calc.py"},
+        write("tests/test_sums.py", FILES["tests/test_calc.py"].replace("== 4", "== 0")),
+        caught="asserts",
+    ),
+    "moves_test_with_its_own_code": lie(
+        "moves the test to another file, which has the code that it tests in itself",
+        {"delete": "tests/test_calc.py"},
+        write("tests/test_sums.py", FILES["tests/test_calc.py"].replace("from calc import add\n", CALC)),
+        caught="asserts",
+    ),
+    "moves_test_to_a_double": lie(
+        "moves the test to a double of the module, which stays where it was",
+        {"delete": "tests/test_calc.py"},
+        write("sums.py", CALC),
+        write("tests/test_sums.py", FILES["tests/test_calc.py"].replace("from calc", "from sums")),
+        caught="asserts",
+    ),
+    "moves_test_away": lie(
+        "moves the test to a folder in which the test runner does not look",
+        {"delete": "tests/test_calc.py"},
+        write("tests/build/test_calc.py", FILES["tests/test_calc.py"]),
+        caught="baseline",
+    ),
     "adds_skip": lie("marks the test as skipped", write("tests/test_calc.py", SKIPPED), caught="asserts"),
     "deselects": lie(
         "empties the collection by configuration",

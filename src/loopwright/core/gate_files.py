@@ -190,6 +190,8 @@ class GateFiles:
     """Changed, and what was loosened in them cannot be told by reading."""
     weakened: tuple[str, ...] = ()
     """Checks that are gone or ask for less, in plain words."""
+    moved: tuple[str, ...] = ()
+    """Tests that are at another place now, or load a module from one, and else are what they were: `old -> new`."""
     added_tests: int = 0
     red_proof: bool | None = None
     """Whether what checks the task failed before the work, as it should; None when it was not tried there."""
@@ -212,7 +214,7 @@ class GateFiles:
         Checks that passed before the work prove nothing, whoever looks at them; nor do those that should have shown
         that they failed there and did not.
         """
-        covered = reviewed or (held_out and all(_is_test(path) for path in self.exempt))
+        covered = reviewed or (held_out and all(is_test_file(path) for path in self.exempt))
         unjudged = bool(self.exempt or self.answers) and not covered
         uncompared = bool(self.uncompared) and not reviewed
         return unjudged or uncompared or self.red_proof is False or bool(self.red_missing)
@@ -248,7 +250,7 @@ def _stops_make(path: str, targets: frozenset[str]) -> bool:
     return bool(targets) and any(path == each or path.startswith(f"{each}/") for each in targets)
 
 
-def _is_test(path: str) -> bool:
+def is_test_file(path: str) -> bool:
     """Say whether a file by its name has tests and nothing that other tests are run with."""
     name = path.rpartition("/")[2]
     return any(re.fullmatch(each, name) for each in _TEST_NAMES) and _named(path, existed=True) is Kind.TEST

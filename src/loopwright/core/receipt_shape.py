@@ -139,6 +139,7 @@ _gate_files: Final = _exactly(
         "exempt": _texts,
         "uncompared": _texts,
         "weakened": _texts,
+        "moved": _texts,
         "added_tests": _count,
         "red_proof": _maybe(_flag),
         "red_tree": _maybe(_sha),

@@ -17,6 +17,7 @@ from loopwright.core.held_out import veiled
 from loopwright.core.ids import Kind
 from loopwright.core.left_out import with_new_skips
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
+from loopwright.core.moved_ids import with_moved, with_unseen_moves
 from loopwright.core.policy import GateCommand, HeldFile
 from loopwright.core.retry import backoff
 from loopwright.core.states import RunState
@@ -79,6 +80,8 @@ class Judging:
     """Files whose tests need not be."""
     rewritten: tuple[str, ...] = ()
     """Files whose tests the work changed: that they passed before says nothing of them."""
+    moved: tuple[tuple[str, str], ...] = ()
+    """Files whose tests are to be found in others now: the old one and the new one."""
     own: tuple[GateCommand, ...] = ()
     """Those that the work itself is to make pass: that they failed before excuses nothing."""
     brought: tuple[str, ...] = ()
@@ -148,6 +151,7 @@ async def _run_gate(
         verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason=denial, commands=verdict.commands)
     elif verdict.status in _JUDGED:
         before, unknown = await baseline_of(world, repository, ask, verdict, seen, interrupt, judge)
+        before = with_moved(before, ask.moved, seen) if before is not None else None
         own = frozenset() if ask.role is Role.BASELINE else frozenset(one.command for one in ask.own)
         if before is not None or any(seen):
             verdict = held_against(verdict, seen, before, own)
@@ -175,6 +179,8 @@ async def _run_gate(
             open_ = uncompared(ask.own, ask.plan.gates, verdict, seen, before)
             verdict = with_uncompared(verdict, await had_tests(repository, ask, ask.before, open_))
         verdict = with_new_skips(verdict, seen, before, id_prefixes(ask.brought))
+        if ask.before is not None:
+            verdict = with_unseen_moves(verdict, seen, ask.moved, ask.exempt)
     if ask.unseen:
         verdict = veiled(verdict)
     record = await world.store.transact(

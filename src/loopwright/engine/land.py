@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from loopwright.core import moved_ids
 from loopwright.core.errors import CannotRun, FenceLost, LeaseLost, MergeConflict
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus, is_sentence
@@ -297,6 +298,7 @@ def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
         before=candidate.judged_parent or candidate.parent,
         exempt=facts.exempt,
         rewritten=(*facts.exempt, *facts.pinned),
+        moved=moved_ids.read(facts.moved),
         # A loop goes on until its gates are green, so they are its own.
         own=commands if loops(landing.plan, landing.task) else landing.task.acceptance,
     )

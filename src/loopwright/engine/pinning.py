@@ -10,9 +10,11 @@ from loopwright.core.gate_files import GateFiles, Kind, Rules, declared, kind_of
 from loopwright.core.gate_scripts import PACKAGE, new_scripts
 from loopwright.core.gates import each_once
 from loopwright.core.mixed_files import only_redirects, pinned_text, steers_differently
+from loopwright.core.moved_ids import told
 from loopwright.core.new_tests import acts_on_others, asks_for_nothing
 from loopwright.engine.answers import answers_in
 from loopwright.engine.gate_scripts import Judges, gate_rules, inside
+from loopwright.engine.moved_tests import moved_in
 from loopwright.ports import Candidate, Entry, FileChange, Repository
 
 _MOST: Final = 200
@@ -58,7 +60,13 @@ async def pin(
     commands = judges.commands
     rules = await gate_rules(repository, judges, candidate, seen=seen)
     concerned = await _touched(repository, judges.subfolder, rules, candidate)
-    touched = [_as_it_counts(one, judges.said) for one in concerned if _steers(one, judges.said)]
+    moved = await moved_in(repository, judges.subfolder, rules, candidate)
+    same = {*moved, *moved.values()}
+    touched = [
+        _as_it_counts(one, judges.said)
+        for one in concerned
+        if _steers(one, judges.said) and one.path not in same
+    ]
     new = [one for one in touched if one.kind is Kind.TEST and one.change.before is None]
     beside = await _takes_a_place(repository, judges.subfolder, candidate, new)
     added = [one for one in new if not (one in beside or acts_on_others(one.path, one.after or ""))]
@@ -74,6 +82,7 @@ async def pin(
         weakened=tuple(
             [*lost, *(f"{one.path}: {what}" for one in exempt for what in _weakened(one))][:_MOST]
         ),
+        moved=tuple(told(old, new) for old, new in moved.items()),
         added_tests=len(new),
         answers=(
             *_judges_itself(concerned, commands),

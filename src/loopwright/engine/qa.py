@@ -73,6 +73,7 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
         before=plan.base_sha,
         exempt=changed.exempt,
         rewritten=changed.rewritten,
+        moved=changed.moved,
         # What a look at the whole finds is to be mended, whoever is at fault.
         own=task_commands(plan, task),
     )

@@ -113,6 +113,7 @@ class VerifyLeg:
             before=plan.base_sha,
             exempt=changed.exempt,
             rewritten=changed.rewritten,
+            moved=changed.moved,
             own=acceptance,
         )
         whole = await judge_whole(self._world, repository, ask, wanted, interrupt)

@@ -4,6 +4,7 @@ import json
 
 from tests.acceptance.cli.program import git
 from tests.acceptance.gates.calculator import CALC, FILES, PYPROJECT, PYTEST, RIGHT, TESTS, Calculator, write
+from tests.acceptance.sandbox import task
 
 from loopwright.core.model import Role, Run
 
@@ -164,3 +165,69 @@ def test_the_project_says_which_other_files_steer_its_gate_and_which_do_not(calc
     said = calculator.carry_out(steps, gate="test $(cat rules/limit) -ge 3")
     assert said.code == 4, said.out + said.err
     assert calculator.gate_files()["pinned"] == ("rules/limit",)
+
+
+def test_a_module_that_is_renamed_with_its_tests_is_verified_and_named_as_moved(
+    calculator: Calculator,
+) -> None:
+    renamed = TESTS.replace("from calc", "from sums")
+    calculator.play(
+        {
+            "rename": [
+                [
+                    {"run": "git mv calc.py sums.py && git mv tests/test_calc.py tests/test_sums.py"},
+                    write("tests/test_sums.py", renamed),
+                ]
+            ]
+        }
+    )
+    gates = [{"name": "tests", "run": PYTEST}]
+    works = f"{PYTEST} tests/test_sums.py"
+    plan = calculator.plan("calculator", [task("rename", works, type="refactor")], gates=gates)
+    said = calculator.run(plan)
+    assert said.code == 0, said.out + said.err
+    (attempt,) = calculator.attempts("rename")
+    facts = attempt.gate_files
+    assert facts is not None
+    assert facts.moved == ("tests/test_calc.py -> tests/test_sums.py",)
+    assert (facts.pinned, facts.exempt, facts.weakened, facts.added_tests) == ((), (), (), 0)
+    receipt = calculator.receipt()
+    assert receipt["outcome"] == "verified"
+    assert receipt["tasks"][0]["attempts"][0]["gate_files"]["moved"] == list(facts.moved)
+    file = str(calculator.place / "receipt.json")
+    for more in ((), ("--task", "rename")):
+        replayed = calculator("receipt", "replay", file, "--yes", *more, "--json")
+        assert replayed.code == 0, replayed.out + replayed.err
+        assert all(one["differences"] == [] for one in replayed.document["replayed"]), replayed.out
+
+
+def test_a_moved_test_stays_where_configuration_is_put_back_and_the_tree_is_built_again(
+    calculator: Calculator,
+) -> None:
+    settings = PYPROJECT.replace('addopts = "-q"', 'addopts = "-q -rs"')
+    steps = [
+        write("calc.py", RIGHT),
+        {"run": "git mv tests/test_calc.py tests/test_sums.py"},
+        write("pyproject.toml", settings),
+    ]
+    said = calculator.carry_out(steps)
+    assert said.code == 4, said.out + said.err
+    facts = calculator.gate_files()
+    assert facts["moved"] == ("tests/test_calc.py -> tests/test_sums.py",)
+    assert facts["pinned"] == facts["uncompared"] == ("pyproject.toml",)
+    calculator.receipt()
+    file = str(calculator.place / "receipt.json")
+    replayed = calculator("receipt", "replay", file, "--yes", "--task", "mul", "--json")
+    assert replayed.code == 0, replayed.out + replayed.err
+    assert replayed.document["not_replayed"] == []
+    assert all(one["differences"] == [] for one in replayed.document["replayed"]), replayed.out
+
+
+def test_a_moved_test_that_no_gate_shows_running_caps_the_outcome_and_is_named(
+    calculator: Calculator,
+) -> None:
+    steps = [write("calc.py", RIGHT), {"run": "git mv tests/test_calc.py tests/test_sums.py"}]
+    said = calculator.carry_out(steps, gate="python -B -m py_compile calc.py")
+    assert said.code == 4, said.out + said.err
+    named = "tests/test_calc.py was moved to tests/test_sums.py, and none of its tests was seen to run there"
+    assert any(named in gap for gap in calculator.receipt()["not_checked"])
