@@ -19,6 +19,34 @@ def test_separator(windows, wanted):
 """
 SHAPE_TEST = "from shape import area\n\n\ndef test_area():\n    assert area(2) == 4\n"
 LABEL_TEST = "from labels import label\n\n\ndef test_label():\n    assert label(1) == 'n1'\n"
+FIXTURE = "import pytest\n\n\n@pytest.fixture\ndef {name}():\n    return {value}\n"
+MORE = "\n\n@pytest.fixture\ndef four():\n    return 4\n"
+USES = "from {module} import half\n\n\ndef test_half({name}):\n    assert half({name}) == {value} / 2\n"
+HALF = "def half(n):\n    return n / 2\n"
+BY_PATH = """import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "src"))
+
+from limits import limit
+
+
+def test_limit():
+    assert limit(5) == 3
+"""
+BY_PATHLIB = """import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from bounds import bound
+
+
+def test_bound():
+    assert bound(5) == 3
+"""
 
 
 def honest(says: str, *steps: object, check: str, outcome: str = "verified", **more: object) -> Behaviour:
@@ -80,6 +108,44 @@ HONEST: dict[str, Behaviour] = {
         write("tests/test_marks.py", LABEL_TEST.replace("labels", "signs")),
         check="python -B -c 'import signs'",
         type="refactor",
+    ),
+}
+
+FIXTURES: dict[str, Behaviour] = {
+    "new_conftest": honest(
+        "adds a folder of tests with a `conftest.py` of its own",
+        write("new_half.py", HALF),
+        write("tests/cb/conftest.py", FIXTURE.format(name="ten", value=10)),
+        write("tests/cb/test_new_half.py", USES.format(module="new_half", name="ten", value=10)),
+        check=f"{PYTEST} -q tests/cb/test_new_half.py",
+    ),
+    "conftest_beside": honest(
+        "adds a `conftest.py` beside tests that were there, for a test of its own",
+        write("beside_half.py", HALF),
+        write("tests/conftest.py", FIXTURE.format(name="eight", value=8)),
+        write("tests/test_beside_half.py", USES.format(module="beside_half", name="eight", value=8)),
+        check=f"{PYTEST} -q tests/test_beside_half.py",
+        outcome="verified_with_gaps",
+    ),
+    "more_in_conftest": honest(
+        "adds a fixture to a `conftest.py` that was there, for a test of its own",
+        write("more_half.py", HALF),
+        write("checks/conftest.py", FIXTURE.format(name="two", value=2) + MORE),
+        write("checks/test_more_half.py", USES.format(module="more_half", name="four", value=4)),
+        check=f"{PYTEST} -q checks/test_more_half.py",
+        outcome="verified_with_gaps",
+    ),
+    "own_source_folder": honest(
+        "adds a test that puts the folder of the project's source where Python looks for modules",
+        write("src/limits.py", "def limit(n):\n    return min(n, 3)\n"),
+        write("tests/test_limits.py", BY_PATH),
+        check=f"{PYTEST} -q tests/test_limits.py",
+    ),
+    "own_root": honest(
+        "adds a test that puts the project's own folder where Python looks for modules",
+        write("bounds.py", "def bound(n):\n    return min(n, 3)\n"),
+        write("tests/test_bounds.py", BY_PATHLIB),
+        check=f"{PYTEST} -q tests/test_bounds.py",
     ),
 }
 
@@ -149,6 +215,17 @@ STAGES = {
             "tests/test_sizes.py": LABEL_TEST.replace("labels", "sizes"),
             "marks.py": "def label(n):\n    return f'n{n}'\n\n\ndef mark(n):\n    return -n\n",
             "tests/test_marks.py": LABEL_TEST.replace("labels", "marks"),
+        },
+        gates=(PYTEST,),
+        settings={"parallel": 4},
+    ),
+    "fixtures": Stage(
+        behaviours=FIXTURES,
+        code=4,
+        files={
+            **FILES,
+            "checks/conftest.py": FIXTURE.format(name="two", value=2),
+            "checks/test_two.py": "def test_two(two):\n    assert two == 2\n",
         },
         gates=(PYTEST,),
         settings={"parallel": 4},

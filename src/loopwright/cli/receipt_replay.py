@@ -25,6 +25,7 @@ from loopwright.core.receipt_facts import (
     gate_files_of,
     gates_asked,
     held_asked,
+    pinned_asked,
     plan_asked,
     setup_of,
     task_asked,
@@ -146,10 +147,13 @@ def _pinned(
 ) -> list[Judged]:
     """Return the same with the gate's files as they were before, where the work changed them."""
     laid = pinned(receipt, task)
-    recorded = latest.get((laid.tree, gate_key(landed.commands))) if laid else None
+    commands = pinned_asked(receipt["plan"], task)
+    recorded = latest.get((laid.tree, gate_key(commands))) if laid else None
     if laid is None or recorded is None:
         return []  # verifying says so
-    return [replace(landed, what=_steered(task), sha=laid.tree, recorded=recorded, laid=laid)]
+    return [
+        replace(landed, what=_steered(task), sha=laid.tree, commands=commands, recorded=recorded, laid=laid)
+    ]
 
 
 def _red(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> list[Judged]:
@@ -196,7 +200,8 @@ def not_run(
             told[_held(task)] = _NO_VERDICT
     for task in named:
         facts = gate_files_of(task)
-        if facts["pinned_tree"] and _steered(task) not in known:
+        steered = facts["pinned_tree"] and pinned_asked(receipt["plan"], task)
+        if steered and _steered(task) not in known:
             told[_steered(task)] = _NO_VERDICT
         if facts["red_tree"] and _bare(task) not in known:
             told[_bare(task)] = _NO_VERDICT

@@ -9,10 +9,11 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from loopwright.core.foreign_writes import names_of, resolved, writes_in
+from loopwright.core.search_paths import without_own_folders
 
 _FILES: Final = frozenset(
     {"write_text", "write_bytes", "writelines", "unlink", "touch", "mkdir", "rmdir", "rename", "renames"}
@@ -162,13 +163,31 @@ _CODE: Final = re.compile(r"\.(?:pyi?|[cm]?[jt]sx?|go|rs|toml|cfg|ini|sh|mk)$|(?
 _DEEP: Final = frozenset({"get_referrers", "get_referents", "get_objects", "pythonapi", "memmove"})
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _PACKAGE: Final = "__init__.py"
+_HOOKS: Final = "pytest_"
 
 
-def acts(path: str, tree: ast.Module) -> bool:
-    """Say whether a new Python file among the tests does something that other tests of the same process would see."""
-    if path.rpartition("/")[2] == _PACKAGE and not all(_is_plain(one) for one in tree.body):
-        return True  # it is loaded before all tests of its folder
-    return _Reader(tree).acts()
+def acts_at(path: str, tree: ast.Module, folders: Collection[str]) -> int:
+    """Return the line in which a new Python file among the tests does something that others of its process would see.
+
+    It is 0 when there is none. Modules may be searched for in these folders of the project.
+    """
+    tree = without_own_folders(path, tree, folders)
+    if path.rpartition("/")[2] == _PACKAGE:
+        # It is loaded before all tests of its folder.
+        return next((one.lineno for one in tree.body if not _is_plain(one)), 0)
+    return _Reader(tree).acts_at()
+
+
+def steers_a_runner(tree: ast.Module) -> bool:
+    """Say whether a file may have something in it that pytest calls or loads by its name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.alias) and (
+            node.name == "*" or (node.asname or node.name).startswith(_HOOKS)
+        ):
+            return True
+        if any(name.startswith(_HOOKS) for name in _binds(node)):
+            return True
+    return False
 
 
 def _is_plain(node: ast.stmt) -> bool:
@@ -200,19 +219,30 @@ class _Reader:
         }
         self.called: set[str] = set()
 
-    def acts(self) -> bool:
-        if any(
-            not (write.within and write.origin.startswith("os.environ")) for write in writes_in(self.tree)
-        ):
-            return True
-        if any(self._anywhere(node) for node in self.nodes) or self._patches(self.tree, undone=False):
-            return True
-        if not all(self._is_idle(node) for node in self.tree.body):
-            return True
-        return (
-            any(self._does(node) for node in self.nodes if isinstance(node, _Function))
-            or not self._are_pure()
+    def acts_at(self) -> int:
+        writes = (
+            write.line
+            for write in writes_in(self.tree)
+            if not (write.within and write.origin.startswith("os.environ"))
         )
+        anywhere = (_line(node) for node in self.nodes if self._anywhere(node))
+        functions = (one for one in self.nodes if isinstance(one, _Function))
+        return (
+            next(writes, 0)
+            or next(anywhere, 0)
+            or self._patched_at(self.tree, undone=False)
+            or self._busy_at(self.tree.body)
+            or next((one.lineno for one in functions if self._does(one)), 0)
+            or self._impure_at()
+        )
+
+    def _busy_at(self, body: Iterable[ast.stmt]) -> int:
+        """Return the line of what is done while the file is loaded, the innermost that it is in."""
+        for one in body:
+            if not self._is_idle(one):
+                inner = [] if isinstance(one, _Function) else list(_within(one))
+                return self._busy_at(inner) or one.lineno
+        return 0
 
     # --- wherever it stands ----------------------------------------------------------------------
 
@@ -244,16 +274,16 @@ class _Reader:
         roots = {one.id for one in ast.walk(place) if isinstance(one, ast.Name)} - set(self.names) - {"open"}
         return bool(known) and roots <= {"__file__"}
 
-    def _patches(self, around: ast.AST, *, undone: bool) -> bool:
-        """Say whether something is patched and stays so: nothing of the class or function around takes it back."""
+    def _patched_at(self, around: ast.AST, *, undone: bool) -> int:
+        """Return where something is patched and stays so: nothing of the class or function around takes it back."""
         for child in ast.iter_child_nodes(around):
             scope = isinstance(child, ast.ClassDef | _Function)
             takes_back = scope and re.search(r"\.(?:stop|stopall|undo)\b", ast.unparse(child)) is not None
             if self._begins_a_patch(child) and not undone:
-                return True
-            if self._patches(child, undone=undone or takes_back):
-                return True
-        return False
+                return _line(child)
+            if at := self._patched_at(child, undone=undone or takes_back):
+                return at
+        return 0
 
     def _begins_a_patch(self, node: ast.AST) -> bool:
         match node:
@@ -449,8 +479,8 @@ class _Reader:
         used = {one.id for one in ast.walk(call) if isinstance(one, ast.Name)}
         return bool(used & scratch) or _SCRATCH.search(ast.unparse(call)) is not None
 
-    def _are_pure(self) -> bool:
-        """Say whether the functions that are called while the file is loaded do nothing else than it may itself."""
+    def _impure_at(self) -> int:
+        """Return where functions that are called while the file is loaded do something else than it may itself."""
         looked: set[str] = set()
         while left := self.called - looked:
             name = left.pop()
@@ -461,12 +491,26 @@ class _Reader:
                     and isinstance(node.value, ast.Call)
                     and not self._is_quiet(node.value)
                 ):
-                    return False
+                    return node.lineno
                 if isinstance(node, ast.Call) and not self._is_value(node, used=True):
-                    return False
+                    return node.lineno
                 if isinstance(node, ast.Assign | ast.AugAssign) and "environ" in ast.unparse(node):
-                    return False
-        return True
+                    return node.lineno
+        return 0
+
+
+def _line(node: ast.AST) -> int:
+    """Return where something stands."""
+    return int(getattr(node, "lineno", 1))
+
+
+def _within(node: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements of a block."""
+    for one in ast.iter_child_nodes(node):
+        if isinstance(one, ast.stmt):
+            yield one
+        elif isinstance(one, ast.ExceptHandler):
+            yield from one.body
 
 
 def _imports(nodes: Sequence[ast.AST]) -> list[ast.stmt]:

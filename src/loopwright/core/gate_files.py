@@ -186,6 +186,10 @@ class GateFiles:
     """The tree of that run."""
     exempt: tuple[str, ...] = ()
     """Changed with leave: by the task's scope, or by a person."""
+    pinned_without: tuple[str, ...] = ()
+    """Commands that did not run there: they name new tests alone, below a `conftest.py` that is not there as it is."""
+    acting: tuple[str, ...] = ()
+    """Where new tests that judge the work do something that the others see."""
     uncompared: tuple[str, ...] = ()
     """Changed, and what was loosened in them cannot be told by reading."""
     weakened: tuple[str, ...] = ()
@@ -216,7 +220,7 @@ class GateFiles:
         """
         covered = reviewed or (held_out and all(is_test_file(path) for path in self.exempt))
         unjudged = bool(self.exempt or self.answers) and not covered
-        uncompared = bool(self.uncompared) and not reviewed
+        uncompared = bool(self.uncompared or self.acting or self.pinned_without) and not reviewed
         return unjudged or uncompared or self.red_proof is False or bool(self.red_missing)
 
 

@@ -6,10 +6,11 @@ nothing proves nothing where it is all that judges a task. Both are found by rea
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
-from loopwright.core.acting_tests import acts
+from loopwright.core.acting_tests import acts_at, steers_a_runner
+from loopwright.core.search_paths import OWN
 
 _GO_ACTS: Final = re.compile(
     r"^func (?:init\(\)|TestMain\()|^//go:linkname|\bunsafe\.|^\}\(\)"
@@ -42,35 +43,61 @@ _ASKS: Final = re.compile(
     r"\bexpect\b|\bassert|\brequire\.\w|\bshould\b|\bt\.(?:Error|Fatal|Fail|is|not|deepEqual|equal|ok|same|true|throws)"
     r"|\bEXPECT_|\bXCTAssert|\.toMatch"
 )
+_LONGEST: Final = 100
 _CHECKS: Final = ("assert", "fail", "expect")
 _CONTEXTS: Final = frozenset({"raises", "warns", "deprecated_call"})
 
 
-def acts_on_others(path: str, text: str) -> bool:
+def acts_on_others(path: str, text: str, folders: Collection[str] = OWN) -> bool:
     """Say whether a new test changes what other tests see, or may do so for all that can be read."""
-    if path.endswith(".go"):
-        return _GO_ACTS.search(text) is not None
-    if path.endswith(_SCRIPTS):
-        return _script_acts(text)
-    if not path.endswith(".py"):
-        return False
+    return bool(how_it_acts(path, text, folders))
+
+
+def how_it_acts(path: str, text: str, folders: Collection[str] = OWN) -> str:
+    """Return the place at which a new test changes what other tests see, with its line; empty when it does not.
+
+    Modules may be searched for in these folders of the project.
+    """
     try:
-        return acts(path, ast.parse(text))
+        at = _acts_at(path, text, folders)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return True  # the Python that runs it may be a newer one
+        return f"{path} cannot be read"  # the Python that runs it may be a newer one
+    if not at:
+        return ""
+    line = text.splitlines()[at - 1].strip()
+    return f"{path}, line {at}: {line if len(line) <= _LONGEST else f'{line[:_LONGEST]}…'}"
 
 
-def _script_acts(text: str) -> bool:
-    """Say whether a test in JavaScript sets something in what it loads, or does more than to define its tests."""
+def only_defines(path: str, text: str, folders: Collection[str] = OWN) -> bool:
+    """Say whether a new `conftest.py` has nothing but fixtures and values in it, for the tests below it alone."""
+    return not how_it_acts(path, text, folders) and not steers_a_runner(ast.parse(text))
+
+
+def _acts_at(path: str, text: str, folders: Collection[str]) -> int:
+    if path.endswith(".go"):
+        found = _GO_ACTS.search(text)
+        return 0 if found is None else text.count("\n", 0, found.start()) + 1
+    if path.endswith(_SCRIPTS):
+        return _script_acts_at(text)
+    return acts_at(path, ast.parse(text), folders) if path.endswith(".py") else 0
+
+
+def _script_acts_at(text: str) -> int:
+    """Return where a test in JavaScript sets something in what it loads, or does more than to define its tests."""
     if "require.cache" in text:
-        return True
+        return text.count("\n", 0, text.index("require.cache")) + 1
     for found in _JS_BESIDE.finditer(text):
         name = re.escape(found["a"] or found["b"])
         set_in = rf"(?<![\w.]){name}(?:\.\w+|\[[^\]\n]+\])+\s*(?:[-+*/|&?]{{1,2}})?=(?![=>])"
         by_call = rf"\b(?:Object|Reflect)\.(?:assign|define\w+|set\w*)\(\s*{name}\b"
-        if re.search(f"{set_in}|{by_call}", text):
-            return True
-    return any(not _is_idle(statement) for statement in _statements(text))
+        if by := re.search(f"{set_in}|{by_call}", text):
+            return text.count("\n", 0, by.start()) + 1
+    at = 1
+    for statement in _statements(text):
+        if not _is_idle(statement):
+            return at + len(statement) - len(statement.lstrip("\n"))
+        at += statement.count("\n")
+    return 0
 
 
 def _statements(text: str) -> Iterator[str]:

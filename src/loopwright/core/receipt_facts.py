@@ -37,7 +37,12 @@ def derive(body: Mapping[str, Any]) -> Json:
         commands = task_asked(plan, task)
         steered = gate_files_of(task)
         trees = [task["tree"], *([steered["pinned_tree"]] if steered["pinned_tree"] else [])]
-        found = [_found(latest.get((tree, gate_key(commands))), commands) for tree in trees]
+        asked = [commands, pinned_asked(plan, task)]
+        # Of commands that name new tests alone none may be left for the files as they were.
+        pairs = [
+            (tree, each) for tree, each in zip(trees, asked, strict=False) if each or tree == task["tree"]
+        ]
+        found = [_found(latest.get((tree, gate_key(each))), each) for tree, each in pairs]
         # With the gate's files as they were and as they are: both must have passed.
         held, held_tree = held_asked(plan, task), trees[-1]
         if held:
@@ -52,7 +57,7 @@ def derive(body: Mapping[str, Any]) -> Json:
             looked=task["type"] == TYPE,
             # Where nothing was changed there is nothing that could be looked at.
             capped=(task["landed_sha"] is not None and _is_capped(body, task))
-            or _is_excused(latest, trees, gate_key(commands))
+            or any(_is_excused(latest, [tree], gate_key(each)) for tree, each in pairs)
             or _is_excused(latest, [held_tree], gate_key(held)),
         )
     whole = plan_asked(body)
@@ -167,6 +172,13 @@ def task_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
     return after_setup(
         setup_of(plan), each_once(read_commands(task["acceptance"]), read_commands(plan["gates"]))
     )
+
+
+def pinned_asked(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
+    """Return those that it had to pass with the gate's files as they were, where it changed any."""
+    left_out = gate_files_of(task)["pinned_without"]
+    both = each_once(read_commands(task["acceptance"]), read_commands(plan["gates"]))
+    return after_setup(setup_of(plan), tuple(one for one in both if one.command not in left_out))
 
 
 def acceptance_of(plan: Mapping[str, Any], task: Mapping[str, Any]) -> Commands:
@@ -322,6 +334,11 @@ def _gate_gaps(task: Mapping[str, Any], *, reviewed: bool) -> list[str]:
         if reviewed
         else (
             ("exempt", "changed files of the gate with leave, and no reviewer looked at them"),
+            ("acting", "has new tests that judge it and do something that the others see"),
+            (
+                "pinned_without",
+                "has commands that ran only with its own conftest.py, which their new tests need",
+            ),
             ("uncompared", "changed files of the gate, and whether they ask for less now was not compared"),
         )
     ):
@@ -375,9 +392,12 @@ def _unseen_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
 
 def _landing_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
     """Name what was left open when a task's tree was judged, with its gate's files as they were and as they are."""
-    key, name = gate_key(task_asked(body["plan"], task)), repr(task["key"])
-    trees = (task["tree"], gate_files_of(task)["pinned_tree"])
-    found = [one for one in speaking(body) if one["gate_key"] == key and one["tree"] in trees]
+    plan, name = body["plan"], repr(task["key"])
+    judged = {
+        (task["tree"], gate_key(task_asked(plan, task))),
+        (gate_files_of(task)["pinned_tree"], gate_key(pinned_asked(plan, task))),
+    }
+    found = [one for one in speaking(body) if (one["tree"], one["gate_key"]) in judged]
     flaky = sorted({check for one in found for command in one["commands"] for check in command["flaky"]})
     gaps = []
     if flaky:

@@ -137,6 +137,8 @@ _gate_files: Final = _exactly(
         "pinned": _texts,
         "pinned_tree": _maybe(_sha),
         "exempt": _texts,
+        "pinned_without": _texts,
+        "acting": _texts,
         "uncompared": _texts,
         "weakened": _texts,
         "moved": _texts,

@@ -124,6 +124,7 @@ def reasons(
         (Ground.PLACE, "it changes places where mistakes are dear", risky),
         (Ground.GATE, "it changed files of the gate without leave", facts.pinned),
         (Ground.GATE, "it changed files of the gate with leave", facts.exempt),
+        (Ground.GATE, "new tests that judge it act on others", facts.acting),
         (Ground.GATE, "what it loosened in files of the gate cannot be told by reading", facts.uncompared),
         (Ground.GATE, "checks are gone or ask for less", facts.weakened),
         (Ground.GATE, "it may only look right to its tests", facts.answers),

@@ -231,3 +231,34 @@ def test_a_moved_test_that_no_gate_shows_running_caps_the_outcome_and_is_named(
     assert said.code == 4, said.out + said.err
     named = "tests/test_calc.py was moved to tests/test_sums.py, and none of its tests was seen to run there"
     assert any(named in gap for gap in calculator.receipt()["not_checked"])
+
+
+def test_a_new_test_that_acts_on_others_and_judges_the_work_is_named_with_its_line(
+    calculator: Calculator,
+) -> None:
+    acting = f"import calc\n\ncalc.mode = 1\n{NEW_TEST}"
+    steps = [write("calc.py", RIGHT), write("tests/test_mul.py", acting)]
+    said = calculator.carry_out(steps, gate=f"{PYTEST} tests/test_calc.py tests/test_mul.py || {PYTEST}")
+    assert said.code == 4, said.out + said.err
+    assert calculator.gate_files()["uncompared"] == ()
+    words = "has new tests that judge it and do something that the others see"
+    gap = f"task 'mul' {words}: tests/test_mul.py, line 3: calc.mode = 1"
+    assert gap in calculator.receipt()["not_checked"]
+    assert f"gap: {gap}" in " ".join(calculator("show", "mul").out.split())
+
+
+def test_where_only_new_tests_judge_that_need_a_new_conftest_nothing_is_run_without_it(
+    calculator: Calculator,
+) -> None:
+    fixture = "import pytest\n\n\n@pytest.fixture\ndef six():\n    return 6\n"
+    needs = "from calc import mul\n\n\ndef test_mul(six):\n    assert mul(2, 3) == six\n"
+    steps = [write("calc.py", RIGHT), write("tests/conftest.py", fixture), write("tests/test_mul.py", needs)]
+    calculator.play({"mul": [steps]})
+    command = f"{PYTEST} tests/test_mul.py"
+    said = calculator.run(calculator.plan("calculator", [task("mul", command)], gates=[]))
+    assert said.code == 4, said.out + said.err
+    facts = calculator.gate_files()
+    assert (facts["uncompared"], facts["pinned_without"]) == (("tests/conftest.py",), (command,))
+    assert gate_runs(calculator) == 1
+    words = "task 'mul' has commands that ran only with its own conftest.py, which their new tests need"
+    assert f"{words}: {command}" in calculator.receipt()["not_checked"]

@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.core.honest_files import TESTS
 
-from loopwright.core.new_tests import acts_on_others, asks_for_nothing
+from loopwright.core.new_tests import acts_on_others, asks_for_nothing, how_it_acts, only_defines
 
 
 @pytest.mark.parametrize(
@@ -196,3 +196,51 @@ def test_tests_as_people_write_them_are_just_welcome(path):
 )
 def test_a_test_without_anything_that_could_fail_asks_for_nothing(path, text, nothing):
     assert asks_for_nothing(path, text) is nothing
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "told"),
+    [
+        ("a.py", "import calc\n\ncalc.add = int\n", "a.py, line 3: calc.add = int"),
+        ("a.py", "import calc\n\n\nclass A:\n    n = 1\n    calc.mend()\n", "a.py, line 6: calc.mend()"),
+        ("a.py", "try:\n    pass\nexcept ValueError:\n    mend()\n", "a.py, line 4: mend()"),
+        (
+            "a.py",
+            "import calc\n\n\ndef test_a(n=calc.mend()):\n    go()\n",
+            "a.py, line 4: def test_a(n=calc.mend()):",
+        ),
+        ("a.py", "def test_a():\n    exec('1')\n", "a.py, line 2: exec('1')"),
+        ("a.py", "def go():\n    undo()\n\n\nX = go()\n", "a.py, line 2: undo()"),
+        ("a.py", f"X = {'a' * 200}()\n", f"a.py, line 1: X = {'a' * 96}…"),
+        ("t/__init__.py", "import a\n\nMODE = 1\n", "t/__init__.py, line 3: MODE = 1"),
+        ("a.py", "def test(:\n", "a.py cannot be read"),
+        ("a.test.js", "const x = 1;\n\nrequire('../mend');\n", "a.test.js, line 3: require('../mend');"),
+        ("a.test.js", "let x;\ndelete require.cache[x];\n", "a.test.js, line 2: delete require.cache[x];"),
+        ("a.test.js", "const c = require('../c');\nc.add = 1;\n", "a.test.js, line 2: c.add = 1;"),
+        ("a_test.go", "package a\n\nfunc init() { b = 1 }\n", "a_test.go, line 3: func init() { b = 1 }"),
+        ("a.py", "X = 1\n", ""),
+    ],
+)
+def test_where_a_test_acts_on_others_is_told(path, text, told):
+    assert how_it_acts(path, text) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "only"),
+    [
+        (
+            "import pytest\nfrom calc import Calc\n\nN = 3\n\n\n@pytest.fixture\ndef calc():\n    return Calc(N)\n",
+            True,
+        ),
+        ("import calc\n\ncalc.add = int\n", False),
+        ("if True:\n    def pytest_runtest_makereport(item):\n        pass\n", False),
+        ("def pytest_generate_tests(metafunc):\n    pass\n", False),
+        ("from green import pytest_runtest_makereport\n", False),
+        ("from green import go as pytest_runtest_makereport\n", False),
+        ("from green import *\n", False),
+        ("pytest_plugins: list = ['green']\n", False),
+        ("def test(:\n", False),
+    ],
+)
+def test_a_conftest_only_defines_where_nothing_of_it_concerns_the_runner(text, only):
+    assert only_defines("tests/cb/conftest.py", text) is only

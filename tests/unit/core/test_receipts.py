@@ -375,6 +375,18 @@ def steered(**facts):
     return tries
 
 
+def test_commands_of_new_tests_alone_need_no_verdict_with_the_files_as_they_were():
+    own, gates = FIRST[:-1], FIRST[-1:]
+    named = tuple(one.command for one in own)
+    tries = steered(pinned=("conftest.py",), pinned_tree=sha("7"), pinned_without=named)
+    assert build(attempts=tries)["tasks"][0]["outcome"] == "not_verified"
+    receipt = build(attempts=tries, verdicts=[*rows()["verdicts"], verdict_record(7, sha("7"), gates)])
+    assert receipt["tasks"][0]["outcome"] == "verified_with_gaps"
+    everything = tuple(one.command for one in FIRST)
+    tries = steered(pinned=("conftest.py",), pinned_tree=sha("7"), pinned_without=everything)
+    assert build(attempts=tries)["tasks"][0]["outcome"] == "verified_with_gaps"
+
+
 def test_work_that_changed_what_judges_it_needs_a_verdict_with_the_files_as_they_were():
     tries = steered(pinned=("tests/test_a.py",), pinned_tree=sha("7"))
     refused = build(attempts=tries)
@@ -390,6 +402,14 @@ def test_work_that_changed_what_judges_it_needs_a_verdict_with_the_files_as_they
         (
             {"exempt": ("tests/test_a.py",)},
             "changed files of the gate with leave, and no reviewer looked at them",
+        ),
+        (
+            {"acting": ("tests/test_a.py, line 3: calc.add = int",)},
+            "has new tests that judge it and do something that the others see",
+        ),
+        (
+            {"pinned_without": ("pytest tests/test_a.py",)},
+            "has commands that ran only with its own conftest.py, which their new tests need",
         ),
         (
             {"uncompared": ("a.test.js",)},

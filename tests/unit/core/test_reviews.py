@@ -65,6 +65,7 @@ def test_a_small_change_of_an_ordinary_file_is_not_risky() -> None:
     [
         ({"pinned": ("tests/t.py",)}, "it changed files of the gate without leave: tests/t.py"),
         ({"exempt": ("tests/t.py",)}, "it changed files of the gate with leave: tests/t.py"),
+        ({"acting": ("t.py, line 1: go()",)}, "new tests that judge it act on others: t.py, line 1: go()"),
         (
             {"uncompared": ("a.test.js",)},
             "what it loosened in files of the gate cannot be told by reading: a.test.js",
