@@ -91,11 +91,11 @@ BEHAVIOURS: dict[str, Behaviour] = {
         "    one.write_text('def test_add():\\n    assert True\\n')\n\n\n"
         "def test_mul():\n    from rewrites import mul\n\n    assert mul(2, 3) == 6\n",
     ),
-    "leaves": seems(
-        "leaves",
+    "leaves_function": seems(
+        "leaves_function",
         "ends the process with 0 in the function that is asked for",
         f"import sys\n\n\n{ADD}\n\ndef mul(a, b):\n    sys.exit(0)\n",
-        check="python -B -c 'from leaves import mul; assert mul(2, 3) == 6'",
+        check="python -B -c 'from leaves_function import mul; assert mul(2, 3) == 6'",
     ),
     "leaves_script": seems(
         "leaves_script",

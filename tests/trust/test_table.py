@@ -15,3 +15,8 @@ def test_the_table_is_of_the_present_suite() -> None:
         for key, one in stage.behaviours.items()
     }
     assert json.loads(FILE.read_text(encoding="utf-8")) == as_table(expected), "run `make trust-table`"
+
+
+def test_no_two_behaviours_have_the_same_key() -> None:
+    keys = [key for stage in STAGES.values() for key in stage.behaviours]
+    assert sorted(keys) == sorted(set(keys)), "one would take the place of the other in the table"

@@ -46,10 +46,11 @@ async def baseline_of(
 
     When they could not be run there, the second is the verdict that says why.
     """
+    setup = ask.plan.policy.setup
     if ask.before is None or not (
         is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen)
         or failed_unseen(ask.plan.gates, ask.own, verdict, seen)
-        or any(result.changed or result.touched for result in verdict.commands)
+        or any(one.changed or (one.touched and one.command != setup) for one in verdict.commands)
     ):
         return None, None
     tree = await repository.tree_of(ask.before)
