@@ -443,7 +443,7 @@ def closing(view: PlanView, *, as_json: bool, merged: bool = False) -> None:
     if view.status == "VERIFIED":
         out.print(f"merge it:  git merge --ff-only {view.branch}")
         out.print("[dim](without --ff-only if your branch has moved on since)[/]")
-        if view.status_on_branch:
+        if view.status_on_branch and not view.untold:
             out.print("the status of its source is on that branch too: your checkout has it once you merge")
         return
     if view.status == "CANCELLED":
