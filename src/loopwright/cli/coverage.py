@@ -157,7 +157,9 @@ def _print(found: list[TaskCoverage]) -> None:
     counts = Counter(one.standing for task in found for one in task.criteria)
     told = ", ".join(f"{counts[standing]} {standing.value}" for standing in Standing if counts[standing])
     total = counted(counts.total(), "criterion", "criteria")
-    out.print(f"{total} of {counted(len(found), 'task')}{': ' if told else ''}{told}")
+    bare = sum(not task.criteria for task in found)
+    without = f"; {counted(bare, 'task has', 'tasks have')} no criterion" if bare else ""
+    out.print(f"{total} of {counted(len(found), 'task')}{': ' if told else ''}{told}{without}")
 
 
 def _in_words(one: Evidence) -> str:

@@ -101,6 +101,8 @@ class Display:
         if now == before or (task.status in _QUIET and (before is None or task.attempt <= 1)):
             return
         if task.status in _QUIET:
+            if task.taken_by:
+                return  # the next one is a person's, whenever they hand it back
             why = f"not accepted ({task.failure.replace('_', ' ')})" if task.failure else "queued again"
             due = f"round {task.round}" if task.rounds else f"attempt {task.attempt}"
             self._console.print(f"  ↻ {escape(task.key)}  {why}; {due} is due")

@@ -25,6 +25,8 @@ from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState
 from loopwright.engine.branch import stands
 from loopwright.engine.moves import need
 from loopwright.engine.naming import attempt_ref, commit_subject, hand_branch
+from loopwright.engine.views import plan_view
+from loopwright.engine.world import HomePaths
 from loopwright.ports import Repository, Tx
 
 _NAMED = 5
@@ -177,7 +179,10 @@ async def _hand_back(text: str, *, include: bool, as_json: bool) -> int:
             console().print(escape(answer.result))
         if not await someone_works(home):
             await work_here(home, settings, plan.id, quiet=as_json)
-        return await _told(home, answer, attempt.id, task, as_json=as_json)
+        code = await _told(home, answer, attempt.id, task, as_json=as_json)
+        if code is ExitCode.VERIFIED and not as_json:
+            await _close(home, plan.id)
+        return code
     finally:
         await home.store.close()
 
@@ -218,7 +223,16 @@ def _agreed(hands: Hands, where: Path) -> bool:
     return input("Hand that back as well? [y/N] ").strip().lower() in ("y", "yes")
 
 
-async def _told(home: Home, answer: Command, attempt_id: str, task: Task, *, as_json: bool) -> int:
+async def _close(home: Home, plan_id: str) -> None:
+    """End like `run` where the work that landed was the last that its plan waited for."""
+    from loopwright.cli.run import closing
+
+    view = await home.store.read(lambda tx: plan_view(tx, plan_id, HomePaths(root=home.root)))
+    if view.loop_state != LoopState.RUNNING.value:
+        closing(view, as_json=False)
+
+
+async def _told(home: Home, answer: Command, attempt_id: str, task: Task, *, as_json: bool) -> ExitCode:
     """Wait for what the checks say, and tell it; the exit code says whether the work landed."""
 
     def look(tx: Tx) -> tuple[Attempt, bool]:

@@ -64,10 +64,14 @@ def refuse_untold(debt: DebtView | None, asked: Submission) -> None:
     if debt is None or asked.new:
         return
     about = f"of {listed(debt.items)} " if debt.items else ""
+    hint = "mend that, or write the status there yourself, and run it again; --new starts over all the same"
+    if debt.over:
+        marks = f"mark {listed(debt.items)} as done" if debt.items else "set the marks of what is done"
+        hint = f"{marks} in {debt.source}, and run it again; --new starts over all the same"
     raise Refused(
         f"the last plan of {debt.source} is over, and its source could not be told {about}how it ended "
         f"({debt.reason}): a new plan would do again what is done",
-        hint="mend that, or write the status there yourself, and run it again; --new starts over all the same",
+        hint=hint,
     )
 
 

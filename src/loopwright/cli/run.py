@@ -62,7 +62,7 @@ from loopwright.cli.preflight import (
 )
 from loopwright.cli.round_flags import NO_ROUND_FLAGS, RoundFlags, check_rounds
 from loopwright.cli.starting import PlanPath, meant_path, project_settings, read_plan, tracked_files
-from loopwright.cli.steps import print_steps, written_by
+from loopwright.cli.steps import left_without, print_steps, written_by
 from loopwright.cli.table import exit_code, has_gaps, screen
 from loopwright.config.resolve import Settings
 from loopwright.config.settings import settings
@@ -443,7 +443,7 @@ def closing(view: PlanView, *, as_json: bool, merged: bool = False) -> None:
     if view.status == "VERIFIED":
         out.print(f"merge it:  git merge --ff-only {view.branch}")
         out.print("[dim](without --ff-only if your branch has moved on since)[/]")
-        if view.status_on_branch:
+        if view.status_on_branch and not view.untold:
             out.print("the status of its source is on that branch too: your checkout has it once you merge")
         return
     if view.status == "CANCELLED":
@@ -455,6 +455,8 @@ def closing(view: PlanView, *, as_json: bool, merged: bool = False) -> None:
     for task in view.tasks:
         if task.status in ("ERROR", "CANCELLED"):
             out.print(f"look at it:  loopwright show {escape(shlex.quote(view.prefix + task.key))}")
+    if left_without(view):
+        out.print(f"verify what landed, without what was cancelled:  loopwright reverify {short_id(view.id)}")
     # What to type about a budget was said with the reason.
     asked = any(one.kind == overspent.ASKED for one in view.questions)
     if view.loop_state in ("PAUSED", "STOPPED") and not asked:

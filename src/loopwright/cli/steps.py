@@ -48,6 +48,13 @@ def written_by(view: PlanView) -> list[Step]:
     return [Step(command=f"loopwright plan {shlex.quote(goal)}", why=f"write the plan to {file}, at no cost")]
 
 
+def left_without(view: PlanView) -> bool:
+    """Say whether nothing is left of a plan but what was cancelled: a person may have it verified without that."""
+    given_up = sum(task.status == "CANCELLED" for task in view.tasks)
+    resting = view.status == "RUNNING" and view.loop_state != "RUNNING"
+    return resting and bool(view.done and given_up) and view.done + given_up == view.total
+
+
 def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
     """Return what to do about a plan; `worked` says whether somebody works on it now."""
     plan = short_id(view.id)
@@ -79,7 +86,7 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
             )
             for task in given_up[:3]
         ]
-        if view.done and view.done + len(given_up) == view.total:
+        if left_without(view):
             without = "it" if len(given_up) == 1 else f"the {len(given_up)} that were cancelled"
             steps.append(
                 Step(command=f"loopwright reverify {plan}", why=f"or verify what landed, without {without}")

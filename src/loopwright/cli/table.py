@@ -176,11 +176,15 @@ def awaits_look(view: PlanView) -> str:
 def owed(debt: DebtView) -> str:
     """Say what a source could not be told, why, and what to do about it."""
     about = f" how {listed(debt.items, limit=_OWED)} {'stands' if len(debt.items) == 1 else 'stand'}"
-    return (
-        f"not told: {debt.source} could not be told{about if debt.items else ' how the plan stands'}: {debt.reason}; "
-        f"mend that, then `loopwright run {shlex.quote(debt.source)}` tells it (a worker that is there does so by "
-        "itself)"
-    )
+    run = f"`loopwright run {shlex.quote(debt.source)}`"
+    ways = f"mend that, then {run} tells it (a worker that is there does so by itself)"
+    if debt.over:
+        # Its branch stays as it was verified.
+        ways = (
+            f"mend that, and set those marks in {debt.source} yourself, so that {run} does not do them again"
+        )
+    about = about if debt.items else " how the plan stands"
+    return f"not told: {debt.source} could not be told{about}: {debt.reason}; {ways}"
 
 
 def limits(view: PlanView) -> str:

@@ -441,11 +441,11 @@ def task_steps(
                 files = " ".join(f"--allow {shlex.quote(one)}" for one in changed[:_LEAST])
                 why = "let it change that; in a plan, the task's scope does"
                 again.insert(0, Step(command=f"loopwright retry {name} {files}", why=why))
+            plan = short_id(detail.plan_id)
+            without = Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it")
             if names.retry_refused:
-                again = []
+                again = [without] if names.may_leave_out else []
             elif task.status == "CANCELLED":
-                plan = short_id(detail.plan_id)
-                without = Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it")
                 ends = "or end the plan; what landed stays"
                 end = Step(command=f"loopwright cancel {plan}", why=ends)
                 waiting = [

@@ -29,6 +29,8 @@ _FOUND: Final = {
 BELOW: Final = {"plan": ("check", "coverage")}
 """Commands below one that takes words of its own."""
 _OF_FILES: Final = frozenset({"run", "plan check"})
+_NEAR: Final = 0.72
+"""So alike is a word that lacks a letter, or has two of them the wrong way round, to what was meant."""
 _FILE: Final = "it is a file with tasks, such as plan.yaml"
 
 
@@ -55,7 +57,8 @@ def told(mistake: CycloptsError) -> tuple[str, str]:
                 return f"{name} needs {kind}, not {mistake.token.value!r}", help_
         case UnknownCommandError() if not chain and mistake.unused_tokens:
             typed = mistake.unused_tokens[0]
-            near = difflib.get_close_matches(typed, COMMANDS, n=1)
+            near = [one for one in COMMANDS if len(typed) > 1 and one.startswith(typed)]
+            near = near or difflib.get_close_matches(typed, COMMANDS, n=1, cutoff=_NEAR)
             meant = f": did you mean `loopwright {near[0]}`?" if near else ""
             return f"there is no command {typed!r}{meant}", help_
     return str(mistake).strip(), help_

@@ -29,17 +29,20 @@ def receipt_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def refuse_unknown(tasks: Sequence[Task], keys: Sequence[str]) -> None:
+    """Refuse names that no task of the plan has."""
+    known = [task.key for task in tasks]
+    if unknown := [key for key in keys if key not in known]:
+        hint = f"its tasks are: {', '.join(known[:20])}"
+        raise NotFound(f"the plan has no task {', '.join(unknown)}", hint=hint)
+
+
 def chosen(tasks: Sequence[Task], keys: Sequence[str], accepted: Iterable[str]) -> tuple[Task, ...]:
     """Return the tasks that a person named, in the plan's order; raise when they cannot go without others.
 
     `accepted` are the ids of tasks that went in before.
     """
-    known = {task.key: task for task in tasks}
-    if unknown := [key for key in keys if key not in known]:
-        raise NotFound(
-            f"the plan has no task {', '.join(unknown)}",
-            hint=f"its tasks are: {', '.join(list(known)[:20])}",
-        )
+    refuse_unknown(tasks, keys)
     wanted = [task for task in tasks if task.key in keys]
     if unfinished := [task for task in wanted if task.status is not TaskState.COMPLETE]:
         told = ", ".join(f"{task.key} is {task.status.value}" for task in unfinished)

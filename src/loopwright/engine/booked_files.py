@@ -71,14 +71,12 @@ async def files_on(
     as_it_is = Found(committed, found, {}, {}, last, {})
     if not edited:
         return as_it_is
-    try:
-        # Each with the same status, so that what we wrote beside their lines is no change of anybody's.
-        base, ours, told = (
-            {**side, **cast("WritingSource", source).written(side, progress)}
-            for side in ({**beside, **start}, found, theirs)
-        )
-    except BadPlan:
+    # Each with the same status, so that what we wrote beside their lines is no change of anybody's.
+    told = _with_status(source, theirs, progress)
+    if told is None:
         return as_it_is
+    # What cannot be read has no status of ours: it is mended by what they made of it, as far as the two go together.
+    base, ours = (_with_status(source, side, progress) or side for side in ({**beside, **start}, found))
     merges = {name: await repository.merged_file(base[name], ours[name], told[name]) for name in edited}
     merged = {name: one.content for name, one in merges.items() if one.content is not None}
     left = {name: one.line for name, one in merges.items() if one.content is None}
@@ -89,6 +87,13 @@ async def files_on(
     seen = {**last, **{name: theirs[name] for name in merged}}
     beyond = {name: told[name] for name in left}
     return Found(committed, current, beyond, places, seen, {name: theirs[name] for name in left})
+
+
+def _with_status(source: Source, files: Files, progress: Progress) -> Files | None:
+    try:
+        return {**files, **cast("WritingSource", source).written(files, progress)}
+    except BadPlan:
+        return None
 
 
 def _line_in(theirs: bytes, told: bytes, line: int) -> int:

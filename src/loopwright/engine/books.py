@@ -30,16 +30,18 @@ from loopwright.engine.booked_files import (
     files_on,
     folder_of,
     in_checkout,
+    is_readable,
     path_of,
     settled,
     untracked,
 )
 from loopwright.engine.branch import tip_of
+from loopwright.engine.ended_books import left_at_end
 from loopwright.engine.marks import TAKEN_IN, is_new, is_theirs, keep_marks, marks_of
 from loopwright.engine.moves import need
 from loopwright.engine.progress import progress_of, progress_with
 from loopwright.engine.signs import show_sign
-from loopwright.engine.source_debts import Untold
+from loopwright.engine.source_debts import Untold, is_settled, note_outcome, still_owed
 from loopwright.engine.world import World, no_source
 from loopwright.ports import (
     Candidate,
@@ -92,7 +94,11 @@ async def booked(
     subject = f"docs(plan): {task.key} is done in {candidate.sha[:7]}"
     tracked = Tracked(project, plan, loop)
     alone = replace(progress, phases=False)
-    top, files = await _told_on(world, repository, tracked, candidate.sha, alone, subject)
+    try:
+        top, files = await _told_on(world, repository, tracked, candidate.sha, alone, subject)
+    except BadPlan as broken:
+        await _owe(world, tracked, progress, broken)
+        return candidate.sha
     source = world.source(loop.source_kind)
     # The files know of those that are about to land before this one, and so whether its phase has ended with it.
     if source is None or not files or not _has_ended(source.parse(files, loop.source_path), task.phase):
@@ -132,6 +138,7 @@ async def tell(world: World, plan_id: str) -> Untold | None:
         )
         return Untold(reason=reason, gone=True)
     behind: tuple[str, ...] = ()
+    left: Untold | None = None
     try:
         if not plan.books and isinstance(source, TellingSource) and source.speaks(place):
             marks = {key: item.mark.value for key, item in progress.items.items()}
@@ -145,6 +152,10 @@ async def tell(world: World, plan_id: str) -> Untold | None:
             if rests:
                 await _tell_on_branch(world, repository, tracked, progress)
             await _tell_beside(world, repository, cast("WritingSource", source), tracked, progress)
+            if plan.status in ENDED_PLAN:
+                left = await left_at_end(repository, source, tracked, progress)
+            elif not rests:
+                left = await _still_owed(world, repository, source, tracked, progress)
     except (StoreUnavailable, StaleVersion):
         raise
     except (LoopwrightError, OSError) as refused:
@@ -153,7 +164,7 @@ async def tell(world: World, plan_id: str) -> Untold | None:
         items = items or await world.store.read(lambda tx: _behind(tx, plan.id, progress))
         return Untold(reason=str(refused), items=items)
     await show_sign(world, project, loop, plan, progress)
-    return None
+    return left
 
 
 async def tell_on_branch(world: World, repository: Repository, project: Project, plan: Plan) -> str:
@@ -165,7 +176,11 @@ async def tell_on_branch(world: World, repository: Repository, project: Project,
         loop, progress = await world.store.read(
             lambda tx: (need(tx.get(Loop, plan.loop_id), "the loop"), progress_of(tx, plan))
         )
-        await _tell_on_branch(world, repository, Tracked(project, plan, loop), progress)
+        tracked = Tracked(project, plan, loop)
+        try:
+            await _tell_on_branch(world, repository, tracked, progress)
+        except BadPlan as broken:
+            await _owe(world, tracked, progress, broken)
     return await tip_of(world, repository, plan)
 
 
@@ -269,6 +284,31 @@ def _behind(tx: Tx, plan_id: str, progress: Progress) -> tuple[str, ...]:
     )
 
 
+async def _owe(world: World, tracked: Tracked, progress: Progress, broken: BadPlan) -> None:
+    """Keep that a branch could not be told: what lands, lands all the same."""
+    plan = tracked.plan
+    log.warning("source not told", extra={"source": tracked.loop.source_path, "why": str(broken)})
+
+    def note(tx: Tx) -> None:
+        left = Untold(reason=str(broken), items=_behind(tx, plan.id, progress))
+        if not is_settled(tx, plan.id, left):
+            note_outcome(tx, plan.id, left)
+
+    await world.store.transact("source.debt", note)
+
+
+async def _still_owed(
+    world: World, repository: Repository, source: Source, tracked: Tracked, progress: Progress
+) -> Untold | None:
+    """Return what is owed to a branch that goes on: what lands tells it again, once it can be read there."""
+    owed = await world.store.read(lambda tx: still_owed(tx, tracked.plan.id))
+    if owed is None or tracked.plan.executed_at is None:
+        return owed
+    sha = await repository.tip(tracked.plan.branch)
+    found = await files_on(repository, source, tracked, sha, in_checkout(source, tracked), progress)
+    return None if is_readable(source, found.current) else owed
+
+
 async def _tell_on_branch(world: World, repository: Repository, tracked: Tracked, progress: Progress) -> None:
     tip = await tip_of(world, repository, tracked.plan)
     subject = "docs(plan): how the plan stands"
@@ -290,7 +330,8 @@ async def _told_on(
 ) -> tuple[str, Files]:
     """Return the commit that tells the progress on top of another, and the files as they are there.
 
-    `rests` says that the other is the tip, and that nothing lands meanwhile.
+    `rests` says that the other is the tip, and that nothing lands meanwhile. Raises `BadPlan` where the source cannot
+    be read there.
     """
     loop = tracked.loop
     source = world.source(loop.source_kind)
@@ -301,11 +342,7 @@ async def _told_on(
     current, seen = found.current, found.seen
     if rests:
         current, seen = await settled(world, repository, source, tracked, sha, found)
-    try:
-        told = {**current, **cast("WritingSource", source).written(current, progress)}
-    except BadPlan as broken:
-        log.warning("source not told", extra={"source": loop.source_path, "why": str(broken)})
-        return sha, {}
+    told = {**current, **cast("WritingSource", source).written(current, progress)}
     changed = {name: content for name, content in told.items() if found.committed.get(name) != content}
     return await _with_files(repository, tracked, sha, changed, subject, progress.at, seen), told
 

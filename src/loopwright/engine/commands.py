@@ -10,7 +10,7 @@ from loopwright.core.budget import CAPS
 from loopwright.core.discoveries import Discovery
 from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserError
 from loopwright.core.events import happened
-from loopwright.core.ids import Kind
+from loopwright.core.ids import Kind, short_id
 from loopwright.core.model import (
     Attempt,
     Command,
@@ -300,7 +300,17 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
             cancel_attempt(tx, attempt, fence=None, actor=command.actor)
         else:
             tx.update(Attempt, attempt.id, interrupt="cancel")
-    return "cancelled"
+    return f"cancelled{_what_is_left(tx, task.plan_id)}"
+
+
+def _what_is_left(tx: Tx, plan_id: str) -> str:
+    """Say how a plan goes on of which nothing is left but what was cancelled: nothing does so by itself."""
+    statuses = {task.status for task in tx.find(Task, plan_id=plan_id)}
+    if statuses != {TaskState.COMPLETE, TaskState.CANCELLED}:
+        return ""
+    return (
+        f"; all the rest has landed: `loopwright reverify {short_id(plan_id)}` verifies the plan without it"
+    )
 
 
 def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
@@ -379,6 +389,13 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
     plan, loop = _current(tx, command)
     if given_up := left_out(tx, plan, loop):
         return _verify_without(tx, plan, loop, given_up, command.actor)
+    if plan.status is PlanState.VERIFIED:
+        plan_name = short_id(plan.id)
+        raise Refused(
+            "the plan is VERIFIED: its complete gate has passed on what landed",
+            hint=f"`loopwright receipt replay {plan_name}` runs it again on that commit; `loopwright show {plan_name}` "
+            "says how to take the result over",
+        )
     if plan.status is not PlanState.FAILED or plan.open_tasks or plan.failed_tasks:
         stuck = held_up(tx, plan.id)
         names = ", ".join(task.key for task in stuck[:3]) + (" …" if len(stuck) > 3 else "")
@@ -386,7 +403,7 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
             "only a plan that FAILED its verification, with every task landed or cancelled, can be verified again",
             hint=f"cancel what can never start without a cancelled task, then reverify: {names}"
             if stuck
-            else None,
+            else f"`loopwright show {short_id(plan.id)}` says what it waits for",
         )
     changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
     move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", command.actor, call_failures=0, **changes)
@@ -397,7 +414,7 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
 
 def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
     """Return the cancelled tasks that a plan waits for in vain, when all others have landed; else nothing."""
-    held = plan.status is PlanState.RUNNING and loop.state is LoopState.FAILED
+    held = plan.status is PlanState.RUNNING and loop.state is not LoopState.RUNNING
     if plan.open_tasks or not (held or plan.status is PlanState.FAILED):
         return []
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))

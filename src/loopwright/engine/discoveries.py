@@ -1,5 +1,6 @@
 """Work that agents came upon and left to others: written down with the end of their run, and decided by a person."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -116,7 +117,19 @@ def check_decidable(found: Discovery, target: DiscoveryState) -> None:
     """Raise what speaks against a decision."""
     if target not in DISCOVERY[found.state]:
         became = f": {found.became}" if found.became else ""
-        raise Refused(f"{short_id(found.id)} is {found.state.value.lower()} already{became}")
+        raise Refused(
+            f"{short_id(found.id)} is {found.state.value.lower()} already{became}", hint=_what_came_of(found)
+        )
+
+
+def _what_came_of(found: Discovery) -> str:
+    if not found.became:
+        return "`loopwright discovered` lists what is to be decided"
+    name = shlex.quote(found.became)
+    # A plan of its own lies in a folder; the key of a task names none.
+    return (
+        f"`loopwright run {name}` does it" if "/" in name else f"`loopwright show {name}` says how it stands"
+    )
 
 
 def _decidable(tx: Tx, id_: str, target: DiscoveryState) -> Discovery:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from loopwright.core.errors import FenceLost, NotFound, Refused
 from loopwright.core.events import happened
-from loopwright.core.finishing import LEAVE, WAYS, chosen
+from loopwright.core.finishing import LEAVE, WAYS, chosen, refuse_unknown
 from loopwright.core.ids import Kind, short_id
 from loopwright.core.model import Command, Finish, Leg, Plan, Role, Run, Task
 from loopwright.core.states import FINISH, OPEN_FINISH, FinishState, PlanState, RunState, TaskState, step
@@ -46,6 +46,9 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
     plan = tx.get(Plan, command.target)
     if plan is None:
         raise NotFound(f"there is no plan {command.target}")
+    tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
+    keys = [str(key) for key in command.arguments.get("tasks") or ()]
+    refuse_unknown(tasks, keys)
     how = str(command.arguments.get("finish") or plan.policy.finish)
     if how not in WAYS:
         raise Refused(f"there is no way {how!r} to finish a plan", hint=f"one of: {', '.join(WAYS)}")
@@ -56,8 +59,6 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
         )
     if is_open(tx, plan.id):
         raise Refused("its end is being carried out already", hint="`loopwright resume` goes on with it")
-    tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
-    keys = [str(key) for key in command.arguments.get("tasks") or ()]
     wanted = chosen(tasks, keys, accepted(tx, plan.id)) if keys else ()
     if plan.status is PlanState.VERIFIED and {task.id for task in wanted} >= _landed(tasks):
         wanted = ()  # that is all of it, which was verified as it is

@@ -1,5 +1,6 @@
 """People in the loop: what runs ask, who waits for the answer, and what follows from it."""
 
+import shlex
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
@@ -145,13 +146,29 @@ def answer(tx: Tx, _ids: Ids, command: Command) -> str:
         raise NotFound(f"there is no question {command.target}", hint="`loopwright questions` lists them")
     if question.state is not QuestionState.OPEN:
         known = f": {question.answer}" if question.answer else ""
-        raise Refused(f"the question is {question.state.value.lower()} already{known}")
+        raise Refused(
+            f"the question is {question.state.value.lower()} already{known}", hint=_too_late(tx, question)
+        )
     said = str(command.arguments.get("answer") or "").strip()
     text = _checked(question, said, other=bool(command.arguments.get("other")))
     scope = refuse_scope(question, command)
     move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text, holds_for=scope)
     waiting = _wake(tx, question)
     return f"answered; {waiting} tasks go on" if waiting != 1 else "answered; 1 task goes on"
+
+
+def _too_late(tx: Tx, question: Question) -> str:
+    """Say how a word of a person's still gets to a task whose question is over."""
+    task = tx.get(Task, question.task_id) if question.task_id else None
+    if task is None:
+        return "`loopwright questions` lists what is still open"
+    key = shlex.quote(task.key)
+    again = f"`loopwright retry {key} --note '…'` tries it again with what you say"
+    if task.status is TaskState.COMPLETE:
+        return f"it has landed: `loopwright reject {key} --note '…'` sends it back with what you say"
+    if task.status in (TaskState.ERROR, TaskState.CANCELLED):
+        return again
+    return f"its agent goes on with that: to say something else, `loopwright cancel {key}`, then {again}"
 
 
 def refuse_scope(question: Question, command: Command) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 from loopwright.core.events import happened
 from loopwright.core.model import Loop, Plan, Project, SourceDebt
+from loopwright.core.states import ENDED_PLAN
 from loopwright.engine.moves import MACHINE, need
 from loopwright.ports import Tx
 
@@ -35,6 +36,8 @@ class DebtView:
     items: tuple[str, ...]
     reason: str
     since: datetime
+    over: bool = False
+    """Git tracks it, and its plan is over: nobody writes to the branch any more, so a person has to."""
 
 
 def note_outcome(tx: Tx, plan_id: str, left: Untold | None) -> None:
@@ -77,6 +80,12 @@ def is_settled(tx: Tx, plan_id: str, left: Untold | None) -> bool:
         return left is None and known is None
     wanted = (left.reason[:_LONGEST], left.items or known.items, left.gone)
     return (known.reason, known.items, known.gone) == wanted
+
+
+def still_owed(tx: Tx, plan_id: str) -> Untold | None:
+    """Return what is owed already, as what telling came to."""
+    known = tx.get(SourceDebt, plan_id)
+    return Untold(reason=known.reason, items=known.items, gone=known.gone) if known is not None else None
 
 
 def ask(tx: Tx, plan_id: str) -> bool:
@@ -138,4 +147,5 @@ def _view(tx: Tx, owed: SourceDebt) -> DebtView:
         items=owed.items,
         reason=owed.reason,
         since=owed.created_at,
+        over=bool(plan.books) and plan.status in ENDED_PLAN,
     )

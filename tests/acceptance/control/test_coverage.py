@@ -45,7 +45,7 @@ def test_every_criterion_is_shown_with_the_checks_that_prove_it_or_with_none(sho
     assert said.code == 1
     assert "reviewed  it reads well: reviewed by user:" in said.out
     assert "no criterion: nothing but the gates checks it" in said.out
-    assert "3 criteria of 3 tasks: 1 proven, 1 reviewed, 1 no evidence" in said.out
+    assert "3 criteria of 3 tasks: 1 proven, 1 reviewed, 1 no evidence; 1 task has no criterion" in said.out
 
     path.write_text(path.read_text().replace('"run": "test -s good"', '"run": "test -r good"'))
     changed = shop("plan", "coverage", str(path), "--json").document

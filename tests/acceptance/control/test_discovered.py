@@ -82,6 +82,7 @@ def test_what_agents_come_upon_stands_in_the_plan_and_a_person_decides_what_beco
     again = shop("discovered", "accept", noise, "--as", "current")
     assert again.code != 0
     assert "accepted already: plans/less-noise-quiet-mode.yaml" in again.err
+    assert "to do: `loopwright run plans/less-noise-quiet-mode.yaml` does it" in again.err
     gate.let_go()
     assert run.end() == 0, run.out
 

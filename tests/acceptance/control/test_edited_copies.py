@@ -131,3 +131,74 @@ def test_two_people_who_change_the_same_line_are_told_of_once(shop: Workshop) ->
     assert told.count("- [x] Task") == 2
     [said] = shop.events("source_not_merged")
     assert said.payload["place"] == "plan.md:17"
+
+
+MALFORMED = PLAN.replace("- [ ] Task 2", "-[ ] Task 2")
+
+
+def begun_malformed(shop: Workshop) -> None:
+    """Commit a plan whose second box is none, and mend it in the checkout alone."""
+    begun(shop)
+    (shop.repository / "plan.md").write_text(MALFORMED)
+    shop.git("commit", "-qam", "a box that is none")
+    assert shop("run", "plan.md").code == 2
+    (shop.repository / "plan.md").write_text(PLAN)
+
+
+def add_task(shop: Workshop, key: str) -> None:
+    path = shop.repository / "plan.md"
+    path.write_text(path.read_text().replace("## Notes", f"{NEW.format(key)}\n## Notes"))
+
+
+@pytest.mark.capability("C014")
+@pytest.mark.trap("lost edit")
+def test_a_plan_that_was_mended_without_a_commit_is_told_on_the_branch_as_it_was_mended(
+    shop: Workshop,
+) -> None:
+    """The commit that it starts from cannot be read: what was read is what the branch gets, with its marks."""
+    begun_malformed(shop)
+    said = shop("run", "plan.md", timeout=100)
+    assert said.code == 0, said.out + said.err
+    assert "not told" not in said.out
+    assert not shop.events("source_not_told")
+    assert on_branch(shop).count("- [x] Task") == 2
+    shop.git("checkout", "-q", "plan.md")
+    shop.git("merge", "-q", "--ff-only", shop.row(Plan).branch)
+    add_task(shop, "3")
+    assert shop("run", "plan.md", timeout=100).code == 0
+    assert shop.started() == [("1", 1), ("2", 1), ("3", 1)], "what was done is not done again"
+
+
+@pytest.mark.capability("C054")
+def test_a_branch_whose_copy_cannot_be_read_is_owed_its_status_and_nothing_is_done_twice(
+    shop: Workshop,
+) -> None:
+    """The mended copy is gone before the branch is made: nothing is left that could be told."""
+    begun_malformed(shop)
+    shop.program.env["LOOPWRIGHT_FAILPOINT"] = "store.submit.after"
+    assert shop("run", "plan.md", timeout=100).code == -9
+    del shop.program.env["LOOPWRIGHT_FAILPOINT"]
+    shop.git("checkout", "-q", "plan.md")
+    said = shop("resume", shop.row(Plan).id, timeout=100)
+    words = " ".join(said.out.split())
+    assert said.code == 6, said.out + said.err
+    assert "VERIFIED" in words
+    assert "not told: plan.md could not be told how 1, 2 stand: plan.md:12:" in words
+    assert "set those marks in plan.md yourself" in words
+    assert "is on that branch too" not in words
+    seen = shop("status", "--json", "--exit-code")
+    assert (seen.code, seen.document["plan"]["untold"]["items"]) == (6, ["1", "2"])
+    assert "not told: plan.md" in " ".join(shop("status").out.split())
+
+    (shop.repository / "plan.md").write_text(PLAN)
+    shop.git("commit", "-qam", "mended")
+    shop.git("merge", "-q", "-m", "the work", shop.row(Plan).branch)
+    add_task(shop, "3")
+    more = shop("run", "plan.md", timeout=100)
+    assert (more.code, len(shop.rows(Plan))) == (2, 1), more.out + more.err
+    assert "a new plan would do again what is done" in " ".join(more.err.split())
+    edit(shop, "- [ ] Task 1", "- [x] Task 1")
+    edit(shop, "- [ ] Task 2", "- [x] Task 2")
+    again = shop("run", "plan.md", timeout=100)
+    assert again.code == 0, again.out + again.err
+    assert shop.started() == [("1", 1), ("2", 1), ("3", 1)]

@@ -32,6 +32,7 @@ def test_a_person_s_work_goes_through_the_same_checks_as_an_agent_s(shop: Worksh
     said = shop("hand-back", "half", timeout=60)
     assert said.code == 1, said.out + said.err
     assert "not accepted" in said.out
+    assert "is due" not in said.out, "it is theirs"
     assert shop.task("half").taken_dir == str(mine)
     refused(shop("hand-back", "half"), 2, "nothing changed since you took it over", "which did not pass")
     shown = shop("show", "half").out
@@ -41,10 +42,11 @@ def test_a_person_s_work_goes_through_the_same_checks_as_an_agent_s(shop: Worksh
     (mine / "half").write_text("the whole of it\n")
     refused(shop("hand-back", "half"), 2, "has changes that are in no commit: half", "--include-uncommitted")
 
-    said = shop("hand-back", "half", "--include-uncommitted", "--json", timeout=90)
+    said = shop("hand-back", "half", "--include-uncommitted", timeout=90)
     assert said.code == 0, said.out + said.err
-    assert said.document["state"] == "LANDED"
     plan = shop.row(Plan)
+    assert f"merge it:  git merge --ff-only {plan.branch}" in said.out, "it ends like `run`"
+    assert "VERIFIED" in said.out
     assert plan.status == "VERIFIED"
     assert shop.git("show", f"{plan.branch}:half") == "the whole of it\n"
     assert shop.landed() == ["half", "after"]

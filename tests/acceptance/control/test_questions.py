@@ -224,6 +224,7 @@ def test_a_question_that_nobody_answers_blocks_its_task_and_says_which(shop: Wor
     assert shop.row(Question).state is QuestionState.EXPIRED
     refused = shop("answer", shop.row(Question).id, "Ada")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "error: the question is expired already")
+    assert "to do: `loopwright retry a --note '…'` tries it again with what you say" in refused.err
 
 
 def test_an_answer_without_a_worker_is_kept_and_the_way_on_is_said(shop: Workshop) -> None:

@@ -223,3 +223,24 @@ def test_outside_of_every_repository_no_plan_is_meant_by_itself(shop: Workshop) 
             f"loopwright {command} PLAN",
         )
     assert shop("show", shop.row(Plan).id, cwd=shop.place).code == 0
+
+
+def test_a_plan_of_which_all_but_a_cancelled_task_landed_says_how_it_is_verified_without_that(
+    shop: Workshop,
+) -> None:
+    shop.play(
+        {"one": [[{"write": "one", "text": "x\n"}]], "words": [[{"write": "other", "text": "x\n"}]] * 3}
+    )
+    tasks = [task("one", "test -s one"), task("words", "test -s words")]
+    assert shop.run(shop.plan("two", tasks)).code == 1
+    command = f"loopwright reverify {short_id(shop.row(Plan).id)}"
+    said = shop("cancel", "words")
+    assert said.code == 0
+    assert f"all the rest has landed: `{command}` verifies the plan without it" in " ".join(said.out.split())
+    again = shop("resume", timeout=60)
+    assert again.code == 1
+    assert f"verify what landed, without what was cancelled:  {command}" in again.out
+    assert command in shop("show", "words").out
+    done = shop("reverify", timeout=60)
+    assert shop.row(Plan).status == "VERIFIED", done.out + done.err
+    refused(shop("reverify"), 2, "the plan is VERIFIED", "loopwright receipt replay")

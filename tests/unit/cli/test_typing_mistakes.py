@@ -33,3 +33,10 @@ def test_what_is_missing_or_too_much_is_named_with_where_to_find_it(typed, told,
     assert all(one in said for one in told), said
     assert "requires an argument" not in said
     assert "Tokens" not in said
+
+
+def test_a_word_that_is_near_no_command_is_taken_for_none(capsys):
+    assert call(["bogus"]) == 2
+    assert "did you mean" not in capsys.readouterr().err
+    assert call(["hand"]) == 2
+    assert "did you mean `loopwright hand-back`?" in capsys.readouterr().err

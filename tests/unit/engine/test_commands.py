@@ -802,7 +802,8 @@ async def test_a_plan_is_not_verified_without_tasks_that_still_wait_or_that_fail
     await failed.turn()
     refused = await failed.command("reverify", failed.plan().id)
     assert refused.state is CommandState.REFUSED
-    assert commands.refusal(refused).hint is None, "a failed task does not wait for the cancelled one"
+    hint = commands.refusal(refused).hint or ""
+    assert hint.endswith("says what it waits for"), "a failed task does not wait for the cancelled one"
 
 
 async def test_a_pause_during_the_verification_outlives_it_and_reverify_ends_it() -> None:

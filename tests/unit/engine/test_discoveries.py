@@ -71,7 +71,9 @@ async def test_accepted_work_becomes_a_task_of_the_plan_which_is_not_done_withou
     assert (event.task, event.actor) == (task.id, "me")
     again = await home.command("accept_discovered", one.id)
     assert again.state is CommandState.REFUSED
-    assert again.result.endswith("is accepted already: mend-the-clock")
+    said, _, to_do = again.result.partition("\n")
+    assert said.endswith("is accepted already: mend-the-clock")
+    assert to_do == "`loopwright show mend-the-clock` says how it stands"
     for name, (counted, kept) in recount(home).items():
         assert counted == kept, name
 

@@ -283,6 +283,10 @@ async def test_tasks_are_accepted_one_after_the_other() -> None:
         return (await home.command("accept", plan, finish="squash", **arguments)).result
 
     assert "b builds on a" in await accept(tasks=["b"])
+    unknown = (await home.command("accept", plan, tasks=["nope"])).result
+    assert unknown == "the plan has no task nope\nits tasks are: a, b", (
+        "not that the setting `finish` is leave"
+    )
     assert await accept(tasks=["a"]) == "1 of 2 tasks accepted: squash"
     first = await finish(home)
     assert (first.state, first.tasks) == (FinishState.FINISHED, (home.task("a").id,))
@@ -293,6 +297,7 @@ async def test_tasks_are_accepted_one_after_the_other() -> None:
         "all of it is the plan as it was verified"
     )
     assert home.told("command_applied", "command_refused") == [
+        "command_refused",
         "command_refused",
         "command_applied",
         "command_applied",

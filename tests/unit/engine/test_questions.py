@@ -265,7 +265,9 @@ async def test_a_question_is_answered_once() -> None:
     home, _ = await asking(PORT)
     await home.command("answer", question(home).id, answer="80")
     refused = await home.command("answer", question(home).id, answer="8080")
-    assert refused.result == "the question is answered already: 80"
+    said, _, to_do = refused.result.partition("\n")
+    assert said == "the question is answered already: 80"
+    assert to_do.startswith("its agent goes on with that: to say something else, `loopwright cancel a`, then")
 
 
 async def test_an_agent_may_run_the_checks_of_its_task_and_what_the_settings_list() -> None:
