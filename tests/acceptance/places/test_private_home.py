@@ -34,7 +34,7 @@ def test_agent_setup_and_gate_have_a_home_of_their_own_without_the_users_secrets
     check = (
         f"({LOOK}) > gate; grep -q Someone gate && ! grep swordfish gate && ! grep swordfish one && cat gate"
     )
-    settings = {"setup": 'echo "$HOME" > setup'}
+    settings = {"setup": 'test -e setup || echo "$HOME" > setup'}
     said = shop.run(shop.plan("look", [task("one", check)], settings=settings))
     assert said.code == 0, said.out + said.err
     branch = shop.row(Plan).branch
