@@ -63,11 +63,13 @@ _LIBRARIES: Final = (
     r"|power-assert|unexpected|(?:node:)?test|ava|tap|uvu(?:/assert)?"
 )
 _LOADED: Final = re.compile(
-    r"(?:import\s+(?:\*\s+as\s+)?(?P<whole>\w+)?\s*,?\s*(?:\{(?P<parts>[^}]*)\})?\s*from\s*"
-    r"|(?:const|let|var)\s+(?:(?P<name>\w+)|\{(?P<some>[^}]*)\})\s*=\s*(?:await\s+import|require)\(\s*)"
+    r"(?:import\s++(?:\*\s++as\s++)?(?P<whole>(?!from\b)\w++)?\s*+,?\s*+(?:\{(?P<parts>[^{}]{0,4000}+)\})?\s*+from\s*+"
+    r"|(?:const|let|var)\s++(?:(?P<name>\w++)|\{(?P<some>[^{}]{0,4000}+)\})\s*+=\s*+(?:await\s++import|require)\(\s*+)"
     rf"['\"`](?:{_LIBRARIES})['\"`]"
 )
-_AGAIN: Final = re.compile(r"(?:const|let|var)\s+(\w+)\s*=\s*(\w+)(?:\.\w+)?\s*;?\s*$", re.MULTILINE)
+_AGAIN: Final = re.compile(
+    r"(?:const|let|var)\s++(\w++)\s*+=\s*+(\w++)(?:\.\w++)?[ \t]*+;?[ \t]*+$", re.MULTILINE
+)
 _GLOBALS: Final = (
     r"Object|Array|Number|String|Boolean|BigInt|Symbol|JSON|Math|Promise|Map|Set"
     r"|WeakMap|WeakSet|Reflect|RegExp|Function|Date"

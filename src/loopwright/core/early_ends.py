@@ -34,6 +34,8 @@ _COMMAND: Final = re.compile(
 _HANDED: Final = re.compile(
     r"signal|add_\w+|bind|connect|register|set_defaults|after|on|run|wrapper|Thread|Process|partial|command|Button"
 )
+_STEPS: Final = 8
+"""So far a program is followed from one function to the next."""
 _FAILURE: Final = re.compile(r"fail|err|message|msg", re.IGNORECASE)
 _HARMLESS: Final = frozenset({"isinstance", "issubclass", "suppress", "raises", "assertRaises"})
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -132,7 +134,7 @@ class _Reader:
         guards = [
             one for node in self.nodes if isinstance(node, ast.If) and _is_guard(node) for one in node.body
         ]
-        while True:
+        for _ in range(_STEPS):
             inside = [*guards, *(one for one in self.functions if id(one) in found)]
             nodes = [node for one in inside for node in ast.walk(one)]
             named = {name for node in nodes for name in _handed_on(node)}
@@ -143,8 +145,9 @@ class _Reader:
                 if one.name in named or (one.name in asked and _STARTS.fullmatch(one.name))
             }
             if more <= found:
-                return found
+                break
             found |= more
+        return found
 
     def _is_entry(self, node: _Function) -> bool:
         if _ENTRY.fullmatch(node.name) or any(
@@ -250,10 +253,11 @@ _JS_ENDS: Final = re.compile(
     r"(?<![\w.])(?:globalThis\.)?process(?:\.exit|\[['\"`]exit['\"`]\])\(\s*(?:0\s*)?\)|\bDeno\.exit\(\s*0?\s*\)"
 )
 _JS_TAKES: Final = re.compile(
-    r"\{[^}]*\bexit\b(?:\s*(?::|as)\s*(?P<a>\w+))?[^}]*\}\s*(?:=\s*(?:require\(\s*['\"](?:node:)?process['\"]\s*\)|(?:globalThis\.)?process\b)"
-    r"|from\s*['\"](?:node:)?process['\"])|(?P<b>\w+)\s*=\s*process\.exit\b(?!\()"
-    r"|(?:import\s+(?:\*\s+as\s+)?(?P<c>\w+)\s+from|(?P<d>\w+)\s*=\s*require\()\s*['\"](?:node:)?process['\"]"
+    r"\{[^{}]{0,400}?\bexit\b(?:\s*+(?::|as)\s*+(?P<a>\w++))?[^{}]{0,400}+\}\s*+(?:=\s*+(?:require\(\s*+['\"](?:node:)?process['\"]\s*+\)|(?:globalThis\.)?process\b)"
+    r"|from\s*+['\"](?:node:)?process['\"])|\b(?P<b>\w++)\s*+=\s*+process\.exit\b(?!\()"
+    r"|(?:import\s++(?:\*\s++as\s++)?(?P<c>\w++)\s++from|\b(?P<d>\w++)\s*+=\s*+require\()\s*+['\"](?:node:)?process['\"]"
 )
+"""Nothing in it is tried twice: an agent may write a file of one word, or of one bracket."""
 _JS_PROGRAM: Final = re.compile(
     r"(?<![\w.])(?:function\s+|const\s+|let\s+|async\s+)*_*(?:main|cli|run|usage|help|quit|exit|shutdown|die|bye|close|stop)\w*\s*(?:[=(]|:)"
     r"|process\.on(?:ce)?\(|require\.main|import\.meta\.(?:main|url)|process\.argv|\.(?:action|command|option|on)\(",

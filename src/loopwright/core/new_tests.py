@@ -17,7 +17,7 @@ _GO_ACTS: Final = re.compile(
     r"|^var\s+\w+\s*(?:\w+\s*)?=\s*func\([^\n]*\}\(|^var\s+_\s*=\s*(?!Describe|DescribeTable|Context|When|Suite)[\w.]+\(",
     re.MULTILINE,
 )
-_SCRIPTS: Final = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx")
+_SCRIPTS: Final = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
 _BLANKED: Final = re.compile(
     r"//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|`(?:[^`\\]|\\.)*`", re.DOTALL
 )
@@ -38,6 +38,10 @@ _JS_FILES: Final = re.compile(
 _JS_BESIDE: Final = re.compile(
     r"(?:import\s+(?:\*\s+as\s+)?(?P<a>\w+)[^;\n]*?from\s*|(?:const|let|var)\s+(?P<b>\w+)\s*=\s*(?:await\s+import|require)\(\s*)"
     r"['\"`](?:\.|(?:node:)?assert|chai)"
+)
+_JS_SETS: Final = re.compile(
+    r"(?<![\w.])(?P<in>\w++)(?:\.\w++|\[[^\]\n]{1,200}+\])++\s*+(?:[-+*/|&?]{1,2})?=(?![=>])"
+    r"|\b(?:Object|Reflect)\.(?:assign|define\w++|set\w*+)\(\s*+(?P<by>\w++)"
 )
 _ASKS: Final = re.compile(
     r"\bexpect\b|\bassert|\brequire\.\w|\bshould\b|\bt\.(?:Error|Fatal|Fail|is|not|deepEqual|equal|ok|same|true|throws)"
@@ -86,12 +90,10 @@ def _script_acts_at(text: str) -> int:
     """Return where a test in JavaScript sets something in what it loads, or does more than to define its tests."""
     if "require.cache" in text:
         return text.count("\n", 0, text.index("require.cache")) + 1
-    for found in _JS_BESIDE.finditer(text):
-        name = re.escape(found["a"] or found["b"])
-        set_in = rf"(?<![\w.]){name}(?:\.\w+|\[[^\]\n]+\])+\s*(?:[-+*/|&?]{{1,2}})?=(?![=>])"
-        by_call = rf"\b(?:Object|Reflect)\.(?:assign|define\w+|set\w*)\(\s*{name}\b"
-        if by := re.search(f"{set_in}|{by_call}", text):
-            return text.count("\n", 0, by.start()) + 1
+    loaded = {found["a"] or found["b"] for found in _JS_BESIDE.finditer(text)}
+    for set_in in _JS_SETS.finditer(text) if loaded else ():
+        if (set_in["in"] or set_in["by"]) in loaded:
+            return text.count("\n", 0, set_in.start()) + 1
     at = 1
     for statement in _statements(text):
         if not _is_idle(statement):

@@ -52,7 +52,7 @@ _LINES: Final = (
 _COMMENT: Final = re.compile(r"\s*(?://|\*|/\*|#)")
 _QUOTED: Final = re.compile(r"['\"`]([^'\"`\s:]{3,200})['\"`]")
 CODE: Final = (
-    *(".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte"),
+    *(".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte"),
     *(".go", ".rs", ".rb", ".php"),
 )
 """How the files end that are read."""

@@ -3,6 +3,7 @@
 import pytest
 from tests.unit.core.honest_files import SOURCES
 
+from loopwright.core.new_tests import how_it_acts
 from loopwright.core.seeming import ASKS, CALLER, CHANGES, DEEP, ENDS, EQUAL, LOADS, READS, seeming
 from loopwright.core.silencing import silenced, unseen_by
 
@@ -236,3 +237,23 @@ def test_what_is_nested_too_deeply_to_be_read_is_named():
 
 def test_python_that_cannot_be_read_is_read_line_by_line():
     assert said("def f(:\n  os.environ['PYTEST_CURRENT_TEST']\n") == [ASKS]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("src/wasm.js", f"export const WASM = '{'ab12' * 60_000}'\n"),
+        ("src/open.js", "{\n" * 120_000),
+        ("src/load.js", "import {" * 30_000),
+        ("src/wide.js", "import" + " " * 250_000),
+        ("src/long.py", "\n".join(f"def f{n}():\n    return f{n + 1}()" for n in range(4_000))),
+    ],
+)
+def test_source_of_one_word_one_bracket_or_one_chain_is_read_in_a_moment(path: str, text: str) -> None:
+    assert list(seeming(path, "", text)) == [], "it took hours, and the test would be ended"
+
+
+def test_a_new_test_with_thousands_of_imports_is_read_in_a_moment() -> None:
+    imports = "".join(f"import m{n} from './m{n}'\n" for n in range(9_000))
+    assert how_it_acts("a.test.js", imports, ()) == ""
+    assert how_it_acts("a.test.mts", f"{imports}m7.mend = () => 1\n", ()).startswith("a.test.mts, line 9001")
